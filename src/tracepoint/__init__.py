@@ -1,0 +1,1 @@
+"""Trace events declared once, everything else computed from the declaration."""

@@ -1,0 +1,1 @@
+"""Lint: rules over the declaration model, its layout and its text."""

@@ -1,0 +1,106 @@
+"""Values that say what is wrong, where, and how to mend it.
+
+Nothing here raises, prints or reads a file.  A `Diagnostic` is made by the rooms that read
+text (`source`, `model`) and by `check`; the command line turns it into lines, JSON or SARIF.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Severity(enum.StrEnum):
+    """How bad a finding is; `ERROR` means that the kernel build, boot or a reader breaks."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+
+class Safety(enum.StrEnum):
+    """What applying a fix may change.
+
+    `SAFE` keeps record, text and comments; `UNSAFE` changes the record or what readers see;
+    `SHOWN` is advice only and is never applied.
+    """
+
+    SAFE = "safe"
+    UNSAFE = "unsafe"
+    SHOWN = "shown"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Span:
+    """A stretch of one file: lines and columns count from 1, `end_column` is exclusive.
+
+    `start` and `end` are character offsets in the file's text (-1 when the span was not made
+    from text, for instance by `tracepoint.declare`).
+    """
+
+    path: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    start: int = -1
+    end: int = -1
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}:{self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the characters `start` to `end` of `path` by `replacement`."""
+
+    path: str
+    start: int
+    end: int
+    replacement: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One way to mend a finding: a sentence, the edits, and how safe they are."""
+
+    message: str
+    edits: tuple[Edit, ...]
+    safety: Safety = Safety.SAFE
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether `--fix` applies it without `--unsafe`."""
+        return self.safety is Safety.SAFE
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A second place that explains a finding, such as a macro expansion or a field."""
+
+    span: Span
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding: code (`TP301`), rule name, message, place, and what to do about it.
+
+    `label` stands beside the caret; `related` are further places (expansion chains, the
+    declaration of the field); `help` are sentences of advice; `event` is `system:event` when
+    the finding belongs to one.
+    """
+
+    code: str
+    name: str
+    message: str
+    span: Span
+    severity: Severity = Severity.WARNING
+    label: str = ""
+    related: tuple[Related, ...] = ()
+    help: tuple[str, ...] = ()
+    fix: Fix | None = None
+    event: str = field(default="")
+
+    def __str__(self) -> str:
+        return f"{self.span}: {self.code} {self.message}"

@@ -1,0 +1,72 @@
+"""The exception tree: everything that tracepoint raises on purpose.
+
+A message says what happened, to which thing, where, and what to try.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracepoint.diagnostics import Diagnostic, Span
+
+
+class TracepointError(Exception):
+    """The base of every exception raised on purpose."""
+
+
+class SourceError(TracepointError):
+    """Text that cannot be read as a declaration.
+
+    `span` is the place; `diagnostics` are the findings made before reading had to stop.
+    """
+
+    def __init__(self, message: str, span: Span | None = None, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+        super().__init__(f"{span}: {message}" if span is not None else message)
+        self.message = message
+        self.span = span
+        self.diagnostics = diagnostics
+
+
+class LayoutError(TracepointError):
+    """A record that cannot be laid out: unknown type, impossible length, damaged object or format.
+
+    `field` names the field (empty when the whole event or file is meant), `reason` says why.
+    """
+
+    def __init__(self, reason: str, field: str = "", event: str = "") -> None:
+        where = " ".join(part for part in (event and f"event {event},", field and f"field {field}:") if part)
+        super().__init__(f"{where} {reason}" if where else reason)
+        self.reason = reason
+        self.field = field
+        self.event = event
+
+
+class RenderError(TracepointError):
+    """A print format that cannot be understood; `reason` says which part."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class LabError(TracepointError):
+    """An outside tool failed: compiler, QEMU, a module that does not load.
+
+    `command` is what ran, `status` its exit status, `log_tail` the lines that matter and
+    `log_path` the whole log (empty when none was kept).
+    """
+
+    def __init__(
+        self, message: str, command: str = "", status: int | None = None, log_tail: str = "", log_path: str = ""
+    ) -> None:
+        text = message
+        if log_tail:
+            text += "\n" + log_tail
+        if log_path:
+            text += f"\nwhole log: {log_path}"
+        super().__init__(text)
+        self.command = command
+        self.status = status
+        self.log_tail = log_tail
+        self.log_path = log_path

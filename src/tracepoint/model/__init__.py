@@ -1,0 +1,1 @@
+"""The declaration model: what a human declared, as frozen values."""

@@ -1,0 +1,1 @@
+"""What `TP_printk` means: from a print format and a record to the line the kernel prints."""

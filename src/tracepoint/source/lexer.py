@@ -1,0 +1,157 @@
+"""Preprocessor tokens of C text, lossless: trivia plus token texts give the file back.
+
+White space, comments and line splices are not tokens of their own.  Each token knows where the
+trivia before it begins (`lead`), so `file.text[token.lead:token.end]` of all tokens, joined, is
+the file.  The last token is always `END`, which carries the trailing trivia.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracepoint.diagnostics import Span
+    from tracepoint.source.text import SourceFile
+
+
+class Kind(enum.IntEnum):
+    """What a token is; `BAD` is a stray byte or a literal that never closes."""
+
+    NAME = 1
+    NUMBER = 2
+    STRING = 3
+    CHAR = 4
+    PUNCT = 5
+    BAD = 6
+    END = 7
+
+
+class Expansion:
+    """One macro expansion: the macro's name, the token that called it, where it was defined.
+
+    `call` may itself come from an expansion: follow `call.expansion` to reach the line that a
+    human wrote.
+    """
+
+    __slots__ = ("call", "definition", "name")
+
+    def __init__(self, name: str, call: Token, definition: Token | None) -> None:
+        self.name = name
+        self.call = call
+        self.definition = definition
+
+
+class Token:
+    """One preprocessing token; treat it as immutable.
+
+    `start` and `end` are offsets in `file.text`, `space` tells whether white space stood before
+    it, `first` whether it is the first token of its logical line, `expansion` which macro body
+    it was copied from (None when it stands in the text itself).
+    """
+
+    __slots__ = ("expansion", "file", "first", "kind", "lead", "space", "start", "text")
+
+    def __init__(
+        self,
+        kind: Kind,
+        text: str,
+        start: int,
+        lead: int,
+        file: SourceFile,
+        *,
+        space: bool = False,
+        first: bool = False,
+        expansion: Expansion | None = None,
+    ) -> None:
+        self.kind = kind
+        self.text = text
+        self.start = start
+        self.lead = lead
+        self.file = file
+        self.space = space
+        self.first = first
+        self.expansion = expansion
+
+    @property
+    def end(self) -> int:
+        """The offset after the token's last character."""
+        return self.start + len(self.text)
+
+    @property
+    def span(self) -> Span:
+        """Where the token's own characters stand (in the macro's definition, if it came from one)."""
+        return self.file.span(self.start, self.end)
+
+    @property
+    def root(self) -> Token:
+        """The token that a human wrote at the place of use: itself, or the outermost macro call."""
+        token = self
+        while token.expansion is not None:
+            token = token.expansion.call
+        return token
+
+    def __repr__(self) -> str:
+        return f"Token({self.kind.name}, {self.text!r})"
+
+
+_TRIVIA = r"(?:[ \t\r\n\f\v]+|//(?:[^\n\\]|\\.|\\\r?\n)*|/\*(?:[^*]|\*(?!/))*\*/|\\\r?\n)*"
+_TOKEN = re.compile(
+    rf"(?P<trivia>{_TRIVIA})"
+    r"(?:(?P<NAME>[A-Za-z_$][A-Za-z0-9_$]*)"
+    r"|(?P<PUNCT>\.\.\.|<<=|>>=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\+=|-=|\*=|/=|%=|&=|\^=|\|=|\#\#"
+    r"|[(),;{}\[\]&*+\-~!%<>^|?:=\#]|\.(?![0-9])|/(?!\*))"
+    r"|(?P<NUMBER>\.?[0-9](?:[eEpP][+-]|[0-9A-Za-z_.])*)"
+    r'|(?P<STRING>"(?:[^"\\\n]|\\(?:\r\n|[\s\S]))*")'
+    r"|(?P<CHAR>'(?:[^'\\\n]|\\(?:\r\n|[\s\S]))*')"
+    r"|(?P<END>\Z)"
+    r"|(?P<BAD>/\*[\s\S]*|[\"'][^\n]*|[\s\S]))"
+)
+_KIND_OF_GROUP = {
+    index: Kind[name] for name, index in _TOKEN.groupindex.items() if name != "trivia"
+}
+_NOT_NEWLINE = re.compile(r"//(?:[^\n\\]|\\.|\\\r?\n)*|/\*(?:[^*]|\*(?!/))*\*/|\\\r?\n")
+
+
+def _has_newline(trivia: str) -> bool:
+    if "/" in trivia or "\\" in trivia:
+        trivia = _NOT_NEWLINE.sub("", trivia)
+    return "\n" in trivia
+
+
+def lex(file: SourceFile) -> list[Token]:
+    """Split a file into tokens; never fails, damage becomes `Kind.BAD` tokens.
+
+    >>> from tracepoint.source.text import SourceFile
+    >>> [t.text for t in lex(SourceFile("a.h", "a = b /* c */ + 1;"))]
+    ['a', '=', 'b', '+', '1', ';', '']
+    """
+    tokens: list[Token] = []
+    append = tokens.append
+    make = Token
+    kinds = _KIND_OF_GROUP
+    at = 0
+    first = True
+    for match in _TOKEN.finditer(file.text):
+        start = match.end(1)
+        group = match.lastindex or 0
+        token = make(kinds[group], match[group], start, at, file)
+        if start != at:
+            token.space = True
+            trivia = match[1]
+            if "\n" in trivia and _has_newline(trivia):
+                first = True
+        if first:
+            token.first = True
+            first = False
+        append(token)
+        if token.kind is Kind.END:
+            break
+        at = match.end()
+    return tokens
+
+
+def unlex(tokens: list[Token]) -> str:
+    """Join the tokens of one file, with their trivia, back to the file's text."""
+    return "".join(token.file.text[token.lead : token.end] for token in tokens)

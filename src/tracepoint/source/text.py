@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SourceFile:
-    """The text of one file with a line index.
+    r"""The text of one file with a line index.
 
     `path` is what findings show; `text` is the decoded text.  Use `decode` for bytes: it never
     fails, and bytes that are not UTF-8 come back unchanged from `encode`.
@@ -69,7 +69,7 @@ class SourceFile:
 
 
 def decode(data: bytes) -> str:
-    """Decode source bytes as UTF-8, keeping other bytes so that `encode` gives them back.
+    r"""Decode source bytes as UTF-8, keeping other bytes so that `encode` gives them back.
 
     >>> encode(decode(b"caf\\xe9"))
     b'caf\\xe9'

@@ -1,0 +1,259 @@
+"""The `tracepoint` program: finds the command, runs it, turns what happens into an exit status.
+
+A command is a module with `add_arguments(parser)` and `run(args, out) -> int`; only the one that
+is called is imported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
+
+from tracepoint import __version__
+from tracepoint.cli.output import Output
+from tracepoint.errors import LabError, TracepointError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+EXIT_DONE = 0
+EXIT_FINDINGS = 1
+EXIT_CANNOT_RUN = 2
+EXIT_IN_PART = 3
+EXIT_REFUSED = 4
+EXIT_TOOL_FAILED = 5
+EXIT_INTERRUPTED = 130
+EXIT_PIPE_CLOSED = 141
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One subcommand: its module in `tracepoint.cli`, one line of help, and examples.
+
+    Every example is run by the tests in the root of the repository; `#` begins a comment.
+    """
+
+    module: str
+    summary: str
+    examples: tuple[str, ...]
+
+
+COMMANDS = {
+    "try": Command(
+        "try_",
+        "show what a declared event does: findings, format, inputs, record, trace lines",
+        (
+            "tracepoint try examples/swap.h",
+            "tracepoint try examples/swap.h:mm_page_swap_in --set 'entry.val=7' --count 2",
+        ),
+    ),
+    "check": Command(
+        "check",
+        "find what is wrong with trace headers, and mend it",
+        (
+            "tracepoint check examples/",
+            "tracepoint check examples/swap.h --select TP3 --output-format concise",
+            "tracepoint check examples/ --fix --diff",
+        ),
+    ),
+    "explain": Command(
+        "explain",
+        "print the page of one rule",
+        ("tracepoint explain TP301", "tracepoint explain --list"),
+    ),
+    "fmt": Command(
+        "fmt",
+        "format trace headers as the kernel's own are",
+        ("tracepoint fmt --check examples/", "tracepoint fmt --diff examples/swap.h"),
+    ),
+    "show": Command(
+        "show",
+        "print a header, event, object or format file as something else",
+        (
+            "tracepoint show examples/swap.h --as format",
+            "tracepoint show examples/swap.h:mm_page_swap_in --as layout --abi i386",
+        ),
+    ),
+    "diff": Command(
+        "diff",
+        "say what changed between two sets of events, and whom it breaks",
+        (
+            "tracepoint diff examples/swap.h examples/traps.h",
+            "tracepoint diff --breaking examples/swap.h examples/swap.h",
+        ),
+    ),
+}
+
+
+class UsageError(Exception):
+    """A command line that cannot be understood."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, raising instead of exiting, so that errors look alike everywhere."""
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what argparse would print and exit with."""
+        raise UsageError(f"{message}\ntry: {self.prog} --help")
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program with `argv` (default: the process's arguments) and return its exit status."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    _keep_odd_bytes()
+    try:
+        status = _guarded(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_stdout()
+        status = EXIT_PIPE_CLOSED
+    return status
+
+
+def make_parser(words: Sequence[str]) -> Parser:
+    """Build the parser; only the command named in `words` gets its own arguments."""
+    parser = Parser(
+        prog="tracepoint",
+        description="Trace events, checked, laid out and rehearsed from their TRACE_EVENT() declaration.",
+        epilog=_examples(tuple(COMMANDS[name].examples[0] for name in ("try", "check", "show"))),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    _add_common_arguments(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
+    chosen = _command_word(words)
+    for name, command in COMMANDS.items():
+        sub = commands.add_parser(
+            name,
+            help=command.summary,
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            epilog=_examples(command.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if name == chosen:
+            _load(command).add_arguments(sub)
+            _add_common_arguments(sub)
+    return parser
+
+
+def _guarded(words: list[str]) -> int:
+    out = Output()
+    try:
+        return _dispatch(words, out)
+    except UsageError as error:
+        out.error(str(error))
+        return EXIT_CANNOT_RUN
+    except BrokenPipeError:
+        raise
+    except KeyboardInterrupt:
+        out.say("interrupted")
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if os.environ.get("TRACEPOINT_DEBUG"):
+            raise
+        out.error(_explain(error))
+        return EXIT_TOOL_FAILED if isinstance(error, LabError) else EXIT_CANNOT_RUN
+
+
+def _dispatch(words: list[str], out: Output) -> int:
+    chosen = _command_word(words)
+    if chosen and chosen not in COMMANDS:
+        raise UsageError(_unknown_command(chosen))
+    parser = make_parser(words)
+    try:
+        args = parser.parse_args(words)
+    except SystemExit:  # --help has printed what was asked for
+        return EXIT_DONE
+    if args.version:
+        out.line(f"tracepoint {__version__}")
+        return EXIT_DONE
+    if args.command is None:
+        parser.print_help(sys.stderr)
+        return EXIT_CANNOT_RUN
+    verbosity = -1 if getattr(args, "quiet", False) else getattr(args, "verbose", 0)
+    out.configure(verbosity=verbosity, color=getattr(args, "color", "auto"))
+    return int(_load(COMMANDS[args.command]).run(args, out))
+
+
+def _load(command: Command) -> ModuleType:
+    return import_module(f"tracepoint.cli.{command.module}")
+
+
+def _command_word(words: Sequence[str]) -> str:
+    """Return the first word that is not an option of the program itself."""
+    takes_value = False
+    for word in words:
+        if takes_value:
+            takes_value = False
+        elif word == "--color":
+            takes_value = True
+        elif not word.startswith("-"):
+            return word
+    return ""
+
+
+def _unknown_command(word: str) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - costs 5 ms, and only a typing error needs it
+
+    close = get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]}?" if close else f"commands: {', '.join(COMMANDS)}"
+    return f"no command {word!r}; {hint}"
+
+
+def _add_common_arguments(parser: Parser) -> None:
+    # SUPPRESS: the same option may stand before or after the command's name.
+    group = parser.add_argument_group("output")
+    group.add_argument(
+        "-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="only errors on stderr"
+    )
+    group.add_argument("-v", "--verbose", action="count", default=argparse.SUPPRESS, help="more on stderr")
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default=argparse.SUPPRESS,
+        help="colour (default: auto; NO_COLOR and FORCE_COLOR are heeded)",
+    )
+
+
+def _examples(lines: tuple[str, ...]) -> str:
+    return "examples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def _explain(error: Exception) -> str:
+    match error:
+        case TracepointError():
+            return str(error)
+        case OSError() if error.strerror:
+            return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+        case MemoryError():
+            return "out of memory"
+        case _:
+            kind = type(error).__name__
+            return f"our own fault: {kind}: {error}\nTRACEPOINT_DEBUG=1 shows where; please report it"
+
+
+def _keep_odd_bytes() -> None:
+    # Kernel headers hold Latin-1 names: text read with surrogateescape must be printable as it came.
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="surrogateescape" if stream is sys.stdout else "backslashreplace")
+
+
+def _discard_stdout() -> None:
+    # What is still buffered would fail again when the interpreter flushes at exit.
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - lives until exit
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,158 @@
+"""Where a command's words go: data to stdout, everything said to the human to stderr."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, Self, TextIO, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+_Thing = TypeVar("_Thing")
+_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+_PROGRESS_DELAY_S = 0.5
+_PROGRESS_PERIOD_S = 0.1
+
+
+class Output:
+    """The two streams of one run, with colour and verbosity decided once.
+
+    `verbosity` is -1 for `-q`, 0, or the number of `-v`; it changes stderr only.  `color` is
+    `auto`, `always` or `never`; with `auto`, NO_COLOR and FORCE_COLOR decide before the
+    terminal does.
+    """
+
+    def __init__(
+        self,
+        stdout: TextIO | None = None,
+        stderr: TextIO | None = None,
+        *,
+        verbosity: int = 0,
+        color: str = "auto",
+    ) -> None:
+        self.stdout = stdout if stdout is not None else sys.stdout
+        self.stderr = stderr if stderr is not None else sys.stderr
+        self.configure(verbosity=verbosity, color=color)
+
+    def configure(self, *, verbosity: int = 0, color: str = "auto") -> None:
+        """Set what the command line asks for."""
+        self.verbosity = verbosity
+        self.has_color = wants_color(color, self.stdout)
+        self.has_color_on_stderr = wants_color(color, self.stderr)
+
+    def write(self, text: str) -> None:
+        """Write data to stdout as it stands."""
+        self.stdout.write(text)
+
+    def line(self, text: str = "") -> None:
+        """Write one line of data to stdout."""
+        self.stdout.write(text + "\n")
+
+    def say(self, text: str) -> None:
+        """Tell the human something on stderr; `-q` silences it."""
+        if self.verbosity >= 0:
+            self._to_stderr(text)
+
+    def detail(self, text: str) -> None:
+        """Tell the human something that only `-v` asks for."""
+        if self.verbosity > 0:
+            self._to_stderr(text)
+
+    def warn(self, text: str) -> None:
+        """Say on stderr that something is odd; `-q` silences it."""
+        if self.verbosity >= 0:
+            self._to_stderr(f"tracepoint: {self._err_style('warning:', 'yellow')} {text}")
+
+    def error(self, text: str) -> None:
+        """Say on stderr why the run fails; nothing silences it."""
+        self._to_stderr(f"tracepoint: {self._err_style('error:', 'red')} {text}")
+
+    def style(self, text: str, *names: str) -> str:
+        """Return the text in the named styles (`bold`, `red`, ...) when stdout shows colour."""
+        return paint(text, names) if self.has_color else text
+
+    def progress(self, what: str, total: int) -> Progress:
+        """Return a context manager whose `step()` counts `total` things; silent off a terminal."""
+        return Progress(self, what, total)
+
+    def _err_style(self, text: str, *names: str) -> str:
+        return paint(text, names) if self.has_color_on_stderr else text
+
+    def _to_stderr(self, text: str) -> None:
+        self.stdout.flush()
+        self.stderr.write(text + "\n")
+        self.stderr.flush()
+
+
+class Progress:
+    """A counter on stderr: on a terminal only, after half a second, with a rate and an end."""
+
+    def __init__(self, out: Output, what: str, total: int) -> None:
+        self._stream = out.stderr
+        self._what = what
+        self._total = total
+        self._done = 0
+        self._is_shown = False
+        self._is_wanted = out.verbosity >= 0 and is_terminal(out.stderr)
+        self._begin = self._last = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._is_shown:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def step(self, n: int = 1) -> None:
+        """Count `n` more things done."""
+        self._done += n
+        now = time.monotonic()
+        is_early = now - self._begin < _PROGRESS_DELAY_S or now - self._last < _PROGRESS_PERIOD_S
+        if is_early or not self._is_wanted:
+            return
+        self._last = now
+        self._is_shown = True
+        rate = self._done / (now - self._begin)
+        self._stream.write(f"\r\x1b[K{self._what}: {self._done} of {self._total}, {rate:.0f} a second")
+        self._stream.flush()
+
+    def over(self, things: Iterable[_Thing]) -> Iterator[_Thing]:
+        """Yield the things, counting each when it has been dealt with."""
+        for thing in things:
+            yield thing
+            self.step()
+
+
+def paint(text: str, names: Iterable[str]) -> str:
+    r"""Wrap a text in ANSI styles.
+
+    >>> paint("a", ["bold", "red"])
+    '\x1b[1;31ma\x1b[0m'
+    """
+    codes = ";".join(_STYLES[name] for name in names)
+    return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Whether a stream is a terminal that understands cursor movement."""
+    try:
+        return stream.isatty() and os.environ.get("TERM") != "dumb"
+    except ValueError:
+        return False
+
+
+def wants_color(choice: str, stream: TextIO) -> bool:
+    """Decide on colour: the option, then NO_COLOR, then FORCE_COLOR, then the terminal."""
+    if choice != "auto":
+        return choice == "always"
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    return is_terminal(stream)

@@ -1,0 +1,87 @@
+"""Which files a command means: those named, and in folders those that hold trace declarations."""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+# A byte search decides: 1 header in 60 of a kernel tree declares events, reading the others is wasted.
+_SYSTEM = b"TRACE_SYSTEM"
+_DECLARES = re.compile(
+    rb"^[ \t]*(?:TRACE_EVENT|DECLARE_EVENT|DEFINE_EVENT|DECLARE_TRACE(?!POINT)|TRACE_CUSTOM_EVENT"
+    rb"|DECLARE_CUSTOM_EVENT|DEFINE_CUSTOM_EVENT)\w*[ \t]*\(",
+    re.MULTILINE,
+)
+_SETS_SYSTEM = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+TRACE_SYSTEM[ \t]+\w", re.MULTILINE)
+_MACHINERY = (
+    "include/linux/tracepoint.h",
+    "include/trace/define_trace.h",
+    "include/trace/define_custom_trace.h",
+    "include/trace/trace_events.h",
+    "include/trace/trace_custom_events.h",
+)
+
+
+def split_event(word: str) -> tuple[str, str]:
+    """Split `HEADER[:EVENT]` into path and event; the event is empty when none is named.
+
+    A file that exists under the whole name wins.
+
+    >>> split_event("include/trace/events/sched.h:sched_switch")
+    ('include/trace/events/sched.h', 'sched_switch')
+    """
+    path, colon, event = word.partition(":")
+    if not colon or Path(word).exists():
+        return word, ""
+    return path, event
+
+
+def find_headers(words: Iterable[str], exclude: Iterable[str] = ()) -> list[Path]:
+    """Return the files to read, in a fixed order and each once.
+
+    Files are taken as named, folders are walked (without hidden ones) for trace headers.
+    Raises `FileNotFoundError` for a path that is not there.
+    """
+    patterns = tuple(exclude)
+    found: dict[Path, None] = {}
+    for word in words:
+        path = Path(word)
+        if path.is_dir():
+            for file in _walk(path):
+                if not any(fnmatch(str(file), pattern) for pattern in patterns):
+                    found[file] = None
+        elif path.exists() or word == "-":
+            found[path] = None
+        else:
+            raise FileNotFoundError(2, "no such file or folder", word)
+    return list(found)
+
+
+def is_trace_header(data: bytes) -> bool:
+    """Whether a header's bytes set TRACE_SYSTEM or declare tracepoints.
+
+    >>> is_trace_header(b"TRACE_EVENT(foo, ...")
+    True
+    >>> is_trace_header(b"#define TRACE_EVENT(name, ...)")
+    False
+    """
+    return bool((_SYSTEM in data and _SETS_SYSTEM.search(data)) or _DECLARES.search(data))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for top, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        if top.replace(os.sep, "/").endswith("include/trace/stages"):
+            continue
+        for name in sorted(files):
+            path = Path(top, name)
+            if not name.endswith(".h") or path.as_posix().endswith(_MACHINERY) or not path.is_file():
+                continue
+            if is_trace_header(path.read_bytes()):
+                yield path

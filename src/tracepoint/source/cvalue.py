@@ -1,0 +1,344 @@
+"""C integers: widths, signs, conversions and operators, and constant expressions.
+
+`printk` and `assign` compute with these, so that a value wraps, promotes and compares as it
+does in the kernel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.source import ast
+from tracepoint.source.ctype import CType, parse_ctype, words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Lookup = Callable[[str], int | None]
+    SizeOf = Callable[[CType], int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class IntType:
+    """An integer type: its size in bytes (1, 2, 4, 8 or 16) and whether it is signed."""
+
+    size: int
+    is_signed: bool
+
+    def wrap(self, value: int) -> int:
+        """Return the value that a store into this type keeps.
+
+        >>> IntType(1, is_signed=True).wrap(200)
+        -56
+        """
+        bits = 8 * self.size
+        value &= (1 << bits) - 1
+        if self.is_signed and value >> (bits - 1):
+            value -= 1 << bits
+        return value
+
+
+CHAR, UCHAR = IntType(1, is_signed=True), IntType(1, is_signed=False)
+SHORT, USHORT = IntType(2, is_signed=True), IntType(2, is_signed=False)
+INT, UINT = IntType(4, is_signed=True), IntType(4, is_signed=False)
+LLONG, ULLONG = IntType(8, is_signed=True), IntType(8, is_signed=False)
+BOOL = UCHAR
+
+_FIXED = {
+    "char": CHAR,
+    "signed char": CHAR,
+    "unsigned char": UCHAR,
+    "short": SHORT,
+    "unsigned short": USHORT,
+    "int": INT,
+    "unsigned int": UINT,
+    "long long": LLONG,
+    "unsigned long long": ULLONG,
+    "bool": BOOL,
+    "__int128": IntType(16, is_signed=True),
+    "unsigned __int128": IntType(16, is_signed=False),
+    "uint": UINT,
+    "ushort": USHORT,
+    "u_char": UCHAR,
+    "u_short": USHORT,
+    "u_int": UINT,
+    "unchar": UCHAR,
+}
+for _bits, _signed, _unsigned in (
+    (8, CHAR, UCHAR),
+    (16, SHORT, USHORT),
+    (32, INT, UINT),
+    (64, LLONG, ULLONG),
+):
+    for _prefix in ("s", "__s"):
+        _FIXED[f"{_prefix}{_bits}"] = _signed
+    for _prefix in ("u", "__u", "__le", "__be"):
+        _FIXED[f"{_prefix}{_bits}"] = _unsigned
+    _FIXED[f"int{_bits}_t"] = _signed
+    _FIXED[f"uint{_bits}_t"] = _FIXED[f"u_int{_bits}_t"] = _unsigned
+# include/linux/types.h and its like: the typedefs that events use, other than long ones.
+_FIXED |= dict.fromkeys(
+    words(
+        "gfp_t fmode_t uid_t gid_t qid_t dev_t blk_opf_t req_flags_t slab_flags_t "
+        "vm_fault_t __sum16 __wsum __poll_t blk_mq_req_flags_t projid_t"
+    ),
+    UINT,
+)
+_FIXED["__sum16"] = _FIXED["umode_t"] = USHORT
+_FIXED |= dict.fromkeys(words("pid_t key_t clockid_t __kernel_clockid_t timer_t key_serial_t"), INT)
+_FIXED |= dict.fromkeys(words("loff_t ktime_t time64_t"), LLONG)
+_FIXED |= dict.fromkeys(words("sector_t blkcnt_t dma_addr_t phys_addr_t resource_size_t"), ULLONG)
+_LONG = dict.fromkeys(words("long ssize_t ptrdiff_t intptr_t off_t __kernel_long_t clock_t"), True)
+_LONG |= dict.fromkeys(
+    words(
+        "size_t uintptr_t pgoff_t ulong u_long kernel_ulong_t pteval_t pmdval_t pudval_t "
+        "pgdval_t ino_t irq_hw_number_t"
+    ),
+    False,
+)
+_LONG["unsigned long"] = False
+
+
+def int_type_of(ctype: CType | str, long_size: int = 8) -> IntType | None:
+    """Return the integer type of a C type; pointers count as unsigned long, enums as unsigned int.
+
+    `long_size` is 4 or 8 bytes.  None when the type is no integer or not known.
+
+    >>> int_type_of("unsigned long", 4)
+    IntType(size=4, is_signed=False)
+    """
+    if isinstance(ctype, str):
+        found = _FIXED.get(ctype)
+        if found is not None:
+            return found
+        ctype = parse_ctype(ctype)
+    if ctype.array:
+        return None
+    if ctype.pointers:
+        return IntType(long_size, is_signed=False)
+    base = ctype.base
+    if base in _FIXED:
+        return _FIXED[base]
+    if base in _LONG:
+        return IntType(long_size, is_signed=_LONG[base])
+    return UINT if base.startswith("enum ") else None
+
+
+def promote(kind: IntType) -> IntType:
+    """Return what a value of a type becomes in an expression: at least int."""
+    return INT if kind.size < 4 else kind
+
+
+def common_type(left: IntType, right: IntType) -> IntType:
+    """Return the type of the usual arithmetic conversions.
+
+    >>> common_type(INT, UINT), common_type(UINT, LLONG)
+    (IntType(size=4, is_signed=False), IntType(size=8, is_signed=True))
+    """
+    left, right = promote(left), promote(right)
+    if left.size != right.size:
+        return left if left.size > right.size else right
+    return left if not left.is_signed else right
+
+
+def number_type(value: int, suffix: str = "", *, is_decimal: bool = True, long_size: int = 8) -> IntType:
+    """Return the type of an integer constant, as C11 6.4.4.1 orders the candidates."""
+    least = 8 if "ll" in suffix else long_size if "l" in suffix else 4
+    only_unsigned = "u" in suffix
+    for size in (4, 8):
+        if size < least:
+            continue
+        bits = 8 * size
+        if not only_unsigned and value < 1 << (bits - 1):
+            return IntType(size, is_signed=True)
+        if (only_unsigned or not is_decimal) and value < 1 << bits:
+            return IntType(size, is_signed=False)
+    return ULLONG
+
+
+def divide(left: int, right: int) -> int:
+    """Divide as C does, towards zero; raises ZeroDivisionError."""
+    quotient = abs(left) // abs(right)
+    return quotient if (left < 0) == (right < 0) else -quotient
+
+
+def remainder(left: int, right: int) -> int:
+    """Return the remainder with the sign of the dividend; raises ZeroDivisionError."""
+    return left - right * divide(left, right)
+
+
+_OPERATORS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": divide,
+    "%": remainder,
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
+    "==": lambda a, b: int(a == b),
+    "!=": lambda a, b: int(a != b),
+    "<": lambda a, b: int(a < b),
+    ">": lambda a, b: int(a > b),
+    "<=": lambda a, b: int(a <= b),
+    ">=": lambda a, b: int(a >= b),
+}
+COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+
+
+def binary_type(op: str, left: IntType, right: IntType) -> IntType:
+    """Return the type of a binary operation's value."""
+    if op in COMPARISONS or op in ("&&", "||"):
+        return INT
+    return promote(left) if op in ("<<", ">>") else common_type(left, right)
+
+
+def binary_value(op: str, left: int, left_type: IntType, right: int, right_type: IntType) -> int:
+    """Compute `left op right` for values that fit their types.
+
+    A shift by the width or more counts modulo the width, as x86 does.  Raises
+    ZeroDivisionError for a division by zero, KeyError for an operator of other kind.
+
+    >>> binary_value("-", 1, UINT, 2, UINT)
+    4294967295
+    """
+    if op in ("<<", ">>"):
+        kind = promote(left_type)
+        amount = right & (8 * kind.size - 1)
+        return kind.wrap(left << amount if op == "<<" else left >> amount)
+    kind = common_type(left_type, right_type)
+    value = _OPERATORS[op](kind.wrap(left), kind.wrap(right))
+    return value if op in COMPARISONS else kind.wrap(value)
+
+
+Typed = tuple[int, IntType]
+
+
+class _Constant:
+    """Evaluates constant expressions; a method returns None when something is not constant."""
+
+    def __init__(self, lookup: Lookup, sizeof: SizeOf | None, long_size: int) -> None:
+        self.lookup = lookup
+        self.sizeof = sizeof
+        self.long_size = long_size
+
+    def value(self, node: ast.Node) -> Typed | None:  # noqa: C901, PLR0911  one case a kind of node
+        match node:
+            case ast.Number(value=value, suffix=suffix, is_decimal=is_decimal):
+                kind = number_type(value, suffix, is_decimal=is_decimal, long_size=self.long_size)
+                return kind.wrap(value), kind
+            case ast.Char(value=value):
+                return value, INT
+            case ast.Name(name=name):
+                found = self.lookup(name)
+                return None if found is None else (found, self.kind_of_name(found))
+            case ast.Unary(op=op, operand=operand):
+                return self.unary(op, operand)
+            case ast.Binary(op=op, left=left, right=right):
+                return self.binary(op, left, right)
+            case ast.Ternary():
+                return self.ternary(node)
+            case ast.Cast(ctype=ctype, operand=operand):
+                return self.cast(ctype, operand)
+            case ast.SizeOf(ctype=ctype, op="sizeof") if ctype is not None:
+                size = self.size(ctype)
+                return None if size is None else (size, IntType(self.long_size, is_signed=False))
+            case ast.Comma(right=right):
+                return self.value(right)
+            case ast.Call():
+                return self.call(node)
+        return None
+
+    def kind_of_name(self, value: int) -> IntType:
+        if -(1 << 31) <= value < 1 << 31:
+            return INT
+        if 0 <= value < 1 << 32:
+            return UINT
+        return LLONG if value < 1 << 63 else ULLONG
+
+    def size(self, ctype: CType) -> int | None:
+        if self.sizeof is not None and (found := self.sizeof(ctype)) is not None:
+            return found
+        kind = int_type_of(ctype, self.long_size)
+        return kind.size if kind else None
+
+    def unary(self, op: str, operand: ast.Node) -> Typed | None:
+        inner = self.value(operand)
+        if inner is None:
+            return None
+        value, kind = inner[0], promote(inner[1])
+        match op:
+            case "+":
+                return value, kind
+            case "-":
+                return kind.wrap(-value), kind
+            case "~":
+                return kind.wrap(~value), kind
+            case "!":
+                return int(not value), INT
+        return None
+
+    def binary(self, op: str, left: ast.Node, right: ast.Node) -> Typed | None:
+        a = self.value(left)
+        if a is None:
+            return None
+        if (op == "&&" and not a[0]) or (op == "||" and a[0]):
+            return int(op == "||"), INT
+        b = self.value(right)
+        if b is None:
+            return None
+        if op in ("&&", "||"):
+            return int(bool(b[0])), INT
+        try:
+            return binary_value(op, *a, *b), binary_type(op, a[1], b[1])
+        except (ZeroDivisionError, KeyError):
+            return None
+
+    def ternary(self, node: ast.Ternary) -> Typed | None:
+        condition = self.value(node.condition)
+        if condition is None:
+            return None
+        then = self.value(node.then) if node.then is not None else condition
+        otherwise = self.value(node.otherwise)
+        chosen = then if condition[0] else otherwise
+        if chosen is None:
+            return None
+        # Both arms decide the type, if both are known.
+        kind = common_type(then[1], otherwise[1]) if then and otherwise else promote(chosen[1])
+        return kind.wrap(chosen[0]), kind
+
+    def cast(self, ctype: CType, operand: ast.Node) -> Typed | None:
+        inner = self.value(operand)
+        kind = int_type_of(ctype, self.long_size)
+        if inner is None or kind is None:
+            return None
+        return (int(bool(inner[0])) if ctype.base == "bool" else kind.wrap(inner[0])), kind
+
+    def call(self, node: ast.Call) -> Typed | None:
+        if node.name in ("BIT", "BIT_ULL") and len(node.arguments) == 1:
+            bit = self.value(node.arguments[0])
+            kind = ULLONG if node.name == "BIT_ULL" else IntType(self.long_size, is_signed=False)
+            return None if bit is None or not 0 <= bit[0] < 64 else (kind.wrap(1 << bit[0]), kind)
+        if node.name == "__builtin_constant_p":
+            return 1, INT
+        if node.name == "ilog2" and len(node.arguments) == 1:
+            inner = self.value(node.arguments[0])
+            return None if inner is None or inner[0] <= 0 else (inner[0].bit_length() - 1, INT)
+        return None
+
+
+def constant_value(
+    node: ast.Node, lookup: Lookup, *, sizeof: SizeOf | None = None, long_size: int = 8
+) -> int | None:
+    """Evaluate an integer constant expression as C does; None when it is not constant.
+
+    `lookup` gives the value of a name (an enum constant) or None, `sizeof` the size of a type
+    that is not a plain integer, `long_size` is 4 or 8 bytes.
+
+    >>> from tracepoint.source.cexpr import parse_expression
+    >>> constant_value(parse_expression("1u - 2 > 0 ? sizeof(long) * 2 : X"), lambda name: None)
+    16
+    """
+    found = _Constant(lookup, sizeof, long_size).value(node)
+    return None if found is None else found[0]

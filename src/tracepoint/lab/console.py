@@ -1,0 +1,34 @@
+"""What a guest's kernel log says when it breaks: the lines that matter."""
+
+from __future__ import annotations
+
+import re
+
+_FATAL = re.compile(
+    r"Kernel panic|\bOops\b|\bBUG:|general protection fault|kernel BUG at|invalid opcode: 0000"
+    r"|unable to handle|double fault|Unable to mount root|soft lockup|hung_task: blocked"
+)
+_NOISE = re.compile(r"^(Code:|R[A-Z0-9]{1,2}:|[CDEFGS]S:|CR\d|DR\d|PKRU|Modules linked in|FS:)|^\s*\? ")
+_STAMP = re.compile(r"^(<\d+>)?\[\s*\d+\.\d+\]\s?")
+_LINES = 40
+
+
+def trouble(log: str) -> str:
+    """Return the lines of kernel log `log` from the first fatal one on, without register dumps.
+
+    The empty string means that nothing fatal was found.
+
+    >>> trouble("[ 1.0] fine\\n[ 2.0] Kernel panic - not syncing: Oh\\n[ 2.1] R12: 0000\\n[ 2.1] end\\n")
+    'Kernel panic - not syncing: Oh\\nend'
+    """
+    lines = [_STAMP.sub("", line.rstrip("\r")) for line in log.splitlines()]
+    for number, line in enumerate(lines):
+        if _FATAL.search(line):
+            useful = [text for text in lines[number:] if text.strip() and not _NOISE.search(text)]
+            return "\n".join(useful[:_LINES])
+    return ""
+
+
+def last_lines(log: str, count: int = 12) -> str:
+    """Return the last `count` lines of `log` that are not empty."""
+    return "\n".join([line for line in log.splitlines() if line.strip()][-count:])

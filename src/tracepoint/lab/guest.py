@@ -1,0 +1,331 @@
+"""Boot a kernel in QEMU and work in it: run commands, bring files in and out, load modules.
+
+One guest serves many jobs: requests go through one virtio-serial port, answers come back framed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import shutil
+import socket
+import subprocess
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import LabError
+from tracepoint.lab import agent, console, initramfs, modules, packages, qemu
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_BOOT_SECONDS = 180
+_GRACE_SECONDS = 20
+_TRANSFER_SECONDS = 300
+_CHANNEL_MODULES = ("virtio_pci", "virtio_console")
+_SHARE_MODULES = ("9p", "9pnet_virtio")
+_KEPT_LOGS = 20
+_CHUNK = 1 << 20
+_APPEND = "console=ttyS0 quiet panic=-1 oops=panic no_timer_check rdinit=/init"
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedGuestCommand:
+    """A command that ended: `status` as the shell says it (128+N for signal N), `output` of both streams."""
+
+    status: int
+    output: bytes
+
+    @property
+    def text(self) -> str:
+        """The output as text; bytes that are no UTF-8 are replaced."""
+        return self.output.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class GuestPlan:
+    """What to boot; see `boot` for the meaning of each part."""
+
+    image: packages.KernelImage
+    memory_mb: int = 512
+    cpus: int = 2
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+    shares: Mapping[str, Path] = field(default_factory=dict)
+    append: str = ""
+
+
+class Guest:
+    """A booted guest; made by `boot`."""
+
+    def __init__(
+        self, plan: GuestPlan, process: subprocess.Popen[bytes], channel: socket.socket, log_path: Path
+    ) -> None:
+        self.image = plan.image
+        self.tree = modules.ModuleTree(plan.image.modules)
+        self.log_path = log_path
+        self.boot_seconds = 0.0
+        self._process = process
+        self._channel = channel
+        self._received = bytearray()
+
+    def run(self, command: str, timeout: int = 60, check: bool = True) -> CompletedGuestCommand:
+        """Run `command` by the guest's shell for at most `timeout` seconds and return what came of it.
+
+        With `check`, a status other than 0 raises LabError with the end of the output.  A command
+        that runs too long is killed in the guest; when the guest itself does not answer any more it
+        is ended.  A kernel that breaks raises LabError with its own words.
+        """
+        script = command.encode()
+        if not script:
+            raise ValueError("an empty command")
+        header = f"run {len(script)} {timeout}\n".encode()
+        status, output = self._request(header + script, timeout + _GRACE_SECONDS)
+        if status and check:
+            tail = console.last_lines(output.decode(errors="replace"))
+            reason = f"took longer than {timeout} s" if status == 137 else f"ended with status {status}"
+            raise LabError(
+                f"guest command {reason}: {_short(command)}", command, status, tail, str(self.log_path)
+            )
+        return CompletedGuestCommand(status, output)
+
+    def put(self, path: str, data: bytes) -> None:
+        """Write `data` to `path` in the guest; folders are made.  Raises LabError when that fails."""
+        _check_path(path)
+        status, error = self._request(f"put {len(data)} {path}\n".encode() + data, _TRANSFER_SECONDS)
+        if status:
+            raise LabError(f"cannot write {path} in the guest: {error.decode(errors='replace').strip()}")
+
+    def get(self, path: str) -> bytes:
+        """Return the content of `path` in the guest (any bytes).  Raises LabError when it cannot be read."""
+        _check_path(path)
+        status, data = self._request(f"get 0 {path}\n".encode(), _TRANSFER_SECONDS)
+        if status:
+            raise LabError(f"cannot read {path} in the guest: {data.decode(errors='replace').strip()}")
+        return data
+
+    def read(self, path: str) -> str:
+        """Return the content of `path` in the guest as text."""
+        return self.get(path).decode(errors="replace")
+
+    def insmod(self, name_or_path: str | Path, parameters: str = "") -> None:
+        """Load a module: a file of this machine, or a name of the kernel's own package with what it needs.
+
+        Modules that are loaded already are left alone.  Raises LabError with the kernel's words.
+        """
+        given = Path(name_or_path)
+        paths = [given] if given.suffix in (".ko", ".xz") else self.tree.load_order((str(name_or_path),))
+        loaded = {line.split(" ", 1)[0] for line in self.read("/proc/modules").splitlines()}
+        for path in paths:
+            name = modules.module_name(path)
+            if name in loaded:
+                continue
+            target = f"/tmp/{name}.ko"  # noqa: S108 (inside the guest)
+            self.put(target, modules.read_module(path))
+            extra = parameters if path == paths[-1] else ""
+            done = self.run(
+                f"dmesg -c >/dev/null; insmod {target} {extra}; s=$?; rm {target}; exit $s", check=False
+            )
+            if done.status:
+                words = self.run("dmesg | tail -n 12", check=False).text
+                raise LabError(
+                    f"module {name} does not load", f"insmod {path}", done.status, done.text + words
+                )
+
+    def rmmod(self, name: str) -> None:
+        """Unload module `name`; raises LabError when the kernel refuses."""
+        self.run(f"rmmod {shlex.quote(name)}")
+
+    @property
+    def log(self) -> str:
+        """What the guest's console has shown up to now."""
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def _greet(self) -> None:
+        started = time.monotonic()
+        line = self._read_line(time.monotonic() + _BOOT_SECONDS)
+        if line + b"\n" != agent.GREETING:
+            raise self._broken(f"the guest answered {line[:60]!r} instead of its greeting")
+        self.boot_seconds = time.monotonic() - started
+
+    def _request(self, message: bytes, seconds: float) -> tuple[int, bytes]:
+        deadline = time.monotonic() + seconds
+        self._send(message, deadline)
+        line = self._read_line(deadline)
+        status, _, size = line.decode(errors="replace").partition(" ")
+        if not (status.isdigit() and size.isdigit()):
+            raise self._broken(f"the guest answered {line[:60]!r}")
+        data = self._read_bytes(int(size), deadline)
+        words = console.trouble(self.log)
+        if words:
+            raise self._broken("the guest's kernel broke")
+        return int(status), data
+
+    def _send(self, message: bytes, deadline: float) -> None:
+        self._channel.settimeout(max(deadline - time.monotonic(), 0.1))
+        try:
+            self._channel.sendall(message)
+        except OSError:
+            raise self._broken("the guest does not take requests") from None
+
+    def _read_line(self, deadline: float) -> bytes:
+        while b"\n" not in self._received:
+            self._receive(deadline)
+        line, _, rest = bytes(self._received).partition(b"\n")
+        self._received = bytearray(rest)
+        return line
+
+    def _read_bytes(self, size: int, deadline: float) -> bytes:
+        while len(self._received) < size:
+            self._receive(deadline)
+        data = bytes(memoryview(self._received)[:size])
+        del self._received[:size]
+        return data
+
+    def _receive(self, deadline: float) -> None:
+        self._channel.settimeout(max(deadline - time.monotonic(), 0.01))
+        try:
+            data = self._channel.recv(_CHUNK)
+        except TimeoutError:
+            raise self._broken("the guest hangs: no answer in time") from None
+        except OSError:
+            data = b""
+        if not data:
+            raise self._broken("the guest is gone")
+        self._received += data
+
+    def _broken(self, message: str) -> LabError:
+        """End the guest and return the error that says why, with the kernel's last words."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1)
+        self.close()
+        words = console.trouble(self.log) or console.last_lines(self.log)
+        return LabError(message, "qemu", self._process.returncode, words, str(self.log_path))
+
+    def close(self) -> None:
+        """End the guest at once; harmless when it has ended already."""
+        self._process.kill()
+        self._process.wait()
+        self._channel.close()
+
+
+@contextlib.contextmanager
+def boot(
+    kernel: str = "6.1",
+    *,
+    memory_mb: int = 512,
+    cpus: int = 2,
+    files: Mapping[str, bytes] | None = None,
+    modules: Sequence[str] = (),  # noqa: A002
+    shares: Mapping[str, Path] | None = None,
+    append: str = "",
+) -> Iterator[Guest]:
+    """Boot `kernel` (a name of `lab.kernels`, or a Debian package name) and yield the guest.
+
+    `memory_mb` and `cpus` are the machine's size; `files` are put into it (path -> bytes, made
+    executable); `modules` of the package are loaded at start; `shares` are folders of this machine,
+    visible read-only under the given paths (full kernels only: they need 9p); `append` goes to the
+    kernel command line.  The guest ends with the block.  Raises LabError when QEMU, busybox or the
+    kernel is missing, or when the guest does not come up.
+    """
+    plan = GuestPlan(
+        packages.fetch_kernel(kernel), memory_mb, cpus, files or {}, tuple(modules), shares or {}, append
+    )
+    with TemporaryDirectory(prefix="tracepoint-guest-") as folder:
+        initrd = Path(folder) / "initrd"
+        initrd.write_bytes(build_initrd(plan))
+        guest = _start(plan, initrd)
+        try:
+            guest._greet()  # noqa: SLF001 (the other half of one thing)
+            yield guest
+        finally:
+            guest.close()
+
+
+def build_initrd(plan: GuestPlan) -> bytes:
+    """Return the initial ram disk for `plan`; raises LabError when busybox or a module is missing."""
+    tree = modules.ModuleTree(plan.image.modules)
+    wanted = (*_CHANNEL_MODULES, *(_SHARE_MODULES if plan.shares else ()), *plan.modules)
+    order = tree.load_order(wanted)
+    entries = {
+        "init": initramfs.regular(agent.init_script(), 0o755),
+        "bin/busybox": initramfs.regular(_busybox(), 0o755),
+        "dev/console": initramfs.character_device(5, 1),
+        "dev/null": initramfs.character_device(1, 3),
+    }
+    names = [f"lab/modules.d/{number:03}-{modules.module_name(path)}.ko" for number, path in enumerate(order)]
+    entries.update(
+        (name, initramfs.regular(modules.read_module(path))) for name, path in zip(names, order, strict=True)
+    )
+    entries["lab/modules"] = initramfs.regular("".join(f"/{name}\n" for name in names).encode())
+    options = "ro,trans=virtio,version=9p2000.L,msize=262144,cache=loose"
+    mounts = [f"9p share{number} {target} {options}\n" for number, target in enumerate(plan.shares)]
+    entries["lab/mounts"] = initramfs.regular("".join(mounts).encode())
+    for path, data in plan.files.items():
+        entries[path.strip("/")] = initramfs.regular(data, 0o755)
+    return initramfs.pack(entries)
+
+
+def _start(plan: GuestPlan, initrd: Path) -> Guest:
+    log_path = _new_log(plan.image.release)
+    ours, theirs = socket.socketpair()
+    shares = []
+    for number, source in enumerate(plan.shares.values()):
+        shares += ["-virtfs", f"local,path={source},mount_tag=share{number},security_model=none,readonly=on"]
+    command = [
+        *(qemu.find_program(), "-M", "pc", *qemu.accelerator_options()),
+        *("-m", str(plan.memory_mb), "-smp", str(plan.cpus), "-nodefaults", "-display", "none", "-no-reboot"),
+        *(
+            "-kernel",
+            str(plan.image.image),
+            "-initrd",
+            str(initrd),
+            "-append",
+            f"{_APPEND} {plan.append}".strip(),
+        ),
+        *("-chardev", f"file,id=console,path={log_path}", "-serial", "chardev:console"),
+        *("-device", "virtio-serial-pci", "-chardev", f"socket,id=lab,fd={theirs.fileno()}"),
+        *("-device", f"virtserialport,chardev=lab,name={agent.PORT_NAME}"),
+        *shares,
+    ]
+    with theirs, log_path.with_suffix(".qemu").open("wb") as words:
+        process = subprocess.Popen(  # noqa: S603 (QEMU with arguments made above)
+            command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, pass_fds=(theirs.fileno(),)
+        )
+    return Guest(plan, process, ours, log_path)
+
+
+def _busybox() -> bytes:
+    path = shutil.which("busybox")
+    if path is None:
+        raise LabError("busybox is not installed (Debian package busybox-static)")
+    data = Path(path).read_bytes()
+    if b"ld-linux" in data[:4096]:
+        raise LabError(f"{path} is linked dynamically and cannot start a guest: install busybox-static")
+    return data
+
+
+def _new_log(release: str) -> Path:
+    """Return the path for a new guest's log, and delete the oldest ones beyond a handful."""
+    folder = packages.cache_folder() / "logs"
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in sorted(folder.glob("guest-*"), key=lambda path: path.stat().st_mtime)[: -2 * _KEPT_LOGS]:
+        old.unlink(missing_ok=True)
+    return (
+        folder
+        / f"guest-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}-{time.monotonic_ns() % 1000}-{release}.log"
+    )
+
+
+def _check_path(path: str) -> None:
+    if "\n" in path or "\0" in path or not path.startswith("/") or path != path.strip():
+        raise ValueError(f"{path!r} is no absolute path that can be sent to a guest")
+
+
+def _short(command: str) -> str:
+    first, _, rest = command.strip().partition("\n")
+    return first[:100] + (" ..." if rest or len(first) > 100 else "")

@@ -1,0 +1,164 @@
+"""Debian kernel packages, found, downloaded and unpacked without root into the user's cache."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tracepoint.errors import LabError
+from tracepoint.lab.kernels import Kernel, find_kernel, version_key
+
+_DONE = ".complete"
+_APT_SECONDS = 120
+_DOWNLOAD_SECONDS = 900
+
+
+@dataclass(frozen=True, slots=True)
+class KernelImage:
+    """An unpacked kernel package.
+
+    `release` is what `uname -r` will say, `image` the file that QEMU boots, `modules` the folder
+    `lib/modules/<release>`, `package` and `version` say where it came from.
+    """
+
+    release: str
+    image: Path
+    modules: Path
+    package: str
+    version: str
+
+
+def cache_folder() -> Path:
+    """Return the folder for everything that can be fetched or made again (XDG_CACHE_HOME/tracepoint)."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tracepoint"
+
+
+def candidates(kernel: Kernel) -> list[str]:
+    """Return the package names that apt knows for `kernel`, newest first.
+
+    Raises LabError when apt is missing or fails.
+    """
+    listing = _run(["apt-cache", "--names-only", "search", f"^{kernel.package_pattern}$"], _APT_SECONDS)
+    names = {line.split(" ", 1)[0] for line in listing.splitlines()}
+    matching = [name for name in names if re.fullmatch(kernel.package_pattern, name)]
+    return sorted(matching, key=version_key, reverse=True)
+
+
+def newest_version(package: str) -> str:
+    """Return the version of `package` that apt would download, or raise LabError when there is none."""
+    policy = _run(["apt-cache", "policy", package], _APT_SECONDS)
+    found = re.search(r"^\s*Candidate:\s*(\S+)$", policy, re.MULTILINE)
+    if found is None or found[1] == "(none)":
+        raise LabError(f"apt has no version of {package} to download; `apt-get update` may help")
+    return found[1]
+
+
+def fetch_kernel(name: str = "6.1") -> KernelImage:
+    """Return the unpacked kernel `name`, downloading it when the cache does not hold it.
+
+    `name` is one of `tracepoint.lab.kernels.KERNELS` or a Debian package name.  Raises LabError
+    when apt, the network or dpkg-deb is missing; a kernel that is in the cache already needs none
+    of them.
+    """
+    kernel = find_kernel(name)
+    try:
+        names = candidates(kernel)
+    except LabError:
+        cached = cached_kernels(kernel)
+        if cached:
+            return cached[-1]
+        raise
+    if not names:
+        cached = cached_kernels(kernel)
+        if cached:
+            return cached[-1]
+        raise LabError(
+            f"apt knows no package for kernel {name} ({kernel.package_pattern}); run `apt-get update`"
+            + (f", or add the {kernel.suite} suite" if kernel.suite else "")
+        )
+    version = newest_version(names[0])
+    return unpack_package(names[0], version)
+
+
+def cached_kernels(kernel: Kernel) -> list[KernelImage]:
+    """Return the unpacked kernels in the cache that match `kernel`, oldest first."""
+    images = []
+    for done in (cache_folder() / "kernels").glob("*/" + _DONE):
+        package, _, version = done.parent.name.rpartition("_")
+        if re.fullmatch(kernel.package_pattern, package):
+            images.append(_describe(done.parent, package, version))
+    return sorted(images, key=lambda image: version_key(image.package))
+
+
+def unpack_package(package: str, version: str, archive: Path | None = None) -> KernelImage:
+    """Return `package` unpacked in the cache; `archive` is a .deb file at hand, else it is downloaded.
+
+    Two processes may do this at once: each unpacks beside the other and the last rename wins.
+    Raises LabError when the download or dpkg-deb fails, or when there is no kernel inside.
+    """
+    folder = cache_folder() / "kernels" / f"{package}_{version.replace(':', '%3a')}"
+    if not (folder / _DONE).exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix="unpack-", dir=folder.parent) as scratch:
+            deb = archive or _download(package, version, Path(scratch))
+            tree = Path(scratch) / "tree"
+            _run(["dpkg-deb", "-x", str(deb), str(tree)], _DOWNLOAD_SECONDS)
+            _describe(tree, package, version)
+            (tree / _DONE).touch()
+            if not (folder / _DONE).exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                tree.rename(folder)
+    return _describe(folder, package, version)
+
+
+def _download(package: str, version: str, folder: Path) -> Path:
+    _run(["apt-get", "download", f"{package}={version}"], _DOWNLOAD_SECONDS, folder)
+    debs = sorted(folder.glob("*.deb"))
+    if not debs:
+        raise LabError(f"apt-get download {package}={version} left no .deb file behind")
+    return debs[0]
+
+
+def _describe(tree: Path, package: str, version: str) -> KernelImage:
+    images = sorted((tree / "boot").glob("vmlinuz-*"))
+    if not images:
+        raise LabError(
+            f"{package} {version} holds no boot/vmlinuz-*: not a kernel image package of this layout"
+        )
+    release = images[0].name.removeprefix("vmlinuz-")
+    for modules in (tree / "lib/modules" / release, tree / "usr/lib/modules" / release):
+        if modules.is_dir():
+            return KernelImage(release, images[0], modules, package, version)
+    raise LabError(f"{package} {version} holds no lib/modules/{release}")
+
+
+def _run(command: list[str], seconds: int, folder: Path | None = None) -> str:
+    """Run one Debian tool and return its output, or raise LabError saying which one and why."""
+    try:
+        done = subprocess.run(  # noqa: S603 (a fixed tool and a package name that matched a pattern)
+            command,
+            cwd=folder,
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=os.environ | {"LC_ALL": "C"},
+        )
+    except FileNotFoundError:
+        raise LabError(
+            f"{command[0]} is not installed: kernels are fetched with Debian's package tools",
+            " ".join(command),
+        ) from None
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{command[0]} did not end in {seconds} s (no network?)", " ".join(command)) from None
+    output = done.stdout.decode(errors="replace")
+    if done.returncode != 0:
+        tail = "\n".join((output + done.stderr.decode(errors="replace")).splitlines()[-8:])
+        raise LabError(f"{command[0]} failed", " ".join(command), done.returncode, tail)
+    return output

@@ -1,0 +1,43 @@
+# make try    the main job: the example headers, then a kernel's own, rehearsed
+# make test   the whole test suite, with all that it needs
+# make bench  the measured promises, one line each
+# make lint   ruff, mypy and the import contract (part of make test)
+# make fuzz   fuzz every reader, MINUTES=30 in all
+#
+# Each sets up what it needs in .venv; the second run is fast.  PYTHON=... chooses the Python.
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+MINUTES ?= 30
+PYTEST_ARGS ?=
+
+.PHONY: help try test bench lint fuzz setup debian clean
+help:
+	@sed -n 's/^# \{0,1\}//;1,6p' Makefile
+
+setup: $(VENV)/.ready
+
+$(VENV)/.ready: pyproject.toml tools/setup tools/make-venv tools/find-python
+	@sh tools/setup $(VENV)
+	@touch $@
+
+debian: setup
+	@$(RUN) tools/debian.py tests
+
+try: setup
+	@$(RUN) tools/try_all.py
+
+test: setup debian
+	@$(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)
+
+bench: setup debian
+	@$(RUN) -m benchmarks
+
+lint: setup
+	@$(RUN) -m pytest -q -p no:randomly tests/test_house.py
+
+fuzz: setup
+	@$(RUN) tests/fuzz/run.py --minutes $(MINUTES)
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

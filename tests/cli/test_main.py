@@ -1,0 +1,283 @@
+"""The frame of the command line: streams, exit statuses, colour, help, start-up."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import tracepoint
+from tracepoint.cli import main as program
+from tracepoint.cli.main import COMMANDS, main
+from tracepoint.cli.output import Output
+from tracepoint.errors import LabError, SourceError
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAVY = {
+    *("numpy", "pandas", "pyarrow", "polars", "duckdb", "plotly", "matplotlib", "altair", "rich", "dask"),
+    *(
+        "asyncio",
+        "multiprocessing",
+        "unittest",
+        "xml",
+        "email",
+        "http",
+        "urllib",
+        "ssl",
+        "importlib.metadata",
+    ),
+}
+
+
+def run(*words: str, env: dict[str, str] | None = None, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tracepoint", *words],
+        cwd=ROOT,
+        env=os.environ | (env or {}),
+        input=stdin,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch):
+    """Replace the module of `explain` by one that does what a test wants."""
+
+    def install(act) -> None:
+        module = SimpleNamespace(add_arguments=lambda parser: None, run=act)
+        monkeypatch.setattr(program, "_load", lambda command: module)
+
+    return install
+
+
+def test_version_is_data() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"tracepoint {tracepoint.__version__}\n", "")
+
+
+def test_no_command_prints_help_to_stderr() -> None:
+    done = run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage: tracepoint" in done.stderr
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("chekc", "check"), ("ftm", "fmt"), ("exlpain", "explain")])
+def test_unknown_command_is_guessed(typed: str, meant: str) -> None:
+    done = run(typed)
+    assert done.returncode == 2
+    assert done.stderr == f"tracepoint: error: no command {typed!r}; did you mean {meant}?\n"
+
+
+def test_unknown_command_unlike_any_lists_them() -> None:
+    done = run("zzzzzz")
+    assert done.returncode == 2
+    assert all(name in done.stderr for name in COMMANDS)
+
+
+def test_bad_option_says_where_help_is() -> None:
+    done = run("explain", "--no-such-option")
+    assert done.returncode == 2
+    assert done.stderr.startswith("tracepoint: error: ")
+    assert "try: tracepoint" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (SourceError("no closing parenthesis"), 2, "no closing parenthesis"),
+        (LabError("gcc failed", status=1), 5, "gcc failed"),
+        (FileNotFoundError(2, "No such file or directory", "a.h"), 2, "a.h: No such file or directory"),
+        (MemoryError(), 2, "out of memory"),
+        (
+            ValueError("odd"),
+            2,
+            "our own fault: ValueError: odd\nTRACEPOINT_DEBUG=1 shows where; please report it",
+        ),
+    ],
+)
+def test_exceptions_become_exit_statuses(fake, capsys, error, status, message) -> None:
+    def act(args, out):
+        raise error
+
+    fake(act)
+    assert main(["explain"]) == status
+    assert capsys.readouterr().err == f"tracepoint: error: {message}\n"
+
+
+def test_debug_shows_the_traceback(fake, monkeypatch) -> None:
+    def act(args, out):
+        raise SourceError("x")
+
+    fake(act)
+    monkeypatch.setenv("TRACEPOINT_DEBUG", "1")
+    with pytest.raises(SourceError):
+        main(["explain"])
+
+
+def test_interrupt_is_130(fake, capsys) -> None:
+    def act(args, out):
+        raise KeyboardInterrupt
+
+    fake(act)
+    assert main(["explain"]) == 130
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_command_status_is_the_programs(fake) -> None:
+    fake(lambda args, out: 3)
+    assert main(["explain"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "verbosity"),
+    [
+        (["explain"], 0),
+        (["-q", "explain"], -1),
+        (["explain", "-q"], -1),
+        (["explain", "-vv"], 2),
+        (["-v", "explain"], 1),
+    ],
+)
+def test_verbosity_may_stand_before_or_after(fake, words, verbosity) -> None:
+    seen = []
+    fake(lambda args, out: seen.append(out.verbosity) or 0)
+    assert main(words) == 0
+    assert seen == [verbosity]
+
+
+@pytest.mark.parametrize(
+    ("verbosity", "lines"),
+    [(-1, ["e"]), (0, ["e", "w", "s"]), (1, ["e", "w", "s", "d"])],
+)
+def test_verbosity_changes_stderr_only(verbosity, lines) -> None:
+    stdout, stderr = io.StringIO(), io.StringIO()
+    out = Output(stdout, stderr, verbosity=verbosity)
+    out.line("data")
+    out.error("e")
+    out.warn("w")
+    out.say("s")
+    out.detail("d")
+    assert stdout.getvalue() == "data\n"
+    assert [line.rsplit(" ", 1)[-1] for line in stderr.getvalue().splitlines()] == lines
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("choice", "env", "stream", "wants"),
+    [
+        ("auto", {}, io.StringIO, False),
+        ("auto", {}, Terminal, True),
+        ("auto", {"NO_COLOR": "1"}, Terminal, False),
+        ("auto", {"FORCE_COLOR": "1"}, io.StringIO, True),
+        ("auto", {"FORCE_COLOR": "1", "NO_COLOR": "1"}, Terminal, False),
+        ("auto", {"NO_COLOR": ""}, Terminal, True),
+        ("auto", {"TERM": "dumb"}, Terminal, False),
+        ("never", {"FORCE_COLOR": "1"}, Terminal, False),
+        ("always", {"NO_COLOR": "1"}, io.StringIO, True),
+    ],
+)
+def test_colour(monkeypatch, choice, env, stream, wants) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    out = Output(stream(), stream(), color=choice)
+    assert out.has_color is wants
+    assert ("\x1b[" in out.style("x", "red")) is wants
+
+
+def test_progress_is_silent_off_a_terminal(monkeypatch) -> None:
+    stderr = io.StringIO()
+    clock = iter(range(100))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with Output(io.StringIO(), stderr).progress("reading", 3) as progress:
+        assert list(progress.over("abc")) == ["a", "b", "c"]
+    assert stderr.getvalue() == ""
+
+
+def test_progress_shows_rate_and_cleans_up(monkeypatch) -> None:
+    stderr = Terminal()
+    clock = iter(range(100))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    with Output(io.StringIO(), stderr).progress("reading", 3) as progress:
+        progress.step()
+        progress.step()
+    assert "reading: 2 of 3, 1 a second" in stderr.getvalue()
+    assert stderr.getvalue().endswith("\r\x1b[K")
+
+
+def test_progress_waits_half_a_second(monkeypatch) -> None:
+    stderr = Terminal()
+    monkeypatch.setattr(time, "monotonic", lambda: 1.0)
+    with Output(io.StringIO(), stderr).progress("reading", 3) as progress:
+        progress.step()
+    assert stderr.getvalue() == ""
+
+
+def test_closed_pipe_ends_quietly() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracepoint", "--version"],
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.stderr == b""
+    assert done.returncode == 128 + signal.SIGPIPE
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_of_each_command_ends_with_its_examples(name: str) -> None:
+    done = run(name, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith("".join(f"  {line}\n" for line in COMMANDS[name].examples))
+    assert 2 <= len(COMMANDS[name].examples) <= 3
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_imports_nothing_heavy(name: str) -> None:
+    code = (
+        "import sys\n"
+        "from tracepoint.cli.main import main\n"
+        f"main({[name, '--help'] if name else ['--help']!r})\n"
+        "sys.stderr.write(' '.join(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert HEAVY.isdisjoint(done.stderr.split())
+
+
+def test_top_help_imports_no_room() -> None:
+    code = "import sys, tracepoint.cli.main as m; m.main(['--help']); sys.stderr.write(' '.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = {m[1] for name in done.stderr.split() if (m := re.match(r"tracepoint\.(\w+)", name))}
+    assert rooms == {"cli", "errors"}
+
+
+EXAMPLES = [example for command in COMMANDS.values() for example in command.examples]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_examples_of_help_run(example: str) -> None:
+    words = shlex.split(example, comments=True)
+    assert words[0] == "tracepoint"
+    done = run(*words[1:])
+    assert done.returncode in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,79 @@
+"""Which files a command means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracepoint.cli.paths import find_headers, is_trace_header, split_event
+
+EVENT = "TRACE_EVENT(foo, TP_PROTO(int a));\n"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    files = {
+        "include/trace/events/foo.h": "#define TRACE_SYSTEM foo\n",
+        "include/trace/stages/stage1.h": "#define TRACE_SYSTEM x\n",
+        "include/linux/tracepoint.h": EVENT,
+        "include/trace/trace_events.h": "#define TRACE_SYSTEM x\n",
+        "drivers/a/trace.h": EVENT,
+        "drivers/a/plain.h": "int a;\n",
+        "drivers/a/trace.c": EVENT,
+        ".git/trace.h": EVENT,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def names(tree: Path, found: list[Path]) -> list[str]:
+    return [path.relative_to(tree).as_posix() for path in found]
+
+
+def test_folders_are_walked_for_trace_headers(tree: Path) -> None:
+    assert names(tree, find_headers([str(tree)])) == ["drivers/a/trace.h", "include/trace/events/foo.h"]
+
+
+def test_named_files_are_taken_as_they_are_and_once(tree: Path) -> None:
+    plain = str(tree / "drivers/a/plain.h")
+    assert names(tree, find_headers([plain, str(tree / "drivers"), plain])) == [
+        "drivers/a/plain.h",
+        "drivers/a/trace.h",
+    ]
+
+
+def test_exclude(tree: Path) -> None:
+    assert names(tree, find_headers([str(tree)], ["*/drivers/*"])) == ["include/trace/events/foo.h"]
+
+
+def test_missing_path(tree: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        find_headers([str(tree / "nosuch")])
+
+
+@pytest.mark.parametrize(
+    ("data", "is_one"),
+    [
+        (b"DEFINE_EVENT_PRINT(a, b,", True),
+        (b"  DECLARE_TRACE(a,", True),
+        (b"#undef TRACE_SYSTEM\n# define TRACE_SYSTEM a\n", True),
+        (b"DECLARE_TRACEPOINT(rdpmc);", False),
+        (b"#define TRACE_EVENT(name, ...)", False),
+        (b"#undef TRACE_SYSTEM\n", False),
+        (b"\x00\xff", False),
+    ],
+)
+def test_byte_search(data: bytes, is_one: bool) -> None:
+    assert is_trace_header(data) is is_one
+
+
+def test_split_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "odd:name.h").touch()
+    assert split_event("a.h:b") == ("a.h", "b")
+    assert split_event("a.h") == ("a.h", "")
+    assert split_event("odd:name.h") == ("odd:name.h", "")

@@ -1,0 +1,116 @@
+"""The rules of the house that a machine can check: style, types, imports, size of files and functions."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import tracepoint
+
+ROOT = Path(__file__).resolve().parent.parent
+BIN = Path(sys.executable).parent
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+MAX_FILE_LINES = 500
+MAX_FUNCTION_LINES = 40
+PURE_ROOMS = ("source", "model", "layout", "printk", "assign", "filter", "check", "generate", "place")
+IMPURE_CALLS = {"open", "print", "input", "breakpoint"}
+IMPURE_MODULES = {"os", "subprocess", "socket", "time", "tempfile", "shutil", "sys", "random", "pathlib"}
+
+
+def run(*command: str) -> None:
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_ruff_finds_nothing() -> None:
+    run(str(BIN / "ruff"), "check", ".")
+
+
+def test_ruff_would_format_nothing() -> None:
+    run(str(BIN / "ruff"), "format", "--check", ".")
+
+
+def test_mypy_strict_finds_nothing() -> None:
+    run(sys.executable, "-m", "mypy", "src")
+
+
+def test_imports_flow_one_way() -> None:
+    run(str(BIN / "lint-imports"), "--no-cache")
+
+
+def test_base_package_requires_nothing() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["dependencies"] == []
+    assert "all" in project["optional-dependencies"]
+
+
+def test_files_are_small() -> None:
+    long = {str(p.relative_to(ROOT)): n for p in SOURCES if (n := p.read_text().count("\n")) > MAX_FILE_LINES}
+    assert long == {}
+
+
+def functions(path: Path) -> list[tuple[str, int]]:
+    tree = ast.parse(path.read_text())
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            first = node.body[0]
+            has_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+            doc_lines = (first.end_lineno or 0) - first.lineno + 1 if has_doc else 0
+            found.append((node.name, (node.end_lineno or 0) - node.lineno + 1 - doc_lines))
+    return found
+
+
+def test_functions_are_small() -> None:
+    long = [
+        f"{path.relative_to(ROOT)}:{name} {n}"
+        for path in SOURCES
+        for name, n in functions(path)
+        if n > MAX_FUNCTION_LINES
+    ]
+    assert long == []
+
+
+def test_pure_rooms_touch_nothing_outside() -> None:
+    bad = []
+    for path in SOURCES:
+        room = path.relative_to(ROOT / "src/tracepoint").parts[0]
+        if room not in PURE_ROOMS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if name in IMPURE_CALLS:
+                    bad.append(f"{path.relative_to(ROOT)}:{node.lineno} {name}()")
+                case ast.Import(names=names):
+                    bad += [f"{path.relative_to(ROOT)}: {a.name}" for a in names if a.name in IMPURE_MODULES]
+                case ast.ImportFrom(module=str(name)) if name.split(".")[0] in IMPURE_MODULES:
+                    bad.append(f"{path.relative_to(ROOT)}: from {name}")
+    assert bad == []
+
+
+def test_nothing_is_left_for_later() -> None:
+    words = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    bad = [f"{p.relative_to(ROOT)}: {m[0]}" for p in SOURCES for m in words.finditer(p.read_text())]
+    assert bad == []
+
+
+@pytest.mark.parametrize("name", tracepoint.__all__)
+def test_every_public_name_is_there_and_documented(name: str) -> None:
+    thing = getattr(tracepoint, name)
+    assert name in dir(tracepoint)
+    assert thing.__doc__ if callable(thing) else thing
+
+
+def test_unknown_public_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        tracepoint.no_such_name  # noqa: B018 - the access is the test
+
+
+def test_package_carries_its_type_marker() -> None:
+    assert (ROOT / "src/tracepoint/py.typed").exists()

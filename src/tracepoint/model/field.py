@@ -95,3 +95,8 @@ class SockaddrField(Field):
     """`__sockaddr(name, length)`: `length` in bytes."""
 
     length: Code
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownField(Field):
+    """A macro in `TP_STRUCT__entry` that nothing defines: the record cannot be laid out."""

@@ -48,10 +48,11 @@ class Token:
 
     `start` and `end` are offsets in `file.text`, `space` tells whether white space stood before
     it, `first` whether it is the first token of its logical line, `expansion` which macro body
-    it was copied from (None when it stands in the text itself).
+    it was copied from (None when it stands in the text itself).  `is_painted` marks a macro name
+    that must not be expanded again, because it came out of its own expansion.
     """
 
-    __slots__ = ("expansion", "file", "first", "kind", "lead", "space", "start", "text")
+    __slots__ = ("expansion", "file", "first", "is_painted", "kind", "lead", "space", "start", "text")
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class Token:
         self.space = space
         self.first = first
         self.expansion = expansion
+        self.is_painted = False
 
     @property
     def end(self) -> int:
@@ -108,9 +110,7 @@ _TOKEN = re.compile(
     r"|(?P<END>\Z)"
     r"|(?P<BAD>/\*[\s\S]*|[\"'][^\n]*|[\s\S]))"
 )
-_KIND_OF_GROUP = {
-    index: Kind[name] for name, index in _TOKEN.groupindex.items() if name != "trivia"
-}
+_KIND_OF_GROUP = {index: Kind[name] for name, index in _TOKEN.groupindex.items() if name != "trivia"}
 _NOT_NEWLINE = re.compile(r"//(?:[^\n\\]|\\.|\\\r?\n)*|/\*(?:[^*]|\*(?!/))*\*/|\\\r?\n")
 
 
@@ -120,8 +120,10 @@ def _has_newline(trivia: str) -> bool:
     return "\n" in trivia
 
 
-def lex(file: SourceFile) -> list[Token]:
+def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]:
     """Split a file into tokens; never fails, damage becomes `Kind.BAD` tokens.
+
+    `start` and `end` are character offsets, for a part of the file that begins a line.
 
     >>> from tracepoint.source.text import SourceFile
     >>> [t.text for t in lex(SourceFile("a.h", "a = b /* c */ + 1;"))]
@@ -131,13 +133,13 @@ def lex(file: SourceFile) -> list[Token]:
     append = tokens.append
     make = Token
     kinds = _KIND_OF_GROUP
-    at = 0
+    at = start
     first = True
-    for match in _TOKEN.finditer(file.text):
-        start = match.end(1)
+    for match in _TOKEN.finditer(file.text, start, len(file.text) if end is None else end):
+        begin = match.end(1)
         group = match.lastindex or 0
-        token = make(kinds[group], match[group], start, at, file)
-        if start != at:
+        token = make(kinds[group], match[group], begin, at, file)
+        if begin != at:
             token.space = True
             trivia = match[1]
             if "\n" in trivia and _has_newline(trivia):

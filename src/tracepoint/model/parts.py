@@ -1,0 +1,178 @@
+"""The parts of a declaration: prototype, arguments, and the members of TP_STRUCT__entry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.diagnostics import Diagnostic, Severity
+from tracepoint.model.event import Param, Proto
+from tracepoint.model.field import (
+    ArrayField,
+    BitmaskField,
+    DynamicArrayField,
+    Field,
+    ScalarField,
+    SockaddrField,
+    StringField,
+    StructField,
+    UnknownField,
+)
+from tracepoint.model.origins import code_of, origin_of
+from tracepoint.model.vocabulary import FIELD_MACROS, PART_MACROS
+from tracepoint.source.lexer import Kind
+from tracepoint.source.macros import spell
+from tracepoint.source.syntax import MacroCall, match_parenthesis, read_call, split_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.model.origin import Code, Origin
+    from tracepoint.source.lexer import Token
+
+
+_WRAPPERS = frozenset(name for names in PART_MACROS.values() for name in names)
+
+
+def read_part(tokens: Sequence[Token], role: str) -> tuple[tuple[Token, ...], str]:
+    """Return what stands inside `TP_PROTO(...)` and its like, and what is odd about it.
+
+    The wrapper macros all mean their argument, so a part in another's wrapper, or in none, still
+    builds in the kernel: it is read, and the second value says what is wrong (empty if nothing).
+    """
+    if len(tokens) < 3 or tokens[0].text not in _WRAPPERS or tokens[1].text != "(":
+        return tuple(tokens), f"is not wrapped in {PART_MACROS[role][0]}()"
+    if match_parenthesis(tokens, 1) != len(tokens) - 1:
+        return tuple(tokens), f"is more than one {PART_MACROS[role][0]}()"
+    inner = tuple(tokens[2:-1])
+    if tokens[0].text == "PARAMS" and inner and inner[0].text in _WRAPPERS:
+        return read_part(inner, role)
+    if tokens[0].text not in PART_MACROS[role]:
+        return inner, f"is wrapped in {tokens[0].text}() instead of {PART_MACROS[role][0]}()"
+    return inner, ""
+
+
+def read_proto(tokens: Sequence[Token]) -> Proto:
+    """Read the parameters of a prototype; `void` alone means none."""
+    origin = origin_of(tokens[0], tokens[-1]) if tokens else None
+    parts = [part for part in split_arguments(tokens) if part]
+    if len(parts) == 1 and spell(parts[0]) == "void":
+        return Proto((), origin=origin)
+    return Proto(tuple(_read_param(part) for part in parts), origin=origin)
+
+
+def _read_param(tokens: Sequence[Token]) -> Param:
+    """Split `struct page *page` into type and name; arrays and function pointers keep their form."""
+    origin = origin_of(tokens[0], tokens[-1])
+    at = _declarator(tokens)
+    if at is None:
+        return Param(spell(tokens), "", origin=origin)
+    name = tokens[at].text
+    rest = [*tokens[:at], *tokens[at + 1 :]]
+    return Param(spell(rest), name, origin=origin)
+
+
+def _declarator(tokens: Sequence[Token]) -> int | None:
+    """Return the index of the declared name: in `void (*fn)(int)` that after `(*`, else the last name."""
+    for index in range(len(tokens) - 2):
+        if tokens[index].text == "(" and tokens[index + 1].text == "*":
+            inner = index + 2
+            while inner < len(tokens) and tokens[inner].text in {"*", "const"}:
+                inner += 1
+            if inner < len(tokens) and tokens[inner].kind is Kind.NAME:
+                return inner
+    end = len(tokens)
+    for index, token in enumerate(tokens):
+        if token.text == "[":
+            end = index
+            break
+    names = [i for i in range(end) if tokens[i].kind is Kind.NAME]
+    if len(names) < 2 and not any(t.text == "*" for t in tokens[:end]):
+        return None
+    return names[-1] if names and names[-1] == end - 1 else None
+
+
+def read_args(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Read the names of TP_ARGS."""
+    names = [spell(part) for part in split_arguments(tokens)]
+    return tuple(name for name in names if name and name != "void")
+
+
+def read_fields(tokens: Sequence[Token]) -> tuple[tuple[Field, ...], list[Diagnostic]]:
+    """Read the members of TP_STRUCT__entry, and say which macros could not be understood."""
+    fields: list[Field] = []
+    found: list[Diagnostic] = []
+    at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        if token.kind is not Kind.NAME:
+            if token.text not in {";", ","}:
+                found.append(_problem("TP008", "stray-text-in-struct", f"stray `{token.text}`", token))
+            at += 1
+            continue
+        call = read_call(tokens, at)
+        if call is None:
+            found.append(_unknown(token))
+            fields.append(UnknownField(token.text, token.text, "", origin=origin_of(token)))
+            at += 1
+            continue
+        field = _read_field(call[0])
+        if field is None:
+            found.append(_unknown(token))
+            field = UnknownField(token.text, token.text, "", origin=origin_of(token))
+        fields.append(field)
+        at = call[1]
+    return tuple(fields), found
+
+
+def _problem(code: str, name: str, message: str, token: Token) -> Diagnostic:
+    return Diagnostic(code, name, message, origin_of(token).span, Severity.ERROR)
+
+
+def _unknown(token: Token) -> Diagnostic:
+    return _problem(
+        "TP009",
+        "unknown-field-macro",
+        f"{token.text} is no field macro, and nothing that was read defines it; give its header with --include",
+        token,
+    )
+
+
+def _read_field(call: MacroCall) -> Field | None:
+    kind = call.name.text.removeprefix("__")
+    roles = FIELD_MACROS.get(kind)
+    if roles is None or not call.name.text.startswith("__"):
+        return None
+    arguments = [list(part) for part in call.arguments]
+    if len(arguments) > len(roles):
+        rest = arguments[len(roles) - 1 :]
+        joined = rest[0]
+        for part in rest[1:]:
+            joined = [*joined, *part]
+        arguments[len(roles) - 1 :] = [joined]
+    if len(arguments) < len(roles) or not all(arguments):
+        return None
+    parts = {role: code_of(part) for role, part in zip(roles, arguments, strict=True)}
+    return _make_field(kind, parts, origin_of(call.name, call.close))
+
+
+def _make_field(kind: str, parts: dict[str, Code], origin: Origin) -> Field:
+    name = parts["name"].text
+    match kind.removeprefix("rel_"):
+        case "field" | "field_ext":
+            filter_type = parts["filter_type"].text if "filter_type" in parts else ""
+            return ScalarField(kind, name, parts["type"].text, filter_type, origin=origin)
+        case "field_struct" | "field_struct_ext":
+            filter_type = parts["filter_type"].text if "filter_type" in parts else ""
+            return StructField(kind, name, parts["type"].text, filter_type, origin=origin)
+        case "array":
+            return ArrayField(kind, name, parts["type"].text, parts["length"], origin=origin)
+        case "dynamic_array":
+            return DynamicArrayField(kind, name, parts["type"].text, parts["length"], origin=origin)
+        case "string" | "string_len" | "vstring":
+            return StringField(
+                kind, name, "char", parts["source"], parts.get("length"), parts.get("va_list"), origin=origin
+            )
+        case "bitmask" | "cpumask":
+            return BitmaskField(kind, name, "unsigned long", parts.get("n_bits"), origin=origin)
+        case _:
+            return SockaddrField(kind, name, "u8", parts["length"], origin=origin)

@@ -1,0 +1,86 @@
+"""Which conditional branches of a header are read: CONFIG options and other given macros."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Options that stay off when everything else is on: they replace declarations, not add to them.
+OFF_BY_DEFAULT = frozenset(
+    """CONFIG_CPU_BIG_ENDIAN CONFIG_X86_32 CONFIG_M68K CONFIG_PREEMPT_RT CONFIG_TINY_RCU
+    CONFIG_CC_IS_CLANG CONFIG_KMSAN""".split()
+)
+
+#: Options that are numbers, as a 64-bit distribution kernel sets them.
+NUMBERS_BY_DEFAULT: dict[str, str] = {
+    "CONFIG_PGTABLE_LEVELS": "5",
+    "CONFIG_HZ": "250",
+    "CONFIG_NR_CPUS": "8192",
+    "CONFIG_NODES_SHIFT": "10",
+    "CONFIG_X86_L1_CACHE_SHIFT": "6",
+}
+
+#: Macros that the kernel build gives to every file (and values that headers compare with).
+KERNEL_DEFINES: dict[str, str] = {
+    "__KERNEL__": "1",
+    "CREATE_TRACE_POINTS": "1",
+    "__GNUC__": "12",
+    "__CHECKER__": "0",
+    "BITS_PER_LONG": "64",
+    "__BITS_PER_LONG": "64",
+    "__LITTLE_ENDIAN": "1234",
+    "LINUX_VERSION_CODE": "0x7f0000",
+    "KERNEL_VERSION(a,b,c)": "(((a) << 16) + ((b) << 8) + (c))",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The configuration under which a header is read.
+
+    `options` maps `CONFIG_X` to its value (`y`, `m`, `n` or a number or string as in `.config`);
+    an option that is not listed is on when `is_on_by_default` (a checker wants to see every
+    declaration), off otherwise.  `defines` are further macros, as `-D` gives them.
+
+    >>> Config().value("CONFIG_SMP"), Config(is_on_by_default=False).value("CONFIG_SMP")
+    ('1', None)
+    """
+
+    options: Mapping[str, str] = field(default_factory=dict)
+    is_on_by_default: bool = True
+    defines: Mapping[str, str] = field(default_factory=dict)
+
+    def value(self, name: str) -> str | None:
+        """Return what an option's macro expands to, or None when it is not defined."""
+        if name.endswith("_MODULE"):
+            return "1" if self.options.get(name.removesuffix("_MODULE")) == "m" else None
+        given = self.options.get(name)
+        if given is None:
+            is_on = self.is_on_by_default and name not in OFF_BY_DEFAULT
+            return NUMBERS_BY_DEFAULT.get(name, "1") if is_on else None
+        if given in {"n", "m"}:
+            return None
+        return "1" if given == "y" else given
+
+    def is_enabled(self, name: str) -> bool:
+        """Return what `IS_ENABLED(name)` means: built in or a module."""
+        return self.value(name) is not None or self.value(name + "_MODULE") is not None
+
+
+def parse_dot_config(text: str) -> dict[str, str]:
+    r"""Read the text of a `.config` or `include/config/auto.conf` into an options mapping.
+
+    >>> parse_dot_config("CONFIG_SMP=y\\n# CONFIG_NUMA is not set\\nCONFIG_HZ=250\\n")
+    {'CONFIG_SMP': 'y', 'CONFIG_NUMA': 'n', 'CONFIG_HZ': '250'}
+    """
+    options: dict[str, str] = {}
+    for line in text.splitlines():
+        if line.startswith("CONFIG_") and "=" in line:
+            name, _, value = line.partition("=")
+            options[name] = value.strip()
+        elif line.startswith("# CONFIG_") and line.endswith(" is not set"):
+            options[line[2:-11]] = "n"
+    return options

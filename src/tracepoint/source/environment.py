@@ -1,0 +1,238 @@
+"""What a header's names stand for: macros, constants, typedefs and enums around it.
+
+The header's own macros come first.  When a loader was given, the files that it includes,
+directly or not, are searched on demand: nothing is read before somebody asks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import SourceError
+from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.config import Config
+from tracepoint.source.cvalue import constant_value
+from tracepoint.source.declarations import Declarations, read_declarations
+from tracepoint.source.lexer import Kind
+from tracepoint.source.macros import Expander, Macro
+from tracepoint.source.preprocess import preprocess
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Sequence
+
+    from tracepoint.source.lexer import Token
+    from tracepoint.source.preprocess import Loader, Preprocessed
+    from tracepoint.source.text import SourceFile
+
+MAX_CLOSURE_FILES = 6000
+MAX_CLOSURE_CHARS = 200_000_000
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
+
+
+class IncludeClosure:
+    """All files that some roots include, directly or not, found on first use.
+
+    `roots` are `(name, is_quoted, includer path)`; files that cannot be had are passed over.
+    """
+
+    def __init__(self, loader: Loader, roots: Iterable[tuple[str, bool, str]]) -> None:
+        self._loader = loader
+        self._roots = list(roots)
+        self._files: list[SourceFile] | None = None
+        self._defining: dict[str, list[int]] = {}
+
+    @property
+    def files(self) -> list[SourceFile]:
+        """The files, nearest first."""
+        if self._files is None:
+            self._files = self._collect()
+            for index, file in enumerate(self._files):
+                for name in _DEFINE.findall(file.text):
+                    self._defining.setdefault(name, []).append(index)
+        return self._files
+
+    def _collect(self) -> list[SourceFile]:
+        queue = deque(self._roots)
+        asked: set[tuple[str, str]] = set()
+        seen: set[str] = set()
+        files: list[SourceFile] = []
+        n_chars = 0
+        while queue and len(files) < MAX_CLOSURE_FILES and n_chars < MAX_CLOSURE_CHARS:
+            name, is_quoted, includer = queue.popleft()
+            key = (name, includer if is_quoted else "")
+            if key in asked:
+                continue
+            asked.add(key)
+            file = self._loader.load(name, is_quoted=is_quoted, includer=includer)
+            if file is None or file.path in seen:
+                continue
+            seen.add(file.path)
+            files.append(file)
+            n_chars += len(file.text)
+            queue.extend((path, quote == '"', file.path) for quote, path in _INCLUDE.findall(file.text))
+        return files
+
+    def defining(self, name: str) -> list[SourceFile]:
+        """Return the files that have a `#define name`."""
+        files = self.files
+        return [files[index] for index in self._defining.get(name, ())]
+
+    def mentioning(self, name: str) -> list[SourceFile]:
+        """Return the files in which the name stands as a word, nearest first."""
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        return [file for file in self.files if name in file.text and word.search(file.text)]
+
+
+class Environment:
+    """Answers for names: `macro`, `constant`, `typedef`, `expand`.
+
+    `macros` are those of the header when it had been read, `tokens` its expanded text; `closure`
+    the files around it, or None; `protected` names are never expanded.
+    """
+
+    def __init__(
+        self,
+        macros: dict[str, Macro] | None = None,
+        *,
+        config: Config | None = None,
+        closure: IncludeClosure | None = None,
+        protected: Container[str] = (),
+        tokens: Sequence[Token] = (),
+    ) -> None:
+        self.macros = macros or {}
+        self.config = config or Config()
+        self.closure = closure
+        self.protected = protected
+        self._tokens = tokens
+        self._own: Declarations | None = None
+        self._constants: dict[str, int | None] = {}
+        self._preprocessed: dict[str, Preprocessed] = {}
+        self._declared: dict[str, Declarations] = {}
+        self._found_macros: dict[str, Macro | None] = {}
+
+    @property
+    def own(self) -> Declarations:
+        """The enums and typedefs of the header itself."""
+        if self._own is None:
+            self._own = read_declarations(self._tokens)
+        return self._own
+
+    def macro(self, name: str) -> Macro | None:
+        """Return the macro of that name, from the header or from what it includes."""
+        own = self.macros.get(name)
+        if own is not None or self.closure is None:
+            return own
+        if name not in self._found_macros:
+            self._found_macros[name] = self._find_macro(name)
+        return self._found_macros[name]
+
+    def _find_macro(self, name: str) -> Macro | None:
+        if self.closure is None:
+            return None
+        for file in self.closure.defining(name):
+            macro = self._read(file).macros.get(name)
+            if macro is not None:
+                return macro
+        return None
+
+    def _read(self, file: SourceFile) -> Preprocessed:
+        """Preprocess one file by itself: its conditionals hold under our configuration."""
+        if file.path not in self._preprocessed:
+            self._preprocessed[file.path] = preprocess(
+                file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
+            )
+        return self._preprocessed[file.path]
+
+    def expand(self, tokens: Sequence[Token]) -> list[Token]:
+        """Expand tokens with every macro that can be found, included files too."""
+        return Expander(self._lookup_unprotected, ()).expand(tokens)
+
+    def _lookup_unprotected(self, name: str) -> Macro | None:
+        return None if name in self.protected else self.macro(name)
+
+    def constant(self, name: str) -> int | None:
+        """Return the value of an enumerator or of a macro that is an integer, None if unknown.
+
+        >>> from tracepoint.source.macros import define
+        >>> Environment({"TASK_COMM_LEN": define("TASK_COMM_LEN", "(8 * 2)")}).constant("TASK_COMM_LEN")
+        16
+        """
+        if name in self._constants:
+            return self._constants[name]
+        self._constants[name] = None  # a name that is defined by itself has no value
+        try:
+            value = self._find_constant(name)
+        except SourceError:
+            value = None
+        self._constants[name] = value
+        return value
+
+    def _find_constant(self, name: str) -> int | None:
+        macro = self.macro(name)
+        if macro is not None:
+            if macro.params is not None or not macro.body:
+                return None
+            return self.evaluate(macro.body)
+        declared = self._declaring(name)
+        if declared is None:
+            return None
+        return declared.enumerator(name, self.evaluate)
+
+    def evaluate(self, tokens: Sequence[Token]) -> int | None:
+        """Evaluate tokens as an integer constant expression; None when some part is unknown."""
+        expanded = [t for t in self.expand(tokens) if t.kind is not Kind.END]
+        if not expanded:
+            return None
+        return constant_value(parse_expression(expanded), self.constant)
+
+    def is_enumerator(self, name: str) -> bool:
+        """Whether the name is declared in an `enum` that can be seen from the header."""
+        return self._declaring(name) is not None
+
+    def _declaring(self, name: str) -> Declarations | None:
+        """Return the declarations of the file whose enums hold `name`."""
+        if name in self.own.enumerators:
+            return self.own
+        if self.closure is None:
+            return None
+        for file in self.closure.mentioning(name):
+            declared = self._declarations(file)
+            if name in declared.enumerators:
+                return declared
+        return None
+
+    def _declarations(self, file: SourceFile) -> Declarations:
+        if file.path not in self._declared:
+            self._declared[file.path] = read_declarations(self._read(file).tokens)
+        return self._declared[file.path]
+
+    def typedef(self, name: str) -> str | None:
+        """Return the type that a typedef stands for, as text; None when it is not to be seen."""
+        if name in self.own.typedefs:
+            return self.own.typedefs[name]
+        if self.closure is None:
+            return None
+        for file in self.closure.mentioning(name):
+            found = self._declarations(file).typedefs.get(name)
+            if found is not None:
+                return found
+        return None
+
+    def enum_members(self, tag: str) -> dict[str, int | None] | None:
+        """Return the enumerators of `enum tag` with their values, None when it is not to be seen."""
+        for declared in self._with_enum(tag):
+            return {name: declared.enumerator(name, self.evaluate) for name in declared.enums[tag]}
+        return None
+
+    def _with_enum(self, tag: str) -> Iterable[Declarations]:
+        if tag in self.own.enums:
+            yield self.own
+        if self.closure is not None:
+            for file in self.closure.mentioning(tag):
+                declared = self._declarations(file)
+                if tag in declared.enums:
+                    yield declared

@@ -1,0 +1,334 @@
+"""Directives: which text is read, with which macros, and what `#include` brings in.
+
+The text of the file itself is expanded; of included files only the macros are taken, for what
+they declare belongs to them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tracepoint.diagnostics import Diagnostic, Severity
+from tracepoint.errors import SourceError
+from tracepoint.source.conditions import evaluate_condition
+from tracepoint.source.config import KERNEL_DEFINES, Config
+from tracepoint.source.lexer import Kind, Token, lex
+from tracepoint.source.macros import Expander, Macro, define, parse_define, spell
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+
+    from tracepoint.diagnostics import Span
+    from tracepoint.source.text import SourceFile
+
+MAX_INCLUDE_DEPTH = 40
+MAX_INCLUDES = 5000
+MAX_CONDITION_DEPTH = 200
+
+
+class Loader(Protocol):
+    """Finds included files; the caller decides where they come from."""
+
+    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
+        """Return the file that `#include` names, or None when it cannot be had."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """One directive of the file itself: its keyword, its tokens, where it stood in the output.
+
+    `n_output` counts the expanded tokens before it; `depth` the open conditionals; `is_active`
+    whether the branch it stands in was read.
+    """
+
+    keyword: str
+    hash: Token
+    tokens: tuple[Token, ...]
+    n_output: int
+    depth: int
+    is_active: bool
+
+    @property
+    def span(self) -> Span:
+        """From the `#` to the end of the directive."""
+        last = self.tokens[-1] if self.tokens else self.hash
+        return self.hash.file.span(self.hash.start, last.end)
+
+
+@dataclass(slots=True)
+class Preprocessed:
+    """What preprocessing a file gave: expanded tokens, directives, the macro table, findings."""
+
+    file: SourceFile
+    tokens: list[Token]
+    directives: list[Directive]
+    macros: dict[str, Macro]
+    includes: list[tuple[str, bool]] = field(default_factory=list)
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Branch:
+    """One open conditional: was a branch taken, is the current one, and was the outer one."""
+
+    taken: bool
+    active: bool
+    outer: bool
+    opened: Token
+    has_else: bool = False
+
+
+class Preprocessor:
+    """Runs the directives of one file; see `preprocess`."""
+
+    def __init__(
+        self,
+        config: Config,
+        loader: Loader | None,
+        protected: Container[str],
+        is_include_wanted: Callable[[str, bool], bool],
+    ) -> None:
+        self.config = config
+        self.loader = loader
+        self.macros: dict[str, Macro] = {}
+        self.undefined: set[str] = set()
+        self.defined_here: set[str] = set()
+        self.protected = protected
+        self.is_include_wanted = is_include_wanted
+        self.out: list[Token] = []
+        self.pending: list[Token] = []
+        self.directives: list[Directive] = []
+        self.includes: list[tuple[str, bool]] = []
+        self.diagnostics: list[Diagnostic] = []
+        self._include_stack: list[str] = []
+        self._n_included = 0
+        for name, value in {**KERNEL_DEFINES, **config.defines}.items():
+            macro = define(name, value)
+            self.macros[macro.name] = macro
+        self._expander = Expander(self._lookup, ())
+
+    def _lookup(self, name: str) -> Macro | None:
+        if name in self.protected and name not in self.defined_here:
+            return None
+        return self.macros.get(name)
+
+    def run(self, file: SourceFile) -> Preprocessed:
+        """Preprocess the file itself, keeping its text."""
+        self._file(file, lex(file), is_main=True)
+        self._flush()
+        return Preprocessed(file, self.out, self.directives, self.macros, self.includes, self.diagnostics)
+
+    def take_macros(self, file: SourceFile) -> None:
+        """Run the directives of another file, keeping its macros only."""
+        self._file(file, directive_tokens(file), is_main=False)
+
+    def _flush(self) -> None:
+        if self.pending:
+            self.out.extend(self._expander.expand(self.pending))
+            self.pending = []
+
+    def _report(self, code: str, name: str, message: str, token: Token, severity: Severity) -> None:
+        self.diagnostics.append(Diagnostic(code, name, message, token.root.span, severity))
+
+    def _file(self, file: SourceFile, tokens: list[Token], *, is_main: bool) -> None:
+        branches: list[_Branch] = []
+        active = True
+        pending = self.pending
+        at = 0
+        n_tokens = len(tokens)
+        while at < n_tokens:
+            token = tokens[at]
+            if token.first and token.text == "#" and token.kind is Kind.PUNCT:
+                end = at + 1
+                while end < n_tokens and not tokens[end].first and tokens[end].kind is not Kind.END:
+                    end += 1
+                active = self._directive(tokens, at, end, branches, active, is_main=is_main)
+                pending = self.pending
+                at = end
+                continue
+            if active and is_main:
+                pending.append(token)
+            at += 1
+        for branch in branches:
+            if is_main:
+                self._report(
+                    "TP003", "unterminated-conditional", "#if without #endif", branch.opened, Severity.ERROR
+                )
+
+    def _directive(
+        self,
+        tokens: list[Token],
+        at: int,
+        end: int,
+        branches: list[_Branch],
+        active: bool,
+        *,
+        is_main: bool,
+    ) -> bool:
+        """Carry out one directive; returns whether the text after it is read."""
+        keyword = tokens[at + 1].text if at + 1 < end else ""
+        rest = tokens[at + 2 : end]
+        if is_main:
+            if active and keyword in {"define", "undef", "include"}:
+                self._flush()
+            depth = len(branches)
+            n_output = len(self.out) + len(self.pending)
+            self.directives.append(
+                Directive(keyword, tokens[at], tuple(tokens[at + 1 : end]), n_output, depth, active)
+            )
+        if keyword in {"if", "ifdef", "ifndef", "elif", "elifdef", "elifndef", "else", "endif"}:
+            return self._conditional(keyword, tokens[at], rest, branches, active)
+        if active:
+            self._act(keyword, tokens[at], rest, is_main=is_main)
+        return active
+
+    def _act(self, keyword: str, where: Token, rest: list[Token], *, is_main: bool) -> None:
+        if keyword == "define":
+            try:
+                macro = parse_define(rest)
+            except SourceError as error:
+                self._report("TP004", "bad-directive", error.message, where, Severity.ERROR)
+                return
+            self.macros[macro.name] = macro
+            self.undefined.discard(macro.name)
+            if is_main:
+                self.defined_here.add(macro.name)
+        elif keyword == "undef" and rest:
+            self.macros.pop(rest[0].text, None)
+            self.undefined.add(rest[0].text)
+            self.defined_here.discard(rest[0].text)
+        elif keyword == "include":
+            self._include(where, rest, is_main=is_main)
+
+    def _conditional(
+        self, keyword: str, where: Token, rest: list[Token], branches: list[_Branch], active: bool
+    ) -> bool:
+        if keyword in {"if", "ifdef", "ifndef"}:
+            if len(branches) >= MAX_CONDITION_DEPTH:
+                raise SourceError(f"more than {MAX_CONDITION_DEPTH} nested conditionals", where.span)
+            taken = active and self._test(keyword, where, rest)
+            branches.append(_Branch(taken, taken, active, where))
+            return taken
+        if not branches:
+            self._report(
+                "TP003", "unterminated-conditional", f"#{keyword} without #if", where, Severity.ERROR
+            )
+            return active
+        branch = branches[-1]
+        if keyword == "endif":
+            return branches.pop().outer
+        if keyword == "else":
+            branch.active = branch.outer and not branch.taken
+            branch.has_else = True
+        else:
+            test = keyword.removeprefix("el")
+            branch.active = branch.outer and not branch.taken and self._test(test, where, rest)
+        branch.taken = branch.taken or branch.active
+        return branch.active
+
+    def _test(self, keyword: str, where: Token, rest: list[Token]) -> bool:
+        if keyword in {"ifdef", "ifndef"}:
+            return bool(rest) and self.is_defined(rest[0].text) == (keyword == "ifdef")
+        try:
+            return evaluate_condition(rest, self.is_defined, self._expander.expand, self.config)
+        except SourceError as error:
+            self._report(
+                "TP005",
+                "condition-not-understood",
+                f"cannot evaluate `#if {spell(rest)}`: {error.message}; taken as false",
+                where,
+                Severity.WARNING,
+            )
+            return False
+
+    def is_defined(self, name: str) -> bool:
+        """Whether `defined(name)` holds here."""
+        if name in self.macros:
+            return True
+        if name in self.undefined or not name.startswith("CONFIG_"):
+            return False
+        return self.config.value(name) is not None
+
+    def _include(self, where: Token, rest: list[Token], *, is_main: bool) -> None:
+        if rest and rest[0].kind is Kind.NAME:
+            rest = self._expander.expand(rest)
+        text = spell(rest)
+        is_quoted = text.startswith('"')
+        name = text.strip('"<> ').replace(" ", "")
+        if is_main:
+            self.includes.append((name, is_quoted))
+        if self.loader is None or not self.is_include_wanted(name, is_quoted):
+            return
+        file = self.loader.load(name, is_quoted=is_quoted, includer=where.file.path)
+        if file is None or file.path in self._include_stack:
+            return
+        if len(self._include_stack) >= MAX_INCLUDE_DEPTH:
+            raise SourceError(f"#include nests more than {MAX_INCLUDE_DEPTH} deep", where.span)
+        self._n_included += 1
+        if self._n_included > MAX_INCLUDES:
+            raise SourceError(f"more than {MAX_INCLUDES} files included", where.span)
+        self._include_stack.append(file.path)
+        self._file(file, directive_tokens(file), is_main=False)
+        self._include_stack.pop()
+
+
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\/]|\\[\s\S]|/\*(?:[^*]|\*(?!/))*\*/|/)*", re.MULTILINE)
+_HIDING = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|/\*(?:[^*]|\*(?!/))*\*/')
+
+
+def _directive_ranges(text: str) -> list[tuple[int, int]]:
+    """Find the directives of a text without splitting all of it into tokens."""
+    ranges: list[tuple[int, int]] = []
+    hidden = [(m.start(), m.end()) for m in _HIDING.finditer(text) if "\n" in m[0] and "#" in m[0]]
+    for match in _DIRECTIVE.finditer(text):
+        start = match.start()
+        if not any(begin < start < end for begin, end in hidden):
+            ranges.append((start, match.end()))
+    return ranges
+
+
+_DIRECTIVE_CACHE: dict[int, tuple[SourceFile, list[Token]]] = {}
+
+
+def directive_tokens(file: SourceFile) -> list[Token]:
+    """Return only the tokens of a file's directives; kept, for many headers include the same few."""
+    known = _DIRECTIVE_CACHE.get(id(file))
+    if known is not None and known[0] is file:
+        return known[1]
+    kept: list[Token] = []
+    for start, end in _directive_ranges(file.text):
+        kept.extend(lex(file, start, end)[:-1])
+    if len(_DIRECTIVE_CACHE) > 2048:
+        _DIRECTIVE_CACHE.clear()
+    _DIRECTIVE_CACHE[id(file)] = (file, kept)
+    return kept
+
+
+def preprocess(
+    file: SourceFile,
+    *,
+    config: Config | None = None,
+    loader: Loader | None = None,
+    protected: Container[str] = (),
+    is_include_wanted: Callable[[str, bool], bool] = lambda _name, is_quoted: is_quoted,
+    preload: Iterable[SourceFile] = (),
+) -> Preprocessed:
+    """Run the directives of a file and expand its text.
+
+    `protected` names are not expanded unless the file itself defines them; `is_include_wanted`
+    decides from a name and whether it is quoted which includes are followed; the macros of
+    `preload` files are known before the first line.  Raises SourceError
+    when expansion or nesting grows without bound.
+
+    >>> from tracepoint.source.text import SourceFile
+    >>> out = preprocess(SourceFile("a.h", "#define TWICE(x) x x\\nTWICE(f(1))\\n"))
+    >>> [t.text for t in out.tokens if t.text]
+    ['f', '(', '1', ')', 'f', '(', '1', ')']
+    """
+    preprocessor = Preprocessor(config or Config(), loader, protected, is_include_wanted)
+    for other in preload:
+        preprocessor.take_macros(other)
+    return preprocessor.run(file)

@@ -1,0 +1,80 @@
+"""Balanced macro calls in a token list: `NAME(arg, arg)`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.source.lexer import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.source.lexer import Token
+
+
+@dataclass(frozen=True, slots=True)
+class MacroCall:
+    """One call: the name's token, the arguments' tokens split at top-level commas, the `)`.
+
+    `arguments` of `F()` is one empty list, as for the preprocessor.
+    """
+
+    name: Token
+    arguments: tuple[tuple[Token, ...], ...]
+    close: Token
+
+    @property
+    def inner(self) -> tuple[Token, ...]:
+        """All tokens between the parentheses; commas are not kept, so use it for one argument."""
+        return self.arguments[0] if len(self.arguments) == 1 else ()
+
+
+def match_parenthesis(tokens: Sequence[Token], at: int) -> int:
+    """Return the index of the `)` that closes the `(` at `at`, or -1."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        text = tokens[index].text
+        if text == "(":
+            depth += 1
+        elif text == ")":
+            depth -= 1
+            if depth == 0:
+                return index
+        elif tokens[index].kind is Kind.END:
+            return -1
+    return -1
+
+
+def split_arguments(tokens: Sequence[Token], separator: str = ",") -> list[list[Token]]:
+    """Split tokens at commas that stand outside parentheses.
+
+    Braces and brackets do not protect a comma: the preprocessor does not know them.
+    """
+    parts: list[list[Token]] = [[]]
+    depth = 0
+    for token in tokens:
+        text = token.text
+        if text == "(":
+            depth += 1
+        elif text == ")":
+            depth -= 1
+        elif text == separator and depth == 0:
+            parts.append([])
+            continue
+        parts[-1].append(token)
+    return parts
+
+
+def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
+    """Read the call whose name stands at `at`; returns it and the index after its `)`.
+
+    None when no `(` follows or it never closes.
+    """
+    if at + 1 >= len(tokens) or tokens[at + 1].text != "(":
+        return None
+    close = match_parenthesis(tokens, at + 1)
+    if close < 0:
+        return None
+    arguments = tuple(tuple(part) for part in split_arguments(tokens[at + 2 : close]))
+    return MacroCall(tokens[at], arguments, tokens[close]), close + 1

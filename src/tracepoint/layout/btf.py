@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import enum
 import struct
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tracepoint.errors import LayoutError
@@ -114,8 +113,7 @@ class BtfType(NamedTuple):
     body: int
 
 
-@dataclass(frozen=True, slots=True)
-class BtfSize:
+class BtfSize(NamedTuple):
     """Size and alignment in bytes, and whether the type is a signed integer."""
 
     size: int

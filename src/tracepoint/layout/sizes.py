@@ -1,0 +1,227 @@
+"""C types to size, alignment and signedness; C constant expressions to numbers.
+
+BTF comes first when it was given, then what the language and the kernel fix, then what the
+header's environment can see.  What none of them knows is an error that names the field: a
+guessed size would put every later field in the wrong place.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from tracepoint.errors import LayoutError, SourceError
+from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS, TYPEDEFS, WORD64_TYPEDEFS
+from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.ctype import CType, parse_ctype
+from tracepoint.source.cvalue import constant_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.layout.abi import Abi
+    from tracepoint.layout.btf import Btf
+    from tracepoint.source.lexer import Token
+
+_MAX_TYPEDEFS = 32
+_MAX_ARRAY = 1 << 20
+# Basic types: size in bytes (0: that of a long), signed or not (None: as `char`).
+_BASIC: dict[str, tuple[int, bool | None]] = {
+    "char": (1, None),
+    "signed char": (1, True),
+    "unsigned char": (1, False),
+    "bool": (1, False),
+    "short": (2, True),
+    "unsigned short": (2, False),
+    "int": (4, True),
+    "unsigned int": (4, False),
+    "long": (0, True),
+    "unsigned long": (0, False),
+    "long long": (8, True),
+    "unsigned long long": (8, False),
+}
+
+
+class TypeSize(NamedTuple):
+    """Size and alignment in bytes, and what the kernel's `is_signed_type()` says of the type."""
+
+    size: int
+    align: int
+    is_signed: bool
+
+
+class Names(Protocol):
+    """What a header's environment can tell: see `source.environment.Environment`."""
+
+    def constant(self, name: str) -> int | None:
+        """Return the value of a macro or enumerator, or None."""
+
+    def typedef(self, name: str) -> str | None:
+        """Return the type a typedef stands for, or None."""
+
+    def enum_members(self, tag: str) -> dict[str, int | None] | None:
+        """Return the enumerators of `enum tag` and their values, or None."""
+
+
+class TypeSizes:
+    """Sizes types and evaluates lengths for one ABI.
+
+    `is_char_signed` overrides what BTF or the ABI say about plain `char`.
+
+    >>> from tracepoint.layout.abi import Abi
+    >>> TypeSizes(Abi.I386).of("u64")
+    TypeSize(size=8, align=4, is_signed=False)
+    """
+
+    def __init__(
+        self,
+        abi: Abi,
+        *,
+        btf: Btf | None = None,
+        environment: Names | None = None,
+        is_char_signed: bool | None = None,
+    ) -> None:
+        self.abi = abi
+        self.btf = btf
+        self.environment = environment
+        self._is_char_signed = is_char_signed
+        self._known: dict[str, TypeSize] = {}
+
+    def of(self, ctype: str | CType, field: str = "") -> TypeSize:
+        """Return the size of a type; LayoutError, naming `field`, when it is not known."""
+        text = str(ctype)
+        known = self._known.get(text)
+        if known is None:
+            try:
+                parsed = parse_ctype(text) if isinstance(ctype, str) else ctype
+            except SourceError as error:
+                raise LayoutError(f"'{text}' is not a type: {error.message}", field) from None
+            known = self._known[text] = self._measure(parsed, field)
+        return known
+
+    def _measure(self, ctype: CType, field: str) -> TypeSize:
+        if ctype.array:
+            count = 1
+            for length in ctype.array:
+                count *= self.length(length, field)
+            inner = self.of(CType(ctype.base, ctype.pointers, (), ctype.qualifiers), field)
+            return TypeSize(inner.size * count, inner.align, inner.is_signed)
+        if ctype.is_pointer:
+            return TypeSize(self.abi.long_size, self.abi.long_size, is_signed=False)
+        return self._base(ctype.base, field)
+
+    def _base(self, base: str, field: str) -> TypeSize:
+        name = base
+        for _ in range(_MAX_TYPEDEFS):
+            found = self._from_btf(name) or self._basic(name) or self._struct(name, field)
+            if found:
+                return found
+            if name.startswith("enum "):
+                return self._enum(name, field)
+            target = self._typedef(name)
+            if target is None:
+                break
+            try:
+                parsed = parse_ctype(target)
+            except SourceError:
+                break
+            if parsed.array or parsed.is_pointer:
+                return self._measure(parsed, field)
+            name = parsed.base
+        via = f" (from '{base}')" if name != base else ""
+        raise LayoutError(f"the size of type '{name}'{via} is not known: give BTF or the headers", field)
+
+    def _basic(self, name: str) -> TypeSize | None:
+        basic = _BASIC.get(name)
+        if basic is None:
+            return None
+        size, is_signed = basic
+        if is_signed is None:
+            default = self.abi.is_char_signed
+            is_signed = default if self._is_char_signed is None else self._is_char_signed
+        if size == 8:
+            return TypeSize(8, self.abi.long_long_align, is_signed)
+        size = size or self.abi.long_size
+        return TypeSize(size, size, is_signed)
+
+    def _from_btf(self, name: str) -> TypeSize | None:
+        if self.btf is None or (name == "char" and self._is_char_signed is not None):
+            return None
+        found = self.btf.find(name)
+        if found is None:
+            return None
+        try:
+            size, align, is_signed = self.btf.size_of(found)
+        except LayoutError:
+            return None
+        if size == 8 and align == 8 and not name.startswith(("struct ", "union ")):
+            align = self.abi.long_long_align
+        return TypeSize(size, align, is_signed)
+
+    def _struct(self, name: str, field: str) -> TypeSize | None:
+        members = STRUCTS.get(name)
+        if members is None:
+            return None
+        size, align = 0, 1
+        for member in members:
+            inner = self.of(member, field)
+            size = -(-size // inner.align) * inner.align + inner.size
+            align = max(align, inner.align)
+        return TypeSize(-(-size // align) * align, align, is_signed=False)
+
+    def _typedef(self, name: str) -> str | None:
+        known = TYPEDEFS.get(name)
+        if known is None and self.abi.long_size == 8:
+            known = WORD64_TYPEDEFS.get(name)
+        if known is None and self.environment is not None:
+            known = self.environment.typedef(name)
+        return known
+
+    def _enum(self, name: str, field: str) -> TypeSize:
+        """An enum is 4 bytes, and unsigned unless a constant is negative (GCC's rule)."""
+        tag = name.removeprefix("enum ")
+        members = self.environment.enum_members(tag) if self.environment is not None else None
+        if members is None:
+            raise LayoutError(
+                f"the constants of '{name}' are not to be seen, so its sign is not known: "
+                "give BTF or the headers",
+                field,
+            )
+        values = [v for v in members.values() if v is not None]
+        is_signed = any(v < 0 for v in values)
+        if not is_signed and len(values) < len(members):
+            unknown = next(key for key, v in members.items() if v is None)
+            raise LayoutError(f"'{name}': the value of {unknown} is not known, so its sign is not", field)
+        if any(not -(1 << 31) <= v < 1 << (31 if is_signed else 32) for v in values):
+            return TypeSize(8, self.abi.long_long_align, is_signed)
+        return TypeSize(4, 4, is_signed)
+
+    def constant(self, name: str) -> int | None:
+        """Return the value of a named constant, or None."""
+        found = self.btf.constant(name) if self.btf is not None else None
+        if found is None and self.environment is not None:
+            found = self.environment.constant(name)
+        return CONSTANTS.get(name) if found is None else found
+
+    def evaluate(self, source: str | Sequence[Token]) -> int | None:
+        """Evaluate a constant expression; None when some part is not known."""
+        try:
+            node = parse_expression(source)
+        except SourceError:
+            return None
+        return constant_value(node, self.constant, sizeof=self._sizeof, long_size=self.abi.long_size)
+
+    def _sizeof(self, ctype: CType) -> int | None:
+        try:
+            return self.of(ctype).size
+        except LayoutError:
+            return None
+
+    def length(self, source: str | Sequence[Token], field: str = "") -> int:
+        """Return the length of an array (0 to 2^20 elements); LayoutError when it is not known."""
+        found = self.evaluate(source)
+        if found is None:
+            text = source if isinstance(source, str) else " ".join(t.text for t in source)
+            raise LayoutError(f"the array length '{text.strip()}' is not known", field)
+        if not 0 <= found <= _MAX_ARRAY:
+            raise LayoutError(f"the array length {found} is impossible", field)
+        return found

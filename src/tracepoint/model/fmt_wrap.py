@@ -1,0 +1,113 @@
+"""Break the lines of a declaration that are too long for the kernel's coding style."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.model.fmt_items import TAB, advance, next_stop, split_arguments
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.model.fmt_items import Item
+    from tracepoint.model.fmt_shape import Part, Shape
+
+SOFT_WIDTH = 80  # where a list is broken that must be
+HARD_WIDTH = 100  # the length from which on a line must be broken
+
+_TABLES = frozenset(("__print_flags", "__print_symbolic", "__print_flags_u64", "__print_symbolic_u64"))
+
+
+def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
+    """Break the argument lists of a declaration that reach beyond column 100.
+
+    Breaks come between arguments, at column 80 where possible; flag tables get one entry a line.
+    A string or an argument that is too long by itself stays whole.
+    """
+    columns = _columns(shape.items)
+    for part, continuation in lists:
+        inside = part.inside
+        if not inside or not any(columns[id(item)][1] > HARD_WIDTH for item in (*inside, part.close) if item):
+            continue
+        column = continuation // TAB * TAB if inside[0].new_nl else continuation
+        if part.name == "TP_printk":
+            _break_tables(inside, columns, column)
+            columns = _columns(shape.items)
+            _fill(inside, columns, column, only_long=True)
+        elif all(item.is_code for item in inside):
+            for at, item in enumerate(inside):
+                if at and item.new_nl:
+                    item.join(" ")
+            columns = _columns(shape.items)
+            _fill(inside, columns, column, only_long=False)
+        columns = _columns(shape.items)
+
+
+def _columns(items: Sequence[Item]) -> dict[int, tuple[int, int]]:
+    """Return for each item its column and that of the end of its line."""
+    columns: dict[int, int] = {}
+    out: dict[int, tuple[int, int]] = {}
+    line: list[Item] = []
+    column = 0
+
+    def finish() -> None:
+        out.update((id(item), (columns[id(item)], column)) for item in line)
+
+    for item in items:
+        if item.new_nl:
+            finish()
+            line, column = [], 0
+        column = advance(column, item.new_ws)
+        columns[id(item)] = column
+        column += len(item.text)
+        line.append(item)
+    finish()
+    return out
+
+
+def _fill(
+    inside: Sequence[Item], columns: dict[int, tuple[int, int]], continuation: int, *, only_long: bool
+) -> None:
+    """Break before arguments that end beyond column 80, in lines beyond column 100."""
+    moved = 0
+    ranges = split_arguments(inside, 0, len(inside))
+    for number, (start, end) in enumerate(ranges):
+        if start == end:
+            continue
+        first = inside[start]
+        if first.new_nl:
+            moved = 0
+        column, line_end = columns[id(first)]
+        if number == 0 or first.new_nl or (only_long and line_end <= HARD_WIDTH):
+            continue
+        last = max(i for i in range(start, end) if not any(item.new_nl for item in inside[start + 1 : i + 1]))
+        argument_end = columns[id(inside[last])][0] + len(inside[last].text) + 1
+        if argument_end + moved > SOFT_WIDTH:
+            moved = continuation - column
+            first.break_line(continuation)
+
+
+def _break_tables(inside: Sequence[Item], columns: dict[int, tuple[int, int]], continuation: int) -> None:
+    """Put the entries of flag tables in lines that are too long on lines of their own."""
+
+    def is_long(item: Item) -> bool:
+        return not item.new_nl and columns[id(item)][1] > HARD_WIDTH
+
+    column = next_stop(continuation) + TAB
+    depth = 0
+    tables: list[int] = []
+    before: Item | None = None
+    for item in inside:
+        if not item.is_code:
+            continue
+        if item.text == "(":
+            depth += 1
+            if before is not None and before.text in _TABLES:
+                tables.append(depth)
+        elif item.text == ")":
+            if tables and tables[-1] == depth:
+                tables.pop()
+            depth -= 1
+        elif item.text == "{" and tables and tables[-1] == depth and is_long(item):
+            item.break_line(column)
+        before = item

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.cli.paths import find_headers, is_trace_header, split_event
+from tracepoint.tree.scan import find_headers, is_trace_header
 
 EVENT = "TRACE_EVENT(foo, TP_PROTO(int a));\n"
 
@@ -69,11 +69,3 @@ def test_missing_path(tree: Path) -> None:
 )
 def test_byte_search(data: bytes, is_one: bool) -> None:
     assert is_trace_header(data) is is_one
-
-
-def test_split_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "odd:name.h").touch()
-    assert split_event("a.h:b") == ("a.h", "b")
-    assert split_event("a.h") == ("a.h", "")
-    assert split_event("odd:name.h") == ("odd:name.h", "")

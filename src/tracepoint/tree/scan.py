@@ -28,20 +28,6 @@ _MACHINERY = (
 )
 
 
-def split_event(word: str) -> tuple[str, str]:
-    """Split `HEADER[:EVENT]` into path and event; the event is empty when none is named.
-
-    A file that exists under the whole name wins.
-
-    >>> split_event("include/trace/events/sched.h:sched_switch")
-    ('include/trace/events/sched.h', 'sched_switch')
-    """
-    path, colon, event = word.partition(":")
-    if not colon or Path(word).exists():
-        return word, ""
-    return path, event
-
-
 def find_headers(words: Iterable[str], exclude: Iterable[str] = ()) -> list[Path]:
     """Return the files to read, in a fixed order and each once.
 

@@ -1,0 +1,19 @@
+"""Names of events and files as the command line takes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def split_event(word: str) -> tuple[str, str]:
+    """Split `HEADER[:EVENT]` into path and event; the event is empty when none is named.
+
+    A file that exists under the whole name wins.
+
+    >>> split_event("include/trace/events/sched.h:sched_switch")
+    ('include/trace/events/sched.h', 'sched_switch')
+    """
+    path, colon, event = word.partition(":")
+    if not colon or Path(word).exists():
+        return word, ""
+    return path, event

@@ -1,0 +1,1 @@
+"""Files on disk: headers with their include paths, kernel trees, trace headers below a folder."""

@@ -1,0 +1,200 @@
+"""Trace headers on disk: reading one with everything around it, and finding those of a tree."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import SourceError
+from tracepoint.model.read import read_header_text
+from tracepoint.source.text import decode
+from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tracepoint.model.event import TraceHeader
+    from tracepoint.source.config import Config
+    from tracepoint.source.text import SourceFile
+
+_DECLARES = re.compile(
+    rb"\b(?:TRACE_EVENT|DECLARE_EVENT_CLASS|DEFINE_EVENT|DECLARE_TRACE|TRACE_CUSTOM_EVENT|DEFINE_TRACE)\w*[ \t]*\("
+)
+_SYSTEM = re.compile(rb"#[ \t]*define[ \t]+TRACE_SYSTEM\b")
+_TRACE_INCLUDE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+CREATE_TRACE_POINTS\b', re.MULTILINE)
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+
+
+class HeaderReader:
+    """Reads trace headers of one tree or include path, sharing what they include.
+
+    `include_paths` are searched after the includer's folder; when they are not given and the
+    header lies in a kernel tree, that tree's are used, and its configuration.
+
+    >>> HeaderReader().read_text("#define TRACE_SYSTEM demo\\n").system
+    'demo'
+    """
+
+    def __init__(
+        self,
+        include_paths: Iterable[Path] = (),
+        *,
+        config: Config | None = None,
+        defines: dict[str, str] | None = None,
+        arch: str = "x86",
+    ) -> None:
+        self._given_paths = tuple(include_paths)
+        self._given_config = config
+        self._defines = defines
+        self._arch = arch
+        self._loaders: dict[Path | None, FileLoader] = {}
+        self._configs: dict[Path | None, Config] = {}
+        self._creators: dict[Path, dict[str, list[Path]]] = {}
+
+    def _loader(self, root: Path | None) -> FileLoader:
+        if root not in self._loaders:
+            paths = self._given_paths or (kernel_include_paths(root, self._arch) if root else ())
+            self._loaders[root] = FileLoader(paths)
+        return self._loaders[root]
+
+    def _config(self, root: Path | None) -> Config:
+        if self._given_config is not None:
+            return self._given_config
+        if root not in self._configs:
+            self._configs[root] = make_config(root, defines=self._defines)
+        return self._configs[root]
+
+    def read_text(self, text: str, path: str = "<text>") -> TraceHeader:
+        """Read a header from text, with this reader's include paths."""
+        return read_header_text(text, path, config=self._config(None), loader=self._loader(None))
+
+    def read(self, path: Path | str) -> TraceHeader:
+        """Read one trace header; raises SourceError when the file cannot be read at all."""
+        path = Path(path)
+        root = find_kernel_root(path.resolve().parent)
+        loader = self._loader(root)
+        try:
+            text = decode(path.read_bytes())
+        except OSError as error:
+            raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
+        header = self._read(text, path, root, loader, ())
+        missing = {d.message.split()[0] for d in header.diagnostics if d.code == "TP009"}
+        if missing:
+            # Some headers are included by another one that defines their field macros first.
+            siblings = list(_defining_siblings(path, missing, loader))
+            if siblings:
+                header = self._read(text, path, root, loader, siblings)
+        return header
+
+    def _read(
+        self,
+        text: str,
+        path: Path,
+        root: Path | None,
+        loader: FileLoader,
+        preload: Sequence[SourceFile],
+    ) -> TraceHeader:
+        return read_header_text(
+            text,
+            str(path),
+            config=self._config(root),
+            loader=loader,
+            extra_includes=_LazyIncludes(path, loader),
+            preload=preload,
+        )
+
+
+class _LazyIncludes:
+    """The includes of the C file that defines CREATE_TRACE_POINTS for a header, found when asked."""
+
+    def __init__(self, path: Path, loader: FileLoader) -> None:
+        self._path = path
+        self._loader = loader
+
+    def __iter__(self) -> Iterator[tuple[str, bool, str]]:
+        for creator in find_creators(self._path):
+            file = self._loader.read(str(creator))
+            if file is not None:
+                yield from ((name, quote == '"', file.path) for quote, name in _INCLUDE.findall(file.text))
+
+
+def find_creators(header: Path) -> list[Path]:
+    """Return the C files near a header that define CREATE_TRACE_POINTS and include it.
+
+    They are looked for in the header's own folder and the one above it.
+    """
+    found: list[Path] = []
+    for folder in (header.parent, header.parent.parent):
+        for candidate in sorted(folder.glob("*.c")):
+            with contextlib.suppress(OSError):
+                text = candidate.read_text("utf-8", "replace")
+                if header.name in text and _TRACE_INCLUDE.search(text):
+                    found.append(candidate)
+        if found:
+            break
+    return found
+
+
+def _defining_siblings(path: Path, names: set[str], loader: FileLoader) -> Iterator[SourceFile]:
+    """Yield the headers beside `path` that define one of the names."""
+    wanted = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.MULTILINE)
+    for sibling in sorted(path.parent.glob("*.h")):
+        if sibling.name == path.name:
+            continue
+        file = loader.read(str(sibling))
+        if file is not None and wanted.search(file.text):
+            yield file
+
+
+def is_trace_header(data: bytes) -> bool:
+    """Whether the bytes of a file look like a trace header.
+
+    >>> is_trace_header(b"#define TRACE_SYSTEM sched\\n"), is_trace_header(b"int x;")
+    (True, False)
+    """
+    return _SYSTEM.search(data) is not None or _DECLARES.search(data) is not None
+
+
+def find_trace_headers(folder: Path) -> list[Path]:
+    """Return the trace headers below a folder: `.h` files that define TRACE_SYSTEM, sorted."""
+    found: list[Path] = []
+    for parent, folders, names in os.walk(folder):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        for name in names:
+            if name.endswith(".h"):
+                path = Path(parent, name)
+                with contextlib.suppress(OSError):
+                    if _SYSTEM.search(path.read_bytes()):
+                        found.append(path)
+    return sorted(found)
+
+
+@contextlib.contextmanager
+def paused_collector() -> Iterator[None]:
+    """Keep the garbage collector from walking a growing model again and again.
+
+    Reading a whole tree makes millions of objects that all stay; a collector that looks at them
+    each time their number grows by a quarter takes half of the time.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def read_header(
+    path: Path | str, *, include: Iterable[Path] = (), config: Config | None = None
+) -> TraceHeader:
+    """Read one trace header from disk.
+
+    `include` are include paths (by default those of the kernel tree that the header lies in);
+    `config` decides `#if`.  Raises SourceError when the file cannot be read.
+    """
+    return HeaderReader(include, config=config).read(path)

@@ -1,0 +1,116 @@
+"""Included files from disk: include paths, and where a kernel tree keeps its headers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.source.config import Config, parse_dot_config
+from tracepoint.source.text import SourceFile, decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+#: A header larger than this is not read: no kernel header comes near.
+MAX_HEADER_BYTES = 64 << 20
+
+_ARCH_OF_MACHINE = {"x86_64": "x86", "i386": "x86", "aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390"}
+
+
+def find_kernel_root(path: Path) -> Path | None:
+    """Return the kernel tree (or unpacked kernel headers) that a file lies in, None if it does not.
+
+    A tree is known by include/linux/tracepoint.h.
+    """
+    for folder in [path, *path.parents]:
+        if (folder / "include/linux/tracepoint.h").is_file():
+            return folder
+    return None
+
+
+def kernel_include_paths(root: Path, arch: str = "x86") -> tuple[Path, ...]:
+    """Return the include paths of a kernel tree, in the order that its Makefile gives them.
+
+    Debian splits headers in two: `linux-headers-V-common` has the text, `linux-headers-V-amd64`
+    what was generated; whichever is given, the other one beside it is used too.
+    """
+    roots = [root, *_other_half(root)]
+    below = [
+        f"arch/{arch}/include",
+        f"arch/{arch}/include/generated",
+        "include",
+        f"arch/{arch}/include/uapi",
+        f"arch/{arch}/include/generated/uapi",
+        "include/uapi",
+        "include/generated/uapi",
+    ]
+    return tuple(r / b for b in below for r in roots if (r / b).is_dir())
+
+
+def _other_half(root: Path) -> list[Path]:
+    """Return the generated half beside Debian's common headers, amd64 first."""
+    name = root.name
+    if not name.endswith("-common") or not name.startswith("linux-headers-"):
+        return []
+    prefix = name.removesuffix("common")
+    return sorted(
+        (p for p in root.parent.glob(prefix + "*") if p.name != name and (p / "include").is_dir()),
+        key=lambda p: (not p.name.endswith("-amd64"), len(p.name)),
+    )[:1]
+
+
+def read_kernel_config(root: Path) -> dict[str, str]:
+    """Return the CONFIG options of a configured tree, empty when it has not been configured."""
+    for half in [root, *_other_half(root)]:
+        for name in ("include/config/auto.conf", ".config"):
+            path = half / name
+            if path.is_file():
+                return parse_dot_config(path.read_text("utf-8", "replace"))
+    return {}
+
+
+class FileLoader:
+    """Finds included files in the includer's folder (when quoted) and in include paths.
+
+    Every file is read once.
+    """
+
+    def __init__(self, include_paths: Iterable[Path] = ()) -> None:
+        self.include_paths = tuple(str(p) for p in include_paths)
+        self._files: dict[str, SourceFile | None] = {}
+        self._found: dict[str, SourceFile | None] = {}
+
+    def read(self, path: str) -> SourceFile | None:
+        """Return the file at a path, None when it is not there or not a readable file."""
+        if path not in self._files:
+            self._files[path] = self._read(path)
+        return self._files[path]
+
+    @staticmethod
+    def _read(path: str) -> SourceFile | None:
+        file = Path(path)
+        try:
+            if not file.is_file() or file.stat().st_size > MAX_HEADER_BYTES:
+                return None
+            return SourceFile(path, decode(file.read_bytes()))
+        except OSError:
+            return None
+
+    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
+        """Return the file that an `#include` in `includer` names, None when it cannot be had."""
+        if not name or "\0" in name or name.startswith("/"):
+            return None
+        if is_quoted:
+            beside = self.read(str(Path(includer).parent / name))
+            if beside is not None:
+                return beside
+        if name not in self._found:
+            found = (self.read(f"{folder}/{name}") for folder in self.include_paths)
+            self._found[name] = next((file for file in found if file is not None), None)
+        return self._found[name]
+
+
+def make_config(root: Path | None, *, defines: dict[str, str] | None = None, config_text: str = "") -> Config:
+    """Return the configuration to read under: a given `.config`, else the tree's, else all on."""
+    options = parse_dot_config(config_text) if config_text else read_kernel_config(root) if root else {}
+    return Config(options, is_on_by_default=not options, defines=defines or {})

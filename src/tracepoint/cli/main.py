@@ -15,20 +15,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tracepoint import __version__
 from tracepoint.cli.output import Output
+from tracepoint.cli.status import (
+    EXIT_CANNOT_RUN,
+    EXIT_DONE,
+    EXIT_INTERRUPTED,
+    EXIT_PIPE_CLOSED,
+    EXIT_TOOL_FAILED,
+)
 from tracepoint.errors import LabError, TracepointError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
-
-EXIT_DONE = 0
-EXIT_FINDINGS = 1
-EXIT_CANNOT_RUN = 2
-EXIT_IN_PART = 3
-EXIT_REFUSED = 4
-EXIT_TOOL_FAILED = 5
-EXIT_INTERRUPTED = 130
-EXIT_PIPE_CLOSED = 141
 
 
 @dataclass(frozen=True, slots=True)

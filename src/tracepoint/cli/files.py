@@ -1,0 +1,60 @@
+"""Texts that commands read and write: files, `-` for the standard streams, diffs."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import sys
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from tracepoint.source.text import decode, encode
+
+
+def read_text(path: Path) -> str:
+    """Return a file's text, `-` being stdin; bytes that are not UTF-8 survive a round trip."""
+    return decode(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes())
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file's text at once: a reader sees the old text or the new one, never half.
+
+    Permissions stay; a symbolic link is followed.
+    """
+    target = Path(os.path.realpath(path))
+    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
+        try:
+            stream.write(encode(text))
+            stream.flush()
+            Path(stream.name).chmod(mode)
+            Path(stream.name).replace(target)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(stream.name).unlink()
+            raise
+
+
+def unified_diff(old: str, new: str, path: str) -> str:
+    r"""Return the difference as a patch with `a/` and `b/` prefixes, empty when there is none.
+
+    >>> print(unified_diff("a\nb\n", "a\nc\n", "x.h"), end="")
+    --- a/x.h
+    +++ b/x.h
+    @@ -1,2 +1,2 @@
+     a
+    -b
+    +c
+    """
+    name = path.lstrip("/")
+    pieces = difflib.unified_diff(_lines(old), _lines(new), f"a/{name}", f"b/{name}")
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in pieces
+    )
+
+
+def _lines(text: str) -> list[str]:
+    # Not splitlines(): a form feed is no line end in C.
+    *lines, last = text.split("\n")
+    return [line + "\n" for line in lines] + ([last] if last else [])

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def explain_legacy(tracepoint: Tracepoint, call: MacroCall) -> list[Diagnostic]:
     """Say what each word of a declaration in the old form is called today."""
     origin = origin_of(call.name, call.close)
-    today = f"DECLARE_TRACE({tracepoint.name}, TP_PROTO({tracepoint.proto}), TP_ARGS({', '.join(tracepoint.args)}))"
+    args = ", ".join(tracepoint.args)
+    today = f"DECLARE_TRACE({tracepoint.name}, TP_PROTO({tracepoint.proto}), TP_ARGS({args}))"
     return [
         Diagnostic(
             "TP150",

@@ -132,7 +132,7 @@ def _unknown(token: Token) -> Diagnostic:
     return _problem(
         "TP009",
         "unknown-field-macro",
-        f"{token.text} is no field macro, and nothing that was read defines it; give its header with --include",
+        f"{token.text} is no field macro, and no file that was read defines it; see --include",
         token,
     )
 
@@ -157,22 +157,19 @@ def _read_field(call: MacroCall) -> Field | None:
 
 def _make_field(kind: str, parts: dict[str, Code], origin: Origin) -> Field:
     name = parts["name"].text
-    match kind.removeprefix("rel_"):
-        case "field" | "field_ext":
-            filter_type = parts["filter_type"].text if "filter_type" in parts else ""
-            return ScalarField(kind, name, parts["type"].text, filter_type, origin=origin)
-        case "field_struct" | "field_struct_ext":
-            filter_type = parts["filter_type"].text if "filter_type" in parts else ""
-            return StructField(kind, name, parts["type"].text, filter_type, origin=origin)
-        case "array":
-            return ArrayField(kind, name, parts["type"].text, parts["length"], origin=origin)
-        case "dynamic_array":
-            return DynamicArrayField(kind, name, parts["type"].text, parts["length"], origin=origin)
-        case "string" | "string_len" | "vstring":
-            return StringField(
-                kind, name, "char", parts["source"], parts.get("length"), parts.get("va_list"), origin=origin
-            )
-        case "bitmask" | "cpumask":
-            return BitmaskField(kind, name, "unsigned long", parts.get("n_bits"), origin=origin)
-        case _:
-            return SockaddrField(kind, name, "u8", parts["length"], origin=origin)
+    ctype = parts["type"].text if "type" in parts else ""
+    filter_type = parts["filter_type"].text if "filter_type" in parts else ""
+    length = parts.get("length")
+    family = kind.removeprefix("rel_")
+    if family in {"field", "field_ext"}:
+        return ScalarField(kind, name, ctype, filter_type, origin=origin)
+    if family in {"field_struct", "field_struct_ext"}:
+        return StructField(kind, name, ctype, filter_type, origin=origin)
+    if "source" in parts:
+        return StringField(kind, name, "char", parts["source"], length, parts.get("va_list"), origin=origin)
+    if length is None:
+        return BitmaskField(kind, name, "unsigned long", parts.get("n_bits"), origin=origin)
+    if family == "sockaddr":
+        return SockaddrField(kind, name, "u8", length, origin=origin)
+    make = ArrayField if family == "array" else DynamicArrayField
+    return make(kind, name, ctype, length, origin=origin)

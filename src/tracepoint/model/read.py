@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Diagnostic, Severity
@@ -265,7 +266,7 @@ class _Reader:
             origin=origin,
         )
         self.tracepoints.append(tracepoint)
-        if macro in LEGACY_MACROS or call.arguments[1:2] and _is_old_spelling(call.arguments[1]):
+        if macro in LEGACY_MACROS or (call.arguments[1:2] and _is_old_spelling(call.arguments[1])):
             self.diagnostics.extend(explain_legacy(tracepoint, call))
 
 
@@ -315,8 +316,8 @@ def read_header_text(
     reader.run(foreign_classes)
     closure = None
     if loader is not None:
-        roots = [*((name, quoted, path) for name, quoted in read.includes), *extra_includes]
-        closure = IncludeClosure(loader, roots)
+        own = ((name, quoted, path) for name, quoted in read.includes)
+        closure = IncludeClosure(loader, chain(own, extra_includes))
     environment = Environment(
         read.macros, config=config, closure=closure, protected=PROTECTED, tokens=read.tokens
     )

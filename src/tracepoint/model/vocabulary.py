@@ -110,25 +110,67 @@ FIELD_MACROS: dict[str, tuple[str, ...]] = {
 
 #: What TP_printk may call: printed by stage 3 of the kernel's macros.
 PRINT_HELPERS = frozenset(
-    """__print_flags __print_flags_u64 __print_symbolic __print_symbolic_u64 __print_hex __print_hex_str
-    __print_hex_dump __print_array __print_dynamic_array __print_ns_to_secs __print_ns_without_secs
-    __get_str __get_rel_str __get_dynamic_array __get_rel_dynamic_array __get_dynamic_array_len
-    __get_rel_dynamic_array_len __get_bitmask __get_rel_bitmask __get_cpumask __get_rel_cpumask
-    __get_sockaddr __get_rel_sockaddr __get_buf __event_in_irq __event_in_hardirq
-    __event_in_softirq""".split()
+    [
+        "__print_flags",
+        "__print_flags_u64",
+        "__print_symbolic",
+        "__print_symbolic_u64",
+        "__print_hex",
+        "__print_hex_str",
+        "__print_hex_dump",
+        "__print_array",
+        "__print_dynamic_array",
+        "__print_ns_to_secs",
+        "__print_ns_without_secs",
+        "__get_str",
+        "__get_rel_str",
+        "__get_dynamic_array",
+        "__get_rel_dynamic_array",
+        "__get_dynamic_array_len",
+        "__get_rel_dynamic_array_len",
+        "__get_bitmask",
+        "__get_rel_bitmask",
+        "__get_cpumask",
+        "__get_rel_cpumask",
+        "__get_sockaddr",
+        "__get_rel_sockaddr",
+        "__get_buf",
+        "__event_in_irq",
+        "__event_in_hardirq",
+        "__event_in_softirq",
+    ]
 )
 
 #: What TP_fast_assign may call beyond plain C.
 ASSIGN_HELPERS = frozenset(
-    """__assign_str __assign_rel_str __assign_str_len __assign_rel_str_len __assign_vstr
-    __assign_bitmask __assign_rel_bitmask __assign_cpumask __assign_rel_cpumask __assign_sockaddr
-    __assign_rel_sockaddr __perf_count __perf_task __perf_addr""".split()
+    [
+        "__assign_str",
+        "__assign_rel_str",
+        "__assign_str_len",
+        "__assign_rel_str_len",
+        "__assign_vstr",
+        "__assign_bitmask",
+        "__assign_rel_bitmask",
+        "__assign_cpumask",
+        "__assign_rel_cpumask",
+        "__assign_sockaddr",
+        "__assign_rel_sockaddr",
+        "__perf_count",
+        "__perf_task",
+        "__perf_addr",
+    ]
 )
 
 #: Object-like macros by which a header says where it belongs.
 HEADER_MACROS = frozenset(
-    """TRACE_SYSTEM TRACE_SYSTEM_VAR TRACE_SYSTEM_STRING TRACE_INCLUDE_PATH TRACE_INCLUDE_FILE
-    NOTRACE""".split()
+    [
+        "TRACE_SYSTEM",
+        "TRACE_SYSTEM_VAR",
+        "TRACE_SYSTEM_STRING",
+        "TRACE_INCLUDE_PATH",
+        "TRACE_INCLUDE_FILE",
+        "NOTRACE",
+    ]
 )
 
 #: Names that stay as they are when macros are expanded: the reader gives them their meaning.

@@ -10,8 +10,16 @@ if TYPE_CHECKING:
 
 #: Options that stay off when everything else is on: they replace declarations, not add to them.
 OFF_BY_DEFAULT = frozenset(
-    """CONFIG_CPU_BIG_ENDIAN CONFIG_X86_32 CONFIG_M68K CONFIG_PREEMPT_RT CONFIG_TINY_RCU
-    CONFIG_CC_IS_CLANG CONFIG_KMSAN""".split()
+    [
+        "CONFIG_CPU_BIG_ENDIAN",
+        "CONFIG_X86_32",
+        "CONFIG_M68K",
+        "CONFIG_PREEMPT_RT",
+        "CONFIG_TINY_RCU",
+        "CONFIG_CC_IS_CLANG",
+        "CONFIG_KMSAN",
+        "CONFIG_ARCH_FORCE_MAX_ORDER",
+    ]
 )
 
 #: Options that are numbers, as a 64-bit distribution kernel sets them.
@@ -35,6 +43,13 @@ KERNEL_DEFINES: dict[str, str] = {
     "LINUX_VERSION_CODE": "0x7f0000",
     "KERNEL_VERSION(a,b,c)": "(((a) << 16) + ((b) << 8) + (c))",
 }
+
+
+#: Annotations for sparse and the compiler that mean nothing for values and layouts.
+EMPTY_MACROS = (
+    *("__force", "__user", "__kernel", "__iomem", "__rcu", "__percpu", "__bitwise", "__private", "__nocast"),
+    *("__must_check", "__maybe_unused", "__always_unused", "__packed", "__counted_by", "__deprecated"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +79,14 @@ class Config:
         if given in {"n", "m"}:
             return None
         return "1" if given == "y" else given
+
+    def number(self, name: str) -> int | None:
+        """Return the value of an option that is a number, None when nobody gave one."""
+        text = self.options.get(name) or (NUMBERS_BY_DEFAULT.get(name) if self.is_on_by_default else None)
+        try:
+            return int(text, 0) if text else None
+        except ValueError:
+            return None
 
     def is_enabled(self, name: str) -> bool:
         """Return what `IS_ENABLED(name)` means: built in or a module."""

@@ -132,7 +132,6 @@ def _canonical_words(words: list[str]) -> str | None:
         return "long double" if n_long else "double"
     if len(rest) > 1 and "int" in rest:
         rest.remove("int")
-    is_wordless = rest in ([], ["int"])
     if len(rest) > 1 or n_long > 2 or (n_long and rest not in ([], ["int"])) or (is_unsigned and is_signed):
         return None
     if rest in (["_Bool"], ["bool"], ["void"], ["float"]) and not (is_unsigned or is_signed):

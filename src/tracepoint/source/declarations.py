@@ -45,9 +45,9 @@ def read_declarations(tokens: Sequence[Token]) -> Declarations:
 
     >>> from tracepoint.source.lexer import lex
     >>> from tracepoint.source.text import SourceFile
-    >>> found = read_declarations(lex(SourceFile("a.h", "enum e { A, B = 5, C }; typedef unsigned int nid_t;")))
+    >>> found = read_declarations(lex(SourceFile("a.h", "enum e { A, B = 5 }; typedef unsigned int nid_t;")))
     >>> found.enums, found.typedefs
-    ({'e': ('A', 'B', 'C')}, {'nid_t': 'unsigned int'})
+    ({'e': ('A', 'B')}, {'nid_t': 'unsigned int'})
     """
     found = Declarations()
     at = 0

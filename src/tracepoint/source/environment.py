@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.config import Config
+from tracepoint.source.config import EMPTY_MACROS, Config
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.declarations import Declarations, read_declarations
+from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind
-from tracepoint.source.macros import Expander, Macro
+from tracepoint.source.macros import Macro
 from tracepoint.source.preprocess import preprocess
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 class IncludeClosure:
     """All files that some roots include, directly or not, found on first use.
 
-    `roots` are `(name, is_quoted, includer path)`; files that cannot be had are passed over.
+    `roots` are `(name, is_quoted, includer path)`, asked for on first use; files that cannot be
+    had are passed over.
     """
 
     def __init__(self, loader: Loader, roots: Iterable[tuple[str, bool, str]]) -> None:
         self._loader = loader
-        self._roots = list(roots)
+        self._roots = roots
         self._files: list[SourceFile] | None = None
         self._defining: dict[str, list[int]] = {}
 
@@ -104,6 +106,7 @@ class Environment:
         tokens: Sequence[Token] = (),
     ) -> None:
         self.macros = macros or {}
+        self._empty = {name: Macro(name, None, [], None) for name in EMPTY_MACROS}
         self.config = config or Config()
         self.closure = closure
         self.protected = protected
@@ -149,10 +152,12 @@ class Environment:
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
         """Expand tokens with every macro that can be found, included files too."""
-        return Expander(self._lookup_unprotected, ()).expand(tokens)
+        return Expander(self._lookup_unprotected).expand(tokens)
 
     def _lookup_unprotected(self, name: str) -> Macro | None:
-        return None if name in self.protected else self.macro(name)
+        if name in self.protected:
+            return None
+        return self._empty.get(name) or self.macro(name)
 
     def constant(self, name: str) -> int | None:
         """Return the value of an enumerator or of a macro that is an integer, None if unknown.
@@ -172,6 +177,8 @@ class Environment:
         return value
 
     def _find_constant(self, name: str) -> int | None:
+        if name.startswith("CONFIG_"):
+            return self.config.number(name)
         macro = self.macro(name)
         if macro is not None:
             if macro.params is not None or not macro.body:

@@ -14,8 +14,9 @@ from tracepoint.diagnostics import Diagnostic, Severity
 from tracepoint.errors import SourceError
 from tracepoint.source.conditions import evaluate_condition
 from tracepoint.source.config import KERNEL_DEFINES, Config
+from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind, Token, lex
-from tracepoint.source.macros import Expander, Macro, define, parse_define, spell
+from tracepoint.source.macros import Macro, define, parse_define, spell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -108,7 +109,7 @@ class Preprocessor:
         for name, value in {**KERNEL_DEFINES, **config.defines}.items():
             macro = define(name, value)
             self.macros[macro.name] = macro
-        self._expander = Expander(self._lookup, ())
+        self._expander = Expander(self._lookup)
 
     def _lookup(self, name: str) -> Macro | None:
         if name in self.protected and name not in self.defined_here:
@@ -117,13 +118,15 @@ class Preprocessor:
 
     def run(self, file: SourceFile) -> Preprocessed:
         """Preprocess the file itself, keeping its text."""
-        self._file(file, lex(file), is_main=True)
+        self._read(lex(file), is_main=True)
         self._flush()
         return Preprocessed(file, self.out, self.directives, self.macros, self.includes, self.diagnostics)
 
-    def take_macros(self, file: SourceFile) -> None:
-        """Run the directives of another file, keeping its macros only."""
-        self._file(file, directive_tokens(file), is_main=False)
+    def take_macros(self, file: SourceFile, *, of: SourceFile) -> None:
+        """Keep the macros of another file, which may itself include the file to be read."""
+        self._include_stack = [of.path, file.path]
+        self._read(directive_tokens(file), is_main=False)
+        self._include_stack = []
 
     def _flush(self) -> None:
         if self.pending:
@@ -133,7 +136,7 @@ class Preprocessor:
     def _report(self, code: str, name: str, message: str, token: Token, severity: Severity) -> None:
         self.diagnostics.append(Diagnostic(code, name, message, token.root.span, severity))
 
-    def _file(self, file: SourceFile, tokens: list[Token], *, is_main: bool) -> None:
+    def _read(self, tokens: list[Token], *, is_main: bool) -> None:
         branches: list[_Branch] = []
         active = True
         pending = self.pending
@@ -271,7 +274,7 @@ class Preprocessor:
         if self._n_included > MAX_INCLUDES:
             raise SourceError(f"more than {MAX_INCLUDES} files included", where.span)
         self._include_stack.append(file.path)
-        self._file(file, directive_tokens(file), is_main=False)
+        self._read(directive_tokens(file), is_main=False)
         self._include_stack.pop()
 
 
@@ -316,7 +319,7 @@ def preprocess(
     is_include_wanted: Callable[[str, bool], bool] = lambda _name, is_quoted: is_quoted,
     preload: Iterable[SourceFile] = (),
 ) -> Preprocessed:
-    """Run the directives of a file and expand its text.
+    r"""Run the directives of a file and expand its text.
 
     `protected` names are not expanded unless the file itself defines them; `is_include_wanted`
     decides from a name and whether it is quoted which includes are followed; the macros of
@@ -330,5 +333,5 @@ def preprocess(
     """
     preprocessor = Preprocessor(config or Config(), loader, protected, is_include_wanted)
     for other in preload:
-        preprocessor.take_macros(other)
+        preprocessor.take_macros(other, of=file)
     return preprocessor.run(file)

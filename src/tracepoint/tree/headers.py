@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,16 +20,12 @@ if TYPE_CHECKING:
     from tracepoint.source.config import Config
     from tracepoint.source.text import SourceFile
 
-_DECLARES = re.compile(
-    rb"\b(?:TRACE_EVENT|DECLARE_EVENT_CLASS|DEFINE_EVENT|DECLARE_TRACE|TRACE_CUSTOM_EVENT|DEFINE_TRACE)\w*[ \t]*\("
-)
-_SYSTEM = re.compile(rb"#[ \t]*define[ \t]+TRACE_SYSTEM\b")
-_TRACE_INCLUDE = re.compile(r'^[ \t]*#[ \t]*define[ \t]+CREATE_TRACE_POINTS\b', re.MULTILINE)
+_TRACE_INCLUDE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CREATE_TRACE_POINTS\b", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 
 
 class HeaderReader:
-    """Reads trace headers of one tree or include path, sharing what they include.
+    r"""Reads trace headers of one tree or include path, sharing what they include.
 
     `include_paths` are searched after the includer's folder; when they are not given and the
     header lies in a kernel tree, that tree's are used, and its configuration.
@@ -141,36 +136,15 @@ def find_creators(header: Path) -> list[Path]:
 
 def _defining_siblings(path: Path, names: set[str], loader: FileLoader) -> Iterator[SourceFile]:
     """Yield the headers beside `path` that define one of the names."""
-    wanted = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.MULTILINE)
+    wanted = re.compile(
+        rf"^[ \t]*#[ \t]*define[ \t]+(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.MULTILINE
+    )
     for sibling in sorted(path.parent.glob("*.h")):
         if sibling.name == path.name:
             continue
         file = loader.read(str(sibling))
         if file is not None and wanted.search(file.text):
             yield file
-
-
-def is_trace_header(data: bytes) -> bool:
-    """Whether the bytes of a file look like a trace header.
-
-    >>> is_trace_header(b"#define TRACE_SYSTEM sched\\n"), is_trace_header(b"int x;")
-    (True, False)
-    """
-    return _SYSTEM.search(data) is not None or _DECLARES.search(data) is not None
-
-
-def find_trace_headers(folder: Path) -> list[Path]:
-    """Return the trace headers below a folder: `.h` files that define TRACE_SYSTEM, sorted."""
-    found: list[Path] = []
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(f for f in folders if not f.startswith("."))
-        for name in names:
-            if name.endswith(".h"):
-                path = Path(parent, name)
-                with contextlib.suppress(OSError):
-                    if _SYSTEM.search(path.read_bytes()):
-                        found.append(path)
-    return sorted(found)
 
 
 @contextlib.contextmanager

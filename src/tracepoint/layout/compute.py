@@ -13,6 +13,7 @@ from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.evals import EvalMap, without_attributes
 from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.kernel_types import TYPE_MACROS
 from tracepoint.layout.print_fmt import print_fmt_text
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.field import (
@@ -119,7 +120,7 @@ def _field(declared: Field, sizes: TypeSizes) -> tuple[FieldFormat, int]:
             return FieldFormat(declared.name, ctype, 0, size * count, is_signed), align
         case ScalarField():
             size, align, is_signed = sizes.of(declared.ctype, declared.name)
-            return FieldFormat(declared.name, without_attributes(declared.ctype), 0, size, is_signed), align
+            return FieldFormat(declared.name, _shown_type(declared), 0, size, is_signed), align
         case UnknownField():
             raise LayoutError(f"nothing defines the field macro '{declared.name}'", declared.name)
         case StructField():
@@ -128,6 +129,14 @@ def _field(declared: Field, sizes: TypeSizes) -> tuple[FieldFormat, int]:
                 declared.name, without_attributes(declared.ctype), 0, size, is_signed=False
             ), align
     return FieldFormat(declared.name, *_dynamic(declared, sizes)), _LOC_SIZE
+
+
+def _shown_type(declared: Field) -> str:
+    """The text of a type: __field() hands it on to __field_ext(), so macros in it are expanded."""
+    words = declared.ctype.split(" ")
+    if not declared.kind.endswith("_ext"):
+        words = [word for word in (TYPE_MACROS.get(w, w) for w in words) if word]
+    return without_attributes(" ".join(words))
 
 
 def _dynamic(declared: Field, sizes: TypeSizes) -> tuple[str, int, int, bool]:

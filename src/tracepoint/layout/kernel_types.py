@@ -64,6 +64,7 @@ TYPEDEFS: dict[str, str] = {
     "acpi_status": "unsigned int",
     "fl_owner_t": "void *",
     "initcall_t": "void *",
+    "xen_mc_callback_fn_t": "void *",
     "cap_user_header_t": "void *",
     "cap_user_data_t": "void *",
     "snd_pcm_uframes_t": "unsigned long",
@@ -89,6 +90,14 @@ TYPEDEFS: dict[str, str] = {
     "ext4_group_t": "unsigned int",
     "rxrpc_seq_t": "unsigned int",
     "rxrpc_serial_t": "unsigned int",
+}
+
+# Words in types that are macros everywhere: sparse's marks stand for nothing in a kernel build
+# (include/linux/compiler_types.h), and one type is a #define (include/linux/types.h).
+TYPE_MACROS: dict[str, str] = {
+    **dict.fromkeys(("__user", "__kernel", "__iomem", "__percpu", "__rcu"), ""),
+    **dict.fromkeys(("__force", "__nocast", "__safe", "__private", "__bitwise"), ""),
+    "pgoff_t": "unsigned long",
 }
 
 # Page-table values and bus addresses, where the architecture alone decides.  dma_addr_t and

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
+# Systems and events, unlike fields, may begin with a digit: 9p, 802154_rdev_...
 _SYSTEM = re.compile(rb"[A-Za-z0-9_.-]{1,128}")
 _TYPE = re.compile(rb"[A-Za-z_][\x20-\x7e]{0,511}")
 _MAX_STRUCT = 320
@@ -251,11 +252,11 @@ class _ObjectReader:
         if at is None:
             return ""
         if not self._is_tracepoint(at):
-            return (self._text(at, _NAME) or b"").decode()
+            return (self._text(at, _SYSTEM) or b"").decode()
         if at.section < 0:
             return at.symbol.removeprefix("__tracepoint_")
         for _, target in self._members(at):
-            text = self._text(target, _NAME)
+            text = self._text(target, _SYSTEM)
             if text is not None:
                 return text.decode()
         return ""

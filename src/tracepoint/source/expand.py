@@ -7,7 +7,7 @@ a human wrote them.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import SourceError
 from tracepoint.source.lexer import Expansion, Kind, Token, lex
@@ -27,6 +27,16 @@ MAX_WASTED = 5_000_000
 
 _NAME = Kind.NAME
 _WHITE = re.compile(r"(?:\s|\\\n)+")
+
+
+class _Arguments(NamedTuple):
+    """The arguments of a call, and the commas between them (a variadic macro keeps those)."""
+
+    parts: list[list[Token]]
+    commas: list[Token]
+
+
+_NO_ARGUMENTS = _Arguments([], [])
 
 
 class Expander:
@@ -50,7 +60,7 @@ class Expander:
             if found is None:
                 return out
             token, macro = found
-            arguments: list[list[Token]] = []
+            arguments = _NO_ARGUMENTS
             if macro.params is not None:
                 taken = stream.take_arguments()
                 if taken is None:
@@ -67,7 +77,7 @@ class Expander:
             raise SourceError(f"too many calls of macro {token.text} never close", token.root.span)
 
     def _substitute(
-        self, macro: Macro, call: Token, arguments: list[list[Token]], active: frozenset[str], depth: int
+        self, macro: Macro, call: Token, arguments: _Arguments, active: frozenset[str], depth: int
     ) -> list[Token]:
         """Return the body with its parameters replaced (C11 6.10.3.1 to 6.10.3.3)."""
         if depth > MAX_DEPTH:
@@ -134,14 +144,14 @@ class _Stream:
                 return None
             self._pop()
 
-    def take_arguments(self) -> list[list[Token]] | None:
+    def take_arguments(self) -> _Arguments | None:
         """Read the arguments of a call, going on in outer levels when this one ends.
 
         Returns None, and leaves the stream where it is, when no call follows or it never closes.
         """
         self.n_looked_at = 0
         current, at, n_left = self.current, self.at, 0
-        arguments: list[list[Token]] = [[]]
+        taken = _Arguments([[]], [])
         depth = -1
         while True:
             while at >= len(current):
@@ -160,14 +170,15 @@ class _Stream:
                 continue
             if text == ")" and depth == 0:
                 self._leave(n_left, at)
-                return [] if arguments == [[]] else arguments
+                return _NO_ARGUMENTS if taken.parts == [[]] else taken
             if text == "," and depth == 0:
-                arguments.append([])
+                taken.commas.append(token)
+                taken.parts.append([])
                 continue
             if token.kind is Kind.END:
                 return None
             depth += (text == "(") - (text == ")")
-            arguments[-1].append(token)
+            taken.parts[-1].append(token)
 
     def _leave(self, n_levels: int, at: int) -> None:
         for _ in range(n_levels):
@@ -253,25 +264,19 @@ class _Substitution:
         self.out.extend(pasted[1:])
 
 
-def _bind(macro: Macro, arguments: list[list[Token]]) -> dict[str, list[Token]]:
+def _bind(macro: Macro, arguments: _Arguments) -> dict[str, list[Token]]:
     """Give each parameter its tokens; a variadic one takes the rest with the commas."""
     params = macro.params or ()
-    given = arguments[: len(params)]
-    if macro.is_variadic and len(arguments) > len(params):
+    n_params = len(params)
+    given = arguments.parts[:n_params]
+    if macro.is_variadic and len(arguments.parts) > n_params:
         rest = list(given[-1])
-        for extra in arguments[len(params) :]:
-            rest.append(_comma(extra, rest))
+        for comma, extra in zip(arguments.commas[n_params - 1 :], arguments.parts[n_params:], strict=True):
+            rest.append(comma)
             rest.extend(extra)
         given[-1] = rest
-    given += [[] for _ in range(len(params) - len(given))]
+    given += [[] for _ in range(n_params - len(given))]
     return dict(zip(params, given, strict=True))
-
-
-def _comma(extra: Sequence[Token], before: Sequence[Token]) -> Token:
-    near = extra[0] if extra else before[-1] if before else None
-    file = near.file if near is not None else SourceFile("<macro>", ",")
-    start = near.start if near is not None else 0
-    return Token(Kind.PUNCT, ",", start, start, file, expansion=near.expansion if near is not None else None)
 
 
 def _copy(token: Token, expansion: Expansion) -> Token:

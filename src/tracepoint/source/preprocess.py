@@ -279,7 +279,7 @@ class Preprocessor:
 
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\/]|\\[\s\S]|/\*(?:[^*]|\*(?!/))*\*/|/)*", re.MULTILINE)
-_HIDING = re.compile(r'//[^\n]*|"(?:\\.|[^"\\\n])*"|/\*(?:[^*]|\*(?!/))*\*/')
+_HIDING = re.compile(r'//(?:[^\n\\]|\\[\s\S])*|"(?:\\.|[^"\\\n])*"|/\*(?:[^*]|\*(?!/))*\*/')
 
 
 def _directive_ranges(text: str) -> list[tuple[int, int]]:

@@ -1,1 +1,1 @@
-"""What `TP_printk` means: from a print format and a record to the line the kernel prints."""
+"""What TP_printk means: a print format compiled once, run on records, giving the kernel's own text."""

@@ -1,0 +1,68 @@
+"""Text-making functions of kernel subsystems that depend on their arguments alone.
+
+Their meaning is stated from the kernel source named at each; what a function would add from
+elsewhere is not here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.printk import operators
+from tracepoint.printk.values import Record, TextValue, Value
+from tracepoint.source.cvalue import UINT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.printk.evaluate import Evaluator
+
+
+def _names(names: dict[int, str], otherwise: str) -> Callable[[Evaluator, list[Value]], Value | None]:
+    """Make the compiler of a function that maps a number to a name."""
+
+    def compile_call(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+        if not arguments:
+            return None
+        read = operators.converted(evaluator.as_integer(arguments[-1]), UINT).read
+
+        def text(record: Record) -> str:
+            return names.get(read(record), otherwise)
+
+        return TextValue(text)
+
+    return compile_call
+
+
+DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
+    # include/ras/ras_event.h names; drivers/edac and include/linux/edac.h: mc_event_error_type()
+    "mc_event_error_type": _names({0: "Corrected", 1: "Uncorrected", 2: "Deferred", 3: "Fatal"}, "Info"),
+    # drivers/firmware/efi/cper.c: cper_severity_str()
+    "cper_severity_str": _names({0: "recoverable", 1: "fatal", 2: "corrected", 3: "info"}, "unknown"),
+    # drivers/firmware/efi/cper.c: cper_mem_err_type_str()
+    "cper_mem_err_type_str": _names(
+        dict(
+            enumerate(
+                (
+                    "unknown",
+                    "no error",
+                    "single-bit ECC",
+                    "multi-bit ECC",
+                    "single-symbol chipkill ECC",
+                    "multi-symbol chipkill ECC",
+                    "master abort",
+                    "target abort",
+                    "parity error",
+                    "watchdog timeout",
+                    "invalid address",
+                    "mirror Broken",
+                    "memory sparing",
+                    "scrub corrected error",
+                    "scrub uncorrected error",
+                    "physical memory map-out event",
+                )
+            )
+        ),
+        "unknown",
+    ),
+}

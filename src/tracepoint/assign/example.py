@@ -1,0 +1,31 @@
+"""A record with one integer, for doctests and for trying out statements by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.assign.state import Inputs
+from tracepoint.layout.format import EventFormat, FieldFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tracepoint.assign.state import LeafValue
+
+COMMON = (
+    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
+    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
+    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
+    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
+)
+
+
+def example_inputs(values: Mapping[str, LeafValue]) -> Inputs:
+    """Return inputs over a record with the one field `int n`, and these leaf values.
+
+    >>> example_inputs({}).layout["n"].offset
+    8
+    """
+    fields = (*COMMON, FieldFormat("n", "int", 8, 4, is_signed=True))
+    layout = EventFormat("example", "one", fields, "", size_bytes=12)
+    return Inputs(layout, (), {}, lambda leaf: values.get(leaf.text))

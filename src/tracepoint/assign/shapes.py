@@ -1,0 +1,152 @@
+"""Sizes and members of the objects that assignments touch.
+
+Integers come from `source.cvalue`; a few structs that user space shares with the kernel (socket
+addresses) are known here, because events store into them member by member.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.assign.values import Shape
+from tracepoint.source.cvalue import CHAR, LLONG, UCHAR, UINT, ULLONG, USHORT, IntType, int_type_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.layout.format import EventFormat, FieldFormat
+    from tracepoint.source.ctype import CType
+
+    SizeOf = Callable[[CType], int | None]
+    Constant = Callable[[str], int | None]
+
+_U8, _U16, _U32 = (Shape(k.size, k) for k in (UCHAR, USHORT, UINT))
+_U64, _S64 = Shape(8, ULLONG), Shape(8, LLONG)
+
+
+def array_of(element: Shape, count: int) -> Shape:
+    """Return the shape of `count` elements."""
+    return Shape(element.size * count, element=element)
+
+
+def _struct(name: str, size: int, **members: tuple[int, Shape]) -> Shape:
+    return Shape(size, members=members, name=name)
+
+
+_IN_ADDR = _struct("struct in_addr", 4, s_addr=(0, _U32))
+_IN6_ADDR = _struct(
+    "struct in6_addr",
+    16,
+    s6_addr=(0, array_of(_U8, 16)),
+    s6_addr16=(0, array_of(_U16, 8)),
+    s6_addr32=(0, array_of(_U32, 4)),
+)
+# include/uapi/linux/in.h, in6.h, socket.h; include/linux/uuid.h; include/linux/time64.h
+_STRUCTS = {
+    shape.name: shape
+    for shape in (
+        _IN_ADDR,
+        _IN6_ADDR,
+        _struct("struct sockaddr", 16, sa_family=(0, _U16), sa_data=(2, array_of(_U8, 14))),
+        _struct("struct sockaddr_in", 16, sin_family=(0, _U16), sin_port=(2, _U16), sin_addr=(4, _IN_ADDR)),
+        _struct(
+            "struct sockaddr_in6",
+            28,
+            sin6_family=(0, _U16),
+            sin6_port=(2, _U16),
+            sin6_flowinfo=(4, _U32),
+            sin6_addr=(8, _IN6_ADDR),
+            sin6_scope_id=(24, _U32),
+        ),
+        _struct("struct sockaddr_storage", 128, ss_family=(0, _U16)),
+        _struct("struct timespec64", 16, tv_sec=(0, _S64), tv_nsec=(8, _S64)),
+        _struct("uuid_t", 16, b=(0, array_of(_U8, 16))),
+        _struct("guid_t", 16, b=(0, array_of(_U8, 16))),
+        _struct("union ifs_status", 8, data=(0, _U64)),
+    )
+}
+
+
+class Shapes:
+    """Answers for C types under one ABI.
+
+    `long_size` is 4 or 8 bytes; `constant` gives the value of a name or None; `sizeof` the size
+    of types beyond integers, or None.
+    """
+
+    def __init__(self, long_size: int, constant: Constant, sizeof: SizeOf | None = None) -> None:
+        self.long_size = long_size
+        self.constant = constant
+        self.sizeof = sizeof
+        self.ulong = IntType(long_size, is_signed=False)
+        self.long = IntType(long_size, is_signed=True)
+
+    def of(self, ctype: CType, lengths: tuple[int, ...] = ()) -> Shape:
+        """Return the shape of a type; `lengths` are the values of its array lengths."""
+        if lengths:
+            element = self.of_element(ctype)
+            for length in reversed(lengths):
+                element = array_of(element, length)
+            return element
+        return self.of_element(ctype)
+
+    def of_element(self, ctype: CType) -> Shape:
+        """Return the shape of a type without its array lengths."""
+        if ctype.pointers:
+            return Shape(self.long_size, self.ulong, is_pointer=True, name=str(ctype))
+        kind = int_type_of(ctype.base, self.long_size)
+        if kind is not None:
+            return Shape(kind.size, kind, name=ctype.base)
+        if ctype.base in _STRUCTS:
+            return _STRUCTS[ctype.base]
+        size = self.sizeof(ctype) if self.sizeof is not None else None
+        return Shape(size or 0, name=ctype.base)
+
+    def pointee(self, ctype: CType) -> Shape:
+        """Return the shape of what a pointer type points to; `void *` counts bytes."""
+        from_pointer = type(ctype)(ctype.base, ctype.pointers - 1, (), ctype.qualifiers)
+        if from_pointer.base == "void" and not from_pointer.pointers:
+            return Shape(1, UCHAR, name="void")
+        return self.of_element(from_pointer)
+
+    def of_field(self, field: FieldFormat) -> Shape:
+        """Return the shape of a record's member (of the word, for a dynamic one)."""
+        if field.is_data_loc:
+            return Shape(4, UINT)
+        kind = self._kind_of_field(field.element_ctype)
+        if field.is_array:
+            element = Shape(kind.size, kind) if kind is not None else Shape(0)
+            if kind is None or field.size % kind.size:
+                element = _STRUCTS.get(field.element_ctype, Shape(field.size))
+            return Shape(field.size, element=element)
+        if field.ctype in _STRUCTS:
+            return _STRUCTS[field.ctype]
+        is_struct = "*" not in field.ctype and field.ctype.startswith(("struct ", "union "))
+        if field.size in (1, 2, 4, 8) and not is_struct:
+            return Shape(
+                field.size,
+                IntType(field.size, field.is_signed),
+                is_pointer="*" in field.ctype,
+                name=field.ctype,
+            )
+        return Shape(field.size, name=field.ctype)
+
+    def of_dynamic(self, field: FieldFormat) -> Shape:
+        """Return the shape of one element of a dynamic array."""
+        kind = self._kind_of_field(field.element_ctype)
+        return (
+            Shape(kind.size, kind) if kind is not None else _STRUCTS.get(field.element_ctype, Shape(1, CHAR))
+        )
+
+    def _kind_of_field(self, text: str) -> IntType | None:
+        if "*" in text:
+            return self.ulong
+        return int_type_of(text, self.long_size)
+
+    def of_record(self, layout: EventFormat) -> dict[str, tuple[int, Shape]]:
+        """Return the members of a record, as those of a struct."""
+        members: dict[str, tuple[int, Shape]] = {}
+        for field in layout.fields:
+            prefix = ("__rel_loc_" if field.is_rel_loc else "__data_loc_") if field.is_data_loc else ""
+            members[prefix + field.name] = (field.offset, self.of_field(field))
+        return members

@@ -1,0 +1,130 @@
+"""Values that a person gives for leaves: `prev->pid=7`, `prev->comm="bash"`, `lst=[1,2,3]`."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING, TypeAlias
+
+from tracepoint.errors import SourceError, TracepointError
+from tracepoint.source import ast
+from tracepoint.source.cexpr import parse_expression, write_expression
+from tracepoint.source.cvalue import constant_value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping
+
+Given: TypeAlias = "int | bytes | str | list[int]"
+
+
+class GivenValueError(TracepointError):
+    """A given value that cannot be read, or that names no input of the event."""
+
+
+def parse_given(text: str, constant: Callable[[str], int | None] = lambda _name: None) -> Given:
+    r"""Read one value: C integers and character constants, "text", [1, 2], hex:00ff, NULL, true.
+
+    Names that `constant` knows are taken as their value, an expression of such is computed; any
+    other text stands for itself.  Raises GivenValueError when brackets, quotes or digits are wrong.
+
+    >>> parse_given("0x10"), parse_given("-3"), parse_given('"a b"'), parse_given("[1, 2]")
+    (16, -3, 'a b', [1, 2])
+    >>> parse_given("hex:00ff"), parse_given("'A'"), parse_given("NULL"), parse_given("bash")
+    (b'\x00\xff', 65, 0, 'bash')
+    """
+    text = text.strip()
+    if text.startswith("hex:"):
+        try:
+            return bytes.fromhex(text[4:])
+        except ValueError:
+            raise GivenValueError(f"{text}: an even number of hexadecimal digits must follow hex:") from None
+    if text.startswith("[") or text.startswith("{"):
+        return _parse_list(text, constant)
+    if text.startswith('"'):
+        return _parse_string(text)
+    if text in ("NULL", "false"):
+        return 0
+    if text == "true":
+        return 1
+    try:
+        value = constant_value(parse_expression(text), constant)
+    except SourceError:
+        value = None
+    return text if value is None else value
+
+
+def _parse_string(text: str) -> str:
+    try:
+        node = parse_expression(text)
+    except SourceError as error:
+        raise GivenValueError(f"{text}: {error.message}") from None
+    if not isinstance(node, ast.String) or node.pieces:
+        raise GivenValueError(f"{text}: a quoted text must end where its quote closes")
+    return node.value
+
+
+def _parse_list(text: str, constant: Callable[[str], int | None]) -> list[int]:
+    if text[-1] not in "]}" or len(text) < 2:
+        raise GivenValueError(f"{text}: the list is never closed")
+    values = []
+    for item in text[1:-1].split(","):
+        if not item.strip():
+            continue
+        value = parse_given(item, constant)
+        if not isinstance(value, int):
+            raise GivenValueError(f"{text}: {item.strip()} is no number")
+        values.append(value)
+    return values
+
+
+def split_assignment(text: str) -> tuple[str, str]:
+    """Split `leaf=value` at the first `=` that is no comparison; raises GivenValueError.
+
+    >>> split_assignment("a == b=1")
+    ('a == b', '1')
+    """
+    for at, char in enumerate(text):
+        if char != "=":
+            continue
+        if text[at + 1 : at + 2] == "=" or text[at - 1 : at] in ("=", "!", "<", ">"):
+            continue
+        if at and text[at + 1 :].strip():
+            return text[:at].strip(), text[at + 1 :].strip()
+        break
+    raise GivenValueError(f"{text}: write LEAF=VALUE, for example 'prev->pid=7'")
+
+
+def match_given(
+    given: Mapping[str, str | Given], leaves: Collection[str], constant: Callable[[str], int | None]
+) -> dict[str, Given]:
+    """Return the given values by the canonical text of their leaf.
+
+    `leaves` are the texts of the event's inputs.  Raises GivenValueError, with the nearest names,
+    for a value that names none of them.
+    """
+    matched: dict[str, Given] = {}
+    for name, value in given.items():
+        text = canonical_leaf(name)
+        if text not in leaves and not any(leaf.startswith(f"{text}[") for leaf in leaves):
+            raise GivenValueError(_unknown(name, text, leaves))
+        matched[text] = parse_given(value, constant) if isinstance(value, str) else value
+    return matched
+
+
+def canonical_leaf(name: str) -> str:
+    """Return the canonical text of a leaf as somebody wrote it.
+
+    >>> canonical_leaf("prev -> pid")
+    'prev->pid'
+    """
+    try:
+        return write_expression(parse_expression(name))
+    except SourceError:
+        return name.strip()
+
+
+def _unknown(name: str, text: str, leaves: Collection[str]) -> str:
+    near = difflib.get_close_matches(text, leaves, n=3, cutoff=0.5)
+    if near:
+        return f"{name} is no input of this event; did you mean {' or '.join(near)}?"
+    some = ", ".join(list(leaves)[:8])
+    return f"{name} is no input of this event; its inputs are: {some or '(none)'}"

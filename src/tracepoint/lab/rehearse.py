@@ -1,0 +1,344 @@
+"""Fire a declared event in this process: inputs to record to trace line, without a kernel.
+
+The layout is computed, the assignment is run over given or sample inputs, the record is built as
+the kernel builds it, and the print format is rendered from the record's bytes alone.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tracepoint.assign.leaves import find_leaves, merge_leaves, param_types
+from tracepoint.assign.program import Inputs, read_program, run_program
+from tracepoint.errors import LayoutError
+from tracepoint.lab.constants import WELL_KNOWN
+from tracepoint.lab.dump import dump_record
+from tracepoint.lab.given import match_given
+from tracepoint.lab.hints import read_hints
+from tracepoint.lab.samples import Sampler, Task, task_of
+from tracepoint.layout.abi import Abi
+from tracepoint.layout.compute import compute_layout
+from tracepoint.layout.sizes import TypeSizes
+from tracepoint.printk.facts import RenderFacts
+from tracepoint.printk.program import PrintProgram, compile_print
+from tracepoint.printk.render import render_record
+from tracepoint.source import ast
+from tracepoint.source.cexpr import write_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tracepoint.assign.machine import Unfollowed
+    from tracepoint.assign.program import Assigned, Program
+    from tracepoint.assign.values import Leaf
+    from tracepoint.lab.dump import DumpRow
+    from tracepoint.lab.given import Given
+    from tracepoint.layout.btf import Btf
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.layout.sizes import Names
+    from tracepoint.model.event import EnumDef, Event
+
+MAX_COUNT = 10_000
+START_S = 100
+
+
+@dataclass(frozen=True, slots=True)
+class LeafInput:
+    """One input as it was used: its text, C type as far as known, value, and whether it was given.
+
+    `values` are those of every record, in order; `is_used` is False when no record's path read it.
+    """
+
+    text: str
+    ctype: str
+    values: tuple[Given, ...]
+    is_given: bool
+    is_used: bool = True
+
+    @property
+    def value(self) -> Given | None:
+        """The value in the first record, None when it was not read."""
+        return self.values[0] if self.values else None
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """One firing: the record, its bytes cut at the fields, the trace line, and whether it is exact.
+
+    `line` is what `trace` would show; empty when TP_CONDITION kept the event from firing.
+    """
+
+    record: bytes
+    rows: tuple[DumpRow, ...]
+    line: str
+    is_exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """An event fired in this process.
+
+    `layout` is the record's format; `leaves` the inputs; `shots` one for each firing;
+    `unfollowed` what the assignment does that could not be followed; `notes` remarks for people;
+    `is_complete` tells that every stored value and every line is what the kernel would make of
+    these inputs, `reason` why not.
+    """
+
+    event: Event
+    layout: EventFormat
+    leaves: tuple[LeafInput, ...]
+    shots: tuple[Shot, ...]
+    unfollowed: tuple[Unfollowed, ...] = ()
+    notes: tuple[str, ...] = ()
+    is_complete: bool = True
+    reason: str = ""
+
+    @property
+    def records(self) -> tuple[bytes, ...]:
+        """The records of all firings."""
+        return tuple(shot.record for shot in self.shots if shot.record)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The trace lines of all firings."""
+        return tuple(shot.line for shot in self.shots if shot.line)
+
+
+@dataclass(slots=True)
+class _Stage:
+    """What all firings of one rehearsal share."""
+
+    event: Event
+    layout: EventFormat
+    program: Program
+    sizes: TypeSizes
+    leaves: dict[str, Leaf]
+    given: dict[str, Given]
+    facts: RenderFacts
+    printer: PrintProgram
+    used: dict[str, list[Given]] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    unfollowed: list[Unfollowed] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def fail(self, reason: str) -> None:
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+
+    def constant(self, name: str) -> int | None:
+        found = self.sizes.constant(name)
+        return WELL_KNOWN.get(name) if found is None else found
+
+
+def rehearse_event(
+    event: Event,
+    *,
+    abi: Abi = Abi.X86_64,
+    set_values: Mapping[str, str | Given] | None = None,
+    count: int = 1,
+    environment: Names | None = None,
+    btf: Btf | None = None,
+    facts: RenderFacts | None = None,
+    format: EventFormat | None = None,  # noqa: A002  the kernel's word for it
+    enums: Iterable[EnumDef] = (),
+) -> Rehearsal:
+    """Fire an event `count` times (1 to 10 000) and show what the kernel would.
+
+    `set_values` maps leaves to values, as text (`7`, `"bash"`, `[1,2]`, `hex:00ff`) or as Python
+    values; inputs that are not given get samples.  `environment` is the header's, `btf` answers
+    for types, `facts` for what rendering needs beyond the record; `format` replaces the computed
+    layout.  Raises LayoutError when the record cannot be laid out, SourceError when the assignment
+    is damaged, GivenValueError for a value that names no input.
+    """
+    if event.is_syscall or event.is_nop:
+        kind = "system call" if event.is_syscall else "_NOP"
+        raise LayoutError(f"a {kind} event has no assignment to rehearse", event=event.full_name)
+    layout = format or compute_layout(event, abi, btf=btf, environment=environment, enums=enums)
+    sizes = TypeSizes(abi, btf=btf, environment=environment)
+    program = read_program(event)
+    stage = _Stage(event, layout, program, sizes, {}, {}, facts or RenderFacts(), compile_print(layout))
+    leaves = find_leaves(
+        event, layout, constant=stage.constant, sizeof=lambda t: _sizeof(sizes, str(t)), program=program
+    )
+    stage.leaves = {leaf.text: leaf for leaf in leaves}
+    stage.given = match_given(set_values or {}, stage.leaves, stage.constant)
+    stage.facts = _facts(stage)
+    stage.printer = compile_print(layout, constants=stage.constant)
+    hints = read_hints(event, stage.constant)
+    shots = []
+    for index in range(max(1, min(count, MAX_COUNT))):
+        sampler = Sampler(event.full_name, hints, layout.long_size, layout.is_big_endian, index)
+        shots.append(_shoot(stage, sampler, index))
+    return _rehearsal(stage, tuple(shots))
+
+
+def _sizeof(sizes: TypeSizes, ctype: str) -> int | None:
+    try:
+        return sizes.of(ctype).size
+    except LayoutError:
+        return None
+
+
+def _facts(stage: _Stage) -> RenderFacts:
+    facts = stage.facts
+    outer_constants, outer_sizeof = facts.constants, facts.sizeof
+
+    def constants(name: str) -> int | None:
+        found = outer_constants(name)
+        return stage.constant(name) if found is None else found
+
+    def sizeof(name: str) -> int | None:
+        found = outer_sizeof(name)
+        return _sizeof(stage.sizes, name) if found is None else found
+
+    return replace(facts, constants=constants, sizeof=sizeof)
+
+
+def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
+    values: dict[str, Given] = {}
+
+    def resolve(leaf: Leaf) -> Given:
+        if leaf.text not in values:
+            values[leaf.text] = _value_of(stage, sampler, leaf)
+            stage.used.setdefault(leaf.text, []).append(values[leaf.text])
+        return values[leaf.text]
+
+    inputs = Inputs(
+        stage.layout,
+        stage.event.fields,
+        param_types(stage.event.proto),
+        resolve,
+        stage.constant,
+        lambda ctype: _sizeof(stage.sizes, str(ctype)),
+    )
+    result = run_program(stage.program, inputs)
+    _take_notes(stage, result)
+    if not result.has_fired:
+        stage.note("TP_CONDITION is false with these inputs: the event does not fire")
+        return Shot(b"", (), "")
+    task = _task(stage, values, task_of(stage.event.full_name, index))
+    record = _with_common(result.record, stage.layout, task)
+    line, is_exact = _line(stage, record, task, index, result)
+    return Shot(record, dump_record(record, stage.layout), line, is_exact)
+
+
+def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
+    known = stage.leaves.get(leaf.text)
+    merged = merge_leaves(known, leaf) if known is not None else leaf
+    stage.leaves[leaf.text] = merged
+    if leaf.text in stage.given:
+        return stage.given[leaf.text]
+    node = leaf.node
+    if isinstance(node, ast.Index) and isinstance(node.index, ast.Number):
+        whole = stage.given.get(write_expression(node.base))
+        if isinstance(whole, (list, bytes)) and node.index.value < len(whole):
+            return whole[node.index.value]
+        if isinstance(whole, str):
+            raw = whole.encode("utf-8", "surrogateescape") + b"\0"
+            return raw[node.index.value] if node.index.value < len(raw) else 0
+    return sampler.sample(merged)
+
+
+def _task(stage: _Stage, values: Mapping[str, Given], task: Task) -> Task:
+    """Let `current->comm` and its like, when given, be the task that the line names."""
+    comm, pid = values.get("current->comm"), values.get("current->pid")
+    cpu = values.get("smp_processor_id()", values.get("raw_smp_processor_id()"))
+    for name in ("current->comm", "current->pid"):
+        given = stage.given.get(name)
+        comm = given if name.endswith("comm") and given is not None else comm
+        pid = given if name.endswith("pid") and given is not None else pid
+    if isinstance(comm, bytes):
+        comm = comm.split(b"\0", 1)[0].decode("latin-1")
+    return Task(
+        comm[:15] if isinstance(comm, str) else task.comm,
+        pid if isinstance(pid, int) else task.pid,
+        cpu % 4096 if isinstance(cpu, int) and cpu >= 0 else task.cpu,
+    )
+
+
+def _with_common(record: bytes, layout: EventFormat, task: Task) -> bytes:
+    """Fill in the common fields: a made-up type when no kernel gave one, no flags, the task's pid."""
+    data = bytearray(record)
+    type_id = layout.id or 300 + zlib.crc32(f"{layout.system}:{layout.name}".encode()) % 3000
+    order = "big" if layout.is_big_endian else "little"
+    for name, value in (("common_type", type_id), ("common_pid", task.pid)):
+        if name in layout:
+            place = layout[name]
+            raw = (value & ((1 << 8 * place.size) - 1)).to_bytes(
+                place.size, "big" if order == "big" else "little"
+            )
+            data[place.offset : place.offset + place.size] = raw
+    return bytes(data)
+
+
+def _line(stage: _Stage, record: bytes, task: Task, index: int, result: Assigned) -> tuple[str, bool]:
+    """Return the line as kernel/trace/trace_output.c: trace_print_context() begins it."""
+    strings = {address: text.decode("latin-1") for address, text in result.strings.items()}
+    formats = {**stage.facts.printk_formats, **strings}
+    shown = render_record(stage.printer, record, replace(stage.facts, printk_formats=formats))
+    for note in shown.notes:
+        stage.note(note)
+    if not shown.is_exact:
+        stage.fail(shown.notes[0] if shown.notes else "a part of the print format is not known")
+    time_us = START_S * 1_000_000 + 1000 * index + zlib.crc32(stage.event.full_name.encode()) % 1000
+    seconds, rest = divmod(time_us, 1_000_000)
+    comm = task.comm if task.pid else "<idle>"
+    head = f"{comm:>16}-{task.pid:<7d} [{task.cpu:03d}] ..... {seconds:5d}.{rest:06d}: "
+    return f"{head}{stage.event.name}: {shown.text}", shown.is_exact
+
+
+def _take_notes(stage: _Stage, result: Assigned) -> None:
+    for item in result.unfollowed:
+        if item not in stage.unfollowed:
+            stage.unfollowed.append(item)
+    for text in result.notes:
+        stage.note(text)
+    for conversion in result.conversions:
+        if conversion.leaf in stage.given:
+            where = f" in {conversion.field}" if conversion.field else ""
+            said = f"{conversion.leaf} = {conversion.value} does not fit"
+            stage.note(f"{said}: {conversion.stored} is stored{where}")
+    for name in result.unassigned:
+        stage.note(f"{name} is not assigned on this path: the kernel shows what the buffer held, here zeros")
+    for name, reason in result.unknown.items():
+        stage.fail(f"{name} cannot be known: {reason}")
+    for item in result.unfollowed:
+        stage.fail(f"{item.text}: {item.reason}")
+
+
+def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
+    leaves = []
+    for text, leaf in stage.leaves.items():
+        used = tuple(stage.used.get(text, ()))
+        is_given = text in stage.given
+        values = used or ((stage.given[text],) if is_given else ())
+        leaves.append(LeafInput(text, leaf.ctype or _type_text(leaf), values, is_given, bool(used)))
+    return Rehearsal(
+        stage.event,
+        stage.layout,
+        tuple(leaves),
+        shots,
+        tuple(stage.unfollowed),
+        tuple(stage.notes),
+        not stage.reasons,
+        stage.reasons[0] if stage.reasons else "",
+    )
+
+
+def _type_text(leaf: Leaf) -> str:
+    """Return a type for a leaf that nothing declares: what the place of use takes."""
+    match leaf.role:
+        case "string":
+            return "const char *"
+        case "bytes":
+            return f"{leaf.length} bytes" if leaf.length else "bytes"
+    return f"{'s' if leaf.is_signed else 'u'}{8 * leaf.size}" if leaf.size else "long"
+
+
+__all__ = ["LeafInput", "Rehearsal", "Shot", "rehearse_event"]

@@ -39,7 +39,7 @@ def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight:
 
     Lines that begin an argument go to column `continuation`, those inside one move along with
     it.  A list whose first argument stands on a new line begins at `first` and goes on there.
-    `is_tight` makes every run of blanks a single space.
+    `is_tight` makes every run of blanks a single space, and puts one after each comma.
     """
     depth = 0
     delta = 0
@@ -60,12 +60,13 @@ def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight:
 
 
 def _space(item: Item, before: Item | None, depth: int, *, is_first: bool, is_tight: bool) -> None:
-    if is_first or (item.is_code and not depth and item.text == ","):
+    """Set the blanks inside a line; only a tight list gets or loses any."""
+    if is_first:
         item.join()
-    elif item.is_code and before is not None and not depth and before.text == ",":
-        item.join(" ")
     elif is_tight:
-        item.join(" " if item.ws else "")
+        is_comma = item.is_code and not depth and item.text == ","
+        follows_comma = item.is_code and before is not None and not depth and before.text == ","
+        item.join(" " if (item.ws or follows_comma) and not is_comma else "")
 
 
 # --- fields ---------------------------------------------------------------------------------
@@ -92,7 +93,7 @@ def field_calls(inside: Sequence[Item]) -> list[FieldCall]:
     while at < len(inside):
         end = at + 1
         if inside[at].is_name and end < len(inside) and inside[end].text == "(":
-            end = _closing(inside, end) + 1
+            end = closing_item(inside, end) + 1
             calls.append(_field_call(list(inside[at:end])))
         elif inside[at].text == ";" and inside[at].is_code and calls and not inside[at].nl:
             inside[at].join()
@@ -102,7 +103,8 @@ def field_calls(inside: Sequence[Item]) -> list[FieldCall]:
     return calls
 
 
-def _closing(items: Sequence[Item], at: int) -> int:
+def closing_item(items: Sequence[Item], at: int) -> int:
+    """Return the index of the bracket that closes the one at `at` (the last index if none does)."""
     depth = 0
     while at < len(items):
         if items[at].is_code:
@@ -304,11 +306,14 @@ def assignment_gaps(statements: Sequence[Statement], style: str) -> list[tuple[S
     return out
 
 
-def set_assignments(statements: Sequence[Statement], style: str) -> None:
-    """Set the `=` of assignments in columns; lines that were aligned behind it stay aligned."""
+def set_assignments(statements: Sequence[Statement], style: str, *, adds_blanks: bool) -> None:
+    """Set the `=` of assignments in columns; lines that were aligned behind it stay aligned.
+
+    Unless `adds_blanks`, an `=` without a blank before it stays where it is.
+    """
     for statement, gap in assignment_gaps(statements, style):
         equals = statement.equals
-        if equals is None:
+        if equals is None or not (equals.ws or adds_blanks):
             continue
         equals.join(gap)
         moved = advance(statement.new_end, gap) - statement.old_end

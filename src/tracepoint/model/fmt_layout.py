@@ -64,7 +64,12 @@ INSTANCE_FRAMES = _frames(aligned=True)
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """One answer to each question of style; the defaults are what most kernel headers do."""
+    """One answer to each question of style; the defaults are what most kernel headers do.
+
+    Without `adds_blanks`, tokens that touch in TP_fast_assign go on touching, so that the text of
+    the statements stays the same as the preprocessor sees it.  In TP_printk they always do, because
+    tracefs shows that text.
+    """
 
     frame: Frame = CLASS_FRAMES[0]
     instance: Frame = INSTANCE_FRAMES[0]
@@ -73,6 +78,7 @@ class Style:
     assign: str = ASSIGN_STYLES[0]
     proto_below_bracket: bool = True
     print_below_bracket: bool = True
+    adds_blanks: bool = True
 
 
 _QUESTIONS: dict[str, Sequence[object]] = {
@@ -137,7 +143,7 @@ def _assign_cost(shape: Shape, style: Style) -> int:
 def _list_cost(shape: Shape, style: Style, *, is_print: bool) -> int:
     cost = 0
     for part, column in _lists(shape, style):
-        if (part.name == "TP_printk") is is_print:
+        if part.is_print is is_print:
             set_list(part.inside, column, TAB, is_tight=False)
             cost += sum(item.nl > 0 and advance(0, item.new_ws) != item.indent for item in part.inside[1:])
     return cost
@@ -188,7 +194,7 @@ def _lists(shape: Shape, style: Style) -> Iterator[tuple[Part, int]]:
     column = _part_column(shape, frame)
     for part in shape.parts:
         if part.name and not part.is_struct and not part.is_statements:
-            below = style.print_below_bracket if part.name == "TP_printk" else style.proto_below_bracket
+            below = style.print_below_bracket if part.is_print else style.proto_below_bracket
             start = column + len(part.name) + 1
             yield part, start if below or frame.is_aligned else column // TAB * TAB + TAB
 
@@ -209,7 +215,7 @@ def apply_style(shape: Shape, style: Style) -> None:
     for part in shape.parts:
         _set_inside(part, column, inner, style)
     for part, continuation in _lists(shape, style):
-        set_list(part.inside, continuation, inner, is_tight=part.name != "TP_printk")
+        set_list(part.inside, continuation, inner, is_tight=part.is_tight)
     wrap_lists(shape, list(_lists(shape, style)))
 
 
@@ -251,7 +257,8 @@ def _set_inside(part: Part, column: int, inner: int, style: Style) -> None:
         if part.is_struct:
             set_fields(part.fields, inner, style.fields)
         else:
-            set_assignments(set_statements(part.inside, inner), style.assign)
+            statements = set_statements(part.inside, inner)
+            set_assignments(statements, style.assign, adds_blanks=style.adds_blanks)
         if part.inside:
             close.break_line(column // TAB * TAB)
         else:

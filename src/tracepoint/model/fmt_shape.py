@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracepoint.model.fmt_code import FieldCall, Statement, field_calls, set_statements
+from tracepoint.model.fmt_code import FieldCall, Statement, closing_item, field_calls, set_statements
 from tracepoint.model.fmt_items import TAB, CannotFormatError, Item, make_items, split_arguments
 from tracepoint.source.lexer import Kind
 
@@ -54,6 +54,16 @@ class Part:
     def is_struct(self) -> bool:
         """Whether it holds fields."""
         return self.name.startswith("TP_STRUCT__entry")
+
+    @property
+    def is_print(self) -> bool:
+        """Whether it holds a print format."""
+        return self.name.startswith("TP_printk")
+
+    @property
+    def is_tight(self) -> bool:
+        """Whether blanks in it mean nothing: not so where tracefs or the model keeps its text."""
+        return self.name in ("TP_PROTO", "TP_ARGS")
 
     @property
     def is_statements(self) -> bool:
@@ -184,7 +194,7 @@ def _part(items: list[Item], start: int, end: int) -> Part | None:
         return None
     code = [i for i in range(at, end) if items[i].is_code]
     if len(code) >= 3 and items[at].text.startswith("TP_") and items[code[1]].text == "(":
-        if items[code[-1]].text != ")":
+        if closing_item(items, code[1]) != code[-1]:
             raise CannotFormatError
         inside = items[code[1] + 1 : code[-1]]
         return Part(items[at].text, items[start], items[at], inside, items[code[-1]])

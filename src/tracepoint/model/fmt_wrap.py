@@ -22,22 +22,23 @@ def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
     """Break the argument lists of a declaration that reach beyond column 100.
 
     Breaks come between arguments, at column 80 where possible; flag tables get one entry a line.
-    A string or an argument that is too long by itself stays whole.
+    A string or an argument that is too long by itself stays whole, and print arguments that touch
+    stay together, because tracefs shows their text.
     """
     columns = _columns(shape.items)
     for part, continuation in lists:
         inside = part.inside
         if not inside or not any(columns[id(item)][1] > HARD_WIDTH for item in (*inside, part.close) if item):
             continue
-        column = continuation // TAB * TAB if inside[0].new_nl else continuation
-        if part.name == "TP_printk":
+        column = advance(0, inside[0].new_ws) if inside[0].new_nl else continuation
+        if part.is_print:
             _break_tables(inside, columns, column)
             columns = _columns(shape.items)
             _fill(inside, columns, column, only_long=True)
         elif all(item.is_code for item in inside):
             for at, item in enumerate(inside):
-                if at and item.new_nl:
-                    item.join(" ")
+                if at and (item.new_nl or item.ws):
+                    item.join("" if part.is_tight and item.text == "," else " ")
             columns = _columns(shape.items)
             _fill(inside, columns, column, only_long=False)
         columns = _columns(shape.items)
@@ -69,29 +70,38 @@ def _fill(
     inside: Sequence[Item], columns: dict[int, tuple[int, int]], continuation: int, *, only_long: bool
 ) -> None:
     """Break before arguments that end beyond column 80, in lines beyond column 100."""
-    moved = 0
-    ranges = split_arguments(inside, 0, len(inside))
-    for number, (start, end) in enumerate(ranges):
-        if start == end:
+    column = columns[id(inside[0])][0] if inside else 0
+    for number, (begin, end) in enumerate(split_arguments(inside, 0, len(inside))):
+        start = begin
+        while start < end - 1 and not inside[start].is_code and not inside[start].new_nl:
+            start += 1  # a comment behind the comma stays there
+        if start >= end:
             continue
         first = inside[start]
-        if first.new_nl:
-            moved = 0
-        column, line_end = columns[id(first)]
-        if number == 0 or first.new_nl or (only_long and line_end <= HARD_WIDTH):
-            continue
-        last = max(i for i in range(start, end) if not any(item.new_nl for item in inside[start + 1 : i + 1]))
-        argument_end = columns[id(inside[last])][0] + len(inside[last].text) + 1
-        if argument_end + moved > SOFT_WIDTH:
-            moved = continuation - column
+        column = _measure(inside[begin:start], column)
+        last = start
+        while last + 1 < end and not inside[last + 1].new_nl:
+            last += 1
+        touches = only_long and not first.ws and not first.nl
+        is_fixed = number == 0 or first.new_nl or touches
+        is_fixed = is_fixed or (only_long and columns[id(first)][1] <= HARD_WIDTH)
+        if not is_fixed and _measure(inside[start : last + 1], column) + 1 > SOFT_WIDTH:
             first.break_line(continuation)
+        column = _measure(inside[start : end + 1], column)
+
+
+def _measure(items: Sequence[Item], column: int) -> int:
+    """Return the column after items that begin at `column`."""
+    for item in items:
+        column = advance(0 if item.new_nl else column, item.new_ws) + len(item.text)
+    return column
 
 
 def _break_tables(inside: Sequence[Item], columns: dict[int, tuple[int, int]], continuation: int) -> None:
     """Put the entries of flag tables in lines that are too long on lines of their own."""
 
     def is_long(item: Item) -> bool:
-        return not item.new_nl and columns[id(item)][1] > HARD_WIDTH
+        return not item.new_nl and bool(item.ws) and columns[id(item)][1] > HARD_WIDTH
 
     column = next_stop(continuation) + TAB
     depth = 0

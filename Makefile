@@ -37,6 +37,8 @@ lint: setup
 	@$(RUN) -m pytest -q -p no:randomly tests/test_house.py
 
 fuzz: setup
+	@$(RUN) tools/dev_requirements.py fuzz >$(VENV)/fuzz-requirements.txt
+	@$(RUN) -m pip install -qq --disable-pip-version-check --only-binary :all: -r $(VENV)/fuzz-requirements.txt
 	@$(RUN) tests/fuzz/run.py --minutes $(MINUTES)
 
 clean:

@@ -78,7 +78,7 @@ class Elf:
     def _unpack(self, code: str, at: int) -> tuple[int, ...]:
         try:
             return struct.unpack_from(self.order + code, self.data, at)
-        except struct.error:
+        except (struct.error, OverflowError):
             raise LayoutError(f"ELF: the file ends before byte {at}") from None
 
     def _read_header(self) -> None:

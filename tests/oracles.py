@@ -5,10 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tracepoint.lab.packages import cache_folder
+from tracepoint.layout.objects import decompress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -38,6 +43,17 @@ def kernel_sources() -> list[str]:
     """The names of the kernel sources that are there."""
     folder = cache_folder() / "sources"
     return sorted(p.name for p in folder.glob("linux-source-*")) if folder.is_dir() else []
+
+
+def modules_of(pattern: str) -> Iterator[bytes]:
+    """The bytes of every module of an unpacked kernel package; skips when there is none."""
+    packages = [p for p in sorted((cache_folder() / "kernels").glob(pattern)) if "-cloud-" not in p.name]
+    modules = [m for p in packages[-1:] for m in sorted(p.glob("**/*.ko*"))]
+    if not modules:
+        pytest.skip(f"no modules of {pattern} in {cache_folder()}: `make test` with apt-get fetches them")
+    for module in modules:
+        data = module.read_bytes()
+        yield data if data.startswith(b"\x7fELF") else decompress(data)
 
 
 def builtin_formats() -> dict[str, str]:

@@ -6,8 +6,9 @@ import functools
 
 import pytest
 
-from oracles import data_file, kernel_source
+from oracles import data_file, kernel_source, modules_of
 from tracepoint.diagnostics import Severity
+from tracepoint.layout.objects import read_object
 from tracepoint.model.event import TraceHeader
 from tracepoint.tree.headers import HeaderReader, paused_collector
 from tracepoint.tree.scan import find_headers
@@ -38,6 +39,15 @@ def test_all_events_of_a_booted_kernel_are_found() -> None:
     known = {event.full_name for header in headers_of("linux-source-6.1") for event in header.events}
     assert len(wanted) == 628
     assert wanted - known == set()
+
+
+def test_all_events_of_debian_modules_are_found() -> None:
+    known = {event.full_name for header in headers_of("linux-source-6.1") for event in header.events}
+    objects = [data for data in modules_of("linux-image-6.1.0-*-amd64_*") if b"_ftrace_events" in data]
+    named = {f"{f.system}:{f.name}" for data in objects for f in read_object(data)}
+    assert len(objects) > 100
+    assert len(named) > 3400
+    assert named - known == set()
 
 
 def test_what_came_out_of_a_macro_points_into_its_own_header() -> None:

@@ -311,6 +311,7 @@ def read_header_text(
         protected=PROTECTED,
         is_include_wanted=is_trace_include,
         preload=preload,
+        assumes_features=True,
     )
     reader = _Reader(read)
     reader.run(foreign_classes)

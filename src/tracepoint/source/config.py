@@ -36,7 +36,6 @@ KERNEL_DEFINES: dict[str, str] = {
     "__KERNEL__": "1",
     "CREATE_TRACE_POINTS": "1",
     "__GNUC__": "12",
-    "__CHECKER__": "0",
     "BITS_PER_LONG": "64",
     "__BITS_PER_LONG": "64",
     "__LITTLE_ENDIAN": "1234",
@@ -67,6 +66,10 @@ class Config:
     options: Mapping[str, str] = field(default_factory=dict)
     is_on_by_default: bool = True
     defines: Mapping[str, str] = field(default_factory=dict)
+
+    def is_feature(self, name: str) -> bool:
+        """Whether a name such as `__KVM_HAVE_IOAPIC` counts as defined: what an architecture may have."""
+        return self.is_on_by_default and "_HAVE_" in name
 
     def value(self, name: str) -> str | None:
         """Return what an option's macro expands to, or None when it is not defined."""

@@ -91,6 +91,8 @@ class Preprocessor:
         loader: Loader | None,
         protected: Container[str],
         is_include_wanted: Callable[[str, bool], bool],
+        *,
+        assumes_features: bool = False,
     ) -> None:
         self.config = config
         self.loader = loader
@@ -99,6 +101,7 @@ class Preprocessor:
         self.defined_here: set[str] = set()
         self.protected = protected
         self.is_include_wanted = is_include_wanted
+        self.assumes_features = assumes_features
         self.out: list[Token] = []
         self.pending: list[Token] = []
         self.directives: list[Directive] = []
@@ -251,8 +254,10 @@ class Preprocessor:
         """Whether `defined(name)` holds here."""
         if name in self.macros:
             return True
-        if name in self.undefined or not name.startswith("CONFIG_"):
+        if name in self.undefined:
             return False
+        if not name.startswith("CONFIG_"):
+            return self.assumes_features and not self._include_stack and self.config.is_feature(name)
         return self.config.value(name) is not None
 
     def _include(self, where: Token, rest: list[Token], *, is_main: bool) -> None:
@@ -318,12 +323,14 @@ def preprocess(
     protected: Container[str] = (),
     is_include_wanted: Callable[[str, bool], bool] = lambda _name, is_quoted: is_quoted,
     preload: Iterable[SourceFile] = (),
+    assumes_features: bool = False,
 ) -> Preprocessed:
     r"""Run the directives of a file and expand its text.
 
     `protected` names are not expanded unless the file itself defines them; `is_include_wanted`
     decides from a name and whether it is quoted which includes are followed; the macros of
-    `preload` files are known before the first line.  Raises SourceError
+    `preload` files are known before the first line; with `assumes_features`, what an architecture
+    may have (`Config.is_feature`) counts as defined.  Raises SourceError
     when expansion or nesting grows without bound.
 
     >>> from tracepoint.source.text import SourceFile
@@ -331,7 +338,9 @@ def preprocess(
     >>> [t.text for t in out.tokens if t.text]
     ['f', '(', '1', ')', 'f', '(', '1', ')']
     """
-    preprocessor = Preprocessor(config or Config(), loader, protected, is_include_wanted)
+    preprocessor = Preprocessor(
+        config or Config(), loader, protected, is_include_wanted, assumes_features=assumes_features
+    )
     for other in preload:
         preprocessor.take_macros(other, of=file)
     return preprocessor.run(file)

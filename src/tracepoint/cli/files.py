@@ -14,7 +14,12 @@ from tracepoint.source.text import decode, encode
 
 def read_text(path: Path) -> str:
     """Return a file's text, `-` being stdin; bytes that are not UTF-8 survive a round trip."""
-    return decode(sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes())
+    return decode(read_bytes(path))
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a file's bytes, `-` being stdin."""
+    return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,0 +1,189 @@
+"""What a word on the command line names: headers, objects, format files, or folders of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.files import read_bytes
+from tracepoint.cli.names import split_event
+from tracepoint.errors import LayoutError, TracepointError
+from tracepoint.layout.abi import Abi
+from tracepoint.layout.compute import compute_layout
+from tracepoint.layout.format import read_format
+from tracepoint.layout.objects import decompress, read_object
+from tracepoint.source.text import decode
+from tracepoint.tree.headers import HeaderReader, paused_collector
+from tracepoint.tree.loader import find_kernel_root
+from tracepoint.tree.scan import find_headers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.cli.output import Output
+    from tracepoint.cli.settings import Settings
+    from tracepoint.layout.btf import Btf
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import Event, TraceHeader
+
+_ARCH = {
+    "x86_64": "x86",
+    "i386": "x86",
+    "arm64": "arm64",
+    "arm": "arm",
+    "riscv64": "riscv",
+    "s390x": "s390",
+    "ppc64le": "powerpc",
+}
+_OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
+_OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+_FORMAT_START = b"name:"
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """Everything a word names; `event` is what followed the colon, empty when nothing did."""
+
+    word: str
+    event: str = ""
+    headers: tuple[TraceHeader, ...] = ()
+    formats: tuple[EventFormat, ...] = ()
+
+    def events(self) -> Iterator[tuple[TraceHeader, Event]]:
+        """Yield the events of the headers that the word means."""
+        for header in self.headers:
+            for event in header.events:
+                if not self.event or self.event in (event.name, event.full_name):
+                    yield header, event
+
+
+def find_abi(name: str) -> Abi:
+    """Return the ABI called `name`; raises TracepointError, naming all, when there is none."""
+    try:
+        return Abi.named(name)
+    except KeyError:
+        known = ", ".join(abi.name.lower() for abi in Abi)
+        raise TracepointError(f"no ABI {name!r}; known are {known}") from None
+
+
+def make_reader(settings: Settings) -> HeaderReader:
+    """Return a reader of headers with the include folders and macros of the settings."""
+    find_abi(settings.abi)
+    macros = dict(_macro(word) for word in settings.define)
+    include = tuple(Path(folder) for folder in settings.include)
+    return HeaderReader(include, defines=macros or None, arch=_ARCH[settings.abi])
+
+
+def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list[TraceHeader]:
+    """Read headers, `-` being stdin, with progress on a terminal."""
+    reader = make_reader(settings)
+    paths = list(paths)
+    headers = []
+    with paused_collector(), out.progress("reading", len(paths)) as progress:
+        for path in progress.over(paths):
+            if str(path) == "-":
+                headers.append(reader.read_text(decode(read_bytes(path)), "<stdin>"))
+            else:
+                headers.append(reader.read(path))
+    return headers
+
+
+def open_input(word: str, settings: Settings, out: Output) -> Input:
+    """Read what `FILE[:EVENT]`, or a folder, holds.
+
+    A folder gives its trace headers, or else its format files, or else its objects.  Raises
+    OSError for what is not there and TracepointError for what cannot be read.
+    """
+    name, event = split_event(word)
+    path = Path(name)
+    if path.is_dir():
+        return _open_folder(word, path, event, settings, out)
+    data = b"" if name == "-" else read_bytes(path)
+    if data.startswith(_OBJECT_STARTS):
+        return _only(Input(word, event, formats=tuple(read_object(decompress(data)))))
+    if data.startswith(_FORMAT_START):
+        return Input(word, event, formats=(_read_format_file(path, data),))
+    return _only(Input(word, event, headers=tuple(read_headers([path], settings, out))))
+
+
+def compute_formats(
+    given: Input, settings: Settings, btf: Btf | None = None
+) -> tuple[list[EventFormat], list[str]]:
+    """Return the formats of an input, computed where it is headers, and why others have none."""
+    formats = [f for f in given.formats if given.event in ("", f.name, f"{f.system}:{f.name}")]
+    problems = []
+    abi = find_abi(settings.abi)
+    for header, event in given.events():
+        if event.is_nop:
+            continue
+        try:
+            formats.append(
+                compute_layout(
+                    event,
+                    abi,
+                    btf=btf,
+                    environment=header.environment,
+                    is_char_signed=char_sign(header.path),
+                    enums=header.enums,
+                )
+            )
+        except TracepointError as error:
+            problems.append(str(error))
+    return formats, problems
+
+
+def char_sign(path: str) -> bool | None:
+    """Return False when a header's kernel makes `char` unsigned, None when its own ABI decides."""
+    root = find_kernel_root(Path(path).absolute().parent)
+    makefile = root / "Makefile" if root is not None else None
+    if makefile is None or not makefile.is_file():
+        return None
+    return False if b"-funsigned-char" in makefile.read_bytes() else None
+
+
+def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Output) -> Input:
+    headers = find_headers([str(path)], settings.exclude)
+    if headers:
+        return Input(word, event, headers=tuple(read_headers(headers, settings, out)))
+    files = sorted(p for p in path.rglob("*") if p.is_file())
+    formats = [p for p in files if p.name == "format" or p.suffix == ".format"]
+    if formats:
+        return Input(word, event, formats=tuple(_read_format_file(p, p.read_bytes()) for p in formats))
+    found: list[EventFormat] = []
+    for file in files:
+        if file.name.endswith(_OBJECT_ENDS):
+            found += read_object(decompress(file.read_bytes()))
+    if not found:
+        raise TracepointError(f"{path}: no trace headers, format files or objects in this folder")
+    return Input(word, event, formats=tuple(found))
+
+
+def _read_format_file(path: Path, data: bytes) -> EventFormat:
+    # tracefs has SYSTEM/EVENT/format, golden files are kept as SYSTEM/EVENT.format
+    parts = path.absolute().parts
+    system = parts[-3] if path.name == "format" and len(parts) > 2 else parts[-2]
+    try:
+        return read_format(decode(data), system)
+    except LayoutError as error:
+        raise LayoutError(f"{path}: {error}") from None
+
+
+def _only(given: Input) -> Input:
+    """Check that the named event is there; raises TracepointError with a guess when it is not."""
+    if not given.event:
+        return given
+    names = [event.name for header in given.headers for event in header.events]
+    names += [f.name for f in given.formats]
+    if given.event.rpartition(":")[2] not in names:
+        from difflib import get_close_matches  # noqa: PLC0415 - only a typing error needs it
+
+        close = get_close_matches(given.event, names, n=1)
+        hint = f"; did you mean {close[0]}?" if close else f"; it declares {len(names)} events"
+        raise TracepointError(f"{given.word.partition(':')[0]}: no event {given.event!r}{hint}")
+    return given
+
+
+def _macro(word: str) -> tuple[str, str]:
+    name, equals, value = word.partition("=")
+    return name, value if equals else "1"

@@ -152,10 +152,11 @@ def _read_field(call: MacroCall) -> Field | None:
     if len(arguments) < len(roles) or not all(arguments):
         return None
     parts = {role: code_of(part) for role, part in zip(roles, arguments, strict=True)}
-    return _make_field(kind, parts, origin_of(call.name, call.close))
+    return make_field(kind, parts, origin_of(call.name, call.close))
 
 
-def _make_field(kind: str, parts: dict[str, Code], origin: Origin) -> Field:
+def make_field(kind: str, parts: dict[str, Code], origin: Origin | None = None) -> Field:
+    """Make a field of the macro `__<kind>` from its arguments by role (see `FIELD_MACROS`)."""
     name = parts["name"].text
     ctype = parts["type"].text if "type" in parts else ""
     filter_type = parts["filter_type"].text if "filter_type" in parts else ""

@@ -1,0 +1,210 @@
+"""Runs the rules over headers: findings sorted, the same fault counted once, suppressions applied."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tracepoint.check.context import CheckContext, TreeFacts
+from tracepoint.check.finding import Finding, Located, locate
+from tracepoint.check.registry import RULES, rule_of
+from tracepoint.check.selection import select_rules
+from tracepoint.check.suppress import Suppression, read_suppressions
+from tracepoint.diagnostics import Diagnostic, Related, Safety, Severity, Span
+from tracepoint.model.read import read_header_text
+from tracepoint.source.text import apply_edits
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from tracepoint.check.registry import Rule
+    from tracepoint.diagnostics import Edit
+    from tracepoint.model.event import TraceHeader
+
+#: A fault that repeats names this many of its events.
+_MAX_NAMED = 3
+#: Applying fixes may uncover others; real headers settle in two rounds.
+_MAX_ROUNDS = 8
+_UNUSED_SUPPRESSION = "TP090"
+
+
+def check_header(
+    header: TraceHeader,
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    abi: str = "x86_64",
+    facts: TreeFacts | None = None,
+) -> list[Diagnostic]:
+    """Return the findings of one header, in the order of its text.
+
+    `select` and `ignore` are rule codes, beginnings of codes or names (see `select_rules`, which
+    raises TracepointError for one that matches nothing); `abi` names the ABI that record layouts
+    are computed for; `facts` is what is known about the kernel tree.
+    """
+    return check_headers([header], select=select, ignore=ignore, abi=abi, facts=facts)
+
+
+def check_headers(
+    headers: Sequence[TraceHeader],
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    abi: str = "x86_64",
+    facts: TreeFacts | None = None,
+) -> list[Diagnostic]:
+    """Return the findings of several headers of one kernel, also those that only show together.
+
+    Arguments are those of `check_header`.
+    """
+    codes = select_rules(RULES, select, ignore)
+    rules = [rule for rule in RULES if rule.code in codes]
+    known = facts or TreeFacts()
+    together = tuple(headers)
+    found: list[Diagnostic] = []
+    for header in headers:
+        context = CheckContext(header, known, abi, together)
+        diagnostics = [d for d in map(_in_house, header.diagnostics) if d.code in codes]
+        for rule in rules:
+            if rule.check is not None:
+                diagnostics += _run(rule, context)
+        found += _without_suppressed(header, diagnostics, codes)
+    return sorted(found, key=_order)
+
+
+def check_text(
+    text: str,
+    path: str = "<text>",
+    *,
+    select: Iterable[str] = (),
+    ignore: Iterable[str] = (),
+    facts: TreeFacts | None = None,
+) -> list[Diagnostic]:
+    """Read a header's text and check it; a declaration on its own is checked without header form.
+
+    >>> [d.code for d in check_text('TRACE_EVENT(a, TP_PROTO(int x), TP_ARGS(y), '
+    ...     'TP_STRUCT__entry(__field(int, x)), TP_fast_assign(__entry->x = x;), '
+    ...     'TP_printk("%d", __entry->x));')]
+    ['TP101']
+    """
+    return check_header(read_header_text(text, path=path), select=select, ignore=ignore, facts=facts)
+
+
+def apply_fixes(findings: Iterable[Diagnostic], text: str, *, unsafe: bool = False) -> str:
+    """Return a file's text with the fixes of its findings applied.
+
+    Only safe fixes unless `unsafe`; of fixes that overlap only the first is applied, and a fix
+    of several edits is applied whole or not at all.
+    """
+    taken: list[Edit] = []
+    for finding in findings:
+        fix = finding.fix
+        if fix is None or fix.safety is Safety.SHOWN or (fix.safety is Safety.UNSAFE and not unsafe):
+            continue
+        fresh = [e for e in fix.edits if e not in taken]
+        if not any(_overlap(e, other) for e in fresh for other in taken):
+            taken += fresh
+    return apply_edits(text, taken)
+
+
+def fix_text(text: str, path: str = "<text>", *, unsafe: bool = False, select: Iterable[str] = ()) -> str:
+    """Check and mend a text until nothing more can be mended: fixing the result changes nothing.
+
+    Raises what reading raises.
+    """
+    for _ in range(_MAX_ROUNDS):
+        mended = apply_fixes(check_text(text, path, select=select), text, unsafe=unsafe)
+        if mended == text:
+            break
+        text = mended
+    return text
+
+
+def _overlap(one: Edit, other: Edit) -> bool:
+    if one.path != other.path:
+        return False
+    if one.start == one.end or other.start == other.end:
+        return one.start <= other.end and other.start <= one.end
+    return one.start < other.end and other.start < one.end
+
+
+def _order(d: Diagnostic) -> tuple[str, int, int, str, str]:
+    return (d.span.path, d.span.line, d.span.column, d.code, d.message)
+
+
+def _in_house(diagnostic: Diagnostic) -> Diagnostic:
+    """Give a finding of the reader the severity that the list of rules states for it."""
+    rule = rule_of(diagnostic.code)
+    return diagnostic if rule is None else replace(diagnostic, name=rule.name)
+
+
+def _run(rule: Rule, context: CheckContext) -> list[Diagnostic]:
+    """Run one rule and fold the findings that are one fault seen through many events."""
+    groups: dict[Hashable, list[tuple[Finding, Located]]] = {}
+    assert rule.check is not None
+    for finding in rule.check(context):
+        located = locate(finding.place)
+        groups.setdefault((located.key, finding.message), []).append((finding, located))
+    return [_diagnose(rule, group, context) for group in groups.values()]
+
+
+def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], context: CheckContext) -> Diagnostic:
+    finding, located = group[0]
+    message = finding.message
+    others = list(dict.fromkeys(f.event for f, _ in group[1:] if f.event and f.event != finding.event))
+    if others:
+        named = ", ".join(others[:_MAX_NAMED]) + (", ..." if len(others) > _MAX_NAMED else "")
+        message += f" (and {len(others)} more: {named})"
+    span = located.span
+    if not span.path or span.start < 0:
+        span = _anywhere(context.header, span)
+    related = [Related(locate(place).span, text) for place, text in finding.notes if place is not None]
+    help_ = (*finding.help, *(text for place, text in finding.notes if place is None))
+    return Diagnostic(
+        code=rule.code,
+        name=rule.name,
+        message=message,
+        span=span,
+        severity=rule.severity,
+        label=finding.label,
+        related=(*located.expansions, *related),
+        help=help_,
+        fix=finding.fix,
+        event=finding.event,
+    )
+
+
+def _anywhere(header: TraceHeader, span: Span) -> Span:
+    """Return a span that at least names the file, for declarations that were not made from text."""
+    return span if span.path else Span(header.path, 1, 1, 1, 1)
+
+
+def _without_suppressed(
+    header: TraceHeader, diagnostics: list[Diagnostic], codes: frozenset[str]
+) -> list[Diagnostic]:
+    if header.source is None or "tracepoint:" not in header.source.text:
+        return diagnostics
+    suppressions = read_suppressions(header.source)
+    kept = []
+    for diagnostic in diagnostics:
+        covering = [s for s in suppressions if s.covers(diagnostic)]
+        for suppression in covering:
+            suppression.is_used = True
+        if not covering:
+            kept.append(diagnostic)
+    if _UNUSED_SUPPRESSION in codes:
+        kept += [_unused(header, s) for s in suppressions if not s.is_used]
+    return kept
+
+
+def _unused(header: TraceHeader, suppression: Suppression) -> Diagnostic:
+    span = Span(header.path, suppression.line, suppression.column, suppression.line, suppression.column + 1)
+    what = ", ".join(sorted(suppression.codes)) or "anything"
+    return Diagnostic(
+        _UNUSED_SUPPRESSION,
+        "suppression-without-effect",
+        f"this comment silences {what}, but there is nothing to silence",
+        span,
+        Severity.NOTE,
+        help=("remove the comment, or correct its codes",),
+    )

@@ -1,0 +1,47 @@
+"""The `{ value, "name" }` lists of `__print_flags` and `__print_symbolic`, with their values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.source.ast import InitList, String
+from tracepoint.source.cwrite import write_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext, PrintView
+    from tracepoint.source.ast import Call, Node
+
+#: Where the list begins among the arguments.
+_LIST_AT = {"__print_flags": 2, "__print_flags_u64": 2, "__print_symbolic": 1, "__print_symbolic_u64": 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One entry: its node, its value (None when not known), its name (None when not a literal)."""
+
+    node: Node
+    value: int | None
+    name: str | None
+
+    @property
+    def text(self) -> str:
+        """The value as the header spells it."""
+        return write_expression(self.node)
+
+
+def value_lists(context: CheckContext, view: PrintView) -> Iterator[tuple[Call, list[Item]]]:
+    """Yield every helper call with its list, values evaluated where they can be."""
+    for call in view.calls:
+        at = _LIST_AT.get(call.name)
+        if at is None:
+            continue
+        items = []
+        for argument in call.arguments[at:]:
+            if isinstance(argument, InitList) and len(argument.items) == 2:
+                value, name = argument.items
+                text = name.value if isinstance(name, String) and not name.pieces else None
+                items.append(Item(value, context.constant(value), text))
+        yield call, items

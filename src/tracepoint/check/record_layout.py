@@ -1,0 +1,80 @@
+"""The record of a class as the rules about its size need it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import TracepointError
+from tracepoint.layout.abi import Abi
+from tracepoint.layout.sizes import TypeSizes
+from tracepoint.model.field import ArrayField, UnknownField
+
+if TYPE_CHECKING:
+    from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.model.field import Field
+
+#: struct trace_entry, and the word of a dynamic field.
+_COMMON_BYTES = 8
+_LOC_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One field of a record: size and alignment in bytes, and the unused bytes before it."""
+
+    field: Field
+    size: int
+    align: int
+    hole_before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLayout:
+    """The members in order, with the fixed size of the record in bytes, tail padding included."""
+
+    members: tuple[Member, ...]
+    size_bytes: int
+
+    @property
+    def hole_bytes(self) -> int:
+        """The unused bytes between the fields."""
+        return sum(m.hole_before for m in self.members)
+
+
+def lay_out(context: CheckContext, view: ClassView) -> RecordLayout | None:
+    """Return the layout of a class's record, None when a type or a length is not known."""
+    sizes = TypeSizes(Abi.named(context.abi), environment=context.header.environment)
+    members = []
+    for field in view.event_class.fields:
+        if isinstance(field, UnknownField):
+            return None
+        if field.is_dynamic:
+            members.append(Member(field, _LOC_BYTES, _LOC_BYTES))
+            continue
+        try:
+            size, align, _ = sizes.of(field.ctype, field.name)
+            if isinstance(field, ArrayField):
+                size *= sizes.length(field.length.tokens or field.length.text, field.name)
+        except TracepointError:
+            return None
+        members.append(Member(field, size, max(align, 1)))
+    return place(members)
+
+
+def place(members: list[Member]) -> RecordLayout:
+    """Give members their places in the order given."""
+    end = _COMMON_BYTES
+    placed = []
+    most = 4
+    for member in members:
+        begin = -(-end // member.align) * member.align
+        placed.append(Member(member.field, member.size, member.align, begin - end))
+        end = begin + member.size
+        most = max(most, member.align)
+    return RecordLayout(tuple(placed), -(-end // most) * most)
+
+
+def best_order(layout: RecordLayout) -> RecordLayout:
+    """Return the layout with the same members, widest alignment first: no order is smaller."""
+    return place(sorted(layout.members, key=lambda m: -m.align))

@@ -1,0 +1,97 @@
+"""Findings as text: `full` with source lines and carets, `concise` with one line each."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.diagnostics import Safety
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tracepoint.diagnostics import Diagnostic, Fix, Span
+    from tracepoint.source.text import SourceFile
+
+_TAB = 8
+_WIDTH = 100
+_GRADES = {
+    Safety.SAFE: "fix available (safe)",
+    Safety.UNSAFE: "fix available (unsafe: changes the record or what readers see)",
+    Safety.SHOWN: "fix shown only",
+}
+
+
+def write_concise(findings: Iterable[Diagnostic]) -> str:
+    """Return `path:line:column: CODE message`, one line a finding, as editors read it."""
+    return "".join(f"{d.span}: {d.code} {d.message}\n" for d in findings)
+
+
+def write_full(findings: Iterable[Diagnostic], sources: Mapping[str, SourceFile]) -> str:
+    """Return findings with the source lines they are about; `sources` maps paths to files."""
+    return "\n".join(_full(d, sources) for d in findings)
+
+
+def _full(finding: Diagnostic, sources: Mapping[str, SourceFile]) -> str:
+    lines = [f"{finding.span}: {finding.code} {finding.message}"]
+    marks = [(finding.span, "^", finding.label)]
+    elsewhere = []
+    for related in finding.related:
+        if related.span.path == finding.span.path and 0 <= finding.span.line - related.span.line <= 12:
+            marks.append((related.span, "-", related.message))
+        else:
+            elsewhere.append(related)
+    source = sources.get(finding.span.path)
+    if source is not None:
+        lines += _snippet(source, marks)
+    for related in elsewhere:
+        lines.append(f"note: {related.span}: {related.message}")
+        source = sources.get(related.span.path)
+        if source is not None:
+            lines += _snippet(source, [(related.span, "-", "")], frame=False)
+    if finding.event:
+        lines.append(f"event: {finding.event}")
+    lines += [f"help: {text}" for text in finding.help]
+    lines.append(f"{_grade(finding.fix)}tracepoint explain {finding.code}")
+    return "\n".join(lines) + "\n"
+
+
+def _grade(fix: Fix | None) -> str:
+    return "" if fix is None else f"{_GRADES[fix.safety]}: {fix.message}    "
+
+
+def _snippet(source: SourceFile, marks: list[tuple[Span, str, str]], *, frame: bool = True) -> list[str]:
+    """Return the marked lines with their numbers; marks of one line follow one another."""
+    by_line: dict[int, list[tuple[Span, str, str]]] = {}
+    for mark in marks:
+        by_line.setdefault(mark[0].line, []).append(mark)
+    width = len(str(max(by_line)))
+    gutter = " " * width + " |"
+    out = [gutter] if frame else []
+    before = 0
+    for line in sorted(by_line):
+        if before and line == before + 2:
+            out.append(f"{before + 1:>{width}} | {_clip(_expand(source.line_text(before + 1)))}")
+        elif before and line > before + 2:
+            out.append("." * width + " |")
+        text = source.line_text(line)
+        out.append(f"{line:>{width}} | {_clip(_expand(text))}")
+        for span, sign, label in sorted(by_line[line], key=lambda m: m[0].column):
+            begin = len(_expand(text[: span.column - 1]))
+            stop = span.end_column - 1 if span.end_line == span.line else len(text)
+            length = max(1, len(_expand(text[:stop])) - begin)
+            if begin < _WIDTH:
+                out.append(f"{gutter} {' ' * begin}{sign * min(length, _WIDTH - begin)} {label}".rstrip())
+        before = line
+    if frame:
+        out.append(gutter)
+    return out
+
+
+def _expand(text: str) -> str:
+    """Expand tabs, and show control characters as `?` so that a terminal stays as it is."""
+    text = text.expandtabs(_TAB)
+    return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else "?" for c in text)
+
+
+def _clip(text: str) -> str:
+    return text if len(text) <= _WIDTH + 20 else text[: _WIDTH + 17] + "..."

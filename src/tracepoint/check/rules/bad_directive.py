@@ -1,0 +1,26 @@
+"""A `#define` cannot be read.
+
+## What it does
+
+Reports `#define` without a name, and parameter lists that are not lists of names.
+
+## Why it is bad
+
+The compiler refuses it, and what the macro should have declared is missing from all that is said here.
+
+## Example
+
+```c
+#define 3D_EVENT(name) /* error: TP004 */
+```
+
+## Use instead
+
+```c
+#define EVENT_3D(name)
+```
+
+## Fix safety
+
+None is offered.
+"""

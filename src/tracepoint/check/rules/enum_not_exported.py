@@ -1,0 +1,135 @@
+"""A print format names an enum constant that is not exported with TRACE_DEFINE_ENUM.
+
+## What it does
+
+Finds names in `TP_printk` that are enum constants, in the header or in what it includes, and that no
+`TRACE_DEFINE_ENUM` of the same system exports.
+
+## Why it is bad
+
+The compiler knows the constant, the text of `print fmt:` in tracefs keeps its name. `perf`, `trace-cmd` and
+all other readers of raw records find `{ FOO_A, "a" }` and do not know what `FOO_A` is: they print the number or
+refuse the event. (Macros are no problem: the preprocessor has replaced them.)
+
+## Example
+
+```c
+enum fruit { FRUIT_APPLE, FRUIT_PEAR };
+
+TRACE_EVENT(eaten,
+    TP_PROTO(int fruit),
+    TP_ARGS(fruit),
+    TP_STRUCT__entry(__field(int, fruit)),
+    TP_fast_assign(__entry->fruit = fruit;),
+    TP_printk("fruit=%s", __print_symbolic(__entry->fruit,
+        { FRUIT_APPLE, "apple" }, /* error: TP307 */
+        { FRUIT_PEAR, "pear" }))
+);
+```
+
+## Use instead
+
+```c
+enum fruit { FRUIT_APPLE, FRUIT_PEAR };
+TRACE_DEFINE_ENUM(FRUIT_APPLE);
+TRACE_DEFINE_ENUM(FRUIT_PEAR);
+
+TRACE_EVENT(eaten,
+    TP_PROTO(int fruit),
+    TP_ARGS(fruit),
+    TP_STRUCT__entry(__field(int, fruit)),
+    TP_fast_assign(__entry->fruit = fruit;),
+    TP_printk("fruit=%s", __print_symbolic(__entry->fruit,
+        { FRUIT_APPLE, "apple" },
+        { FRUIT_PEAR, "pear" }))
+);
+```
+
+## Fix safety
+
+Safe: record and trace text stay as they are; `print fmt:` gets numbers that readers understand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.check.context import origin_of
+from tracepoint.check.finding import Finding
+from tracepoint.diagnostics import Edit, Fix, Safety
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext, PrintView
+    from tracepoint.source.ast import Name
+
+_MAX_NAMED = 4
+#: Values that readers know by themselves.
+_KNOWN = frozenset({"true", "false", "NULL"})
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield print formats with enum constants that are not exported."""
+    environment = context.header.environment
+    if environment is None:
+        return
+    done: set[str] = set()
+    for view in context.prints:
+        missing: dict[str, Name] = {}
+        for name in view.free_names:
+            if name.name in context.exported or name.name in _KNOWN or name.name in missing:
+                continue
+            if context.is_enumerator(name.name) and not _is_exported_elsewhere(context, name.name):
+                missing[name.name] = name
+        if missing:
+            names = list(missing)
+            fresh = [n for n in names if n not in done]
+            done.update(names)
+            yield Finding(
+                f"{_listed(names)} not exported with TRACE_DEFINE_ENUM",
+                missing[names[0]],
+                label="readers see the name, not the number",
+                help=(f"before the event: TRACE_DEFINE_ENUM({names[0]});",),
+                fix=_fix(context, view, fresh),
+                event=view.event_name,
+            )
+
+
+def _listed(names: list[str]) -> str:
+    if len(names) == 1:
+        return f"enum constant {names[0]} is"
+    text = ", ".join(names[:_MAX_NAMED])
+    if len(names) > _MAX_NAMED:
+        text += f" and {len(names) - _MAX_NAMED} more"
+    return f"enum constants {text} are"
+
+
+def _is_exported_elsewhere(context: CheckContext, name: str) -> bool:
+    """Whether an included file, such as those of trace/misc, exports the name for this header too."""
+    environment = context.header.environment
+    closure = environment.closure if environment is not None else None
+    if closure is None:
+        return False
+    for file in closure.mentioning(name):
+        if "TRACE_DEFINE_ENUM" in file.text and "TRACE_SYSTEM" not in file.text:
+            return True
+    return False
+
+
+def _fix(context: CheckContext, view: PrintView, names: list[str]) -> Fix | None:
+    source = context.header.source
+    origin = origin_of(
+        view.events[0] if view.code is not view.view.event_class.printk else None, view.view.event_class
+    )
+    if source is None or origin is None or origin.span.start < 0 or not names:
+        return None
+    line_start = source.text.rfind("\n", 0, origin.span.start) + 1
+    before = source.text[:line_start].rstrip("\n")
+    if source.text[line_start : origin.span.start].strip() or before.endswith("\\"):
+        return None
+    if re.search(r"/\*(?:(?!\*/).)*$", before, re.DOTALL):
+        return None
+    text = "".join(f"TRACE_DEFINE_ENUM({name});\n" for name in names) + "\n"
+    return Fix("export the constants", (Edit(source.path, line_start, line_start, text),), Safety.SAFE)

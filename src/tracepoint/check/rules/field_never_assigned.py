@@ -1,0 +1,120 @@
+"""A field of the record is never filled in, so readers see what was in the buffer before.
+
+## What it does
+
+Finds fields, arrays, bitmasks and addresses that `TP_fast_assign` never mentions. Macros are expanded
+first. Nothing is claimed when the whole record is handed to a function, or when a macro that could not be
+found stands among the statements. A field called `pad` or `reserved` is left alone.
+
+## Why it is bad
+
+The ring buffer is not cleared: the field shows bytes of an older record. That is wrong data in every
+trace, and it looks plausible.
+
+## Example
+
+```c
+TRACE_EVENT(page_moved,
+    TP_PROTO(unsigned long pfn, int node),
+    TP_ARGS(pfn, node),
+    TP_STRUCT__entry(
+        __field(unsigned long, pfn)
+        __field(int, node) /* error: TP202 */
+    ),
+    TP_fast_assign(__entry->pfn = pfn;),
+    TP_printk("pfn=%lx node=%d", __entry->pfn, __entry->node)
+);
+```
+
+## Use instead
+
+Assign it, on every path, or take it out of the record.
+
+```c
+TRACE_EVENT(page_moved,
+    TP_PROTO(unsigned long pfn, int node),
+    TP_ARGS(pfn, node),
+    TP_STRUCT__entry(
+        __field(unsigned long, pfn)
+        __field(int, node)
+    ),
+    TP_fast_assign(
+        __entry->pfn = pfn;
+        __entry->node = node;
+    ),
+    TP_printk("pfn=%lx node=%d", __entry->pfn, __entry->node)
+);
+```
+
+## Fix safety
+
+Shown only: what the field should hold is not in the header. When a parameter has the field's name, that is
+suggested.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.check.context import origin_of
+from tracepoint.check.finding import Finding
+from tracepoint.check.syntax import RECORD_NAMES
+from tracepoint.model.field import StringField, UnknownField
+from tracepoint.source.lexer import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext, ClassView
+
+_DELIBERATE = ("pad", "reserved", "__pad", "unused", "dummy")
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield the fields that nothing assigns."""
+    for view in context.classes:
+        for field in view.event_class.fields:
+            place = origin_of(field, view.event_class)
+            if isinstance(field, (StringField, UnknownField)) or place is None:
+                continue
+            if field.name.partition("[")[0].strip() in view.assigned:
+                continue
+            if field.name.startswith(_DELIBERATE) or not can_claim(view):
+                continue
+            shown = any(field.name in p.names for p in view.prints)
+            params = view.event_class.proto.names
+            advice = (
+                f"add __entry->{field.name} = {field.name};"
+                if field.name in params
+                else "assign it or take it out"
+            )
+            yield Finding(
+                f"field {field.name} {'is shown but never assigned' if shown else 'is never assigned'}",
+                place,
+                label="holds bytes of an older record",
+                help=(advice,),
+                event=view.event_name,
+            )
+
+
+def can_claim(view: ClassView) -> bool:
+    """Whether the statements are known well enough to say that they leave a field out."""
+    return view.is_recorded and not view.hands_record_on and not _has_unknown_macro(view)
+
+
+def _has_unknown_macro(view: ClassView) -> bool:
+    """Whether a name that looks like a macro was left where a statement begins.
+
+    Its body, in a header that was not found, may assign anything.
+    """
+    tokens = view.assign
+    for index, token in enumerate(tokens):
+        begins = index == 0 or tokens[index - 1].text in {";", "{", "}", ")"}
+        if not begins or token.kind is not Kind.NAME or token.text in RECORD_NAMES:
+            continue
+        following = tokens[index + 1].text if index + 1 < len(tokens) else ""
+        if following in {";", ""} and token.text not in {"break", "continue", "return"}:
+            return True
+        if following == "(" and token.text.isupper():
+            return True
+    return False

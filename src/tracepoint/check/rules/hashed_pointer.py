@@ -1,0 +1,60 @@
+"""`%p` shows a hash of the pointer, not its value.
+
+## What it does
+
+Finds `%p` without an extension. Off by default: to tell objects apart, a hash is enough.
+
+## Why it is bad
+
+Since 4.15 `%p` prints a hash that differs from boot to boot, while the raw record holds the true address. What
+`trace` shows cannot be compared with what `perf` shows, nor with addresses in other messages.
+
+## Example
+
+```c
+TRACE_EVENT(mapped,
+    TP_PROTO(void *where),
+    TP_ARGS(where),
+    TP_STRUCT__entry(__field(void *, where)),
+    TP_fast_assign(__entry->where = where;),
+    TP_printk("where=%p", __entry->where) /* error: TP312 */
+);
+```
+
+## Use instead
+
+`%px` for the address, `%pS` for a symbol, or an identifier of the object instead of its address.
+
+```c
+TRACE_EVENT(mapped,
+    TP_PROTO(void *where),
+    TP_ARGS(where),
+    TP_STRUCT__entry(__field(void *, where)),
+    TP_fast_assign(__entry->where = where;),
+    TP_printk("where=%pS", __entry->where)
+);
+```
+
+## Fix safety
+
+None is offered: to show addresses is a decision about security.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.check.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield arguments of a bare `%p`."""
+    for view in context.prints:
+        for conversion, argument in view.printed:
+            if conversion.conversion == "p" and not conversion.letters:
+                yield Finding("%p shows a hash, not the address", argument, event=view.event_name)

@@ -1,0 +1,27 @@
+"""A tracepoint is declared in the form of 2008.
+
+## What it does
+
+Reports `DEFINE_TRACE(name, TPPROTO(...), TPARGS(...))`, and says how it is written today.
+
+## Why it is bad
+
+No kernel since 2.6.30 has these macros. The first documentation of tracepoints, and articles copied from it,
+still show them.
+
+## Example
+
+```c
+DEFINE_TRACE(tick, TPPROTO(int n), TPARGS(n)); /* error: TP150 */
+```
+
+## Use instead
+
+```c
+DECLARE_TRACE(tick, TP_PROTO(int n), TP_ARGS(n));
+```
+
+## Fix safety
+
+None is offered here; `tracepoint show FILE --as header` writes today's form.
+"""

@@ -1,0 +1,122 @@
+"""Two events, or two fields of one record, have the same name.
+
+## What it does
+
+Finds an event name that one header, or two headers of the run, declare twice, and a field name that one
+record declares twice. Headers of different architectures may share names: only one of them is built.
+
+## Why it is bad
+
+Tracepoint names are global to the kernel: `trace_x()`, `__tracepoint_x` and `btf_trace_x` exist once, whatever
+the system is called. Two in one image do not link; two in different modules make `raw_tracepoint` and
+`fprobe` users attach to whichever is found first.
+
+## Example
+
+```c
+TRACE_EVENT(done,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+TRACE_EVENT(done, /* error: TP103 */
+    TP_PROTO(int m),
+    TP_ARGS(m),
+    TP_STRUCT__entry(__field(int, m)),
+    TP_fast_assign(__entry->m = m;),
+    TP_printk("m=%d", __entry->m)
+);
+```
+
+## Use instead
+
+Begin the name with that of the driver or subsystem.
+
+```c
+TRACE_EVENT(mydev_done,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+```
+
+## Fix safety
+
+None is offered: call sites carry the name too.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.check.context import origin_of
+from tracepoint.check.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+    from tracepoint.model.event import Event
+    from tracepoint.model.field import Field
+
+_ARCH = re.compile(r"(?:^|/)arch/([^/]+)/")
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield second declarations."""
+    yield from _fields(context)
+    seen: dict[str, Event] = {}
+    for event in context.header.events:
+        first = seen.setdefault(event.name, event)
+        place = origin_of(event)
+        if first is not event and place is not None:
+            yield Finding(
+                f"event {event.name} is declared twice",
+                place,
+                notes=((origin_of(first), "first declared here"),),
+                event=event.full_name,
+            )
+    for event in seen.values():
+        yield from _elsewhere(context, event)
+
+
+def _elsewhere(context: CheckContext, event: Event) -> Iterator[Finding]:
+    for path, other in context.declared_elsewhere(event.name):
+        place = origin_of(event)
+        if place is None or path >= context.header.path or _exclude_each_other(path, context.header.path):
+            continue
+        yield Finding(
+            f"event {event.name} is also declared in {path}",
+            place,
+            notes=((origin_of(other), "first declared here"),),
+            help=("tracepoint names are global to the kernel, whatever the system",),
+            event=event.full_name,
+        )
+
+
+def _exclude_each_other(one: str, other: str) -> bool:
+    """Whether two headers belong to different architectures, or one is a sample or a tool."""
+    first, second = _ARCH.search(one), _ARCH.search(other)
+    if first and second and first[1] != second[1]:
+        return True
+    return any(re.search(r"(?:^|/)(?:samples|tools|Documentation)/", path) for path in (one, other))
+
+
+def _fields(context: CheckContext) -> Iterator[Finding]:
+    for view in context.classes:
+        seen: dict[str, Field] = {}
+        for field in view.event_class.fields:
+            first = seen.setdefault(field.name, field)
+            place = origin_of(field, view.event_class)
+            if first is not field and field.name and place is not None:
+                yield Finding(
+                    f"field {field.name} is declared twice",
+                    place,
+                    notes=((origin_of(first), "first declared here"),),
+                    event=view.event_name,
+                )

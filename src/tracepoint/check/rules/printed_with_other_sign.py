@@ -1,0 +1,75 @@
+"""An unsigned value is printed as signed, or a signed one as unsigned.
+
+## What it does
+
+Compares the sign of each integer argument with that of `%d` and `%u` (hexadecimal takes either). Off by
+default: most such values never reach the range where it shows.
+
+## Why it is bad
+
+A `u32` of 3,000,000,000 shows as -1294967296; an error code of -5 shows as 4294967291.
+
+## Example
+
+```c
+TRACE_EVENT(bytes_left,
+    TP_PROTO(u32 bytes),
+    TP_ARGS(bytes),
+    TP_STRUCT__entry(__field(u32, bytes)),
+    TP_fast_assign(__entry->bytes = bytes;),
+    TP_printk("bytes=%d", __entry->bytes) /* error: TP317 */
+);
+```
+
+## Use instead
+
+```c
+TRACE_EVENT(bytes_left,
+    TP_PROTO(u32 bytes),
+    TP_ARGS(bytes),
+    TP_STRUCT__entry(__field(u32, bytes)),
+    TP_fast_assign(__entry->bytes = bytes;),
+    TP_printk("bytes=%u", __entry->bytes)
+);
+```
+
+## Fix safety
+
+None is offered: the field's type may be what is wrong.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.check.expressions import expression_type
+from tracepoint.check.finding import Finding
+from tracepoint.check.syntax import strip_casts
+from tracepoint.source.ast import Number
+from tracepoint.source.cvalue import promote
+from tracepoint.source.cwrite import write_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield integers whose sign the conversion does not share."""
+    for view in context.prints:
+        for conversion, argument in view.printed:
+            if conversion.conversion not in "diu" or isinstance(strip_casts(argument), Number):
+                continue
+            kind = expression_type(argument, view.view.fields, 8)
+            if kind is None or kind.integer is None or kind.integer.size < 4:
+                continue
+            is_signed = promote(kind.integer).is_signed
+            if is_signed == (conversion.conversion in "di"):
+                continue
+            yield Finding(
+                f"{conversion.text} shows {'signed' if is_signed else 'unsigned'} {write_expression(argument)}"
+                f" as {'unsigned' if is_signed else 'signed'}",
+                argument,
+                event=view.event_name,
+            )

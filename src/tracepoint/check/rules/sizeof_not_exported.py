@@ -1,0 +1,70 @@
+"""A print format uses `sizeof` of a type that readers do not know.
+
+## What it does
+
+Finds `sizeof` of a struct, union or private type in `TP_printk` when no `TRACE_DEFINE_SIZEOF` exports it.
+
+## Why it is bad
+
+The text `sizeof(struct foo)` stays in `print fmt:`; readers of raw records know the sizes of C's own types only.
+
+## Example
+
+```c
+TRACE_EVENT(blocks,
+    TP_PROTO(int bytes),
+    TP_ARGS(bytes),
+    TP_STRUCT__entry(__field(int, bytes)),
+    TP_fast_assign(__entry->bytes = bytes;),
+    TP_printk("n=%zu", __entry->bytes / sizeof(struct block)) /* error: TP320 */
+);
+```
+
+## Use instead
+
+```c
+TRACE_DEFINE_SIZEOF(struct block);
+
+TRACE_EVENT(blocks,
+    TP_PROTO(int bytes),
+    TP_ARGS(bytes),
+    TP_STRUCT__entry(__field(int, bytes)),
+    TP_fast_assign(__entry->bytes = bytes;),
+    TP_printk("n=%zu", __entry->bytes / sizeof(struct block))
+);
+```
+
+## Fix safety
+
+None is offered: computing the value in `TP_fast_assign` is often better.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.check.finding import Finding
+from tracepoint.source.ast import SizeOf
+from tracepoint.source.cvalue import int_type_of
+from tracepoint.source.cwrite import write_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield sizes of types that are not exported."""
+    for view in context.prints:
+        for node in view.all_nodes:
+            if not isinstance(node, SizeOf) or node.ctype is None or node.ctype.pointers:
+                continue
+            if int_type_of(node.ctype) is not None or str(node.ctype) in context.exported:
+                continue
+            yield Finding(
+                f"{write_expression(node)} is not known to readers",
+                node,
+                help=(f"TRACE_DEFINE_SIZEOF({node.ctype});",),
+                event=view.event_name,
+            )

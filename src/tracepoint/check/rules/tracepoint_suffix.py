@@ -1,0 +1,53 @@
+"""DECLARE_TRACE is given a name that ends in `_tp`, or that will get it.
+
+## What it does
+
+Finds `DECLARE_TRACE` (and its variants) with a name ending in `_tp`. Since 6.16 the macro adds `_tp` itself.
+
+## Why it is bad
+
+In a new tree the call becomes `trace_x_tp_tp()`. In an old tree the same text means `trace_x_tp()`: code that
+must build on both cannot have it.
+
+## Example
+
+```c
+DECLARE_TRACE(rq_done_tp, TP_PROTO(int n), TP_ARGS(n)); /* error: TP503 */
+```
+
+## Use instead
+
+```c
+DECLARE_TRACE(rq_done, TP_PROTO(int n), TP_ARGS(n));
+```
+
+## Fix safety
+
+None is offered: the calls are elsewhere, and what they are called depends on the tree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.check.context import origin_of
+from tracepoint.check.finding import Finding
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield tracepoints whose name has the suffix already."""
+    if context.facts.has_tp_suffix is False:
+        return
+    for point in context.header.tracepoints:
+        place = origin_of(point)
+        if place is not None and point.name.endswith("_tp") and "_EVENT" not in point.macro:
+            yield Finding(
+                f"since 6.16 {point.macro} adds _tp itself: the call is trace_{point.name}_tp()",
+                place,
+                event=point.name,
+            )

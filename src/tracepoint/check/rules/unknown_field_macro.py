@@ -1,0 +1,39 @@
+"""A macro in TP_STRUCT__entry is not known.
+
+## What it does
+
+Reports names in `TP_STRUCT__entry` that are no field macro and that no file that was read defines.
+
+## Why it is bad
+
+Plain C (`int n;`) does not compile there. A macro from a header that was not found means that the record is
+not known, so nothing can be said about its size.
+
+## Example
+
+```c
+TRACE_EVENT(tick,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__feild(int, n)), /* error: TP009 */
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+```
+
+## Use instead
+
+```c
+TRACE_EVENT(tick,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+```
+
+## Fix safety
+
+None is offered.
+"""

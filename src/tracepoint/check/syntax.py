@@ -1,0 +1,146 @@
+"""Small questions about tokens and expressions that many rules ask."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from tracepoint.source.ast import Call, Cast, Member, Name, Node, Unary
+from tracepoint.source.lexer import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tracepoint.source.lexer import Token
+
+#: The words that stand for the record: in headers, in `print fmt`, and inside the kernel's macros.
+RECORD_NAMES = frozenset({"__entry", "REC"})
+
+_OPEN = {"(": ")", "[": "]", "{": "}"}
+
+
+_MEMBERS: dict[type[Node], tuple[str, ...]] = {}
+
+
+def _member_names(cls: type[Node]) -> tuple[str, ...]:
+    names = _MEMBERS.get(cls)
+    if names is None:
+        names = _MEMBERS[cls] = tuple(f.name for f in fields(cls) if f.name not in {"first", "last"})
+    return names
+
+
+def children(node: Node) -> Iterator[Node]:
+    """Yield the nodes directly below a node."""
+    for name in _member_names(type(node)):
+        value = getattr(node, name)
+        if isinstance(value, Node):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                if isinstance(item, Node):
+                    yield item
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yield a node and everything below it, outermost first."""
+    stack = [node]
+    while stack:
+        at = stack.pop()
+        yield at
+        stack.extend(reversed(list(children(at))))
+
+
+def strip_casts(node: Node) -> Node:
+    """Return what is below casts and a unary plus."""
+    while True:
+        match node:
+            case Cast(operand=inner) | Unary(op="+", operand=inner):
+                node = inner
+            case _:
+                return node
+
+
+def is_record(node: Node) -> bool:
+    """Whether an expression is the record itself: `__entry`, `REC`, with or without casts."""
+    inner = strip_casts(node)
+    return isinstance(inner, Name) and inner.name in RECORD_NAMES
+
+
+def entry_field(node: Node) -> str:
+    """Return the field that `__entry->x` names, or an empty string for any other expression."""
+    match node:
+        case Member(base=base, name=name, is_arrow=True) if is_record(base):
+            return name
+        case _:
+            return ""
+
+
+def called_name(node: Node) -> str:
+    """Return the name of the called function, or an empty string."""
+    return node.name if isinstance(node, Call) else ""
+
+
+def helper_field(node: Node) -> str:
+    """Return `x` of `__get_str(x)` and of the other `__get_*(x)` helpers, or an empty string."""
+    if isinstance(node, Call) and node.name.startswith("__get_") and node.arguments:
+        argument = node.arguments[0]
+        if isinstance(argument, Name):
+            return argument.name
+    return ""
+
+
+def closing(tokens: Sequence[Token], at: int) -> int:
+    """Return the index of the bracket that closes the one at index `at`, or the number of tokens."""
+    depth = 0
+    for index in range(at, len(tokens)):
+        text = tokens[index].text
+        if text in _OPEN:
+            depth += 1
+        elif text in {")", "]", "}"}:
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(tokens)
+
+
+def split_arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
+    """Split the tokens between two parentheses at the commas of the outermost level."""
+    parts: list[Sequence[Token]] = []
+    depth = begin = 0
+    for index, token in enumerate(tokens):
+        if token.text in _OPEN:
+            depth += 1
+        elif token.text in {")", "]", "}"}:
+            depth -= 1
+        elif token.text == "," and depth == 0:
+            parts.append(tokens[begin:index])
+            begin = index + 1
+    parts.append(tokens[begin:])
+    return parts
+
+
+def calls_in(tokens: Sequence[Token]) -> Iterator[tuple[Token, list[Sequence[Token]]]]:
+    """Yield every `name(...)` in a token list, with its arguments; nested calls are yielded too."""
+    for index, token in enumerate(tokens[:-1]):
+        if token.kind is Kind.NAME and tokens[index + 1].text == "(":
+            end = closing(tokens, index + 1)
+            yield token, split_arguments(tokens[index + 2 : end])
+
+
+def spell(tokens: Sequence[Token]) -> str:
+    """Join tokens for a message: one space where the source had white space."""
+    words: list[str] = []
+    for token in tokens:
+        if words and token.space:
+            words.append(" ")
+        words.append(token.text)
+    return "".join(words)
+
+
+def meaning(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Return token texts for comparing two pieces of C regardless of white space and outer parentheses."""
+    texts = [t.text for t in tokens if t.kind is not Kind.END]
+    while len(texts) > 2 and texts[0] == "(" and closing(tokens, 0) == len(tokens) - 1:
+        tokens = tokens[1:-1]
+        texts = texts[1:-1]
+    return tuple(texts)

@@ -17,7 +17,14 @@ Given: TypeAlias = "int | bytes | str | list[int]"
 
 
 class GivenValueError(TracepointError):
-    """A given value that cannot be read, or that names no input of the event."""
+    """A given value that cannot be read, or that names no input of the event.
+
+    `leaf` is the name as it was given when no input is called so, else empty.
+    """
+
+    def __init__(self, message: str, leaf: str = "") -> None:
+        super().__init__(message)
+        self.leaf = leaf
 
 
 def parse_given(text: str, constant: Callable[[str], int | None] = lambda _name: None) -> Given:
@@ -105,7 +112,7 @@ def match_given(
     for name, value in given.items():
         text = canonical_leaf(name)
         if text not in leaves and not any(leaf.startswith(f"{text}[") for leaf in leaves):
-            raise GivenValueError(_unknown(name, text, leaves))
+            raise GivenValueError(_unknown(name, text, leaves), name)
         matched[text] = parse_given(value, constant) if isinstance(value, str) else value
     return matched
 

@@ -14,12 +14,12 @@ _LINES = 40
 
 
 def trouble(log: str) -> str:
-    """Return the lines of kernel log `log` from the first fatal one on, without register dumps.
+    r"""Return the lines of kernel log `log` from the first fatal one on, without register dumps.
 
     The empty string means that nothing fatal was found.
 
-    >>> trouble("[ 1.0] fine\\n[ 2.0] Kernel panic - not syncing: Oh\\n[ 2.1] R12: 0000\\n[ 2.1] end\\n")
-    'Kernel panic - not syncing: Oh\\nend'
+    >>> trouble("[ 1.0] fine\n[ 2.0] Kernel panic - not syncing: Oh\n[ 2.1] R12: 0000\n[ 2.1] end\n")
+    'Kernel panic - not syncing: Oh\nend'
     """
     lines = [_STAMP.sub("", line.rstrip("\r")) for line in log.splitlines()]
     for number, line in enumerate(lines):

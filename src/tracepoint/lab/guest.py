@@ -166,8 +166,8 @@ class Guest:
         return int(status), data
 
     def _send(self, message: bytes, deadline: float) -> None:
-        self._channel.settimeout(max(deadline - time.monotonic(), 0.1))
         try:
+            self._channel.settimeout(max(deadline - time.monotonic(), 0.1))
             self._channel.sendall(message)
         except OSError:
             raise self._broken("the guest does not take requests") from None
@@ -187,8 +187,8 @@ class Guest:
         return data
 
     def _receive(self, deadline: float) -> None:
-        self._channel.settimeout(max(deadline - time.monotonic(), 0.01))
         try:
+            self._channel.settimeout(max(deadline - time.monotonic(), 0.01))
             data = self._channel.recv(_CHUNK)
         except TimeoutError:
             raise self._broken("the guest hangs: no answer in time") from None
@@ -220,7 +220,7 @@ def boot(
     memory_mb: int = 512,
     cpus: int = 2,
     files: Mapping[str, bytes] | None = None,
-    modules: Sequence[str] = (),  # noqa: A002
+    modules: Sequence[str] = (),
     shares: Mapping[str, Path] | None = None,
     append: str = "",
 ) -> Iterator[Guest]:
@@ -271,13 +271,14 @@ def build_initrd(plan: GuestPlan) -> bytes:
 
 
 def _start(plan: GuestPlan, initrd: Path) -> Guest:
+    program = qemu.find_program()
     log_path = _new_log(plan.image.release)
     ours, theirs = socket.socketpair()
     shares = []
     for number, source in enumerate(plan.shares.values()):
         shares += ["-virtfs", f"local,path={source},mount_tag=share{number},security_model=none,readonly=on"]
     command = [
-        *(qemu.find_program(), "-M", "pc", *qemu.accelerator_options()),
+        *(program, "-M", "pc", *qemu.accelerator_options()),
         *("-m", str(plan.memory_mb), "-smp", str(plan.cpus), "-nodefaults", "-display", "none", "-no-reboot"),
         *(
             "-kernel",

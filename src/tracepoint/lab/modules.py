@@ -10,8 +10,12 @@ import lzma
 import struct
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +92,7 @@ class ModuleTree:
     def __contains__(self, name: str) -> bool:
         return name.replace("-", "_") in self._paths
 
-    def __iter__(self) -> object:
+    def __iter__(self) -> Iterator[str]:
         return iter(sorted(self._paths))
 
     def info(self, name: str) -> ModuleInfo:
@@ -124,16 +128,15 @@ class ModuleTree:
 
     def with_events(self) -> list[ModuleInfo]:
         """Return the modules that bring trace events (reads every module: some seconds)."""
-        return [info for info in map(self.info, sorted(self._paths)) if info.has_events]
+        return [info for info in map(self.info, self) if info.has_events]
 
 
 def write_depmod(tree: ModuleTree, folder: Path | None = None) -> Path:
     """Write `modules.dep` and `modules.alias` for modprobe into `folder` (default: the tree's); return it."""
     folder = folder or tree.folder
-    names = sorted(tree._paths)  # noqa: SLF001 (a function of this very class's data)
-    lines = []
-    aliases = []
-    for name in names:
+    lines: list[str] = []
+    aliases: list[str] = []
+    for name in tree:
         info = tree.info(name)
         needs = [path for path in reversed(tree.load_order((name,))) if path != info.path]
         paths = [str(path.relative_to(tree.folder)) for path in (info.path, *needs)]

@@ -36,7 +36,7 @@ class KernelImage:
 def cache_folder() -> Path:
     """Return the folder for everything that can be fetched or made again (XDG_CACHE_HOME/tracepoint)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if os.path.isabs(base) else Path.home() / ".cache") / "tracepoint"
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint"
 
 
 def candidates(kernel: Kernel) -> list[str]:

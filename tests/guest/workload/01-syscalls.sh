@@ -1,0 +1,1 @@
+setsid /lab/bin/syscalls >/dev/null 2>&1

@@ -1,0 +1,115 @@
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tracepoint.errors import LabError
+from tracepoint.lab import kernels, packages
+
+APT_CACHE = """#!/bin/sh
+case "$*" in
+*search*) echo "linux-image-6.1.0-9-cloud-amd64 - old"; echo "linux-image-6.1.0-53-cloud-amd64 - Linux (signed)"
+  echo "linux-image-6.1.0-54-cloud-amd64-unsigned - no";;
+*policy*) printf 'p:\\n  Installed: (none)\\n  Candidate: 6.1.187-1\\n';;
+esac
+"""
+APT_GET = """#!/bin/sh
+echo "$@" >>"$LOG"
+mkdir -p tree/DEBIAN tree/boot tree/lib/modules/6.1.0-53-cloud-amd64
+echo kernel >tree/boot/vmlinuz-6.1.0-53-cloud-amd64
+printf 'Package: x\\nVersion: 1\\nArchitecture: all\\nMaintainer: a\\nDescription: b\\n' >tree/DEBIAN/control
+"$REAL_DPKG" --root-owner-group -b tree x.deb >/dev/null && rm -r tree
+"""
+
+
+@pytest.fixture
+def debian(tmp_path, monkeypatch):
+    """A package manager of our own on an empty PATH: two kernels, the newer one can be downloaded."""
+    real = "/usr/bin/dpkg-deb"
+    if not os.access(real, os.X_OK):
+        pytest.skip("dpkg-deb is not installed (not a Debian machine)")
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, text in (("apt-cache", APT_CACHE), ("apt-get", APT_GET)):
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    (programs / "dpkg-deb").symlink_to(real)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    monkeypatch.setenv("REAL_DPKG", real)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_the_newest_is_fetched_once(debian):
+    image = packages.fetch_kernel("6.1")
+    assert image.package == "linux-image-6.1.0-53-cloud-amd64"
+    assert image.version == "6.1.187-1"
+    assert image.release == "6.1.0-53-cloud-amd64"
+    assert image.image.read_text() == "kernel\n"
+    assert image.modules.is_dir()
+    assert packages.fetch_kernel("6.1") == image
+    assert (debian / "log").read_text().splitlines() == [
+        "download linux-image-6.1.0-53-cloud-amd64=6.1.187-1"
+    ]
+    assert [path.name for path in (debian / "cache/tracepoint/kernels").iterdir()] == [
+        "linux-image-6.1.0-53-cloud-amd64_6.1.187-1"
+    ]
+
+
+def test_the_cache_serves_without_apt(debian, monkeypatch):
+    image = packages.fetch_kernel("6.1")
+    monkeypatch.setenv("PATH", str(debian))
+    assert packages.fetch_kernel("6.1") == image
+
+
+def test_no_apt_and_no_cache(debian, monkeypatch):
+    monkeypatch.setenv("PATH", str(debian))
+    with pytest.raises(LabError, match="apt-cache is not installed"):
+        packages.fetch_kernel("6.1")
+
+
+def test_no_network(debian):
+    (debian / "bin/apt-get").write_text("#!/bin/sh\necho 'E: Failed to fetch it' >&2\nexit 100\n")
+    with pytest.raises(LabError, match="Failed to fetch it") as caught:
+        packages.fetch_kernel("6.1")
+    assert caught.value.status == 100
+    assert not list((debian / "cache/tracepoint/kernels").iterdir())
+
+
+def test_a_package_without_a_kernel(debian):
+    (debian / "bin/apt-get").write_text(APT_GET.replace("boot/vmlinuz", "boot/other"))
+    with pytest.raises(LabError, match=r"no boot/vmlinuz"):
+        packages.fetch_kernel("6.1")
+    assert not list((debian / "cache/tracepoint/kernels").iterdir())
+
+
+def test_nothing_matches(debian):
+    (debian / "bin/apt-cache").write_text("#!/bin/sh\nexit 0\n")
+    with pytest.raises(LabError, match="apt-get update"):
+        packages.fetch_kernel("6.12")
+
+
+def test_names():
+    names = [kernel.name for kernel in kernels.KERNELS]
+    assert len(set(names)) == len(names)
+    assert {"6.1", "6.1-full", "6.12"} <= set(names)
+    with pytest.raises(LabError, match=r"use one of 6\.1, "):
+        kernels.find_kernel("5.x; rm")
+
+
+def test_cache_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert packages.cache_folder() == tmp_path / "tracepoint"
+    monkeypatch.setenv("XDG_CACHE_HOME", "relative")
+    monkeypatch.setenv("HOME", "/home/somebody")
+    assert str(packages.cache_folder()) == "/home/somebody/.cache/tracepoint"
+
+
+def test_import_is_light():
+    code = "import sys, tracepoint.lab.kernels; print('subprocess' in sys.modules)"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        == "False\n"
+    )

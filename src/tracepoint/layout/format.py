@@ -74,6 +74,7 @@ class EventFormat:
         self._by_name.update((f.name, f) for f in self.fields)
 
     def __getitem__(self, name: str) -> FieldFormat:
+        """Return a field by name; of two with one name (`ring` and its string) the last, as filters do."""
         return self._by_name[name]
 
     def __contains__(self, name: object) -> bool:
@@ -162,7 +163,7 @@ def read_format(
     groups = _field_groups(lines[3:], name)
     fields = [f for group in groups for f in group]
     n_common = len(groups[0])
-    if len(groups) == 1:
+    if not any(groups[1:]):  # no blank line between them, or no fields of its own
         n_common = sum(1 for f in fields if f.name.startswith("common_"))
     return EventFormat(
         system,
@@ -186,7 +187,6 @@ def _header_value(lines: list[str], index: int, key: str) -> str:
 def _field_groups(lines: list[str], event: str) -> list[list[FieldFormat]]:
     """Read the field lines; a blank line stands between the common fields and the event's own."""
     groups: list[list[FieldFormat]] = [[]]
-    names: set[str] = set()
     # An event without fields of its own leaves the separator as the last line.
     for number, line in enumerate(lines, 4):
         if not line.rstrip("\r"):
@@ -201,9 +201,6 @@ def _field_groups(lines: list[str], event: str) -> list[list[FieldFormat]]:
             raise LayoutError(
                 f"line {number}: no type and name in {match['declaration'][:80]!r}", event=event
             )
-        if name in names:
-            raise LayoutError(f"line {number}: the name appears a second time", name, event)
-        names.add(name)
         groups[-1].append(
             FieldFormat(name, ctype, int(match["offset"]), int(match["size"]), match["signed"] == "1")
         )

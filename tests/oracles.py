@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import subprocess
+import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,11 +61,13 @@ def modules_of(pattern: str) -> Iterator[bytes]:
 def builtin_formats() -> dict[str, str]:
     """`system/event` to format text of the booted 6.1.187 kernel of the recorded data."""
     archive = data_file("formats-6.1.187-builtin.tar.zst")
-    listing = subprocess.run(["tar", "--zstd", "-tf", archive], capture_output=True, text=True, check=False)
-    if listing.returncode:
-        pytest.skip(f"tar cannot read {archive.name}: install zstd")
-    unpacked = subprocess.run(["tar", "--zstd", "-xOf", archive], capture_output=True, check=True).stdout
-    names = [line for line in listing.stdout.splitlines() if line.endswith("/format")]
-    texts = unpacked.decode("utf-8", "surrogateescape").split("\nname: ")
-    texts = [texts[0], *("name: " + text for text in texts[1:])]
-    return {"/".join(n.split("/")[-3:-1]): t.rstrip("\n") + "\n" for n, t in zip(names, texts, strict=True)}
+    unpacked = subprocess.run(["zstd", "-dcq", archive], capture_output=True, check=False)
+    if unpacked.returncode:
+        pytest.skip(f"zstd cannot read {archive.name}")
+    formats = {}
+    with tarfile.open(fileobj=io.BytesIO(unpacked.stdout)) as tar:
+        for member in tar:
+            file = tar.extractfile(member) if member.name.endswith("/format") else None
+            if file is not None:
+                formats["/".join(member.name.split("/")[-3:-1])] = file.read().decode("utf-8", "surrogateescape")
+    return formats

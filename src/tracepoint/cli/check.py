@@ -1,0 +1,197 @@
+"""`tracepoint check`: what is wrong with trace headers, and how to mend it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint import __version__
+from tracepoint.check.engine import apply_fixes, check_headers
+from tracepoint.check.report_ci import write_github, write_gitlab, write_junit
+from tracepoint.check.report_json import write_json, write_jsonl
+from tracepoint.check.report_sarif import write_sarif
+from tracepoint.check.report_text import write_concise, write_full
+from tracepoint.check.suppress import apply_baseline, read_baseline, write_baseline
+from tracepoint.cli import settings
+from tracepoint.cli.facts import read_facts
+from tracepoint.cli.files import read_text, unified_diff, write_text
+from tracepoint.cli.inputs import read_headers
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
+from tracepoint.diagnostics import Safety
+from tracepoint.errors import TracepointError
+from tracepoint.tree.loader import find_kernel_root
+from tracepoint.tree.scan import find_headers
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Sequence
+
+    from tracepoint.cli.output import Output
+    from tracepoint.cli.settings import Settings
+    from tracepoint.diagnostics import Diagnostic
+    from tracepoint.model.event import TraceHeader
+
+_FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit")
+#: One fix may uncover the next; real headers settle in two rounds.
+_MAX_ROUNDS = 8
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="headers, folders, or - for stdin (default: .)",
+    )
+    parser.add_argument(
+        "--fix", action="store_true", help="mend what can be mended without changing a record"
+    )
+    parser.add_argument(
+        "--unsafe", action="store_true", help="with --fix: also fixes that change records or text"
+    )
+    parser.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
+    parser.add_argument("--output-format", choices=_FORMATS, help="default: full")
+    parser.add_argument(
+        "--write-baseline", metavar="FILE", help="write today's findings there, for --baseline"
+    )
+    settings.add_arguments(parser, "select", "ignore", "baseline", "include", "define", "exclude", "abi")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the findings; the exit status is 1 when any are left."""
+    chosen = settings.read_settings(args)
+    if settings.shows_settings(args, chosen, out):
+        return EXIT_DONE
+    paths = find_headers(args.paths, chosen.exclude)
+    headers, findings = _check(paths, chosen, out)
+    n_changed = 0
+    if args.diff:
+        n_changed = _diff(headers, findings, out, unsafe=args.unsafe)
+    elif args.fix:
+        headers, findings, n_changed = _fix(paths, headers, findings, chosen, out, unsafe=args.unsafe)
+    if args.write_baseline:
+        write_text(Path(args.write_baseline), write_baseline(findings))
+        out.say(f"{len(findings)} findings written to {args.write_baseline}")
+        return EXIT_DONE
+    findings, n_known = _without_known(findings, chosen)
+    if not args.diff:
+        out.write(_report(args.output_format or chosen.output_format, findings, headers))
+    _summary(out, headers, findings, n_known=n_known, n_changed=n_changed, is_dry=args.diff)
+    return EXIT_FINDINGS if findings else EXIT_DONE
+
+
+def _check(
+    paths: Sequence[Path], chosen: Settings, out: Output
+) -> tuple[list[TraceHeader], list[Diagnostic]]:
+    """Read and check the headers; those of one kernel tree are checked together."""
+    headers = read_headers(paths, chosen, out)
+    roots = [find_kernel_root(Path(folder).resolve()) for folder in chosen.include]
+    given = next((root for root in roots if root is not None), None)
+    groups: dict[Path | None, list[TraceHeader]] = {}
+    for header in headers:
+        own = find_kernel_root(Path(header.path).resolve().parent)
+        groups.setdefault(own or given, []).append(header)
+    findings: list[Diagnostic] = []
+    for root, group in groups.items():
+        findings += check_headers(
+            group, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=read_facts(root)
+        )
+    return headers, findings
+
+
+def _mended(
+    headers: Sequence[TraceHeader], findings: Sequence[Diagnostic], *, unsafe: bool
+) -> dict[str, tuple[str, str]]:
+    """Return old and new text of every header that fixes change."""
+    changed = {}
+    for header in headers:
+        if header.source is None:
+            continue
+        own = [d for d in findings if d.fix and all(e.path == header.path for e in d.fix.edits)]
+        new = apply_fixes(own, header.source.text, unsafe=unsafe)
+        if new != header.source.text:
+            changed[header.path] = (header.source.text, new)
+    return changed
+
+
+def _diff(
+    headers: Sequence[TraceHeader], findings: Sequence[Diagnostic], out: Output, *, unsafe: bool
+) -> int:
+    changed = _mended(headers, findings, unsafe=unsafe)
+    for path, (old, new) in changed.items():
+        out.write(unified_diff(old, new, path))
+    return len(changed)
+
+
+def _fix(
+    paths: Sequence[Path],
+    headers: list[TraceHeader],
+    findings: list[Diagnostic],
+    chosen: Settings,
+    out: Output,
+    *,
+    unsafe: bool,
+) -> tuple[list[TraceHeader], list[Diagnostic], int]:
+    """Write fixes until nothing more can be mended; return what is left, and how many files changed."""
+    if any(str(path) == "-" for path in paths):
+        raise TracepointError("stdin cannot be fixed in place; use --diff")
+    written: set[str] = set()
+    for _ in range(_MAX_ROUNDS):
+        changed = _mended(headers, findings, unsafe=unsafe)
+        for path, (old, new) in changed.items():
+            if read_text(Path(path)) != old:
+                raise TracepointError(f"{path} was changed by someone else meanwhile; nothing written to it")
+            write_text(Path(path), new)
+        if not changed:
+            break
+        written |= changed.keys()
+        headers, findings = _check(paths, chosen, out)
+    return headers, findings, len(written)
+
+
+def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[Diagnostic], int]:
+    if not chosen.baseline:
+        return findings, 0
+    return apply_baseline(findings, read_baseline(read_text(Path(chosen.baseline))))
+
+
+def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[TraceHeader]) -> str:
+    sources = {header.path: header.source for header in headers if header.source is not None}
+    writers: dict[str, Callable[[], str]] = {
+        "full": lambda: write_full(findings, sources),
+        "concise": lambda: write_concise(findings),
+        "json": lambda: write_json(findings),
+        "jsonl": lambda: write_jsonl(findings),
+        "sarif": lambda: write_sarif(findings, sources, version=__version__),
+        "github": lambda: write_github(findings),
+        "gitlab": lambda: write_gitlab(findings),
+        "junit": lambda: write_junit(findings, sources),
+    }
+    if form not in writers:
+        raise TracepointError(f"no output format {form!r}; known are {', '.join(writers)}")
+    return writers[form]()
+
+
+def _summary(
+    out: Output,
+    headers: Sequence[TraceHeader],
+    findings: Sequence[Diagnostic],
+    *,
+    n_known: int,
+    n_changed: int,
+    is_dry: bool,
+) -> None:
+    n_safe = sum(d.fix is not None and d.fix.is_safe for d in findings)
+    n_unsafe = sum(d.fix is not None and d.fix.safety is Safety.UNSAFE for d in findings)
+    parts = [f"{len(findings)} findings in {len(headers)} headers"]
+    if n_known:
+        parts.append(f"{n_known} more are in the baseline")
+    if n_changed:
+        parts.append(f"{n_changed} files {'would change' if is_dry else 'changed'}")
+    if n_safe and not is_dry:
+        parts.append(f"--fix mends {n_safe}")
+    if n_unsafe and not is_dry:
+        parts.append(f"--fix --unsafe {n_unsafe} more")
+    out.say("; ".join(parts))

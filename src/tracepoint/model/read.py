@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tracepoint.model.origin import Origin
+    from tracepoint.source.environment import SharedFiles
     from tracepoint.source.lexer import Token
     from tracepoint.source.preprocess import Loader, Preprocessed
 
@@ -283,6 +284,7 @@ def read_header_text(
     extra_includes: Iterable[tuple[str, bool, str]] = (),
     foreign_classes: Iterable[EventClass] = (),
     preload: Iterable[SourceFile] = (),
+    shared: SharedFiles | None = None,
 ) -> TraceHeader:
     """Read a trace header from its text.
 
@@ -290,7 +292,8 @@ def read_header_text(
     finds included files; `extra_includes` are further files, as `(name, is_quoted, includer)`,
     whose names the environment knows (those of the `.c` that defines CREATE_TRACE_POINTS);
     `foreign_classes` are event classes declared in other headers, `preload` files whose macros are
-    known before the first line.  What is wrong in the text is
+    known before the first line; `shared` lets headers of one tree and configuration look into
+    included files once.  What is wrong in the text is
     in `diagnostics`; SourceError is raised only when reading cannot go on.
 
     >>> header = read_header_text('''
@@ -318,9 +321,9 @@ def read_header_text(
     closure = None
     if loader is not None:
         own = ((name, quoted, path) for name, quoted in read.includes)
-        closure = IncludeClosure(loader, chain(own, extra_includes))
+        closure = IncludeClosure(loader, chain(own, extra_includes), shared)
     environment = Environment(
-        read.macros, config=config, closure=closure, protected=PROTECTED, tokens=read.tokens
+        read.macros, config=config, closure=closure, protected=PROTECTED, tokens=read.tokens, shared=shared
     )
     return TraceHeader(
         system=reader.system_at(0),

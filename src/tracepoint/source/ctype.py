@@ -204,6 +204,8 @@ class _TypeScanner:
 
     def scan_named(self, word: str) -> str | None:
         if word in TAG_WORDS:
+            if self.text(1) == "{":
+                return self.scan_body(word)
             if self.at + 1 >= self.stop or self.tokens[self.at + 1].kind is not Kind.NAME:
                 return None
             self.at += 1
@@ -216,6 +218,13 @@ class _TypeScanner:
             self.at -= 1
             return f"typeof({tokens_text(inside)})"
         return word
+
+    def scan_body(self, word: str) -> str | None:
+        """Read the body of a struct without a tag."""
+        self.at += 1
+        body = self.skip_group()
+        self.at -= 1
+        return None if body is None else f"{word} {{ {tokens_text(body)} }}"
 
     def scan_stars(self) -> int:
         count = 0

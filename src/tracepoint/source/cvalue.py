@@ -125,6 +125,14 @@ def int_type_of(ctype: CType | str, long_size: int = 8) -> IntType | None:
     return UINT if base.startswith("enum ") else None
 
 
+def is_build_check(ctype: CType) -> bool:
+    """Return whether a type is that of BUILD_BUG_ON_ZERO(), a struct of size 0 in code that compiles.
+
+    include/linux/build_bug.h: its only member is a bit-field of width `-!!(condition)`.
+    """
+    return ctype.base.startswith("struct { int:(-!!(") and not ctype.pointers
+
+
 def promote(kind: IntType) -> IntType:
     """Return what a value of a type becomes in an expression: at least int."""
     return INT if kind.size < 4 else kind
@@ -258,6 +266,8 @@ class _Constant:
         return LLONG if value < 1 << 63 else ULLONG
 
     def size(self, ctype: CType) -> int | None:
+        if is_build_check(ctype):
+            return 0
         if self.sizeof is not None and (found := self.sizeof(ctype)) is not None:
             return found
         kind = int_type_of(ctype, self.long_size)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
@@ -34,6 +35,16 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MUL
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 
+@dataclass(slots=True)
+class SharedFiles:
+    """What was found in included files, by path; headers read under one configuration share it."""
+
+    preprocessed: dict[str, Preprocessed] = field(default_factory=dict)
+    declared: dict[str, Declarations] = field(default_factory=dict)
+    includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
+    defines: dict[str, list[str]] = field(default_factory=dict)
+
+
 class IncludeClosure:
     """All files that some roots include, directly or not, found on first use.
 
@@ -41,8 +52,11 @@ class IncludeClosure:
     had are passed over.
     """
 
-    def __init__(self, loader: Loader, roots: Iterable[tuple[str, bool, str]]) -> None:
+    def __init__(
+        self, loader: Loader, roots: Iterable[tuple[str, bool, str]], shared: SharedFiles | None = None
+    ) -> None:
         self._loader = loader
+        self._shared = shared or SharedFiles()
         self._roots = roots
         self._files: list[SourceFile] | None = None
         self._defining: dict[str, list[int]] = {}
@@ -53,7 +67,7 @@ class IncludeClosure:
         if self._files is None:
             self._files = self._collect()
             for index, file in enumerate(self._files):
-                for name in _DEFINE.findall(file.text):
+                for name in self._defines(file):
                     self._defining.setdefault(name, []).append(index)
         return self._files
 
@@ -75,8 +89,21 @@ class IncludeClosure:
             seen.add(file.path)
             files.append(file)
             n_chars += len(file.text)
-            queue.extend((path, quote == '"', file.path) for quote, path in _INCLUDE.findall(file.text))
+            queue.extend((path, is_quoted, file.path) for path, is_quoted in self._includes(file))
         return files
+
+    def _includes(self, file: SourceFile) -> list[tuple[str, bool]]:
+        known = self._shared.includes.get(file.path)
+        if known is None:
+            known = [(path, quote == '"') for quote, path in _INCLUDE.findall(file.text)]
+            self._shared.includes[file.path] = known
+        return known
+
+    def _defines(self, file: SourceFile) -> list[str]:
+        known = self._shared.defines.get(file.path)
+        if known is None:
+            known = self._shared.defines[file.path] = _DEFINE.findall(file.text)
+        return known
 
     def defining(self, name: str) -> list[SourceFile]:
         """Return the files that have a `#define name`."""
@@ -93,7 +120,8 @@ class Environment:
     """Answers for names: `macro`, `constant`, `typedef`, `expand`.
 
     `macros` are those of the header when it had been read, `tokens` its expanded text; `closure`
-    the files around it, or None; `protected` names are never expanded.
+    the files around it, or None; `protected` names are never expanded; `shared` is what other
+    headers of the same configuration have found already.
     """
 
     def __init__(
@@ -104,6 +132,7 @@ class Environment:
         closure: IncludeClosure | None = None,
         protected: Container[str] = (),
         tokens: Sequence[Token] = (),
+        shared: SharedFiles | None = None,
     ) -> None:
         self.macros = macros or {}
         self._empty = {name: Macro(name, None, [], None) for name in EMPTY_MACROS}
@@ -113,8 +142,7 @@ class Environment:
         self._tokens = tokens
         self._own: Declarations | None = None
         self._constants: dict[str, int | None] = {}
-        self._preprocessed: dict[str, Preprocessed] = {}
-        self._declared: dict[str, Declarations] = {}
+        self._shared = shared or SharedFiles()
         self._found_macros: dict[str, Macro | None] = {}
 
     @property
@@ -144,11 +172,11 @@ class Environment:
 
     def _read(self, file: SourceFile) -> Preprocessed:
         """Preprocess one file by itself: its conditionals hold under our configuration."""
-        if file.path not in self._preprocessed:
-            self._preprocessed[file.path] = preprocess(
+        if file.path not in self._shared.preprocessed:
+            self._shared.preprocessed[file.path] = preprocess(
                 file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
             )
-        return self._preprocessed[file.path]
+        return self._shared.preprocessed[file.path]
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
         """Expand tokens with every macro that can be found, included files too."""
@@ -213,9 +241,9 @@ class Environment:
         return None
 
     def _declarations(self, file: SourceFile) -> Declarations:
-        if file.path not in self._declared:
-            self._declared[file.path] = read_declarations(self._read(file).tokens)
-        return self._declared[file.path]
+        if file.path not in self._shared.declared:
+            self._shared.declared[file.path] = read_declarations(self._read(file).tokens)
+        return self._shared.declared[file.path]
 
     def typedef(self, name: str) -> str | None:
         """Return the type that a typedef stands for, as text; None when it is not to be seen."""

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.model.read import read_header_text
+from tracepoint.source.environment import SharedFiles
 from tracepoint.source.text import decode
+from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
 
 if TYPE_CHECKING:
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.config import Config
     from tracepoint.source.text import SourceFile
-
-_TRACE_INCLUDE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CREATE_TRACE_POINTS\b", re.MULTILINE)
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 
 
 class HeaderReader:
@@ -48,7 +47,8 @@ class HeaderReader:
         self._arch = arch
         self._loaders: dict[Path | None, FileLoader] = {}
         self._configs: dict[Path | None, Config] = {}
-        self._creators: dict[Path, dict[str, list[Path]]] = {}
+        self._creators: dict[Path, Creators] = {}
+        self._shared: dict[Path | None, SharedFiles] = {}
 
     def _loader(self, root: Path | None) -> FileLoader:
         if root not in self._loaders:
@@ -85,6 +85,15 @@ class HeaderReader:
                 header = self._read(text, path, root, loader, siblings)
         return header
 
+    def _created_with(
+        self, path: Path, root: Path | None, loader: FileLoader
+    ) -> Iterable[tuple[str, bool, str]]:
+        """Return what the C file that creates the tracepoints includes; without a tree, one nearby."""
+        folder = root or path.resolve().parent
+        if folder not in self._creators:
+            self._creators[folder] = Creators(folder)
+        return _LazyIncludes(path, loader, self._creators[folder])
+
     def _read(
         self,
         text: str,
@@ -98,40 +107,25 @@ class HeaderReader:
             str(path),
             config=self._config(root),
             loader=loader,
-            extra_includes=_LazyIncludes(path, loader),
+            extra_includes=self._created_with(path, root, loader),
             preload=preload,
+            shared=self._shared.setdefault(root, SharedFiles()),
         )
 
 
 class _LazyIncludes:
-    """The includes of the C file that defines CREATE_TRACE_POINTS for a header, found when asked."""
+    """The includes of the C files that create a header's tracepoints, found when asked."""
 
-    def __init__(self, path: Path, loader: FileLoader) -> None:
+    def __init__(self, path: Path, loader: FileLoader, creators: Creators) -> None:
         self._path = path
         self._loader = loader
+        self._creators = creators
 
     def __iter__(self) -> Iterator[tuple[str, bool, str]]:
-        for creator in find_creators(self._path):
+        for creator in self._creators.of(self._path):
             file = self._loader.read(str(creator))
             if file is not None:
-                yield from ((name, quote == '"', file.path) for quote, name in _INCLUDE.findall(file.text))
-
-
-def find_creators(header: Path) -> list[Path]:
-    """Return the C files near a header that define CREATE_TRACE_POINTS and include it.
-
-    They are looked for in the header's own folder and the one above it.
-    """
-    found: list[Path] = []
-    for folder in (header.parent, header.parent.parent):
-        for candidate in sorted(folder.glob("*.c")):
-            with contextlib.suppress(OSError):
-                text = candidate.read_text("utf-8", "replace")
-                if header.name in text and _TRACE_INCLUDE.search(text):
-                    found.append(candidate)
-        if found:
-            break
-    return found
+                yield from ((name, is_quoted, file.path) for name, is_quoted in includes_of(file.text))
 
 
 def _defining_siblings(path: Path, names: set[str], loader: FileLoader) -> Iterator[SourceFile]:

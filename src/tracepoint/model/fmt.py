@@ -38,7 +38,7 @@ def format_text(text: str, path: str = "", style: Style | None = None) -> Format
     declaration.  Text whose brackets do not match comes
     back unchanged, with one diagnostic.  Line ends stay what they are, LF or CRLF.
 
-    >>> print(format_text("TRACE_EVENT(a,TP_PROTO(int x),TP_ARGS(x));").text)
+    >>> print(format_text("TRACE_EVENT(a,TP_PROTO(int x),TP_ARGS(x));").text.expandtabs(4))
     TRACE_EVENT(a,
     <BLANKLINE>
         TP_PROTO(int x),

@@ -55,7 +55,7 @@ def field_gaps(
     `base`.
 
     >>> field_gaps([("__field", ["int", "a"])], FIELD_STYLES[0])
-    [['\\t', '\\t', '\\t']]
+    [['\t', '\t', '\t']]
     """
     if style.between == " ":
         return [[style.opening, *[" "] * (len(args) - 1), style.ending if args else ""] for _, args in calls]
@@ -109,7 +109,7 @@ def assign_gaps(ends: Sequence[int], runs: Sequence[int], style: str) -> list[st
     `runs[i]` is the number of the run of neighbouring lines to which assignment i belongs.
 
     >>> assign_gaps([20, 28], [0, 0], "tabs")
-    ['\\t\\t', '\\t']
+    ['\t\t', '\t']
     """
     if style == "space":
         return [" "] * len(ends)

@@ -60,6 +60,8 @@ def _frames(*, aligned: bool) -> tuple[Frame, ...]:
 
 CLASS_FRAMES = _frames(aligned=False)
 INSTANCE_FRAMES = _frames(aligned=True)
+_TIGHT = Frame(1, 1, is_aligned=False, ends_line=False)
+_LONGEST_LINE = 72  # characters that are no blanks in a declaration that may stay on one line
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +154,7 @@ def _list_cost(shape: Shape, style: Style, *, is_print: bool) -> int:
 _COSTS: dict[str, Callable[[Shape, Style], int]] = {
     **{
         kind: lambda shape, style, kind=kind: (  # type: ignore[misc]
-            _frame_cost(shape, getattr(style, kind)) if shape.kind == kind else 0
+            _frame_cost(shape, _frame(shape, style)) if shape.kind == kind else 0
         )
         for kind in ("frame", "instance", "tracepoint")
     },
@@ -168,9 +170,12 @@ def _frame(shape: Shape, style: Style) -> Frame:
         case "frame":
             return style.frame
         case "instance":
-            return style.instance
+            frame = style.instance
         case _:
-            return style.tracepoint
+            frame = style.tracepoint
+    # Counted without blanks, so that the answer is the same for the formatted text.
+    is_long = sum(len(item.text) for item in shape.items) > _LONGEST_LINE
+    return _TIGHT if not frame.first and is_long else frame
 
 
 def _part_column(shape: Shape, frame: Frame) -> int:

@@ -89,8 +89,8 @@ class Shape:
 
     @property
     def kind(self) -> str:
-        """What it is set like: `frame` with a record, else `instance` or `tracepoint`."""
-        if any(part.is_struct for part in self.parts):
+        """What it is set like: `frame` for a class with its record, else `instance` or `tracepoint`."""
+        if self.macro.startswith("TRACE_") or self.macro.endswith("CLASS"):
             return "frame"
         return "instance" if self.macro.startswith("DEFINE_") else "tracepoint"
 

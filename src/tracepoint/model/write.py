@@ -71,7 +71,7 @@ def write_header(
     >>> text = '''#undef TRACE_SYSTEM
     ... #define TRACE_SYSTEM demo
     ... DECLARE_TRACE(tick, TP_PROTO(int n), TP_ARGS(n));'''
-    >>> print(write_header(read_header_text(text)))
+    >>> print(write_header(read_header_text(text)).expandtabs(4))
     #undef TRACE_SYSTEM
     #define TRACE_SYSTEM demo
     <BLANKLINE>

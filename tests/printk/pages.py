@@ -4,7 +4,9 @@ import re
 import struct
 
 PAGE = 4096
-_LINE = re.compile(r"^ *(?P<comm>.{1,16})-(?P<pid>\d+) +\[(?P<cpu>\d+)\] (?P<flags>\S{4,5}) +(?P<time>\d+\.\d+): (?P<body>.*)")
+_LINE = re.compile(
+    r"^ *(?P<comm>.{1,16})-(?P<pid>\d+) +(?:\(.{7}\) )?\[(?P<cpu>\d+)\] (?P<flags>\S{4,5}) +(?P<time>\d+\.\d+): (?P<body>.*)"
+)
 
 
 def records(data):
@@ -52,3 +54,45 @@ def lines(text):
         elif last is not None and not line.startswith(("CPU:", "#####", "# ")):
             last[-1] += "\n" + line
     return bodies
+
+
+class V6:
+    """The parts of a trace.dat of version 6, little endian, that rendering needs."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = data.index(b"header_page\0")
+        self.cstring()
+        self.sized("<Q")
+        self.cstring()
+        self.sized("<Q")
+        self.formats = [("ftrace", self.sized("<Q")) for _ in range(self.number("<I"))]
+        for _ in range(self.number("<I")):
+            system = self.cstring()
+            self.formats += [(system, self.sized("<Q")) for _ in range(self.number("<I"))]
+        self.kallsyms = self.sized("<I")
+        self.printk_formats = self.sized("<I")
+        self.comms = self.sized("<Q")
+        n_cpus = self.number("<I")
+        while (tag := self.take(10)) != b"flyrecord\0":
+            assert tag == b"options  \0", tag
+            while self.number("<H"):
+                self.sized("<I")
+        places = [(self.number("<Q"), self.number("<Q")) for _ in range(n_cpus)]
+        self.cpus = [data[start : start + size] for start, size in places]
+
+    def take(self, size):
+        self.at += size
+        return self.data[self.at - size : self.at]
+
+    def number(self, code):
+        return struct.unpack(code, self.take(struct.calcsize(code)))[0]
+
+    def sized(self, code):
+        return self.take(self.number(code)).decode("utf-8", "surrogateescape")
+
+    def cstring(self):
+        end = self.data.index(b"\0", self.at)
+        text = self.data[self.at : end].decode()
+        self.at = end + 1
+        return text

@@ -123,35 +123,34 @@ def conversion_type(conversion: Conversion, long_size: int) -> IntType:
     return IntType(size, is_signed=is_signed)
 
 
-def format_number(value: int, conversion: str, flags: str = "", width: int = ABSENT, precision: int = ABSENT) -> str:
+def _sign(value: int, flags: str) -> str:
+    if value < 0:
+        return "-"
+    return "+" if "+" in flags else " " if " " in flags else ""
+
+
+def _prefix(value: int, conversion: str, flags: str) -> str:
+    if "#" not in flags:
+        return ""
+    if conversion == "o":
+        return "0" if value else ""
+    return {"x": "0x", "p": "0x", "X": "0X"}.get(conversion, "")
+
+
+_BASES = {"x": "x", "p": "x", "X": "X", "o": "o"}
+
+
+def format_number(
+    value: int, conversion: str, flags: str = "", width: int = ABSENT, precision: int = ABSENT
+) -> str:
     """Format an integer, already of its type's range, as lib/vsprintf.c: number() does.
 
     >>> format_number(0, "x", "#"), format_number(-5, "d", "0", 5), format_number(7, "d", "", 5, 3)
     ('0x0', '-0005', '  007')
     """
-    sign = ""
-    if conversion in "di":
-        if value < 0:
-            sign, value = "-", -value
-        elif "+" in flags:
-            sign = "+"
-        elif " " in flags:
-            sign = " "
-    match conversion:
-        case "x" | "p":
-            digits = f"{value:x}"
-        case "X":
-            digits = f"{value:X}"
-        case "o":
-            digits = f"{value:o}"
-        case _:
-            digits = str(value)
-    prefix = ""
-    if "#" in flags:
-        if conversion in "xXp":
-            prefix = "0X" if conversion == "X" else "0x"
-        elif conversion == "o" and value:
-            prefix = "0"
+    sign = _sign(value, flags) if conversion in "di" else ""
+    prefix = _prefix(value, conversion, flags)
+    digits = format(abs(value), _BASES.get(conversion, "d"))
     body = digits.rjust(precision, "0") if precision > len(digits) else digits
     gap = width - len(sign) - len(prefix) - len(body)
     if gap <= 0:
@@ -161,6 +160,15 @@ def format_number(value: int, conversion: str, flags: str = "", width: int = ABS
     if "0" in flags:
         return sign + prefix + "0" * gap + body
     return " " * gap + sign + prefix + body
+
+
+def split_width(width: int, flags: str) -> tuple[str, int]:
+    """Return flags and width of a conversion whose `*` width may be negative: that means left.
+
+    >>> split_width(-8, "0"), split_width(ABSENT, "")
+    (('0-', 8), ('', -1))
+    """
+    return (flags + "-", -width) if width < ABSENT else (flags, width)
 
 
 def format_text(text: str, flags: str = "", width: int = ABSENT, precision: int = ABSENT) -> str:

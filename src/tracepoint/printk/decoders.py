@@ -34,7 +34,30 @@ def _names(names: dict[int, str], otherwise: str) -> Callable[[Evaluator, list[V
     return compile_call
 
 
+def _choice(yes: str, no: str) -> Callable[[Evaluator, list[Value]], Value | None]:
+    """Make the compiler of a function that gives one of two words (include/linux/string_helpers.h)."""
+
+    def compile_call(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+        if len(arguments) != 1:
+            return None
+        read = evaluator.truth(arguments[0]).read
+        return TextValue(lambda record: yes if read(record) else no)
+
+    return compile_call
+
+
 DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
+    "str_yes_no": _choice("yes", "no"),
+    "str_on_off": _choice("on", "off"),
+    "str_enable_disable": _choice("enable", "disable"),
+    "str_enabled_disabled": _choice("enabled", "disabled"),
+    "str_true_false": _choice("true", "false"),
+    "str_read_write": _choice("read", "write"),
+    "str_high_low": _choice("high", "low"),
+    # drivers/usb/host/xhci.h: xhci_ring_type_string()
+    "xhci_ring_type_string": _names(
+        {0: "CTRL", 1: "ISOC", 2: "BULK", 3: "INTR", 4: "STREAM", 5: "CMD", 6: "EVENT"}, "UNKNOWN"
+    ),
     # include/ras/ras_event.h names; drivers/edac and include/linux/edac.h: mc_event_error_type()
     "mc_event_error_type": _names({0: "Corrected", 1: "Uncorrected", 2: "Deferred", 3: "Fatal"}, "Info"),
     # drivers/firmware/efi/cper.c: cper_severity_str()

@@ -33,13 +33,16 @@ from tracepoint.printk.values import (
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType, parse_ctype
-from tracepoint.source.cvalue import INT, LLONG, UCHAR, IntType, int_type_of, number_type
+from tracepoint.source.cvalue import INT, LLONG, UCHAR, IntType, int_type_of, is_build_check, number_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat, FieldFormat
+    from tracepoint.printk.structs import Layouts
     from tracepoint.printk.values import Location
+
+    Where = Callable[[Record], Location | None]
 
 RECORD_NAMES = frozenset({"REC", "__entry", "field"})
 _TRUTHS = {"true": 1, "false": 0}
@@ -52,8 +55,9 @@ class Evaluator:
     function calls and is set by the program that owns the evaluator.
     """
 
-    def __init__(self, form: EventFormat, constants: Callable[[str], int | None]) -> None:
+    def __init__(self, form: EventFormat, constants: Callable[[str], int | None], layouts: Layouts) -> None:
         self.form = form
+        self.layouts = layouts
         self.constants = constants
         self.long_size = form.long_size
         self.is_big_endian = form.is_big_endian
@@ -70,13 +74,19 @@ class Evaluator:
             self.reasons.append(reason)
         return unknown(reason, LLONG)
 
+    def behind(self, pointer: Value, node: ast.Node) -> Value:
+        """Return what stands behind a kernel pointer: never known."""
+        if isinstance(pointer, IntValue) and pointer.is_unknown:
+            return pointer
+        return self.unknown(f"`{_short(node)}`: memory behind a kernel pointer")
+
     def kind_of(self, ctype: CType) -> IntType | None:
         """Return the integer type of a C type on this ABI."""
         if ctype.base in MEMBERS and not ctype.pointers:
             return None
         return int_type_of(ctype, self.long_size)
 
-    def size_of(self, ctype: CType) -> int | None:
+    def size_of(self, ctype: CType) -> int | None:  # noqa: PLR0911  one case a kind of type
         """Return the size in bytes of a type, None when it is not known."""
         if ctype.array:
             inner = self.size_of(CType(ctype.base, ctype.pointers, ctype.array[1:]))
@@ -87,6 +97,11 @@ class Evaluator:
             return 1
         if ctype.base in SIZES:
             return SIZES[ctype.base]
+        if is_build_check(ctype):
+            return 0
+        layout = self.layouts(ctype.base)
+        if layout is not None:
+            return layout.size
         kind = int_type_of(ctype, self.long_size)
         return kind.size if kind else None
 
@@ -151,8 +166,7 @@ class Evaluator:
             return constant(_TRUTHS[name], INT)
         found = self.constants(name)
         if found is not None:
-            kind = number_type(found, is_decimal=found < 1 << 31) if found >= 0 else INT
-            return constant(found, kind if kind.size > 4 or found < 1 << 31 else kind)
+            return constant(found, number_type(found, is_decimal=False) if found >= 0 else INT)
         return self.runtime_name(name)
 
     def runtime_name(self, name: str) -> Value:
@@ -172,13 +186,20 @@ class Evaluator:
 
         return IntValue(kind, read)
 
+    def place_of(self, struct: str, member: str) -> tuple[int, CType] | None:
+        """Return offset and type of a struct's member, if its layout is known."""
+        if struct in MEMBERS:
+            return MEMBERS[struct].get(member)
+        layout = self.layouts(struct)
+        return layout.members.get(member) if layout is not None else None
+
     # -- members and elements -------------------------------------------------------------
 
     def is_record(self, node: ast.Node) -> bool:
         """Whether an expression is the record's address."""
         return isinstance(node, ast.Name) and node.name in RECORD_NAMES
 
-    def member(self, node: ast.Member) -> Value:
+    def member(self, node: ast.Member) -> Value:  # noqa: PLR0911  one case a kind of base
         """Compile `base->name` or `base.name`."""
         if node.is_arrow and self.is_record(node.base):
             if node.name in self.form:
@@ -190,12 +211,12 @@ class Evaluator:
             return self.unknown(f"the field {node.name}, which the record lacks")
         base = self.value(node.base)
         if isinstance(base, IntValue):
-            return base if base.is_unknown else self.unknown(f"`{_short(node)}`: memory behind a kernel pointer")
+            return self.behind(base, node)
         if isinstance(base, TextValue):
             return self.unknown(f"`{_short(node)}`")
         if base.ctype.base == "struct <record>":
             return self.member(ast.Member(ast.Name("REC"), node.name, is_arrow=True))
-        found = MEMBERS.get(base.ctype.base, {}).get(node.name)
+        found = self.place_of(base.ctype.base, node.name)
         if found is None:
             return self.unknown(f"the layout of {base.ctype.base}")
         offset, ctype = found
@@ -212,18 +233,30 @@ class Evaluator:
             return self.word(field)
         ctype = parse_field_type(field)
         if ctype.array:
-            inner = CType(ctype.base, ctype.pointers, ctype.array[1:], ctype.qualifiers)
-            place = shared_place(offset)
-            return MemoryValue(inner, place, size, is_array=True)
-        if size not in (1, 2, 4, 8) or ctype.base in MEMBERS or (
-            ctype.base.startswith(("struct ", "union ")) and not ctype.pointers
+            return MemoryValue(self.element_type(field, ctype), shared_place(offset), size, is_array=True)
+        if (
+            size not in (1, 2, 4, 8)
+            or ctype.base in MEMBERS
+            or (ctype.base.startswith(("struct ", "union ")) and not ctype.pointers)
         ):
             return PlaceValue(ctype, shared_place(offset), size)
         kind = IntType(size, is_signed=field.is_signed)
         unpack = unpacker(kind, is_big_endian=self.is_big_endian)
-        return IntValue(kind, lambda record: unpack(record.data, offset)[0], None, ctype if ctype.pointers else None)
+        return IntValue(
+            kind, lambda record: unpack(record.data, offset)[0], None, ctype if ctype.pointers else None
+        )
 
-    def scalar(self, kind: IntType, where: Callable[[Record], Location | None], ctype: CType | None = None) -> IntValue:
+    def element_type(self, field: FieldFormat, ctype: CType) -> CType:
+        """Return the type of a field's elements; a typedef that is not known counts by its size."""
+        inner = CType(ctype.base, ctype.pointers, ctype.array[1:], ctype.qualifiers)
+        if inner.array or self.size_of(inner) is not None or not ctype.array[0].isdigit():
+            return inner
+        size = field.size // max(int(ctype.array[0]), 1)
+        if ctype.base.startswith(("struct ", "union ")) or size not in (1, 2, 4, 8):
+            return inner
+        return CType(f"{'s' if field.is_signed else 'u'}{8 * size}")
+
+    def scalar(self, kind: IntType, where: Where, ctype: CType | None = None) -> IntValue:
         """Return the integer that stands at a place."""
         unpack = unpacker(kind, is_big_endian=self.is_big_endian)
         size = kind.size
@@ -239,7 +272,7 @@ class Evaluator:
 
         return IntValue(kind, read, None, ctype)
 
-    def at(self, where: Callable[[Record], Location | None], ctype: CType) -> Value:
+    def at(self, where: Where, ctype: CType) -> Value:
         """Return what stands at a place, by its type."""
         if ctype.array:
             inner = CType(ctype.base, ctype.pointers, ctype.array[1:], ctype.qualifiers)
@@ -256,7 +289,7 @@ class Evaluator:
             return self.table(node.base, index)
         base = self.value(node.base)
         if isinstance(base, IntValue):
-            return base if base.is_unknown else self.unknown(f"`{_short(node)}`: memory behind a kernel pointer")
+            return self.behind(base, node)
         if not isinstance(base, MemoryValue):
             return self.unknown(f"`{_short(node)}`")
         size = self.size_of(base.ctype)
@@ -304,8 +337,7 @@ class Evaluator:
         if op == "*":
             if isinstance(value, MemoryValue):
                 return self.at(value.read, value.ctype)
-            unknown_base = isinstance(value, IntValue) and value.is_unknown
-            return value if unknown_base else self.unknown(f"`*{_short(operand)}`: memory behind a kernel pointer")
+            return self.behind(value, operand)
         if op == "!":
             return operators.negated(self.truth(value))
         if op not in ("+", "-", "~"):
@@ -327,14 +359,15 @@ class Evaluator:
             return MemoryValue(value.ctype, value.read, value.extent)
         if isinstance(operand, ast.Member) and isinstance(value, IntValue) and not value.is_unknown:
             return self.member_address(operand)
-        return value if isinstance(value, IntValue) and value.is_unknown else self.unknown(f"`&{_short(operand)}`")
+        return self.behind(value, operand)
 
     def member_address(self, node: ast.Member) -> Value:
         """Compile `&base->name` for a scalar member of a known struct."""
         base = self.value(node.base)
-        if isinstance(base, MemoryValue | PlaceValue) and node.name in MEMBERS.get(base.ctype.base, {}):
-            offset, ctype = MEMBERS[base.ctype.base][node.name]
-            return MemoryValue(ctype, shifted(base.read, offset))
+        if isinstance(base, MemoryValue | PlaceValue):
+            found = self.place_of(base.ctype.base, node.name)
+            if found is not None:
+                return MemoryValue(found[1], shifted(base.read, found[0]))
         return self.unknown(f"`&{_short(node)}`")
 
     def truth(self, value: Value) -> IntValue:
@@ -418,12 +451,12 @@ def _short(node: ast.Node | None) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def shared_place(offset: int) -> Callable[[Record], Location | None]:
+def shared_place(offset: int) -> Where:
     """Return the function that gives a fixed place in the record."""
     return lambda record: (record.data, offset)
 
 
-def shifted(where: Callable[[Record], Location | None], offset: int) -> Callable[[Record], Location | None]:
+def shifted(where: Where, offset: int) -> Where:
     """Return the function that gives a place some bytes further on."""
 
     def read(record: Record) -> Location | None:

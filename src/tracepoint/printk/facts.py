@@ -5,89 +5,28 @@ Everything is optional; what is missing becomes a note on the rendered line, nev
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import RenderError
+from tracepoint.source.cwrite import decode_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from tracepoint.printk.kallsyms import Kallsyms
 
 
 class UnknownPartError(RenderError):
     """A part of a line that neither the record nor the facts tell; `reason` names it."""
 
 
-class Kallsyms:
-    """The text of /proc/kallsyms, parsed when the first address is looked up.
-
-    >>> table = Kallsyms("ffffffff81000000 T _stext\\nffffffff81000040 t start\\nffffffff81000080 t end\\n")
-    >>> table.lookup(0xffffffff81000044)
-    ('start', 4, 64, '')
-    """
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._tables: list[tuple[list[int], list[tuple[str, str]], int]] | None = None
-
-    def _parse(self) -> list[tuple[list[int], list[tuple[str, str]], int]]:
-        core: list[tuple[int, str, str]] = []
-        loaded: list[tuple[int, str, str]] = []
-        for line in self._text.splitlines():
-            words = line.split()
-            if len(words) < 3:
-                continue
-            try:
-                address = int(words[0], 16)
-            except ValueError:
-                continue
-            module = words[3].strip("[]") if len(words) > 3 else ""
-            (loaded if module else core).append((address, words[2], module))
-        tables = []
-        for symbols in (core, loaded):
-            symbols.sort(key=lambda symbol: symbol[0])
-            addresses = [symbol[0] for symbol in symbols]
-            first = next((s[0] for s in symbols if s[1] == "_stext"), 0)
-            tables.append((addresses, [(name, module) for _, name, module in symbols], first))
-        self._text = ""
-        return tables
-
-    def lookup(self, address: int) -> tuple[str, int, int, str] | None:
-        """Return name, offset, size and module of the symbol that holds an address, or None.
-
-        The first of several names at one address wins and a size reaches to the next address
-        (kernel/kallsyms.c: get_symbol_pos(), kernel/module/kallsyms.c: find_kallsyms_symbol()).
-        A size of 0 means that it is not known.
-        """
-        if self._tables is None:
-            self._tables = self._parse()
-        for addresses, names, first in self._tables:
-            at = bisect_right(addresses, address) - 1
-            if at < 0 or address < first or addresses[at] == 0:
-                continue
-            after = bisect_right(addresses, addresses[at])
-            is_last = after == len(addresses) or names[after][1] != names[at][1]
-            if is_last and after == len(addresses) and not names[at][1]:
-                continue
-            while at and addresses[at - 1] == addresses[at]:
-                at -= 1
-            size = 0 if is_last else addresses[after] - addresses[at]
-            if is_last and address - addresses[at] > 1 << 20:
-                continue
-            name, module = names[at]
-            return name, address - addresses[at], size, module
-        return None
-
-
 def read_printk_formats(text: str) -> dict[int, str]:
     r"""Read the text of tracefs `printk_formats`: address to string, escapes undone.
 
     >>> read_printk_formats('0xffffffff82000010 : "rcu\\n"\n')
-    {18446744071595982864: 'rcu\n'}
+    {18446744071595622416: 'rcu\n'}
     """
-    from tracepoint.source.cwrite import decode_string  # noqa: PLC0415  heavy only when it is used
-
     found: dict[int, str] = {}
     for line in text.splitlines():
         address, _, rest = line.partition(" : ")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk import operators
 from tracepoint.printk.decoders import DECODERS
-from tracepoint.printk.facts import UnknownPartError
+from tracepoint.printk.facts import NO_FACTS, UnknownPartError
 from tracepoint.printk.helpers import HELPERS
 from tracepoint.printk.values import IntValue, MemoryValue, Record, TextValue, Value, constant
 from tracepoint.source import ast
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tracepoint.printk.evaluate import Evaluator
 
+_NOTHING = Record(b"", NO_FACTS)
 _KINDS = {16: USHORT, 32: UINT, 64: ULLONG}
 
 
@@ -27,7 +28,7 @@ def _swap(value: IntValue, kind: IntType) -> IntValue:
     read = operators.converted(value, kind).read
     size = kind.size
     result = IntValue(kind, lambda record: int.from_bytes(read(record).to_bytes(size, "little"), "big"))
-    return constant(result.read(None), kind) if value.constant is not None else result  # type: ignore[arg-type]
+    return constant(result.read(_NOTHING), kind) if value.constant is not None else result
 
 
 def _byte_order(kind: IntType, *, is_big: bool | None) -> Callable[[Evaluator, list[Value]], Value]:
@@ -185,7 +186,9 @@ def compile_call(evaluator: Evaluator, call: ast.Call) -> Value:
     name = call.name
     helper = HELPERS.get(name)
     if helper is not None:
-        return helper(evaluator, call) if call.arguments or name.startswith("__event_in") else _bad(evaluator, name)
+        if not call.arguments and not name.startswith("__event_in"):
+            return _bad(evaluator, name)
+        return helper(evaluator, call)
     typed = _typed_extreme(evaluator, call)
     if typed is not None:
         return typed
@@ -193,14 +196,18 @@ def compile_call(evaluator: Evaluator, call: ast.Call) -> Value:
         values = [evaluator.value(node) for node in call.arguments]
         made: Value | None = DECODERS[name](evaluator, values)
         return made if made is not None else _bad(evaluator, name)
-    function = FUNCTIONS.get(name)
-    if function is None:
+    if name not in FUNCTIONS:
         return evaluator.unknown(f"the function {name}()" if name else "a call of an expression")
+    return _plain_function(evaluator, call)
+
+
+def _plain_function(evaluator: Evaluator, call: ast.Call) -> Value:
+    name = call.name
     values = [evaluator.value(node) for node in call.arguments]
     wanted = 2 if name in ("min", "max", "__builtin_expect") else 1
     if len(values) != wanted or (name != "__builtin_constant_p" and isinstance(values[0], TextValue)):
         return _bad(evaluator, name)
-    return function(evaluator, values)
+    return FUNCTIONS[name](evaluator, values)
 
 
 def _bad(evaluator: Evaluator, name: str) -> IntValue:

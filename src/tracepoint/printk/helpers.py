@@ -6,11 +6,13 @@ include/trace/stages/stage3_trace_output.h and kernel/trace/trace_output.c.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import addresses
-from tracepoint.printk.facts import UnknownPartError
+from tracepoint.printk.facts import NO_FACTS, UnknownPartError
 from tracepoint.printk.hexdump import hex_dump
+from tracepoint.printk.operators import converted
 from tracepoint.printk.values import (
     CHAR_TYPE,
     VOID_TYPE,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tracepoint.printk.values import Location
 
     Table = list[tuple[int, str]]
+    MakeTable = Callable[["Record"], Table]
     Helper = Callable[[Evaluator, ast.Call], Value]
 
 _NS_PER_S = 1_000_000_000
@@ -111,19 +114,19 @@ def get_buffer(evaluator: Evaluator, call: ast.Call) -> Value:
 # -- tables ---------------------------------------------------------------------------------
 
 
-def _table(evaluator: Evaluator, items: tuple[ast.Node, ...], kind: IntType) -> Callable[[Record], Table] | None:
+def _table(evaluator: Evaluator, items: tuple[ast.Node, ...], kind: IntType) -> MakeTable | None:
     """Compile `{ value, "name" }, ...`; a NULL name ends the table as it ends the kernel's loop."""
     pairs: list[tuple[IntValue, Callable[[Record], str | None]]] = []
     for item in items:
-        if not isinstance(item, ast.InitList) or len(item.items) not in (1, 2):
+        if not isinstance(item, ast.InitList) or len(item.items) > 2:
             return None
         values = [n.value if isinstance(n, ast.Assign) and n.op == "=" else n for n in item.items]
-        if len(values) == 1 or _is_null(values[1]):
+        if len(values) < 2 or _is_null(values[1]):
             break
         pairs.append((evaluator.integer(values[0]), text_of(evaluator.value(values[1]))))
     if any(mask.constant is None for mask, _ in pairs):
         return lambda record: [(kind.wrap(m.read(record)), n(record) or "") for m, n in pairs]
-    record = Record(b"", _no_facts())
+    record = Record(b"", NO_FACTS)
     try:
         fixed = [(kind.wrap(mask.constant or 0), name(record) or "") for mask, name in pairs]
     except UnknownPartError:
@@ -131,16 +134,10 @@ def _table(evaluator: Evaluator, items: tuple[ast.Node, ...], kind: IntType) -> 
     return lambda _: fixed
 
 
-def _no_facts() -> object:
-    from tracepoint.printk.facts import NO_FACTS  # noqa: PLC0415  a table of literals reads none
-
-    return NO_FACTS
-
-
 def _is_null(node: ast.Node) -> bool:
     while isinstance(node, ast.Cast):
         node = node.operand
-    return (isinstance(node, ast.Name) and node.name == "NULL") or (isinstance(node, ast.Number) and node.value == 0)
+    return node in (ast.Name("NULL"), ast.Number(0))
 
 
 def _mask_kind(evaluator: Evaluator, call: ast.Call) -> IntType:
@@ -176,8 +173,6 @@ def print_flags(evaluator: Evaluator, call: ast.Call) -> Value:
 
 
 def _as(evaluator: Evaluator, node: ast.Node, kind: IntType) -> Callable[[Record], int]:
-    from tracepoint.printk.operators import converted  # noqa: PLC0415  operators import nothing of this
-
     return converted(evaluator.integer(node), kind).read
 
 
@@ -192,10 +187,10 @@ def print_symbolic(evaluator: Evaluator, call: ast.Call) -> Value:
         return evaluator.unknown(f"the table of {call.name}()")
     known: dict[int, str] | None = None
     try:
-        known = dict(reversed(table(Record(b"", _no_facts()))))
-    except Exception as error:  # noqa: BLE001  a table that needs the record or facts is read each time
-        if not isinstance(error, UnknownPartError):
-            known = None
+        known = dict(reversed(table(Record(b"", NO_FACTS))))
+    except (UnknownPartError, struct.error):
+        # The table needs the record or the facts: it is read each time.
+        known = None
 
     def read(record: Record) -> str:
         number = value(record)
@@ -371,6 +366,9 @@ HELPERS: dict[str, Helper] = {
     "__get_rel_dynamic_array": get_dynamic_array,
     "__get_dynamic_array_len": get_length,
     "__get_rel_dynamic_array_len": get_length,
-    **dict.fromkeys(("__get_bitmask", "__get_cpumask", "__get_rel_bitmask", "__get_rel_cpumask"), get_bitmask),
+    "__get_bitmask": get_bitmask,
+    "__get_cpumask": get_bitmask,
+    "__get_rel_bitmask": get_bitmask,
+    "__get_rel_cpumask": get_bitmask,
     **dict.fromkeys(_CONTEXTS, event_context),
 }

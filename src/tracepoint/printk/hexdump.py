@@ -28,13 +28,13 @@ def hex_dump(
     has_ascii: bool = False,
     is_big_endian: bool = False,
 ) -> str:
-    """Return the rows of a hex dump, a newline after each.
+    r"""Return the rows of a hex dump, a newline after each.
 
     `row_size` is 16 or 32 bytes (anything else counts as 16), `group_size` 1, 2, 4 or 8 bytes
     shown as one number.
 
     >>> hex_dump(b"abcd", group_size=2, has_ascii=True)
-    '6261 6463                                abcd\\n'
+    '6261 6463                                abcd\n'
     """
     if row_size not in (16, 32):
         row_size = 16

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
-from tracepoint.printk.facts import UnknownPartError
+from tracepoint.printk.facts import NO_FACTS, UnknownPartError
 from tracepoint.printk.values import (
     IntValue,
     MemoryValue,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tracepoint.source.ctype import CType
 
     Read = Callable[[Record], int]
+    Where = Callable[[Record], Location | None]
 
 _PLAIN: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
@@ -45,7 +46,7 @@ _PLAIN: dict[str, Callable[[int, int], int]] = {
     ">=": operator.ge,
 }
 _NEEDS_WRAP = frozenset({"+", "-", "*", "/"})
-_NOTHING: Record | None = None
+_NOTHING = Record(b"", NO_FACTS)
 
 
 def _fits(source: IntType, target: IntType) -> bool:
@@ -78,7 +79,7 @@ def _folded(result: IntValue, *operands: IntValue) -> IntValue:
     if any(value.constant is None for value in operands):
         return result
     try:
-        number = result.read(_NOTHING)  # type: ignore[arg-type]  constants read no record
+        number = result.read(_NOTHING)
     except UnknownPartError:
         return result
     return constant(number, result.kind, result.ctype)
@@ -100,7 +101,7 @@ def negated(value: IntValue) -> IntValue:
     return _folded(IntValue(INT, lambda record: int(not read(record)), is_unknown=value.is_unknown), value)
 
 
-def moved(where: Callable[[Record], Location | None], by: Read, size: int) -> Callable[[Record], Location | None]:
+def moved(where: Where, by: Read, size: int) -> Where:
     """Return the function that gives a place moved by a number of elements."""
 
     def read(record: Record) -> Location | None:
@@ -110,7 +111,7 @@ def moved(where: Callable[[Record], Location | None], by: Read, size: int) -> Ca
     return read
 
 
-def binary(evaluator: Evaluator, op: str, left: Value, right: Value) -> Value:
+def binary(evaluator: Evaluator, op: str, left: Value, right: Value) -> Value:  # noqa: PLR0911  pairs of kinds
     """Compile a binary operator."""
     if op in ("&&", "||"):
         return _logical(op, evaluator.truth(left), evaluator.truth(right))
@@ -190,7 +191,9 @@ def _shift(op: str, left: IntValue, right: IntValue, *, is_unknown: bool) -> Int
     a, b = left.read, right.read
     if op == ">>":
         return IntValue(kind, lambda record: a(record) >> (b(record) & limit), is_unknown=is_unknown)
-    return IntValue(kind, _wrapped(lambda record: a(record) << (b(record) & limit), kind), is_unknown=is_unknown)
+    return IntValue(
+        kind, _wrapped(lambda record: a(record) << (b(record) & limit), kind), is_unknown=is_unknown
+    )
 
 
 def _addresses(evaluator: Evaluator, op: str, left: IntValue, right: IntValue) -> Value:
@@ -250,7 +253,9 @@ def _compare_pointers(evaluator: Evaluator, op: str, left: Value, right: Value) 
     return negated(truth) if op == "==" else negated(negated(truth))
 
 
-def choice(evaluator: Evaluator, condition: IntValue, then: Value, otherwise: Value) -> Value:
+def choice(  # noqa: PLR0911  pairs of kinds
+    evaluator: Evaluator, condition: IntValue, then: Value, otherwise: Value
+) -> Value:
     """Compile `condition ? then : otherwise` for every kind of value."""
     if condition.constant is not None and _same_kind(then, otherwise):
         chosen = then if condition.constant else otherwise
@@ -280,7 +285,9 @@ def _same_kind(one: Value, two: Value) -> bool:
 
 def _is_text(value: Value) -> bool:
     """Whether a value is a string or an address that may be one, and at least made text or a literal."""
-    return isinstance(value, TextValue | IntValue) or value.literal is not None  # type: ignore[union-attr]
+    return isinstance(value, TextValue | IntValue) or (
+        isinstance(value, MemoryValue) and value.literal is not None
+    )
 
 
 def _choose_integer(condition: IntValue, then: IntValue, otherwise: IntValue) -> IntValue:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import addresses
-from tracepoint.printk.conversion import ABSENT, format_number, format_text
+from tracepoint.printk.conversion import ABSENT, format_number, format_text, split_width
 from tracepoint.printk.errnames import ERROR_NAMES
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.values import IntValue, Record, Value, memory_of, take, text_of
@@ -54,7 +54,8 @@ class PointerArgument:
 
     def pad(self, record: Record, text: str) -> str:
         """Pad as the conversion's width asks."""
-        return format_text(text, self.flags, self.width(record), self.precision(record))
+        flags, width = split_width(self.width(record), self.flags)
+        return format_text(text, flags, width, self.precision(record))
 
     def integer(self, data: bytes, *, is_signed: bool = False) -> int:
         """Read an integer in the record's byte order."""
@@ -82,8 +83,7 @@ def _of_bytes(size: int, make: Callable[[PointerArgument, bytes], str]) -> Calla
 
 
 def _address_text(argument: PointerArgument, record: Record, address: int) -> str:
-    width = argument.width(record)
-    flags = argument.flags
+    flags, width = split_width(argument.width(record), argument.flags)
     if width == ABSENT:
         width, flags = 2 * argument.long_size, flags + "0"
     return format_number(address, "p", flags, width, argument.precision(record))
@@ -136,7 +136,8 @@ def _error(argument: PointerArgument) -> Text:
         name = ERROR_NAMES.get(code)
         if name is not None:
             return argument.pad(record, f"-{name}")
-        return format_number(-code, "d", argument.flags, argument.width(record), argument.precision(record))
+        flags, width = split_width(argument.width(record), argument.flags)
+        return format_number(-code, "d", flags, width, argument.precision(record))
 
     return read
 
@@ -154,15 +155,14 @@ def symbol_text(record: Record, address: int, letters: str) -> str:
     found = table.lookup(address - back)
     if found is None:
         return f"0x{address:x}"
-    name, offset, size, module = found
+    text = found.name
     if letters.endswith("b"):
         record.note("build ids of symbols are not known")
-    text = name
     if letters[0] != "s":
-        if size == 0:
-            raise UnknownPartError(f"the size of the symbol {name}, the last of its module")
-        text += f"+0x{offset + back:x}/0x{size:x}"
-    return f"{text} [{module}]" if module else text
+        if found.size is None:
+            raise UnknownPartError(f"the size of the symbol {found.name} [{found.module}]")
+        text += f"+0x{found.offset + back:x}/0x{found.size:x}"
+    return f"{text} [{found.module}]" if found.module else text
 
 
 def _symbol(argument: PointerArgument) -> Text:
@@ -195,12 +195,12 @@ def _hex(argument: PointerArgument) -> Text:
     where = argument.where
 
     def read(record: Record) -> str:
-        width = argument.width(record)
+        flags, width = split_width(argument.width(record), argument.flags)
         if width == 0:
             return ""
         place = where(record)
         if place is None:
-            return format_text("(null)", argument.flags, width)
+            return format_text("(null)", flags, width)
         return addresses.hex_text(take(place, min(width, 64) if width > 0 else 1), argument.letters)
 
     return read
@@ -211,13 +211,15 @@ def _bitmap(argument: PointerArgument) -> Text:
     long_size, is_big_endian = argument.long_size, argument.is_big_endian
 
     def read(record: Record) -> str:
-        n_bits = max(argument.width(record), 0)
+        n_bits = max(split_width(argument.width(record), "")[1], 0)
         place = where(record)
         if place is None:
             return "(null)"
         size = -(-n_bits // (8 * long_size)) * long_size
         number = addresses.bitmap_number(take(place, size), n_bits, long_size, is_big_endian=is_big_endian)
-        return addresses.bitmap_list(number) if argument.letters == "bl" else addresses.bitmap_text(number, n_bits)
+        if argument.letters == "bl":
+            return addresses.bitmap_list(number)
+        return addresses.bitmap_text(number, n_bits)
 
     return read
 
@@ -225,7 +227,8 @@ def _bitmap(argument: PointerArgument) -> Text:
 def _fourcc(argument: PointerArgument, data: bytes) -> str:
     code = argument.integer(data)
     shown = code & 0x7FFFFFFF
-    letters = "".join(chr(c) if 0x20 <= (c := shown >> shift & 0xFF) < 0x7F else "." for shift in (0, 8, 16, 24))
+    characters = [shown >> shift & 0xFF for shift in (0, 8, 16, 24)]
+    letters = "".join(chr(c) if 0x20 <= c < 0x7F else "." for c in characters)
     order = "big" if code >> 31 else "little"
     return f"{letters} {order}-endian (0x{code:08x})"
 
@@ -249,7 +252,7 @@ def _escaped(argument: PointerArgument) -> Text:
     where = argument.where
 
     def read(record: Record) -> str:
-        width = argument.width(record)
+        flags, width = split_width(argument.width(record), argument.flags)
         if width == 0:
             return ""
         place = where(record)
@@ -262,7 +265,7 @@ def _escaped(argument: PointerArgument) -> Text:
     return read
 
 
-_ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 12: "\\f", 92: "\\\\", 7: "\\a", 27: "\\e", 34: '\\"', 0: "\\0"}
+_ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 12: "\\f", 7: "\\a", 27: "\\e", 0: "\\0"}
 
 
 def _escape(byte: int) -> str:
@@ -292,6 +295,10 @@ def _or_null(text: str | None) -> str:
     return "(null)" if text is None else text
 
 
+def _ip4(argument: PointerArgument, data: bytes) -> str:
+    return addresses.ip4_text(data, argument.letters, is_big_endian=argument.is_big_endian)
+
+
 _EXACT: dict[str, Callable[[PointerArgument], Text]] = {
     "": _plain,
     "x": _raw,
@@ -318,12 +325,8 @@ _BY_FIRST: dict[str, Callable[[PointerArgument], Text]] = {
     "U": _of_bytes(16, lambda argument, data: addresses.uuid_text(data, argument.letters)),
 }
 _BY_TWO: dict[str, Callable[[PointerArgument], Text]] = {
-    "I4": _of_bytes(
-        4, lambda argument, data: addresses.ip4_text(data, argument.letters, is_big_endian=argument.is_big_endian)
-    ),
-    "i4": _of_bytes(
-        4, lambda argument, data: addresses.ip4_text(data, argument.letters, is_big_endian=argument.is_big_endian)
-    ),
+    "I4": _of_bytes(4, _ip4),
+    "i4": _of_bytes(4, _ip4),
     "I6": _of_bytes(
         16,
         lambda argument, data: (
@@ -349,5 +352,3 @@ def compile_pointer(
         return maker(argument)
     read = evaluator.unknown(f"%p{letters}, which shows memory of the kernel").read
     return lambda record: str(read(record))
-
-

@@ -19,6 +19,7 @@ from tracepoint.printk.conversion import (
     format_number,
     format_text,
     parse_format,
+    split_width,
 )
 from tracepoint.printk.evaluate import Evaluator
 from tracepoint.printk.facts import UnknownPartError
@@ -26,14 +27,16 @@ from tracepoint.printk.functions import compile_call
 from tracepoint.printk.pointers import compile_pointer
 from tracepoint.printk.special import compile_own_event, is_own_event
 from tracepoint.printk.syscalls import compile_syscall, is_syscall
-from tracepoint.printk.values import IntValue, TextValue, Value, text_of
+from tracepoint.printk.values import Value, constant, text_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
+from tracepoint.source.cvalue import INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tracepoint.layout.format import EventFormat
+    from tracepoint.printk.structs import Layouts, StructLayout
     from tracepoint.printk.values import Record
     from tracepoint.source.lexer import Token
 
@@ -64,6 +67,11 @@ class PrintProgram:
 
 
 def _no_constant(name: str) -> int | None:
+    del name
+    return None
+
+
+def _no_layout(name: str) -> StructLayout | None:
     del name
     return None
 
@@ -141,8 +149,14 @@ class _Compiler:
         """Compile a width or precision."""
         if given != STAR:
             return lambda _: given
-        read = self.evaluator.as_integer(self.next_value()).read
-        return lambda record: max(-_MAX_WIDTH, min(_MAX_WIDTH, read(record)))
+        read = operators.converted(self.evaluator.as_integer(self.next_value()), INT).read
+
+        def number(record: Record) -> int:
+            value = max(-_MAX_WIDTH, min(_MAX_WIDTH, read(record)))
+            # -1 would read as "no width"; one character to the left or to the right is the same.
+            return 1 if value == ABSENT else value
+
+        return number
 
     def conversion(self, piece: Conversion) -> tuple[str, Callable[[Record], object]]:
         width, precision = self.number(piece.width), self.number(piece.precision)
@@ -171,9 +185,8 @@ class _Compiler:
         flags = piece.flags
 
         def text(record: Record) -> str:
-            wide = width(record)
-            marks = flags + "-" if wide < ABSENT else flags
-            return format_number(read(record), letter, marks, abs(wide), max(precision(record), ABSENT))
+            marks, wide = split_width(width(record), flags)
+            return format_number(read(record), letter, marks, wide, max(precision(record), ABSENT))
 
         return "%s", text
 
@@ -185,17 +198,12 @@ class _Compiler:
 
         read = text_of(value, limit if has_limit else None)
         if not has_limit and piece.width == ABSENT:
-            if isinstance(value, TextValue):
-                return lambda record: _shown(read(record))
             return lambda record: _shown(read(record))
         flags = piece.flags
 
         def text(record: Record) -> str:
-            wide = width(record)
-            marks = flags + "-" if wide < ABSENT else flags
-            return format_text(
-                _shown(read(record)), marks, abs(wide), limit(record) if has_limit else ABSENT
-            )
+            marks, wide = split_width(width(record), flags)
+            return format_text(_shown(read(record)), marks, wide, limit(record) if has_limit else ABSENT)
 
         return text
 
@@ -204,9 +212,8 @@ class _Compiler:
         flags = piece.flags
 
         def text(record: Record) -> str:
-            wide = width(record)
-            marks = flags + "-" if wide < ABSENT else flags
-            return format_text(chr(read(record) & 0xFF), marks, abs(wide))
+            marks, wide = split_width(width(record), flags)
+            return format_text(chr(read(record) & 0xFF), marks, wide)
 
         return text
 
@@ -236,11 +243,13 @@ def compile_print(
     form: EventFormat,
     *,
     constants: Callable[[str], int | None] | None = None,
+    layouts: Layouts | None = None,
     source: str | Sequence[Token] | None = None,
 ) -> PrintProgram:
     r"""Compile an event's print format; never fails, what is not understood is in `needs`.
 
-    `constants` gives the value of an enum constant left in the format, or None; `source` is the
+    `constants` gives the value of an enum constant left in the format, or None; `layouts` the
+    layout of a struct by its C name (`struct drm_rect`), or None; `source` is the
     C text (or tokens) inside TP_printk, to be used instead of `form.print_fmt`.
 
     >>> from tracepoint.layout.format import EventFormat, FieldFormat
@@ -256,8 +265,11 @@ def compile_print(
         own = compile_own_event(form)
         reason = f"how the kernel prints ftrace:{form.name}"
         return PrintProgram(form, own or _never(reason), () if own else (reason,), is_named=False)
-    evaluator = Evaluator(form, constants or _no_constant)
+    evaluator = Evaluator(form, constants or _no_constant, layouts or _no_layout)
     evaluator.calls = compile_call
+    # The output function that the format becomes has a variable of this name, and it is 1 there
+    # (include/trace/trace_events.h: trace_raw_output_##call; TRACE_TYPE_HANDLED).
+    evaluator.locals["ret"] = constant(1, INT)
     try:
         text, arguments = split_print_format(form.print_fmt) if source is None else _split_source(source)
         compiler = _Compiler(evaluator, arguments)

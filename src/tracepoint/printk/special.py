@@ -5,6 +5,7 @@ kernel/trace/trace_output.c and trace_functions.c.  These lines have no `event_n
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import UnknownPartError
@@ -31,7 +32,7 @@ def _name_of(record: Record, address: int) -> str:
         record.note("symbols are not known (no kallsyms): addresses are shown instead")
         return f"0x{address:08x}"
     found = table.lookup(address)
-    return found[0] if found else f"0x{address:08x}"
+    return found.name if found else f"0x{address:08x}"
 
 
 def _number(form: EventFormat, name: str) -> Callable[[Record], int]:
@@ -87,10 +88,8 @@ def _function(form: EventFormat) -> Text:
 def _addresses(form: EventFormat, record: Record, at: int) -> list[int]:
     size = form.long_size
     data = record.data[at : at + (len(record.data) - at) // size * size]
-    order = "big" if form.is_big_endian else "little"
-    return [
-        int.from_bytes(data[i : i + size], "big" if order == "big" else "little") for i in range(0, len(data), size)
-    ]
+    code = f"{'>' if form.is_big_endian else '<'}{len(data) // size}{'Q' if size == 8 else 'I'}"
+    return list(struct.unpack(code, data))
 
 
 def _kernel_stack(form: EventFormat) -> Text:
@@ -137,7 +136,8 @@ def _switch(arrow: str) -> Callable[[EventFormat], Text]:
                 comm = "<...>"
             states = [_STATES[s] if s < len(_STATES) else "?" for s in (prev_state, state)]
             return (
-                f" {prev:7d}:{prev_prio:3d}:{states[0]} {arrow} [{cpu:03d}] {pid:7d}:{prio:3d}:{states[1]} {comm}"
+                f" {prev:7d}:{prev_prio:3d}:{states[0]} {arrow} "
+                f"[{cpu:03d}] {pid:7d}:{prio:3d}:{states[1]} {comm}"
             )
 
         return read

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.printk.values import IntValue, Value
-from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import CType, scan_type
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from tracepoint.printk.evaluate import Evaluator
+    from tracepoint.source import ast
     from tracepoint.source.lexer import Token
 
 

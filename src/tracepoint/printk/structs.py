@@ -5,21 +5,39 @@ Each member is its offset and its C type; `sizeof` follows from `SIZES`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 from tracepoint.source.ctype import CType, parse_ctype
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+@dataclass(frozen=True, slots=True)
+class StructLayout:
+    """A struct or union by name: its size in bytes, and offset and type of its members (no bit-fields)."""
+
+    size: int
+    members: Mapping[str, tuple[int, CType]]
+
+
+if TYPE_CHECKING:
+    Layouts = Callable[[str], StructLayout | None]
 
 _TEXT = {
     "struct in_addr": (4, "0 __be32 s_addr"),
     "struct in6_addr": (
         16,
-        "0 struct in6_addr in6_u; 0 u8[16] s6_addr; 0 u8[16] u6_addr8; 0 __be16[8] s6_addr16; "
-        "0 __be16[8] u6_addr16; 0 __be32[4] s6_addr32; 0 __be32[4] u6_addr32",
+        """0 struct in6_addr in6_u; 0 u8[16] s6_addr; 0 u8[16] u6_addr8; 0 __be16[8] s6_addr16;
+        0 __be16[8] u6_addr16; 0 __be32[4] s6_addr32; 0 __be32[4] u6_addr32""",
     ),
     "struct sockaddr": (16, "0 u16 sa_family; 2 char[14] sa_data"),
     "struct sockaddr_in": (16, "0 u16 sin_family; 2 __be16 sin_port; 4 struct in_addr sin_addr"),
     "struct sockaddr_in6": (
         28,
-        "0 u16 sin6_family; 2 __be16 sin6_port; 4 __be32 sin6_flowinfo; 8 struct in6_addr sin6_addr; "
-        "24 u32 sin6_scope_id",
+        """0 u16 sin6_family; 2 __be16 sin6_port; 4 __be32 sin6_flowinfo; 8 struct in6_addr sin6_addr;
+        24 u32 sin6_scope_id""",
     ),
     "struct sockaddr_storage": (128, "0 u16 ss_family"),
     "struct __kernel_sockaddr_storage": (128, "0 u16 ss_family"),
@@ -46,8 +64,8 @@ def _read() -> tuple[dict[str, int], dict[str, dict[str, tuple[int, CType]]]]:
     for name, (size, text) in _TEXT.items():
         sizes[name] = size
         members[name] = {}
-        for item in text.split("; "):
-            offset, _, rest = item.partition(" ")
+        for item in text.split(";"):
+            offset, _, rest = item.strip().partition(" ")
             ctype, _, member = rest.rpartition(" ")
             members[name][member] = int(offset), parse_ctype(ctype)
     return sizes, members

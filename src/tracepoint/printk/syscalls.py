@@ -34,7 +34,8 @@ def _reader(form: EventFormat, field: FieldFormat) -> Callable[[Record], int]:
 
 def compile_syscall(form: EventFormat) -> Callable[[Record], str]:
     """Compile `sys_name(argument: hex, ...)` or `sys_name -> 0xhex`."""
-    fields = [f for f in form.event_fields if f.name not in ("__syscall_nr", "nr") and not f.is_data_loc]
+    # The first field is the number of the call: `__syscall_nr`, in old kernels `nr`.
+    fields = [field for field in form.event_fields[1:] if not field.is_data_loc]
     readers = [_reader(form, field) for field in fields]
     if form.name.startswith(_EXIT):
         if not readers:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.printk.facts import RenderFacts
+    from tracepoint.source.cvalue import IntType
 
     Location = tuple[bytes, int]
 
@@ -199,5 +199,3 @@ def _text_of_address(value: IntValue) -> Callable[[Record], str | None]:
         return text
 
     return read
-
-

@@ -1,0 +1,151 @@
+"""Addresses to symbols as the kernel's kallsyms finds them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+_PAGE = 4096
+_TEXT_TYPES = frozenset("tTwW")
+# Longer than any module: an address further behind one is in none.
+_MAX_MODULE = 1 << 25
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """The symbol that holds an address; `size` is None when it cannot be told."""
+
+    name: str
+    offset: int
+    size: int | None
+    module: str = ""
+
+
+@dataclass(slots=True)
+class _Table:
+    addresses: list[int] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    types: list[str] = field(default_factory=list)
+
+
+class Kallsyms:
+    r"""The text of /proc/kallsyms, parsed when the first address is looked up.
+
+    `modules` is the text of /proc/modules: with it the end of each module is known.
+
+    >>> Kallsyms("ffffffff81000000 T _stext\n"
+    ...          "ffffffff81000040 t start\n"
+    ...          "ffffffff81000080 t end\n").lookup(0xffffffff81000044)
+    Symbol(name='start', offset=4, size=64, module='')
+    """
+
+    def __init__(self, text: str, modules: str = "") -> None:
+        self._text = text
+        self._modules_text = modules
+        self._core: _Table | None = None
+        self._modules: dict[str, _Table] = {}
+        self._starts: list[tuple[int, str]] = []
+        self._ends: dict[str, int] = {}
+        self._first = 0
+
+    def _parse(self) -> _Table:
+        found: dict[str, list[tuple[int, str, str]]] = {"": []}
+        for line in self._text.splitlines():
+            words = line.split()
+            if len(words) < 3 or (len(words) > 3 and _is_mapping_name(words[2])):
+                continue
+            try:
+                address = int(words[0], 16)
+            except ValueError:
+                continue
+            module = words[3].strip("[]") if len(words) > 3 else ""
+            found.setdefault(module, []).append((address, words[2], words[1]))
+        self._text = ""
+        for module, symbols in found.items():
+            symbols.sort(key=lambda symbol: symbol[0])
+            table = _Table([s[0] for s in symbols], [s[1] for s in symbols], [s[2] for s in symbols])
+            self._modules[module] = table
+        core = self._modules.pop("")
+        self._first = next(
+            (a for a, name in zip(core.addresses, core.names, strict=True) if name == "_stext"), 0
+        )
+        self._place_modules()
+        return core
+
+    def _place_modules(self) -> None:
+        starts = {module: table.addresses[0] for module, table in self._modules.items()}
+        for line in self._modules_text.splitlines():
+            words = line.split()
+            if len(words) >= 6 and words[0] in starts and words[1].isdigit():
+                starts[words[0]] = int(words[5], 16)
+                self._ends[words[0]] = starts[words[0]] + int(words[1])
+        self._starts = sorted((start, module) for module, start in starts.items() if start)
+
+    def lookup(self, address: int) -> Symbol | None:
+        """Return the symbol that holds an address, None where the kernel finds none.
+
+        The first of several names at one address wins and a size reaches to the next address
+        (kernel/kallsyms.c: get_symbol_pos(), kernel/module/kallsyms.c: find_kallsyms_symbol()).
+        """
+        if self._core is None:
+            self._core = self._parse()
+        if address >= self._first:
+            core = self._core
+            at = bisect_right(core.addresses, address) - 1
+            after = bisect_right(core.addresses, core.addresses[at]) if at >= 0 else 0
+            if at >= 0 and core.addresses[at] and after < len(core.addresses):
+                return _symbol(core, at, address, core.addresses[after])
+        return self._lookup_module(address)
+
+    def _lookup_module(self, address: int) -> Symbol | None:
+        at = bisect_right(self._starts, (address, chr(0x10FFFF))) - 1
+        if at < 0:
+            return None
+        start, module = self._starts[at]
+        if address >= self._ends.get(module, start + _MAX_MODULE):
+            return None
+        table = self._modules[module]
+        index = bisect_right(table.addresses, address) - 1
+        if index < 0 or not table.addresses[index]:
+            return None
+        after = bisect_right(table.addresses, table.addresses[index])
+        is_last = after == len(table.addresses)
+        if is_last and module not in self._ends:
+            return Symbol(table.names[index], address - table.addresses[index], None, module)
+        # The next symbol counts only below the end of the text: behind it the size wraps around.
+        end = _text_end(table)
+        if table.types[index] in _TEXT_TYPES and not is_last:
+            following = table.addresses[after]
+            if end is not None or table.types[after] in _TEXT_TYPES:
+                end = min(following, end) if end is not None else following
+        return _symbol(table, index, address, end, module)
+
+
+def _symbol(table: _Table, at: int, address: int, end: int | None, module: str = "") -> Symbol:
+    start = table.addresses[at]
+    while at and table.addresses[at - 1] == start:
+        at -= 1
+    size = None if end is None else (end - start) & 0xFFFFFFFFFFFFFFFF
+    return Symbol(table.names[at], address - start, size, module)
+
+
+def _text_end(table: _Table) -> int | None:
+    """Return where a module's text ends: the one page boundary between its text and its data.
+
+    None when symbols leave more than one boundary to choose from.
+    """
+    last = first = None
+    for address, kind in zip(table.addresses, table.types, strict=True):
+        if kind in _TEXT_TYPES:
+            last, first = address, None
+        elif first is None:
+            first = address
+    if last is None or first is None:
+        return None
+    low, high = (last // _PAGE + 1) * _PAGE, first // _PAGE * _PAGE
+    return low if low == high else None
+
+
+def _is_mapping_name(name: str) -> bool:
+    """Names that the kernel passes over in modules (include/linux/module_symbol.h)."""
+    return name.startswith(".L") or (name[0] == "$" and name[1:2] in ("a", "d", "t", "x"))

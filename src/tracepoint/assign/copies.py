@@ -9,7 +9,17 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.values import CannotFollowError, Int, Outside, Pointer, Shape, Slot, Value, Want
+from tracepoint.assign.values import (
+    CannotFollowError,
+    Int,
+    Outside,
+    Pointer,
+    Shape,
+    Slot,
+    Value,
+    Want,
+    is_value,
+)
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cvalue import INT, IntType
@@ -18,6 +28,7 @@ if TYPE_CHECKING:
     from tracepoint.assign.expressions import Evaluator, Handler
 
 NULL_STRING = b"(null)"
+MAX_WIDTH = 4096
 _VOID = Int(0, INT)
 
 
@@ -43,19 +54,25 @@ def _string_value(machine: Evaluator, found: Value, want: Want) -> bytes | None:
             return machine.strings[value]
         case Outside():
             answer = machine.ask(found, want)
-            match answer:
-                case str():
-                    return answer.encode("utf-8", "surrogateescape").split(b"\0", 1)[0]
-                case bytes():
-                    return answer.split(b"\0", 1)[0]
-                case list():
-                    return bytes(v & 0xFF for v in answer).split(b"\0", 1)[0]
-                case int():
-                    return None if answer == 0 else machine.strings.get(answer, b"")
-                case None:
-                    raise CannotFollowError("a string that is not known")
-            return _string_value(machine, machine.read(answer), want)
+            if is_value(answer):
+                return _string_value(machine, machine.read(answer), want)
+            return _leaf_string(machine, answer)
     raise CannotFollowError("what is copied here is no string")
+
+
+def _leaf_string(machine: Evaluator, answer: object) -> bytes | None:
+    match answer:
+        case str():
+            raw = answer.encode("utf-8", "surrogateescape")
+        case bytes():
+            raw = answer
+        case list():
+            raw = bytes(v & 0xFF for v in answer)
+        case int():
+            return None if answer == 0 else machine.strings.get(answer, b"")
+        case _:
+            raise CannotFollowError("a string that is not known")
+    return raw.split(b"\0", 1)[0]
 
 
 def _pointer(machine: Evaluator, node: ast.Node) -> Pointer:
@@ -68,9 +85,12 @@ def _pointer(machine: Evaluator, node: ast.Node) -> Pointer:
 
 
 def _length(machine: Evaluator, node: ast.Node) -> int:
+    if machine.is_exploring:
+        machine.mark_length(node)
     length = machine.integer(node, Want(machine.shapes.ulong, "length")).value
     if not 0 <= length <= 1 << 20:
         raise CannotFollowError(f"a copy of {length} bytes")
+    machine.step(length >> 6)
     return length
 
 
@@ -126,12 +146,19 @@ def _copy_string(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
         data = text[:limit].ljust(limit, b"\0")
     else:
         data = text[: limit - 1] + b"\0"
-        if name == "strscpy_pad" or name == "strtomem_pad":
+        if name == "strscpy_pad":
             data = data.ljust(limit, b"\0")
     target.memory.write(target.offset, data)
     if name == "strlcpy":
         return Int(len(text), machine.shapes.ulong)
     return Int(-7 if name.startswith("strscpy") and len(text) >= limit else len(text), machine.shapes.long)
+
+
+def _strlen(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+    text = string_of(machine, _count(node, 1)[0], "")
+    if text is None:
+        raise CannotFollowError("strlen() of NULL")
+    return Int(len(text), machine.shapes.ulong)
 
 
 def _strreplace(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
@@ -155,13 +182,21 @@ def _snprintf(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     target = _pointer(machine, arguments.pop(0))
     limit = _length(machine, arguments.pop(0)) if is_bounded else len(target.memory.data) - target.offset
     template = arguments.pop(0)
-    if not isinstance(template, ast.String) or template.pieces:
-        raise CannotFollowError(f"{node.name}() with a format that is no literal")
     field = machine.field_at(target.memory, target.offset)
-    text = _format(machine, template.value, arguments, field)
+    if isinstance(template, ast.String) and not template.pieces and _is_plain(template.value):
+        text = _format(machine, template.value, arguments, field)
+    else:
+        # What the directive prints is an input of its own.
+        want = Want(role="string", field=field)
+        text = _string_value(machine, Outside(machine.canonical(node)), want) or b""
     if limit > 0:
         target.memory.write(target.offset, text[: limit - 1] + b"\0")
     return Int(len(text), INT)
+
+
+def _is_plain(template: str) -> bool:
+    """Tell whether a format has only directives that `_format` knows."""
+    return "%" not in _DIRECTIVE.sub("", template)
 
 
 def _format(machine: Evaluator, template: str, arguments: list[ast.Node], field: str) -> bytes:
@@ -175,23 +210,18 @@ def _format(machine: Evaluator, template: str, arguments: list[ast.Node], field:
         if not rest:
             raise CannotFollowError("a format with more directives than arguments")
         out += _directive(machine, match, rest.pop(0), field)
-    tail = template[at:]
-    if "%" in tail or b"%" in out.replace(b"%", b"", out.count(b"%")):
-        raise CannotFollowError("a format directive that is not followed here")
-    return out + tail.encode("latin-1", "replace")
+    return out + template[at:].encode("latin-1", "replace")
 
 
 def _directive(machine: Evaluator, match: re.Match[str], node: ast.Node, field: str) -> bytes:
-    flags, width, kind = match["flags"] or "", int(match["width"] or 0), match["kind"]
+    flags, width, kind = match["flags"] or "", min(int(match["width"] or 0), MAX_WIDTH), match["kind"]
     if kind == "s":
         text = (string_of(machine, node, field) or NULL_STRING).decode("latin-1")
     else:
         size = {"hh": 1, "h": 2, "l": machine.shapes.long_size, "z": machine.shapes.long_size, "ll": 8}
         integer = IntType(size.get(match["length"] or "", 4), is_signed=kind == "d")
         value = integer.wrap(machine.integer(node, Want(integer)).value)
-        text = {"d": str, "u": str, "x": "{:x}".format, "X": "{:X}".format, "c": lambda v: chr(v & 0xFF)}[
-            kind
-        ](value)
+        text = chr(value & 0xFF) if kind == "c" else format(value, kind if kind in "xX" else "d")
         if "#" in flags and kind in "xX":
             text = f"0{kind}{text}"
     if "-" in flags:
@@ -241,7 +271,7 @@ def _assign_str(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     data = (NULL_STRING if text is None else text) + b"\0"
     if len(data) > size and not machine.is_exploring:
         machine.note(
-            f"{name}: {len(data)} bytes are copied where __string() made room for {size}; the kernel would overrun"
+            f"{name}: {len(data)} bytes are copied where there is room for {size}: the kernel would overrun"
         )
         data = data[: size - 1] + b"\0"
     machine.record.write(offset, data[:size].ljust(size, b"\0"))
@@ -293,8 +323,7 @@ def _assign_sockaddr(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
 
 
 def _cpumask_bits(machine: Evaluator, node: ast.Call, want: Want) -> Value:
-    found = machine.value(_count(node, 1)[0], replace(want, role="pointer"))
-    return found
+    return machine.value(_count(node, 1)[0], replace(want, role="pointer"))
 
 
 def _put_unaligned(size: int, *, is_big: bool | None) -> Handler:
@@ -345,6 +374,7 @@ _GETTERS = (
     "__get_rel_sockaddr",
 )
 COPIES: dict[str, Handler] = {
+    "strlen": _strlen,
     **dict.fromkeys(_GETTERS, _get_array),
     **dict.fromkeys(("__get_dynamic_array_len", "__get_rel_dynamic_array_len"), _get_length),
     **dict.fromkeys(("memcpy", "memmove", "__builtin_memcpy", "__memcpy", "unsafe_memcpy"), _memcpy),

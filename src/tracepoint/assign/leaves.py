@@ -61,8 +61,13 @@ def find_leaves(
         return _PLACEHOLDER.get(leaf.role, 1)
 
     inputs = Inputs(layout, event.fields, param_types(event.proto), resolve, constant, sizeof)
-    run_program(program or read_program(event), inputs, is_exploring=True)
-    return tuple(found.values())
+    explored = run_program(program or read_program(event), inputs, is_exploring=True)
+    return tuple(_as_length(leaf, explored.length_fields) for leaf in found.values())
+
+
+def _as_length(leaf: Leaf, length_fields: frozenset[str]) -> Leaf:
+    is_length = leaf.role == "int" and leaf.field in length_fields
+    return replace(leaf, role="length") if is_length else leaf
 
 
 def merge_leaves(first: Leaf, second: Leaf) -> Leaf:

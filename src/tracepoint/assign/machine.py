@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tracepoint.assign.copies import COPIES
-from tracepoint.assign.expressions import NO_WANT, Evaluator
+from tracepoint.assign.core import MAX_STEPS
+from tracepoint.assign.expressions import Evaluator
 from tracepoint.assign.pure import PURE
 from tracepoint.assign.state import Cell
 from tracepoint.assign.statements import parse_statements
 from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
-from tracepoint.assign.values import CannotFollowError, Int, Lost, Memory, Outside, Pointer, Slot, Value, Want
+from tracepoint.assign.values import (
+    CannotFollowError,
+    Int,
+    Items,
+    Lost,
+    Memory,
+    Outside,
+    Pointer,
+    Slot,
+    Value,
+    Want,
+)
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
-from tracepoint.source.cexpr import write_expression
+from tracepoint.source.cexpr import parse_expression, write_expression
 from tracepoint.source.ctype import CType, parse_ctype, tokens_text
 from tracepoint.source.cvalue import INT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
+    from tracepoint.assign.expressions import Handler
     from tracepoint.diagnostics import Span
     from tracepoint.source.lexer import Token
 
@@ -61,7 +74,7 @@ class Unfollowed:
 class Machine(Evaluator):
     """An evaluator that runs statements."""
 
-    handlers = {**PURE, **COPIES}
+    handlers: ClassVar[Mapping[str, Handler]] = {**PURE, **COPIES}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -69,6 +82,9 @@ class Machine(Evaluator):
 
     def run(self, statement: Statement) -> str:
         """Run one statement; the answer is empty, or `break`, `continue`, `return`."""
+        self.steps += 1
+        if self.is_exploring and self.steps > MAX_STEPS:
+            return "return"
         match statement:
             case Run(expression=expression):
                 self._guarded(statement, lambda: self._effect(expression))
@@ -76,21 +92,17 @@ class Machine(Evaluator):
                 self._guarded(statement, lambda: self._declare(statement))
             case Block():
                 return self._block(statement)
-            case If():
-                return self._if(statement)
-            case Loop():
-                return self._loop(statement)
-            case Switch():
-                return self._switch(statement)
+            case If() | Loop() | Switch():
+                return self._branch(statement)
             case Jump(kind=kind):
                 return "" if self.is_exploring else kind
             case Unreadable(text=text, reason=reason, names=names):
                 self.lose(statement, text, reason, names)
         return ""
 
-    def _guarded(self, statement: Run | Declare, act: object) -> None:
+    def _guarded(self, statement: Run | Declare, act: Callable[[], None]) -> None:
         try:
-            act()  # type: ignore[operator]
+            act()
         except CannotFollowError as error:
             names = frozenset(_names(statement))
             self.lose(statement, _text(statement), error.reason, names, _targets(statement))
@@ -134,6 +146,7 @@ class Machine(Evaluator):
 
     def run_tokens(self, tokens: tuple[Token, ...]) -> Value:
         """Run a statement expression: its value is that of its last expression."""
+        self.step(len(tokens))
         try:
             body = parse_statements(tokens).body
         except SourceError as error:
@@ -144,7 +157,9 @@ class Machine(Evaluator):
                 self.run(statement)
             last = body[-1] if body else None
             if not isinstance(last, Run):
-                raise CannotFollowError("a statement expression without a value")
+                if last is not None:
+                    self.run(last)
+                return Lost("a statement expression without a value")
             return self._kept(self.evaluate(last.expression))
         finally:
             self._leave(before)
@@ -181,8 +196,6 @@ class Machine(Evaluator):
             return CType("long")
 
     def _value_type(self, text: str) -> CType:
-        from tracepoint.source.cexpr import parse_expression
-
         found = self.evaluate(parse_expression(text))
         match found:
             case Slot(shape=shape) if shape.kind is not None:
@@ -209,8 +222,6 @@ class Machine(Evaluator):
         return Slot(memory, 0, shape)
 
     def _initialise_list(self, cell: Cell, items: ast.InitList) -> None:
-        from tracepoint.assign.values import Items
-
         if cell.slot is not None:
             made = self.initialised(cell.slot.shape, items, cell.slot.memory.label)
             cell.slot = made
@@ -229,7 +240,8 @@ class Machine(Evaluator):
         slot = cell.slot
         if slot is None:
             role = "pointer" if cell.ctype.pointers else "int"
-            cell.value = self.value(initial, Want(self.shapes.ulong if cell.ctype.pointers else None, role))
+            kind = self.shapes.ulong if cell.ctype.pointers else None
+            cell.value = self.as_declared(cell, self.value(initial, Want(kind, role)))
             return
         if slot.shape.element is not None:
             found = self.value(initial)
@@ -301,6 +313,14 @@ class Machine(Evaluator):
         self.note(f"{write_expression(argument)} is what {call.name}() stores there")
 
     # Branches and loops
+
+    def _branch(self, statement: If | Loop | Switch) -> str:
+        match statement:
+            case If():
+                return self._if(statement)
+            case Loop():
+                return self._loop(statement)
+        return self._switch(statement)
 
     def _condition(self, statement: Statement, node: ast.Node, *bodies: Statement | None) -> bool | None:
         """Decide a condition; None when it cannot be known, with what it guards marked unknown."""
@@ -473,4 +493,4 @@ def _text(statement: Statement) -> str:
     return tokens_text([t for t in (statement.first, statement.last) if t is not None])
 
 
-__all__ = ["NO_WANT", "Machine", "Unfollowed"]
+__all__ = ["Machine", "Unfollowed"]

@@ -14,7 +14,7 @@ from tracepoint.assign.copies import NULL_STRING, bitmask_bytes, string_of
 from tracepoint.assign.machine import Machine, Unfollowed
 from tracepoint.assign.state import Conversion, Inputs
 from tracepoint.assign.statements import parse_statements
-from tracepoint.assign.tree import Block, Unreadable
+from tracepoint.assign.tree import Block
 from tracepoint.assign.values import CannotFollowError
 from tracepoint.errors import SourceError
 from tracepoint.model.field import BitmaskField, DynamicArrayField, Field, SockaddrField, StringField
@@ -24,7 +24,6 @@ from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Span
-    from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
     from tracepoint.model.origin import Code
     from tracepoint.source.ast import Node
@@ -52,8 +51,8 @@ class Assigned:
     `record` is the whole record without the common fields' values; `unassigned` are fields that
     no statement stored to on this path (the kernel leaves there what the buffer held);
     `unknown` maps a field to the reason why its value cannot be known; `conversions` are leaf
-    values that a store cut; `strings` maps made-up kernel addresses to the text behind them;
-    `has_fired` is False when TP_CONDITION was false.
+    values that a store cut; `length_fields` hold counts of what is copied; `strings` maps made-up
+    kernel addresses to the text behind them; `has_fired` is False when TP_CONDITION was false.
     """
 
     record: bytes
@@ -64,6 +63,7 @@ class Assigned:
     conversions: tuple[Conversion, ...]
     notes: tuple[str, ...]
     strings: dict[int, bytes]
+    length_fields: frozenset[str] = frozenset()
 
     @property
     def is_complete(self) -> bool:
@@ -133,10 +133,11 @@ def _place_dynamic(machine: Machine) -> None:
             continue
         try:
             size = _dynamic_size(machine, field)
-            if size > MAX_DYNAMIC:
-                raise CannotFollowError(f"{size} bytes do not fit the 16 bits of a length word")
         except CannotFollowError as error:
             _lose_field(machine, field, error.reason)
+            size = 0
+        if size > MAX_DYNAMIC:
+            _lose_field(machine, field, f"{size} bytes do not fit the 16 bits of a length word")
             size = 0
         if machine.is_exploring:
             size = max(size, EXPLORED_BYTES)
@@ -233,7 +234,8 @@ def _result(machine: Machine, *, has_fired: bool) -> Assigned:
         tuple(machine.conversions),
         tuple(machine.notes),
         dict(machine.strings),
+        frozenset(machine.length_fields),
     )
 
 
-__all__ = ["Assigned", "EventFormat", "Inputs", "Program", "read_program", "run_program"]
+__all__ = ["Assigned", "Inputs", "Program", "read_program", "run_program"]

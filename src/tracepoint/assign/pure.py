@@ -192,15 +192,6 @@ def _is_enabled(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return Outside(machine.canonical(node))
 
 
-def _strlen(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
-    from tracepoint.assign.copies import string_of
-
-    found = string_of(machine, _arguments(node, 1)[0], "")
-    if found is None:
-        raise CannotFollowError("strlen() of NULL")
-    return Int(len(found), machine.shapes.ulong)
-
-
 def _mode(test: int) -> Handler:
     return _unary(lambda mode: int(mode & 0o170000 == test), INT, USHORT)
 
@@ -290,7 +281,6 @@ PURE: dict[str, Handler] = {
     "ktime_ms_delta": _binary(lambda a, b: divide(a - b, 1_000_000), LLONG),
     "test_bit": _test_bit,
     "IS_ENABLED": _is_enabled,
-    "strlen": _strlen,
     "S_ISDIR": _mode(0o040000),
     "S_ISREG": _mode(0o100000),
     "S_ISLNK": _mode(0o120000),

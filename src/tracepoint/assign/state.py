@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tracepoint.assign.shapes import Shapes
 from tracepoint.assign.values import (
@@ -55,6 +55,18 @@ TRANSPARENT = frozenset(
         "no_printk",
     }
 )
+
+
+# The parts of an expression in which a local may stand.
+_PARTS: dict[type[ast.Node], tuple[str, ...]] = {
+    ast.Unary: ("operand",),
+    ast.Binary: ("left", "right"),
+    ast.Cast: ("operand",),
+    ast.Call: ("function", "arguments"),
+    ast.Member: ("base",),
+    ast.Index: ("base", "index"),
+    ast.Ternary: ("condition", "then", "otherwise"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +121,7 @@ class State:
     strings: dict[int, bytes] = field(default_factory=dict)
     sources: dict[str, bytes | None] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
+    length_fields: set[str] = field(default_factory=set)
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
     record_shape: Shape = field(init=False)
@@ -161,32 +174,19 @@ class State:
 
     def canonical(self, node: ast.Node) -> ast.Node:
         """Return an expression with locals replaced by what they stand for."""
-        match node:
-            case ast.Name(name=name) if name in self.locals:
-                return self._canonical_local(node, self.locals[name])
-            case ast.Call(arguments=arguments) if node.name in TRANSPARENT and arguments:
-                return self.canonical(arguments[0])
-            case ast.Unary(operand=operand):
-                return replace(node, operand=self.canonical(operand))
-            case ast.Binary(left=left, right=right):
-                return replace(node, left=self.canonical(left), right=self.canonical(right))
-            case ast.Cast(operand=operand):
-                return replace(node, operand=self.canonical(operand))
-            case ast.Call(function=function, arguments=arguments):
-                kept = tuple(self.canonical(a) for a in arguments)
-                return replace(node, function=self.canonical(function), arguments=kept)
-            case ast.Member(base=base):
-                return replace(node, base=self.canonical(base))
-            case ast.Index(base=base, index=index):
-                return replace(node, base=self.canonical(base), index=self.canonical(index))
-            case ast.Ternary(condition=condition, then=then, otherwise=otherwise):
-                return replace(
-                    node,
-                    condition=self.canonical(condition),
-                    then=self.canonical(then) if then is not None else None,
-                    otherwise=self.canonical(otherwise),
-                )
-        return node
+        if isinstance(node, ast.Name) and node.name in self.locals:
+            return self._canonical_local(node, self.locals[node.name])
+        if isinstance(node, ast.Call) and node.name in TRANSPARENT and node.arguments:
+            return self.canonical(node.arguments[0])
+        changed: dict[str, Any] = {
+            name: self._canonical_part(getattr(node, name)) for name in _PARTS.get(type(node), ())
+        }
+        return replace(node, **changed) if changed else node
+
+    def _canonical_part(self, part: ast.Node | tuple[ast.Node, ...] | None) -> object:
+        if isinstance(part, tuple):
+            return tuple(self.canonical(item) for item in part)
+        return self.canonical(part) if part is not None else None
 
     def _canonical_local(self, node: ast.Node, cell: Cell) -> ast.Node:
         if cell.node is not None:

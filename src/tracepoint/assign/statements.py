@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tracepoint.source.lexer import Token
 
 MAX_TOKENS = 200_000
-MAX_DEPTH = 60
+MAX_DEPTH = 40
 _CLOSER = {"(": ")", "[": "]", "{": "}"}
 _ASM = frozenset({"asm", "__asm__", "__asm"})
 _JUMPS = frozenset({"break", "continue", "return"})
@@ -32,7 +32,7 @@ _JUMPS = frozenset({"break", "continue", "return"})
 def parse_statements(tokens: Sequence[Token]) -> Block:
     """Read the statements of a `TP_fast_assign` body.
 
-    `tokens` are its expanded tokens (at most 200 000, nested at most 60 deep).  Raises
+    `tokens` are its expanded tokens (at most 200 000, nested at most 40 deep).  Raises
     SourceError when brackets do not match or a cap is passed.
     """
     kept = [token for token in tokens if token.kind is not Kind.END]

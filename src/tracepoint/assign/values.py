@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
-
-from tracepoint.source.cvalue import IntType
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from tracepoint.source.ast import Node
     from tracepoint.source.ctype import CType
+    from tracepoint.source.cvalue import IntType
 
 
 class CannotFollowError(Exception):
@@ -139,6 +138,11 @@ class Lost:
 
 
 Value: TypeAlias = Int | Slot | Pointer | Outside | Items | Lost
+
+
+def is_value(answer: object) -> TypeGuard[Value]:
+    """Tell an evaluated value from what a leaf was given as."""
+    return isinstance(answer, (Int, Slot, Pointer, Outside, Items, Lost))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Constants that never change because user space knows them, for headers read without includes.
 
 Sources: include/linux/socket.h, include/uapi/linux/in.h, include/uapi/asm-generic/errno-base.h,
-include/uapi/linux/sched.h.  A header's own definitions come first.
+include/uapi/asm-generic/fcntl.h, include/linux/sched.h.  A header's own definitions come first.
 """
 
 WELL_KNOWN: dict[str, int] = {
@@ -17,8 +17,12 @@ WELL_KNOWN: dict[str, int] = {
     "PF_INET6": 10,
     "IPPROTO_TCP": 6,
     "IPPROTO_UDP": 17,
+    "IPPROTO_DCCP": 33,
     "IPPROTO_SCTP": 132,
     "IPPROTO_MPTCP": 262,
+    "F_RDLCK": 0,
+    "F_WRLCK": 1,
+    "F_UNLCK": 2,
     "ETH_ALEN": 6,
     "TASK_COMM_LEN": 16,
     "PAGE_SIZE": 4096,

@@ -44,7 +44,7 @@ def parse_given(text: str, constant: Callable[[str], int | None] = lambda _name:
             return bytes.fromhex(text[4:])
         except ValueError:
             raise GivenValueError(f"{text}: an even number of hexadecimal digits must follow hex:") from None
-    if text.startswith("[") or text.startswith("{"):
+    if text.startswith(("[", "{")):
         return _parse_list(text, constant)
     if text.startswith('"'):
         return _parse_string(text)

@@ -42,6 +42,21 @@ if TYPE_CHECKING:
 
 MAX_COUNT = 10_000
 START_S = 100
+# What the kernel that is played here has: Debian's HZ, four cpus, the usual places of its memory
+# (Documentation/x86/x86_64/mm.rst), and a struct page of 64 bytes.
+DEFAULT_HZ = 250
+N_CPUS = 4
+_VARIABLES = {
+    8: {
+        "mem_map": 0xFFFF_EA00_0000_0000,
+        "vmemmap_base": 0xFFFF_EA00_0000_0000,
+        "page_offset_base": 0xFFFF_8880_0000_0000,
+        "_stext": 0xFFFF_FFFF_8100_0000,
+        "pageblock_order": 9,
+    },
+    4: {"mem_map": 0xC200_0000, "_stext": 0xC010_0000, "pageblock_order": 10},
+}
+_SIZES = {"struct page": 64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,16 +203,23 @@ def _sizeof(sizes: TypeSizes, ctype: str) -> int | None:
 def _facts(stage: _Stage) -> RenderFacts:
     facts = stage.facts
     outer_constants, outer_sizeof = facts.constants, facts.sizeof
+    hz = facts.hz or stage.constant("HZ") or DEFAULT_HZ
+    variables = {**_VARIABLES[stage.layout.long_size], **facts.variables}
 
     def constants(name: str) -> int | None:
-        found = outer_constants(name)
+        found = hz if name == "HZ" else outer_constants(name)
         return stage.constant(name) if found is None else found
 
     def sizeof(name: str) -> int | None:
         found = outer_sizeof(name)
-        return _sizeof(stage.sizes, name) if found is None else found
+        if found is None:
+            found = _sizeof(stage.sizes, name)
+        return _SIZES.get(name) if found is None else found
 
-    return replace(facts, constants=constants, sizeof=sizeof)
+    n_cpus = facts.n_possible_cpus or N_CPUS
+    return replace(
+        facts, constants=constants, sizeof=sizeof, hz=hz, variables=variables, n_possible_cpus=n_cpus
+    )
 
 
 def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:

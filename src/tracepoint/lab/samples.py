@@ -71,16 +71,8 @@ class Sampler:
             return task.comm if leaf.text == "current->comm" else task.pid
         if leaf.text in ("smp_processor_id()", "raw_smp_processor_id()"):
             return task.cpu
-        match leaf.role:
-            case "string":
-                return self._string(leaf, number)
-            case "bytes":
-                return self._bytes(leaf, number)
-            case "pointer":
-                return self._pointer(leaf, number)
-            case "length" | "index":
-                return _length(leaf, number)
-        return self._int(leaf, number)
+        makers = {"string": self._string, "bytes": self._bytes, "pointer": self._pointer, "length": _length}
+        return makers.get(leaf.role, self._int)(leaf, number)
 
     def _hint(self, leaf: Leaf) -> FieldHint:
         return self.hints.get(leaf.field, NO_HINT)
@@ -144,16 +136,20 @@ class Sampler:
             return bits[number % len(bits)]
         if leaf.ctype in ("bool", "_Bool"):
             return number & 1
+        if leaf.role == "index":
+            return number % 2
+        return self._by_name(leaf, number, kind)
+
+    def _by_name(self, leaf: Leaf, number: int, kind: IntType) -> int:
+        words = _words(leaf)
         if leaf.role == "condition":
-            return 0 if _ERROR.search(_words(leaf)) else 1
-        if kind.size == self.long_size and _TEXT_ADDRESS.search(_words(leaf)):
+            return 0 if _ERROR.search(words) else 1
+        if kind.size == self.long_size and _TEXT_ADDRESS.search(words):
             return self.text_address(number)
-        if kind.size == self.long_size and _DATA_ADDRESS.search(_words(leaf)):
+        if kind.size == self.long_size and _DATA_ADDRESS.search(words):
             return self.data_address(number)
-        for pattern, make in _INTEGERS:
-            if pattern.search(_words(leaf)):
-                return make(number, self.index)
-        return 1 + number % 100
+        made = next((make for pattern, make in _INTEGERS if pattern.search(words)), None)
+        return made(number, self.index) if made is not None else 1 + number % 100
 
 
 def _fit(value: int, kind: IntType) -> int:
@@ -178,8 +174,6 @@ def _length(leaf: Leaf, number: int) -> int:
         return 4
     if "addrlen" in words or "salen" in words or "sockaddr" in words:
         return 16
-    if leaf.role == "index":
-        return number % 2
     return 4 + number % 3
 
 
@@ -202,7 +196,23 @@ def _pattern(*words: str) -> re.Pattern[str]:
 
 
 _PLAIN_WORDS = frozenset(
-    "name comm current page folio struct const char get id str string dname dev_name to_dev".split()
+    [
+        "name",
+        "comm",
+        "current",
+        "page",
+        "folio",
+        "struct",
+        "const",
+        "char",
+        "get",
+        "id",
+        "str",
+        "string",
+        "dname",
+        "dev_name",
+        "to_dev",
+    ]
 )
 _ERROR = _pattern("err", "error", "ret", "retval", "rc", "result", "status", "errno")
 _TEXT_ADDRESS = _pattern(
@@ -213,7 +223,6 @@ _LOOKS_TEXT = _pattern(
     "comm", "name", "rwbs", "str", "string", "text", "msg", "path", "label", "driver", "dname"
 )
 
-Maker = "Callable[[int, int], str]"
 _STRINGS: tuple[tuple[re.Pattern[str], Callable[[int, int], str]], ...] = (
     (_pattern("comm", "cmdline"), lambda _n, i: f"{COMM}-{i + 1}"),
     (_pattern("rwbs"), lambda n, _i: ("R", "W", "WS", "RA", "RM")[n % 5]),
@@ -241,13 +250,17 @@ _INTEGERS: tuple[tuple[re.Pattern[str], Callable[[int, int], int]], ...] = (
     (_pattern("size", "bytes", "len", "length", "nbytes", "total"), lambda n, _i: 4096 * (1 + n % 4)),
     (_pattern("order"), lambda n, _i: n % 4),
     (_pattern("irq", "vector", "vec"), lambda n, _i: 16 + n % 32),
-    (_pattern("expires", "when", "jiffies", "now", "ktime", "ktime_t", "time", "stamp", "timestamp", "ns", "ktime_get"),
-     lambda n, i: 4_294_000_000 + n % 100_000 + 250 * i),
-    (_pattern("delta", "latency", "delay", "runtime", "usecs", "us", "ms", "msecs", "duration", "period"),
-     lambda n, _i: 100 + n % 9900),
+    (
+        _pattern("expires", "when", "jiffies", "now", "ktime", "ktime_t", "time", "stamp", "timestamp", "ns"),
+        lambda n, i: 4_294_000_000 + n % 100_000 + 250 * i,
+    ),
+    (
+        _pattern("delta", "latency", "delay", "runtime", "usecs", "us", "ms", "msecs", "duration", "period"),
+        lambda n, _i: 100 + n % 9900,
+    ),
     (_pattern("flags", "flag", "mask", "fl_flags"), lambda n, _i: 1 << n % 4),
-    (_pattern("saddr", "daddr", "ip4", "inet_saddr", "inet_daddr"), lambda n, _i: 0x0200C0 | (n % 200 + 1) << 24),
+    (_pattern("saddr", "daddr", "ip4"), lambda n, _i: 0x0200C0 | (n % 200 + 1) << 24),
     (_pattern("count", "nr", "num", "index", "idx", "id"), lambda n, _i: 1 + n % 20),
     (_pattern("state", "type", "op", "cmd", "kind", "event"), lambda n, _i: 1 + n % 3),
     (_pattern("is", "has", "bool"), lambda n, _i: n & 1),
-)  # fmt: skip
+)

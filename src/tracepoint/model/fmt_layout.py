@@ -118,6 +118,8 @@ def choose_style(shapes: Sequence[Shape], default: Style, questions: Sequence[st
 def _frame_cost(shape: Shape, frame: Frame) -> int:
     column = _part_column(shape, frame)
     cost = 0
+    if shape.kind == "frame" and not any(part.lead.nl for part in shape.parts):
+        return 0  # all on one line: it says nothing about how lines should be
     for part, nl in _part_breaks(shape, frame):
         cost += abs(min(part.lead.nl, 2) - nl) + (nl > 0 and part.lead.indent != column)
     close = shape.close

@@ -92,21 +92,22 @@ def compile_header(
     if not header.is_file():
         raise LabError(f"{header_path}: there is no such header")
     compiler = module_compiler(Path(kernel_headers) if kernel_headers is not None else find_kernel_headers())
-    folders: list[Path] = [header.parent]
+    folders: list[Path] = []
     attempts: list[Sequence[str]] = []
+    source = find_create_trace_points(header, Path(tree)) if tree is not None else None
+    if source is not None:
+        folders += [source.parent, source.parent / "include", *_tree_folders(Path(tree or "."))]
     if include_lines is not None:
         attempts.append(include_lines)
     else:
-        source = find_create_trace_points(header, Path(tree)) if tree is not None else None
         if source is not None:
-            folders += [source.parent, source.parent / "include", *_tree_folders(Path(tree or "."))]
             own = include_lines_of(decode(source.read_bytes()), header.name)
             attempts += [own, [*GENERIC_INCLUDES, *own]]
         attempts.append(GENERIC_INCLUDES)
     errors: list[LabError] = []
     for lines in attempts:
         try:
-            return _compile(header, compiler, lines, folders)
+            return _compile(header, compiler, lines, [*folders, header.parent])
         except LabError as error:
             errors.append(error)
     raise errors[0]
@@ -138,18 +139,41 @@ def include_lines_of(text: str, header_name: str) -> list[str]:
 
 
 def find_create_trace_points(header: Path, tree: Path) -> Path | None:
-    """Return the `.c` file of a kernel tree that defines CREATE_TRACE_POINTS and includes the header."""
-    wanted = re.compile(
-        rb'#[ \t]*include[ \t]*[<"](?:[^>"\n]*/)?' + re.escape(header.name.encode()) + rb'[>"]'
-    )
-    found = []
+    """Return the `.c` file of a kernel tree that defines CREATE_TRACE_POINTS and includes the header.
+
+    It may do so through a header of its own folder (`internal.h`).
+    """
+    name = re.escape(header.name.encode())
+    wanted = re.compile(rb'^#[ \t]*include[ \t]*[<"]((?:[^>"\n]*/)?' + name + rb')[>"]', re.MULTILINE)
+    found: list[tuple[bool, int, int, Path]] = []
     for path in creating_sources(tree):
         data = path.read_bytes()
-        at = data.find(b"CREATE_TRACE_POINTS")
-        if at >= 0 and wanted.search(data, at):
-            found.append(path)
-    # Headers of one name exist in several folders: the nearest .c is the one meant.
-    return max(found, key=lambda p: len(os.path.commonpath((p, header))), default=None)
+        after = data[max(data.find(b"CREATE_TRACE_POINTS"), 0) :]
+        direct = wanted.search(after)
+        match = direct or next(filter(None, map(wanted.search, _local_headers(path, after))), None)
+        if match:
+            # Headers of one name exist in several folders: the fuller path, then the nearest .c.
+            n_alike = _n_alike(Path(decode(match[1])), header)
+            found.append((direct is not None, n_alike, len(os.path.commonpath((path, header))), path))
+    return max(found)[-1] if found else None
+
+
+def _n_alike(included: Path, header: Path) -> int:
+    """How many last parts of two paths are the same."""
+    n = 0
+    for a, b in zip(reversed(included.parts), reversed(header.parts), strict=False):
+        if a != b:
+            break
+        n += 1
+    return n
+
+
+def _local_headers(source: Path, text: bytes) -> Iterable[bytes]:
+    """The contents of the `"..."` headers beside a `.c` file that a part of it includes."""
+    for name in re.findall(rb'^#[ \t]*include[ \t]*"([\w.-]+)"', text, re.MULTILINE):
+        path = source.parent / decode(name)
+        if path.is_file():
+            yield path.read_bytes()
 
 
 @lru_cache(maxsize=8)
@@ -192,7 +216,7 @@ def _useful_words(words: Sequence[str]) -> Iterable[str]:
             skip = not skip
         elif not word.startswith(("-Wp,-M", "-g", "-Werror", "-pg")) and not word.endswith("stub.c"):
             yield word
-    yield "-w"
+    yield from ("-w", f"-fmax-errors={_N_ERRORS}")
 
 
 def _compile(

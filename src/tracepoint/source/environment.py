@@ -32,6 +32,10 @@ MAX_CLOSURE_FILES = 6000
 MAX_CLOSURE_CHARS = 200_000_000
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
+_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
+_ENUM = re.compile(r"\benum\b\s*(\w*)[^;{}()]*\{([^{}]*)\}")
+_TYPEDEF = re.compile(r"\btypedef\b[^;{}]*?\b(\w+)\s*;")
+_WORD = re.compile(r"[A-Za-z_]\w*")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
 
 
@@ -43,6 +47,7 @@ class SharedFiles:
     declared: dict[str, Declarations] = field(default_factory=dict)
     includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
     defines: dict[str, list[str]] = field(default_factory=dict)
+    declares: dict[str, set[str]] = field(default_factory=dict)
 
 
 class IncludeClosure:
@@ -60,6 +65,7 @@ class IncludeClosure:
         self._roots = roots
         self._files: list[SourceFile] | None = None
         self._defining: dict[str, list[int]] = {}
+        self._declaring: dict[str, list[int]] = {}
 
     @property
     def files(self) -> list[SourceFile]:
@@ -110,10 +116,36 @@ class IncludeClosure:
         files = self.files
         return [files[index] for index in self._defining.get(name, ())]
 
-    def mentioning(self, name: str) -> list[SourceFile]:
-        """Return the files in which the name stands as a word, nearest first."""
-        word = re.compile(rf"\b{re.escape(name)}\b")
-        return [file for file in self.files if name in file.text and word.search(file.text)]
+    def declaring(self, name: str) -> list[SourceFile]:
+        """Return the files that may declare the name as enumerator, enum tag or typedef, nearest first."""
+        files = self.files
+        if not self._declaring:
+            for index, file in enumerate(files):
+                for known in self._declares(file):
+                    self._declaring.setdefault(known, []).append(index)
+        return [files[index] for index in self._declaring.get(name, ())]
+
+    def _declares(self, file: SourceFile) -> set[str]:
+        known = self._shared.declares.get(file.path)
+        if known is None:
+            known = self._shared.declares[file.path] = _declared_names(file.text)
+        return known
+
+
+def _declared_names(text: str) -> set[str]:
+    """Return every name that stands in an enum's braces, after `enum`, or at the end of a typedef.
+
+    A quick look by patterns, so that only files that can hold a name are read in earnest.
+    """
+    if "enum" not in text and "typedef" not in text:
+        return set()
+    names: set[str] = set()
+    bare = _COMMENT.sub(" ", text)
+    for tag, body in _ENUM.findall(bare):
+        names.update(_WORD.findall(body))
+        names.add(tag)
+    names.update(_TYPEDEF.findall(bare))
+    return names
 
 
 class Environment:
@@ -234,7 +266,7 @@ class Environment:
             return self.own
         if self.closure is None:
             return None
-        for file in self.closure.mentioning(name):
+        for file in self.closure.declaring(name):
             declared = self._declarations(file)
             if name in declared.enumerators:
                 return declared
@@ -251,7 +283,7 @@ class Environment:
             return self.own.typedefs[name]
         if self.closure is None:
             return None
-        for file in self.closure.mentioning(name):
+        for file in self.closure.declaring(name):
             found = self._declarations(file).typedefs.get(name)
             if found is not None:
                 return found
@@ -267,7 +299,7 @@ class Environment:
         if tag in self.own.enums:
             yield self.own
         if self.closure is not None:
-            for file in self.closure.mentioning(tag):
+            for file in self.closure.declaring(tag):
                 declared = self._declarations(file)
                 if tag in declared.enums:
                     yield declared

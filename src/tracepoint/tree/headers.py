@@ -29,7 +29,7 @@ class HeaderReader:
     `include_paths` are searched after the includer's folder; when they are not given and the
     header lies in a kernel tree, that tree's are used, and its configuration.
 
-    >>> HeaderReader().read_text("#define TRACE_SYSTEM demo\\n").system
+    >>> HeaderReader().read_text("#define TRACE_SYSTEM demo\n").system
     'demo'
     """
 

@@ -1,0 +1,41 @@
+/* What the files of the extension share.  Only module*.c include Python.h. */
+#ifndef TP_MODULE_H
+#define TP_MODULE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include "filter.h"
+#include "thread.h"
+
+typedef struct {
+	PyObject_HEAD
+	struct tp_buffer *buffer;
+} BufferObject;
+
+typedef struct {
+	PyObject_HEAD
+	PyObject *program; /* bytes: the flat form */
+} FilterObject;
+
+extern PyTypeObject *tp_buffer_type;
+extern PyTypeObject *tp_filter_type;
+
+extern PyType_Spec tp_ring_spec;
+extern PyType_Spec tp_buffer_spec;
+extern PyType_Spec tp_filter_spec;
+extern PyType_Spec tp_tracepoint_spec;
+
+PyObject *tp_stats_dict(const struct tp_ring_stats *stats);
+
+/*
+ * Keep the exception that is set: something of ours failed while the traced program ran, which must not
+ * see it.  `where` names the part, such as "probe".
+ */
+void tp_keep_fault(PyObject *event, const char *where);
+PyObject *tp_faults_get(PyObject *module, PyObject *unused);
+PyObject *tp_faults_clear(PyObject *module, PyObject *unused);
+int tp_faults_init(void);
+
+#endif

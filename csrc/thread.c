@@ -1,0 +1,361 @@
+#include "thread.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#if defined(__GLIBC__)
+_Thread_local struct tp_thread *tp_this_thread __attribute__((tls_model("initial-exec")));
+#else
+_Thread_local struct tp_thread *tp_this_thread;
+#endif
+_Atomic uint64_t tp_generation = 1;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the two lists below */
+static struct tp_thread *threads;
+static struct tp_buffer *buffers[TP_MAX_BUFFERS];
+static pthread_key_t thread_key;
+
+static int32_t current_tid(void)
+{
+	return (int32_t)syscall(SYS_gettid);
+}
+
+/* ---- threads ---- */
+
+struct tp_thread *tp_thread_create(void)
+{
+	struct tp_thread *thread = calloc(1, sizeof(*thread));
+
+	if (!thread)
+		return NULL;
+	thread->tid = current_tid();
+	pthread_mutex_lock(&lock);
+	thread->next = threads;
+	threads = thread;
+	pthread_mutex_unlock(&lock);
+	pthread_setspecific(thread_key, thread);
+	tp_this_thread = thread;
+	return thread;
+}
+
+static void unlink_thread(struct tp_thread *thread)
+{
+	for (struct tp_thread **at = &threads; *at; at = &(*at)->next) {
+		if (*at == thread) {
+			*at = thread->next;
+			return;
+		}
+	}
+}
+
+/* A thread ends: its rings stay, with the name it had last. */
+static void thread_ended(void *data)
+{
+	struct tp_thread *thread = data;
+
+	pthread_mutex_lock(&lock);
+	unlink_thread(thread);
+	for (int i = 0; i < TP_MAX_BUFFERS; i++) {
+		struct tp_ring_node *node = thread->rings[i];
+		if (!node)
+			continue;
+		prctl(PR_GET_NAME, node->ring.head->comm);
+		node->ring.head->is_ended = 1;
+		node->is_ended = true;
+	}
+	pthread_mutex_unlock(&lock);
+	tp_this_thread = NULL;
+	free(thread);
+}
+
+uint64_t tp_grace_begin(void)
+{
+	return atomic_fetch_add(&tp_generation, 1) + 1;
+}
+
+bool tp_grace_over(uint64_t generation)
+{
+	bool is_over = true;
+
+	pthread_mutex_lock(&lock);
+	for (struct tp_thread *thread = threads; thread && is_over; thread = thread->next) {
+		uint64_t active = atomic_load(&thread->active);
+		is_over = !active || active >= generation;
+	}
+	pthread_mutex_unlock(&lock);
+	return is_over;
+}
+
+/* ---- rings ---- */
+
+static void *map_anonymous(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void *map_file(const char *directory, int32_t tid, uint64_t serial, size_t size)
+{
+	char path[4096];
+	void *memory;
+
+	int n = snprintf(path, sizeof(path), "%s/ring-%d-%d-%llu", directory, (int)getpid(), (int)tid,
+			 (unsigned long long)serial);
+	if (n < 0 || (size_t)n >= sizeof(path))
+		return NULL;
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return NULL;
+	/* Room on the disk now, so that no write can end in a SIGBUS later. */
+	if (posix_fallocate(fd, 0, (off_t)size)) {
+		close(fd);
+		unlink(path);
+		return NULL;
+	}
+	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void free_ring(struct tp_ring_node *node)
+{
+	munmap(node->ring.head, node->ring.size);
+	free(node);
+}
+
+static void add_stats(struct tp_ring_stats *sum, const struct tp_ring_stats *more)
+{
+	sum->overrun += more->overrun;
+	sum->commit_overrun += more->commit_overrun;
+	sum->dropped += more->dropped;
+	sum->read += more->read;
+	sum->nested += more->nested;
+}
+
+/* Give up rings of ended threads: those that were read, and the oldest when there are too many. */
+static void retire_rings(struct tp_buffer *buffer)
+{
+	uint32_t n_ended = 0;
+
+	/* The list begins with the youngest. */
+	for (struct tp_ring_node **at = &buffer->rings; *at;) {
+		struct tp_ring_node *node = *at;
+		struct tp_ring_stats stats;
+		tp_ring_stats(&node->ring, &stats);
+		if (!node->is_ended || (stats.entries && ++n_ended < TP_MAX_ENDED)) {
+			at = &node->next;
+			continue;
+		}
+		/* What nobody read is overrun, as in a ring that came round. */
+		stats.overrun += stats.entries;
+		add_stats(&buffer->retired, &stats);
+		*at = node->next;
+		free_ring(node);
+	}
+}
+
+static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thread *thread)
+{
+	size_t size = tp_ring_size(buffer->n_pages);
+	struct tp_ring_node *node = calloc(1, sizeof(*node));
+	void *memory = NULL;
+
+	if (!node)
+		return NULL;
+	node->serial = buffer->next_serial++;
+	if (buffer->directory)
+		memory = map_file(buffer->directory, thread->tid, node->serial, size);
+	else
+		memory = map_anonymous(size);
+	if (!memory) {
+		free(node);
+		return NULL;
+	}
+	struct tp_ring_head *head = memory;
+	head->pid = getpid();
+	head->tid = thread->tid;
+	head->clock = atomic_load(&buffer->clock);
+	prctl(PR_GET_NAME, head->comm);
+	tp_ring_init(&node->ring, memory, buffer->n_pages, atomic_load(&buffer->flags));
+	return node;
+}
+
+struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thread *thread)
+{
+	pthread_mutex_lock(&buffer->lock);
+	pthread_mutex_lock(&lock);
+	retire_rings(buffer);
+	pthread_mutex_unlock(&lock);
+	struct tp_ring_node *node = create_ring(buffer, thread);
+	if (node) {
+		node->next = buffer->rings;
+		buffer->rings = node;
+		thread->rings[buffer->index] = node;
+	} else {
+		atomic_fetch_add(&buffer->n_dropped, 1);
+	}
+	pthread_mutex_unlock(&buffer->lock);
+	return node;
+}
+
+/* ---- buffers ---- */
+
+struct tp_buffer *tp_buffer_create(uint32_t n_pages, uint32_t flags, enum tp_clock clock, const char *directory)
+{
+	struct tp_buffer *buffer = calloc(1, sizeof(*buffer));
+
+	if (!buffer)
+		return NULL;
+	buffer->directory = directory ? strdup(directory) : NULL;
+	pthread_mutex_init(&buffer->lock, NULL);
+	buffer->n_pages = n_pages;
+	atomic_store(&buffer->flags, flags);
+	atomic_store(&buffer->clock, clock);
+	atomic_store(&buffer->is_on, 1);
+	pthread_mutex_lock(&lock);
+	uint32_t index = 0;
+	while (index < TP_MAX_BUFFERS && buffers[index])
+		index++;
+	if (index < TP_MAX_BUFFERS)
+		buffers[index] = buffer;
+	pthread_mutex_unlock(&lock);
+	if (index < TP_MAX_BUFFERS && !(directory && !buffer->directory)) {
+		buffer->index = index;
+		return buffer;
+	}
+	free(buffer->directory);
+	free(buffer);
+	return NULL;
+}
+
+static void free_rings(struct tp_buffer *buffer)
+{
+	while (buffer->rings) {
+		struct tp_ring_node *node = buffer->rings;
+		buffer->rings = node->next;
+		free_ring(node);
+	}
+}
+
+/* The caller has made sure that no tracepoint records into it any more. */
+void tp_buffer_destroy(struct tp_buffer *buffer)
+{
+	pthread_mutex_lock(&lock);
+	buffers[buffer->index] = NULL;
+	for (struct tp_thread *thread = threads; thread; thread = thread->next)
+		thread->rings[buffer->index] = NULL;
+	pthread_mutex_unlock(&lock);
+	free_rings(buffer);
+	pthread_mutex_destroy(&buffer->lock);
+	free(buffer->directory);
+	free(buffer);
+}
+
+void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret)
+{
+	pthread_mutex_lock(&buffer->lock);
+	*ret = buffer->retired;
+	ret->dropped += atomic_load(&buffer->n_dropped);
+	for (struct tp_ring_node *node = buffer->rings; node; node = node->next) {
+		struct tp_ring_stats stats;
+		tp_ring_stats(&node->ring, &stats);
+		add_stats(ret, &stats);
+		ret->entries += stats.entries;
+		ret->bytes += stats.bytes;
+		if (stats.oldest_stamp && (!ret->oldest_stamp || stats.oldest_stamp < ret->oldest_stamp))
+			ret->oldest_stamp = stats.oldest_stamp;
+	}
+	pthread_mutex_unlock(&buffer->lock);
+}
+
+void tp_buffer_clear(struct tp_buffer *buffer)
+{
+	pthread_mutex_lock(&buffer->lock);
+	memset(&buffer->retired, 0, sizeof(buffer->retired));
+	atomic_store(&buffer->n_dropped, 0);
+	for (struct tp_ring_node *node = buffer->rings; node; node = node->next)
+		tp_ring_clear(&node->ring);
+	pthread_mutex_unlock(&buffer->lock);
+}
+
+void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags)
+{
+	pthread_mutex_lock(&buffer->lock);
+	atomic_store(&buffer->flags, flags);
+	for (struct tp_ring_node *node = buffer->rings; node; node = node->next)
+		atomic_store(&node->ring.head->flags, flags);
+	pthread_mutex_unlock(&buffer->lock);
+}
+
+/* ---- fork ---- */
+
+static void before_fork(void)
+{
+	/* In the order of tp_buffer_add_ring(). */
+	for (int i = 0; i < TP_MAX_BUFFERS; i++)
+		if (buffers[i])
+			pthread_mutex_lock(&buffers[i]->lock);
+	pthread_mutex_lock(&lock);
+}
+
+static void after_fork_in_parent(void)
+{
+	pthread_mutex_unlock(&lock);
+	for (int i = 0; i < TP_MAX_BUFFERS; i++)
+		if (buffers[i])
+			pthread_mutex_unlock(&buffers[i]->lock);
+}
+
+/*
+ * The child has one thread and starts with nothing: the parent's events are the parent's, and a mapped
+ * file must have one writer.
+ */
+static void after_fork_in_child(void)
+{
+	struct tp_thread *self = tp_this_thread;
+
+	for (int i = 0; i < TP_MAX_BUFFERS; i++) {
+		struct tp_buffer *buffer = buffers[i];
+		if (!buffer)
+			continue;
+		free_rings(buffer);
+		memset(&buffer->retired, 0, sizeof(buffer->retired));
+		atomic_store(&buffer->n_dropped, 0);
+		pthread_mutex_init(&buffer->lock, NULL);
+	}
+	while (threads) {
+		struct tp_thread *thread = threads;
+		threads = thread->next;
+		if (thread != self)
+			free(thread);
+	}
+	if (self) {
+		self->tid = current_tid();
+		memset(self->rings, 0, sizeof(self->rings));
+		self->next = NULL;
+		threads = self;
+	}
+	pthread_mutex_init(&lock, NULL);
+}
+
+int tp_threads_setup(void)
+{
+	static bool is_done;
+
+	if (is_done)
+		return 0;
+	if (pthread_key_create(&thread_key, thread_ended))
+		return -EAGAIN;
+	if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child))
+		return -ENOMEM;
+	is_done = true;
+	return 0;
+}

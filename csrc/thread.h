@@ -1,0 +1,109 @@
+/*
+ * Threads and the rings they write to.
+ *
+ * A buffer is what one trace instance records into: a ring for every thread, made when the thread first
+ * records.  The ring of a thread that ended stays until it was read.
+ */
+#ifndef TP_THREAD_H
+#define TP_THREAD_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "clock.h"
+#include "ring.h"
+
+enum {
+	TP_MAX_BUFFERS = 64,
+	TP_MAX_DEPTH = 4, /* as the kernel's levels: normal, softirq, irq, nmi */
+	TP_MAX_ENDED = 64,
+};
+
+struct tp_buffer;
+
+struct tp_ring_node {
+	struct tp_ring ring;
+	struct tp_ring_node *next;
+	uint64_t serial;
+	bool is_ended;
+};
+
+struct tp_buffer {
+	pthread_mutex_t lock; /* the list of rings, and reading; never taken to write an event */
+	struct tp_ring_node *rings;
+	struct tp_ring_stats retired; /* of rings that are gone */
+	_Atomic int is_on;
+	_Atomic int clock;
+	_Atomic uint32_t flags; /* enum tp_ring_flags for new rings */
+	_Atomic uint64_t counter;
+	_Atomic uint64_t n_dropped; /* no memory for a ring */
+	uint64_t next_serial;
+	uint32_t n_pages;
+	uint32_t index;
+	char *directory; /* of the mapped files, or NULL */
+};
+
+struct tp_thread {
+	struct tp_thread *next;
+	int32_t tid;
+	uint32_t depth;
+	_Atomic uint64_t active; /* generation in which the outermost tracepoint began; 0: none runs */
+	struct tp_ring_node *rings[TP_MAX_BUFFERS];
+	_Alignas(8) unsigned char scratch[TP_PAGE_SIZE];
+};
+
+#if defined(__GLIBC__)
+extern _Thread_local struct tp_thread *tp_this_thread __attribute__((tls_model("initial-exec")));
+#else
+extern _Thread_local struct tp_thread *tp_this_thread;
+#endif
+
+struct tp_thread *tp_thread_create(void);
+
+static inline struct tp_thread *tp_thread_get(void)
+{
+	struct tp_thread *thread = tp_this_thread;
+
+	return thread ? thread : tp_thread_create();
+}
+
+extern _Atomic uint64_t tp_generation;
+
+static inline void tp_thread_enter(struct tp_thread *thread)
+{
+	if (thread->depth++ == 0)
+		atomic_store(&thread->active, atomic_load_explicit(&tp_generation, memory_order_relaxed));
+}
+
+static inline void tp_thread_leave(struct tp_thread *thread)
+{
+	if (--thread->depth == 0)
+		atomic_store_explicit(&thread->active, 0, memory_order_release);
+}
+
+/* Begin a grace period; it is over when tp_grace_over() says so. */
+uint64_t tp_grace_begin(void);
+bool tp_grace_over(uint64_t generation);
+
+struct tp_buffer *tp_buffer_create(uint32_t n_pages, uint32_t flags, enum tp_clock clock, const char *directory);
+void tp_buffer_destroy(struct tp_buffer *buffer);
+struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thread *thread);
+void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret);
+void tp_buffer_clear(struct tp_buffer *buffer);
+void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags);
+
+static inline struct tp_ring *tp_buffer_ring(struct tp_buffer *buffer, struct tp_thread *thread)
+{
+	struct tp_ring_node *node = thread->rings[buffer->index];
+
+	if (!node)
+		node = tp_buffer_add_ring(buffer, thread);
+	return node ? &node->ring : NULL;
+}
+
+/* Once per process: what must happen at fork and when threads end.  Returns 0 or a negative errno. */
+int tp_threads_setup(void);
+
+#endif

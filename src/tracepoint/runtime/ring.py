@@ -1,0 +1,339 @@
+"""A ring buffer of one thread, in plain Python: the twin and specification of `csrc/ring.c`.
+
+Records go into pages of 4096 bytes as the kernel's ring buffer lays them out
+(kernel/trace/ring_buffer.c): a time stamp, the number of bytes that hold events, then events.  The
+writer fills page after page; when `n_pages` are waiting, it takes the oldest (overwrite) or drops
+what is new.  The reader takes whole pages out, also the one being written.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PAGE_SIZE = 4096
+PAGE_HEAD = 16
+PAGE_DATA = PAGE_SIZE - PAGE_HEAD
+MAX_PAYLOAD = PAGE_DATA - 8
+MIN_PAGES = 2
+MAX_PAGES = 65534
+
+TYPE_DATA_MAX = 28
+TYPE_PADDING = 29
+TYPE_TIME_EXTEND = 30
+TYPE_TIME_STAMP = 31
+
+DELTA_BITS = 27
+DELTA_MASK = (1 << DELTA_BITS) - 1
+STAMP_BITS = 59
+STAMP_MASK = (1 << STAMP_BITS) - 1
+EXTEND_SIZE = 8
+U64_MASK = (1 << 64) - 1
+
+# Bit 31 is added to the long as a negative int, hence the ones above it: ring_buffer_read_page().
+MISSED_EVENTS = U64_MASK & ~((1 << 31) - 1)
+MISSED_STORED = 1 << 30
+
+Token = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class _Page:
+    """One page: `end` bytes hold events, `commit` of them are committed."""
+
+    stamp: int = 0
+    data: bytearray = field(default_factory=lambda: bytearray(PAGE_DATA))
+    end: int = 0
+    commit: int = 0
+    n_entries: int = 0
+
+
+def event_size(length: int) -> int:
+    """Return the bytes that a payload of `length` bytes takes, with its header.
+
+    12 is never used, so that an event can become padding: rb_calculate_event_length().
+
+    >>> event_size(0), event_size(4), event_size(8), event_size(112), event_size(113)
+    (8, 8, 16, 116, 124)
+    """
+    size = length or 1
+    size += 8 if size > 4 * TYPE_DATA_MAX else 4
+    size = (size + 3) & ~3
+    return size + 4 if size == EXTEND_SIZE + 4 else size
+
+
+def walk_events(data: bytes | bytearray, stamp: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (start, size, time stamp) of the payload of every event in the data of a page.
+
+    Stops at what no writer makes.
+    """
+    at = 0
+    while at + 4 <= len(data):
+        header = int.from_bytes(data[at : at + 4], "little")
+        value = int.from_bytes(data[at + 4 : at + 8].ljust(4, b"\0"), "little")
+        kind, delta = header & 31, header >> 5
+        if kind == TYPE_PADDING:
+            if not delta:
+                return
+            stamp += delta
+            at += 4 + value
+        elif kind == TYPE_TIME_EXTEND:
+            stamp += (value << DELTA_BITS) + delta
+            at += EXTEND_SIZE
+        elif kind == TYPE_TIME_STAMP:
+            stamp = stamp & ~STAMP_MASK | ((value << DELTA_BITS) + delta)
+            at += EXTEND_SIZE
+        else:
+            stamp += delta
+            start = at + 4 if kind else at + 8
+            at += 4 + (4 * kind if kind else (value + 3) & ~3)
+            yield start, at - start, stamp & U64_MASK
+
+
+class Ring:
+    """The ring of one thread, `n_pages` (2 to 65534) pages long.
+
+    `overwrite`: the oldest page makes room, else new events are dropped; `absolute`: every event
+    carries its whole time stamp.  Raises ValueError for another number of pages.
+    """
+
+    def __init__(self, n_pages: int, overwrite: bool = True, absolute: bool = False) -> None:
+        if not MIN_PAGES <= n_pages <= MAX_PAGES:
+            raise ValueError(f"a ring has {MIN_PAGES} to {MAX_PAGES} pages")
+        self._n_pages = n_pages
+        self.overwrite = overwrite
+        self._absolute = absolute
+        # Pages that wait for the reader, by number; the last of them is being written.
+        self._pages = {0: _Page()}
+        self._seq = 0
+        self._page = self._pages[0]
+        self._at = 0
+        self._stamp = 0
+        self._last: tuple[Token, int, int] | None = None
+        self._depth = 0
+        self._commit_seq = 0
+        self._uncommitted = [self._page]
+        self._tail = 0
+        # The reader's.
+        self._held: _Page | None = None
+        self._next_read = 0
+        self._read_at = 0
+        self._read_stamp = 0
+        self._seen_overrun = 0
+        self._n_written = self._overrun = self._dropped = self._commit_overrun = self._read = 0
+        self._base = {"overrun": 0, "dropped": 0, "commit_overrun": 0, "read": 0}
+
+    # Writing.
+
+    def reserve(self, stamp: int, payload: bytes) -> Token | None:
+        """Put `payload` (up to 4072 bytes) at time `stamp` (ns or ticks, 64 bits).
+
+        Returns what `commit` or `discard` takes, or None when it was dropped.
+        """
+        if len(payload) > MAX_PAYLOAD:
+            self._dropped += 1
+            return None
+        size = event_size(len(payload))
+        kind = self._stamp_kind(stamp)
+        room = 0 if kind == "delta" else EXTEND_SIZE
+        if kind == "page" or self._at + room + size > PAGE_DATA:
+            if not self._next_page():
+                return None
+            kind = self._stamp_kind(stamp)
+            if kind == "absolute" and EXTEND_SIZE + size > PAGE_DATA:
+                kind = "delta"
+        before = self._at
+        if self._at == 0:
+            self._page.stamp = stamp
+        delta = stamp - self._stamp if self._at else 0
+        event = self._stamp_event(kind, stamp, delta)
+        start = len(event) + (8 if size - 4 > 4 * TYPE_DATA_MAX else 4)
+        event += self._event(size, delta if kind == "delta" else 0, payload)
+        self._page.data[before : before + len(event)] = event
+        self._at = self._page.end = before + len(event)
+        token = (self._seq, before + start, len(payload))
+        self._last = (token, before, self._stamp)
+        self._stamp = stamp
+        self._depth += 1
+        return token
+
+    def commit(self, token: Token) -> None:
+        """Make an event count; readers see it when no event begun before it is still open."""
+        self._page_of(token).n_entries += 1
+        self._n_written += 1
+        self._depth -= 1
+        if not self._depth:
+            self._publish()
+
+    def discard(self, token: Token) -> None:
+        """Take an event back: it leaves nothing if it was the last, else padding."""
+        self._depth -= 1
+        if self._last is not None and self._last[0] == token:
+            _, self._at, self._stamp = self._last
+            self._page.end = self._at
+            self._last = None
+        else:
+            _, start, length = token
+            size = event_size(length)
+            data = self._page_of(token).data
+            at = start - (8 if size - 4 > 4 * TYPE_DATA_MAX else 4)
+            delta = int.from_bytes(data[at : at + 4], "little") >> 5
+            # Delta 0 would mean that the rest of the page is unused.
+            data[at : at + 8] = struct.pack("<II", TYPE_PADDING | (delta or 1) << 5, size - 4)
+        if not self._depth:
+            self._publish()
+
+    def _stamp_kind(self, stamp: int) -> str:
+        if self._at == 0:
+            return "absolute" if self._absolute else "delta"
+        delta = stamp - self._stamp
+        if delta >= 0 and not self._absolute:
+            if delta <= DELTA_MASK:
+                return "delta"
+            return "extend" if delta <= STAMP_MASK else "page"
+        # An absolute stamp keeps the top bits of the one before; when they differ only a page can tell.
+        return "absolute" if stamp >> STAMP_BITS == self._stamp >> STAMP_BITS else "page"
+
+    @staticmethod
+    def _stamp_event(kind: str, stamp: int, delta: int) -> bytes:
+        if kind == "extend":
+            return struct.pack("<II", TYPE_TIME_EXTEND | (delta & DELTA_MASK) << 5, delta >> DELTA_BITS)
+        if kind == "absolute":
+            low = stamp & STAMP_MASK
+            return struct.pack("<II", TYPE_TIME_STAMP | (low & DELTA_MASK) << 5, low >> DELTA_BITS)
+        return b""
+
+    @staticmethod
+    def _event(size: int, delta: int, payload: bytes) -> bytes:
+        if size - 4 > 4 * TYPE_DATA_MAX:
+            return (struct.pack("<II", delta << 5, size - 4) + payload).ljust(size, b"\0")
+        return (struct.pack("<I", delta << 5 | (size - 4) // 4) + payload).ljust(size, b"\0")
+
+    def _next_page(self) -> bool:
+        # What is left of the page stays unused: the kernel fills it with padding.
+        self._at = PAGE_DATA
+        oldest = self._seq + 1 - self._n_pages
+        if oldest in self._pages:
+            if oldest >= self._commit_seq and self._depth:
+                self._commit_overrun += 1
+                return False
+            if not self.overwrite:
+                self._dropped += 1
+                return False
+            self._overrun += self._pages.pop(oldest).n_entries
+        self._seq += 1
+        self._page = self._pages[self._seq] = _Page()
+        self._uncommitted.append(self._page)
+        self._at = 0
+        self._last = None
+        return True
+
+    def _page_of(self, token: Token) -> _Page:
+        return self._uncommitted[token[0] - self._commit_seq]
+
+    def _publish(self) -> None:
+        for page in self._uncommitted:
+            page.commit = page.end
+        self._uncommitted = [self._page]
+        self._commit_seq = self._tail = self._seq
+
+    # Reading.
+
+    def _take_page(self) -> bool:
+        """Take the oldest page that is shown, out of the writer's reach."""
+        for seq in sorted(self._pages):
+            if self._next_read <= seq <= self._tail:
+                self._held = self._pages.pop(seq)
+                self._next_read = seq + 1
+                self._read_at = 0
+                self._read_stamp = self._held.stamp
+                return True
+        return False
+
+    def _page_to_read(self) -> tuple[_Page, int] | None:
+        """Return a page with something to read, and how many events were lost before it."""
+        lost = 0
+        while True:
+            held = self._held
+            if held is not None:
+                if self._read_at < held.commit:
+                    return held, lost
+                if self._next_read > self._tail:
+                    return None
+            if not self._take_page():
+                return None
+            lost = self._overrun - self._seen_overrun
+            self._seen_overrun = self._overrun
+
+    def _consume(self, page: _Page) -> None:
+        for _, _, stamp in walk_events(page.data[self._read_at : page.commit], self._read_stamp):
+            self._read += 1
+            self._read_stamp = stamp
+        self._read_at = page.commit
+
+    def read(self) -> bytes | None:
+        """Take the oldest unread events as one page, or None when there are none."""
+        found = self._page_to_read()
+        if found is None:
+            return None
+        page, lost = found
+        made = _page_bytes(page.data[self._read_at : page.commit], self._read_stamp, lost)
+        self._consume(page)
+        return made
+
+    def peek(self) -> list[bytes]:
+        """Return all pages that can be read, without taking them."""
+        made = []
+        if self._held is not None and self._read_at < self._held.commit:
+            rest = self._held.data[self._read_at : self._held.commit]
+            made.append(_page_bytes(rest, self._read_stamp))
+        for seq in sorted(self._pages):
+            page = self._pages[seq]
+            if seq <= self._tail and page.commit:
+                made.append(_page_bytes(page.data[: page.commit], page.stamp))
+        return made
+
+    def clear(self) -> None:
+        """Take everything and begin counting anew."""
+        while (found := self._page_to_read()) is not None:
+            self._consume(found[0])
+        self._base = {
+            "overrun": self._overrun,
+            "dropped": self._dropped,
+            "commit_overrun": self._commit_overrun,
+            "read": self._read,
+        }
+
+    def stats(self) -> dict[str, int]:
+        """Return the counts that per_cpu/cpuN/stats shows, by name."""
+        waiting = [p for s, p in sorted(self._pages.items()) if s <= self._tail]
+        n_bytes = sum(p.commit for p in waiting)
+        oldest = waiting[0].stamp if waiting else 0
+        if self._held is not None and self._read_at < self._held.commit:
+            n_bytes += self._held.commit - self._read_at
+            oldest = self._read_stamp
+        return {
+            "entries": self._n_written - self._overrun - self._read,
+            "overrun": self._overrun - self._base["overrun"],
+            "commit_overrun": self._commit_overrun - self._base["commit_overrun"],
+            "bytes": n_bytes,
+            "dropped": self._dropped - self._base["dropped"],
+            "read": self._read - self._base["read"],
+            "nested": 0,
+            "oldest_stamp": oldest,
+        }
+
+
+def _page_bytes(data: bytes | bytearray, stamp: int, lost: int = 0) -> bytes:
+    commit = len(data)
+    stored = b""
+    if lost:
+        commit += MISSED_EVENTS
+        if len(data) + 8 <= PAGE_DATA:
+            commit += MISSED_STORED
+            stored = struct.pack("<Q", lost)
+    return (struct.pack("<QQ", stamp, commit) + data + stored).ljust(PAGE_SIZE, b"\0")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+from html import escape
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape, quoteattr
 
 from tracepoint.check.suppress import baseline_key
 from tracepoint.diagnostics import Severity
@@ -98,4 +98,4 @@ def _clean(text: str) -> str:
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_clean(text))
+    return f'"{escape(_clean(text))}"'

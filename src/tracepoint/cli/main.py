@@ -47,7 +47,7 @@ COMMANDS = {
         "show what a declared event does: findings, format, inputs, record, trace lines",
         (
             "tracepoint try examples/swap.h",
-            "tracepoint try examples/swap.h:mm_page_swap_in --set 'entry.val=7' --count 2",
+            "tracepoint try examples/swap.h:mm_page_swap_in --set 'address=0x7f00' --count 2",
         ),
     ),
     "check": Command(

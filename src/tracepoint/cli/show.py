@@ -12,7 +12,9 @@ from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_IN_PART
 from tracepoint.errors import TracepointError
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.format import write_format
-from tracepoint.model.write import write_header
+from tracepoint.model.python_write import write_python
+from tracepoint.model.schema import write_json
+from tracepoint.model.write import header_of, write_header
 
 if TYPE_CHECKING:
     import argparse
@@ -22,9 +24,10 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import TraceHeader
 
 _OF_RECORDS = ("format", "layout")
-_OF_DECLARATIONS = ("header",)
+_OF_DECLARATIONS = ("header", "python")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +52,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
     given = open_input(args.what, chosen, out)
-    if args.form in _OF_DECLARATIONS:
+    if args.form in _OF_DECLARATIONS or (args.form == "json" and given.headers):
         return _show_declarations(given, args.form, out)
     return _show_records(given, args, chosen, out)
 
@@ -57,13 +60,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _show_declarations(given: Input, form: str, out: Output) -> int:
     if not given.headers:
         raise TracepointError(f"{given.word}: only a header can be shown as {form}")
+    write = {"header": write_header, "python": write_python, "json": _json_line}[form]
     for header in given.headers:
         if given.event:
             events = [event for _, event in given.events()]
-            out.write(write_header(events, system=header.system, includes=header.form.includes))
+            out.write(write(header_of(events, system=header.system, includes=header.form.includes)))
         else:
-            out.write(write_header(header))
+            out.write(write(header))
     return EXIT_DONE
+
+
+def _json_line(header: TraceHeader) -> str:
+    return write_json(header) + "\n"
 
 
 def _show_records(given: Input, args: argparse.Namespace, chosen: Settings, out: Output) -> int:

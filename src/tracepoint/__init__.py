@@ -1,3 +1,138 @@
 """Trace events declared once, everything else computed from the declaration."""
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
+    from tracepoint.diagnostics import Diagnostic, Edit, Fix, Related, Safety, Severity, Span
+    from tracepoint.errors import LabError, LayoutError, RenderError, SourceError, TracepointError
+    from tracepoint.lab.rehearse import rehearse_event
+    from tracepoint.layout.abi import Abi
+    from tracepoint.layout.compare import compare_formats
+    from tracepoint.layout.compute import compute_layout
+    from tracepoint.layout.format import EventFormat, FieldFormat, read_format, write_format
+    from tracepoint.layout.objects import read_object
+    from tracepoint.model.event import Event, EventClass, TraceHeader
+    from tracepoint.model.fmt import format_text
+    from tracepoint.model.python import (
+        array,
+        bitmask,
+        cpumask,
+        declare,
+        declare_class,
+        declare_tracepoint,
+        define_event,
+        dynamic_array,
+        scalar,
+        sockaddr,
+        string,
+        string_len,
+        struct_field,
+        vstring,
+    )
+    from tracepoint.model.python_write import write_python
+    from tracepoint.model.read import read_header_text
+    from tracepoint.model.schema import read_json, write_json
+    from tracepoint.model.write import write_header
+    from tracepoint.printk.program import compile_print
+    from tracepoint.printk.render import render_record
+    from tracepoint.tree.headers import read_header
+
 __version__ = "0.1.0"
+
+# Where each public name lives: importing the package imports none of them.
+_HOMES = {
+    "check.engine": "check_header check_headers check_text fix_text",
+    "diagnostics": "Diagnostic Edit Fix Related Safety Severity Span",
+    "errors": "LabError LayoutError RenderError SourceError TracepointError",
+    "lab.rehearse": "rehearse_event",
+    "layout.abi": "Abi",
+    "layout.compare": "compare_formats",
+    "layout.compute": "compute_layout",
+    "layout.format": "EventFormat FieldFormat read_format write_format",
+    "layout.objects": "read_object",
+    "model.event": "Event EventClass TraceHeader",
+    "model.fmt": "format_text",
+    "model.python": (
+        "array bitmask cpumask declare declare_class declare_tracepoint define_event dynamic_array scalar "
+        "sockaddr string string_len struct_field vstring"
+    ),
+    "model.python_write": "write_python",
+    "model.read": "read_header_text",
+    "model.schema": "read_json write_json",
+    "model.write": "write_header",
+    "printk.program": "compile_print",
+    "printk.render": "render_record",
+    "tree.headers": "read_header",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "Abi",
+    "Diagnostic",
+    "Edit",
+    "Event",
+    "EventClass",
+    "EventFormat",
+    "FieldFormat",
+    "Fix",
+    "LabError",
+    "LayoutError",
+    "Related",
+    "RenderError",
+    "Safety",
+    "Severity",
+    "SourceError",
+    "Span",
+    "TraceHeader",
+    "TracepointError",
+    "array",
+    "bitmask",
+    "check_header",
+    "check_headers",
+    "check_text",
+    "compare_formats",
+    "compile_print",
+    "compute_layout",
+    "cpumask",
+    "declare",
+    "declare_class",
+    "declare_tracepoint",
+    "define_event",
+    "dynamic_array",
+    "fix_text",
+    "format_text",
+    "read_format",
+    "read_header",
+    "read_header_text",
+    "read_json",
+    "read_object",
+    "rehearse_event",
+    "render_record",
+    "scalar",
+    "sockaddr",
+    "string",
+    "string_len",
+    "struct_field",
+    "vstring",
+    "write_format",
+    "write_header",
+    "write_json",
+    "write_python",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tracepoint' has no attribute {name!r}")
+    thing: object = getattr(import_module(f"tracepoint.{home}"), name)
+    globals()[name] = thing
+    return thing
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -253,7 +253,7 @@ def build_initrd(plan: GuestPlan) -> bytes:
     order = tree.load_order(wanted)
     entries = {
         "init": initramfs.regular(agent.init_script(), 0o755),
-        "bin/busybox": initramfs.regular(_busybox(), 0o755),
+        "bin/busybox": initramfs.regular(static_busybox(), 0o755),
         "dev/console": initramfs.character_device(5, 1),
         "dev/null": initramfs.character_device(1, 3),
     }
@@ -300,7 +300,8 @@ def _start(plan: GuestPlan, initrd: Path) -> Guest:
     return Guest(plan, process, ours, log_path)
 
 
-def _busybox() -> bytes:
+def staticstatic_busybox() -> bytes:
+    """Return the program that every guest starts with; raises LabError when it is missing or dynamic."""
     path = shutil.which("busybox")
     if path is None:
         raise LabError("busybox is not installed (Debian package busybox-static)")

@@ -13,3 +13,5 @@ hostname guest
 mkdir -p /work /sys/fs/cgroup
 mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t configfs config /sys/kernel/config 2>/dev/null || { modprobe configfs; mount -t configfs config /sys/kernel/config; }
+ln -sf /proc/mounts /etc/mtab
+mkdir -p /etc/target

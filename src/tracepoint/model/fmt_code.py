@@ -79,6 +79,7 @@ class FieldCall:
     items: list[Item]
     arguments: list[list[Item]] | None = None
     texts: list[str] = field(default_factory=list)
+    commas: list[Item] = field(default_factory=list)
 
     @property
     def gap_items(self) -> list[Item]:
@@ -121,6 +122,7 @@ def _field_call(items: list[Item]) -> FieldCall:
         ranges = split_arguments(items, 2, len(items) - 1)
         if all(start < end for start, end in ranges):
             call.arguments = [items[start:end] for start, end in ranges]
+            call.commas = [items[end] for _, end in ranges[:-1]]
             call.texts = [text_of(argument) for argument in call.arguments]
     return call
 
@@ -141,8 +143,8 @@ def set_fields(calls: Sequence[FieldCall], base: int, style: FieldStyle) -> None
         for argument in call.arguments or ():
             for item in argument[1:]:
                 item.join(" " if item.ws else "")
-        for argument in (call.arguments or ())[1:]:
-            call.items[call.items.index(argument[0]) - 1].join()
+        for comma in call.commas:
+            comma.join()
         for item, gap in zip(call.gap_items, gaps, strict=True):
             item.join(gap)
 
@@ -156,6 +158,7 @@ def styled(calls: Sequence[FieldCall], base: int, style: FieldStyle) -> Iterator
 
 # --- statements -----------------------------------------------------------------------------
 
+_DEEPEST = 16  # levels of nesting that are indented: lines of hostile text must not grow for ever
 _HEADS = frozenset(("if", "for", "while", "switch"))
 
 
@@ -248,6 +251,7 @@ def set_statements(inside: Sequence[Item], base: int) -> list[Statement]:
         if is_line:
             level = walk.enter(item, is_line=True)
             if level is not None:
+                level = min(level, _DEEPEST)
                 column = base + TAB * level
                 delta = column - item.indent if item.nl else 0
                 statements.append(Statement(item, delta, level))
@@ -274,7 +278,8 @@ def _find_assignments(inside: Sequence[Item], statements: Sequence[Statement]) -
         old, new = statement.first.indent, advance(0, statement.first.new_ws)
         old, new = old + len("__entry"), new + len("__entry")
         depth = 0
-        for item in inside[at + 1 :]:
+        for index in range(at + 1, len(inside)):
+            item = inside[index]
             if item.nl or not item.is_code or item.text in (";", ","):
                 break
             if item.text == "=" and not depth:

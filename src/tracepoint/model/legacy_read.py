@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 def read_legacy_text(text: str, path: str = "<text>") -> TraceHeader:
-    """Read tracepoints out of the documentation of 2008, or a patch that adds it.
+    r"""Read tracepoints out of the documentation of 2008, or a patch that adds it.
 
     Takes what `read_header_text` takes; `+` at the beginning of a patch's lines and the hard blanks
     of web pages count as white space.  Places in findings are those in `text`.
 
-    >>> header = read_legacy_text("+DEFINE_TRACE(tick,\\n+\\tTPPTOTO(int n),\\n+\\tTPARGS(n));")
+    >>> header = read_legacy_text("+DEFINE_TRACE(tick,\n+\tTPPTOTO(int n),\n+\tTPARGS(n));")
     >>> str(header.tracepoints[0].proto), header.diagnostics[0].code
     ('int n', 'TP150')
     """

@@ -106,7 +106,8 @@ def _argument_length(tokens: Sequence[tuple[Token, int]], start: int) -> int:
     """Return the length of the argument that begins at token `start`, looking 80 columns ahead."""
     first = tokens[start][0]
     braces = 0
-    for token, depth in tokens[start:]:
+    for index in range(start, len(tokens)):
+        token, depth = tokens[index]
         braces += (token.text == "{") - (token.text == "}")
         if (token.text == "," and not depth and not braces) or token.end - first.start > _WIDTH:
             return token.end - first.start
@@ -128,14 +129,10 @@ def set_assign_str_arity(text: str, fields: Sequence[Field], arity: int | None) 
     for index, (token, depth) in enumerate(tokens[:-3]):
         if token.text not in ("__assign_str", "__assign_rel_str") or tokens[index + 1][0].text != "(":
             continue
-        close = next((t for t, d in tokens[index + 2 :] if d == depth and t.text == ")"), None)
+        name = tokens[index + 2][0]
+        comma, close = _comma_and_close(tokens, index + 2, depth)
         if close is None:
             continue
-        name = tokens[index + 2][0]
-        comma = next(
-            (t for t, d in tokens[index + 2 :] if t.text == "," and d == depth + 1 and t.start < close.start),
-            None,
-        )
         if arity == 1 and comma is not None:
             pieces += (text[at : comma.start], ")")
             at = close.end
@@ -144,3 +141,17 @@ def set_assign_str_arity(text: str, fields: Sequence[Field], arity: int | None) 
             at = close.end
     pieces.append(text[at:])
     return "".join(pieces)
+
+
+def _comma_and_close(
+    tokens: Sequence[tuple[Token, int]], start: int, depth: int
+) -> tuple[Token | None, Token | None]:
+    """Return the first comma of a call's arguments and its closing bracket, from token `start` on."""
+    comma = None
+    for index in range(start, len(tokens)):
+        token, at_depth = tokens[index]
+        if token.text == ")" and at_depth == depth:
+            return comma, token
+        if token.text == "," and at_depth == depth + 1 and comma is None:
+            comma = token
+    return comma, None

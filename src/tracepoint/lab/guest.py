@@ -300,7 +300,7 @@ def _start(plan: GuestPlan, initrd: Path) -> Guest:
     return Guest(plan, process, ours, log_path)
 
 
-def staticstatic_busybox() -> bytes:
+def static_busybox() -> bytes:
     """Return the program that every guest starts with; raises LabError when it is missing or dynamic."""
     path = shutil.which("busybox")
     if path is None:

@@ -42,16 +42,28 @@ class Conversion:
         return (self.width == STAR) + (self.precision == STAR) + (self.conversion != "%")
 
 
-# How many letters behind %p each extension takes: the longest that matches wins.
+# What each extension takes of the letters behind %p; the first of its letters decides which it is.
 _EXTENSIONS = re.compile(
-    r"[Ss]R?b?|B[b]?|[Rr]|h[CDN]?|bl?|M[FR]?|mR?|[Ii]4[hnbl]?|I6c?|i6|[Ii]S[pfschnbl]*|E[achnops]*|U[bBlL]?|"
-    r"V|K|NF|4cc|a[dp]?|d[2-4]?|D[2-4]?|t[RT][dt]?[rs]*|C[n]?|g|G[pgvt]|OF[fnpPFCc]*|fw[fP]|A|x|e|[uk]s"
+    r"[Ss]R?b?|B[b]?|h[CDN]?|bl?|M[FR]?|mR?|[Ii]4[hnbl]?|I6c?|i6|[Ii]S[pfschnbl]*|E[achnops]*|U[bBlL]?|"
+    r"K|4cc|a[dp]?|t[RT][dt]?[rs]*|x|e|[uk]s"
 )
+_FIRST_LETTERS = frozenset("SsBRrhbMmIiEUVKN4adtCDgGOfAxeuk")
 
 
-def _pointer_extension(text: str, at: int) -> str:
-    match = _EXTENSIONS.match(text, at)
-    return match[0] if match else ""
+def _pointer_letters(text: str, at: int) -> tuple[str, int]:
+    """Return the extension behind a `%p`, and where the text goes on.
+
+    The kernel drops every letter and digit behind `%p`, also those that no extension takes
+    (lib/vsprintf.c: vsnprintf(), FORMAT_TYPE_PTR).
+    """
+    found = _POINTER_LETTERS.match(text, at)
+    if found is None:
+        return "", at
+    letters = found[0]
+    if letters[0] not in _FIRST_LETTERS:
+        return "", found.end()
+    extension = _EXTENSIONS.match(letters)
+    return (extension[0] if extension else letters), found.end()
 
 
 def _count(text: str | None, *, given: bool) -> int:
@@ -83,8 +95,9 @@ def parse_format(text: str) -> list[str | Conversion]:
         if match["conversion"] == "%":
             literal += "%"
             continue
-        letters = _pointer_extension(text, at) if match["conversion"] == "p" else ""
-        at += len(letters)
+        letters = ""
+        if match["conversion"] == "p":
+            letters, at = _pointer_letters(text, at)
         if literal:
             pieces.append(literal)
             literal = ""

@@ -252,7 +252,7 @@ def _escaped(argument: PointerArgument) -> Text:
     where = argument.where
 
     def read(record: Record) -> str:
-        flags, width = split_width(argument.width(record), argument.flags)
+        width = split_width(argument.width(record), "")[1]
         if width == 0:
             return ""
         place = where(record)
@@ -269,8 +269,9 @@ _ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 12: "\\f", 7: "\\a", 27: 
 
 
 def _escape(byte: int) -> str:
-    # lib/string_helpers.c: string_escape_mem() with ESCAPE_ANY_NP: printable bytes stay.
-    if 0x20 <= byte < 0x7F:
+    # lib/string_helpers.c: string_escape_mem() with ESCAPE_ANY_NP: printable bytes stay, those of
+    # latin-1 included (lib/ctype.c).
+    if 0x20 <= byte < 0x7F or byte >= 0xA0:
         return chr(byte)
     return _ESCAPES.get(byte) or f"\\{byte:03o}"
 

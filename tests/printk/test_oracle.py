@@ -1,0 +1,165 @@
+"""Rendered lines against the kernel's own text of the same records."""
+
+import io
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from printk import pages
+from tracepoint.layout.format import read_format
+from tracepoint.printk.facts import RenderFacts, read_printk_formats
+from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.printk.program import compile_print
+from tracepoint.printk.render import render_record
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("TRACEPOINT_DATA", ROOT.parent / "shared" / "data"))
+ORACLE = Path(os.environ.get("TRACEPOINT_ORACLE", Path.home() / ".cache" / "tracepoint" / "oracle"))
+RECORDINGS = sorted(p.parent for p in ORACLE.glob("*/info.json")) if ORACLE.is_dir() else []
+ADDRESS = re.compile(r"\b[0-9a-f]{16}\b")
+MODULE_ADDRESS = re.compile(r"0xffffffffc[0-9a-f]{7}\b")
+SYMBOL_IN_MODULE = re.compile(r"\S+( \[\w+\])")
+
+pytestmark = pytest.mark.oracle
+
+
+def unzstd(name):
+    if not (DATA / name).is_file():
+        pytest.skip(f"no {name} in {DATA}: set TRACEPOINT_DATA to the folder of recorded data")
+    if shutil.which("zstd") is None:
+        pytest.skip("no zstd: apt-get install zstd")
+    return subprocess.run(["zstd", "-dcq", DATA / name], capture_output=True, check=True).stdout
+
+
+def text_of(data):
+    return data.decode("utf-8", "surrogateescape")
+
+
+class Tally:
+    """Counts, for each type, lines that are equal, lines shown as fields, and others."""
+
+    def __init__(self, forms, facts):
+        self.forms, self.facts = forms, facts
+        self.programs = {}
+        self.equal, self.fields, self.wrong = Counter(), Counter(), Counter()
+        self.examples = {}
+
+    def compare(self, record, expected, same, limit=None):
+        number = int.from_bytes(record[:2], "little")
+        form = self.forms.get(number)
+        if form is None:
+            return
+        name = f"{form.system}:{form.name}"
+        if limit and self.equal[name] + self.wrong[name] + self.fields[name] >= limit:
+            return
+        program = self.programs.get(number)
+        if program is None:
+            program = self.programs[number] = compile_print(form)
+        result = render_record(program, record, self.facts)
+        got = f"{form.name}: {result.text}" if program.is_named else result.text
+        if same(got.rstrip("\n"), expected.rstrip("\n")):
+            self.equal[name] += 1
+        elif not result.is_exact:
+            self.fields[name] += 1
+        else:
+            self.wrong[name] += 1
+            self.examples.setdefault(name, (got, expected))
+
+    @property
+    def types(self):
+        return set(self.equal) | set(self.fields) | set(self.wrong)
+
+    @property
+    def identical(self):
+        return self.types - set(self.fields) - set(self.wrong)
+
+
+def same_but_for_hashes(got, expected):
+    return got == expected or ADDRESS.sub("P", got) == ADDRESS.sub("P", expected)
+
+
+def test_small_recording_of_62_types():
+    trace = pages.V6(unzstd("small.v6.dat.zst"))
+    forms = {form.id: form for form in (read_format(text, system=system) for system, text in trace.formats)}
+    facts = RenderFacts(Kallsyms(trace.kallsyms), read_printk_formats(trace.printk_formats), hz=250)
+    lines = pages.lines(text_of(unzstd("small.trace.txt.zst")))
+    tally = Tally(forms, facts)
+    for cpu, data in enumerate(trace.cpus):
+        records = [record for _, record in pages.records(data)]
+        assert len(records) == len(lines[cpu])
+        for record, expected in zip(records, lines[cpu], strict=True):
+            tally.compare(record, expected, same_but_for_hashes)
+    assert not tally.wrong, tally.examples
+    assert len(tally.types) == 62
+    # vmemmap_base and HRTIMER_MODE_* are in neither the file nor the formats.
+    assert set(tally.fields) == {
+        "kmem:mm_page_alloc",
+        "kmem:mm_page_free",
+        "timer:hrtimer_start",
+        "timer:hrtimer_init",
+    }
+
+
+def test_every_builtin_format_compiles():
+    data = unzstd("formats-6.1.187-builtin.tar.zst")
+    needs = {}
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        for member in tar:
+            if not member.name.endswith("/format"):
+                continue
+            system = member.name.split("/")[-3]
+            form = read_format(text_of(tar.extractfile(member).read()), system=system)
+            needs[f"{system}:{form.name}"] = compile_print(form, constants=lambda _: 0).needs
+    assert len(needs) == 1336
+    left = {name: need for name, need in needs.items() if need and not name.startswith("ftrace:")}
+    wanted = {need for needed in left.values() for need in needed}
+    # Enum constants are given; what remains are kernel functions, kernel variables and a type's size.
+    assert wanted <= {
+        "sizeof(struct page)",
+        "the function decode_prq_descriptor()",
+        "the function cper_mem_err_unpack()",
+        "the function xen_hypercall_name()",
+    }
+
+
+def same_but_for_later_modules(got, expected):
+    """Symbols were read at the end: a module loaded after the text had no name there yet."""
+    if got == expected:
+        return True
+    return bool(MODULE_ADDRESS.search(expected)) and SYMBOL_IN_MODULE.search(got) is not None
+
+
+@pytest.mark.skipif(
+    not RECORDINGS, reason=f"no recording in {ORACLE}: make one with tests/guest/recording.py"
+)
+@pytest.mark.parametrize("recording", RECORDINGS, ids=lambda path: path.name)
+def test_recording_of_a_guest(recording):
+    texts = {path: path.read_bytes() for path in recording.glob("events/*/*/format")}
+    if not any(texts.values()):
+        pytest.skip(f"the format files of {recording} are empty")
+    forms = {}
+    for path, text in texts.items():
+        form = read_format(text_of(text), system=path.parts[-3])
+        forms[form.id] = form
+    facts = RenderFacts(
+        Kallsyms((recording / "kallsyms").read_text(), (recording / "modules").read_text()),
+        read_printk_formats((recording / "printk_formats").read_text()),
+        hz=250,
+    )
+    tally = Tally(forms, facts)
+    for folder in sorted((recording / "passes").iterdir()):
+        text = (folder / "trace.txt").read_text(encoding="utf-8", errors="surrogateescape")
+        lines = pages.lines(text)
+        for cpu, bodies in lines.items():
+            data = (folder / f"cpu{cpu}.raw").read_bytes()
+            for (_, record), expected in zip(pages.records(data), bodies, strict=False):
+                tally.compare(record, expected, same_but_for_later_modules, limit=200)
+    assert not tally.wrong, tally.examples
+    # What remains shows its fields with a note: enum constants, jiffies and vmemmap_base are not in the recording.
+    assert len(tally.identical) >= 0.97 * len(tally.types), sorted(tally.fields)

@@ -1,0 +1,119 @@
+import struct
+
+import pytest
+
+from printk.making import COMMON, line, make, rendered
+from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.printk.facts import RenderFacts
+from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.printk.program import compile_print
+from tracepoint.printk.render import render_record
+
+FACTS = RenderFacts(
+    kallsyms=Kallsyms("ffffffff81000000 T _stext\nffffffff81000100 T write_mark\nffffffff81000200 T _end\n"),
+    comms={7: "sh"},
+    printk_formats={0x99: "constant\n"},
+)
+IP = 0xFFFFFFFF81000110
+
+
+def syscall(name, *fields, **how):
+    return line("", ("int", "__syscall_nr", 1), *fields, system="syscalls", name=name, **how)
+
+
+def test_system_calls():
+    fields = [("u64", "dfd", 0xFFFFFF9C), ("u64", "filename", 0x7F00), ("u64", "nr", 3)]
+    assert syscall("sys_enter_openat", *fields) == "sys_openat(dfd: ffffff9c, filename: 7f00, nr: 3)"
+    assert syscall("sys_enter_getpid") == "sys_getpid()"
+    assert syscall("sys_exit_openat", ("long", "ret", 3)) == "sys_openat -> 0x3"
+    assert syscall("sys_exit_openat", ("long", "ret", -2)) == "sys_openat -> 0xfffffffffffffffe"
+    assert syscall("sys_exit_openat", ("long", "ret", -2), long_size=4) == "sys_openat -> 0xfffffffe"
+    assert syscall("sys_exit_openat", ("long", "ret", 2), big=True) == "sys_openat -> 0x2"
+
+
+def test_system_calls_have_no_name_in_front():
+    form, _ = make("", ("int", "nr", 1), system="syscalls", name="sys_enter_x")
+    assert not compile_print(form).is_named
+    form, _ = make('"x"', system="demo")
+    assert compile_print(form).is_named
+
+
+def own(name, head, body, big=False):
+    """Render one of the tracer's own events: `head` are scalar fields, `body` the open array."""
+    form, record = make("", *head, system="ftrace", name=name, big=big)
+    tail = FieldFormat(body[0], body[1], len(record), 0, is_signed=False)
+    form = EventFormat("ftrace", name, (*form.fields, tail), "", is_big_endian=big)
+    return render_record(compile_print(form), record + body[2], FACTS)
+
+
+def test_marker():
+    assert (
+        own("print", [("unsigned long", "ip", IP)], ("buf", "char[]", b"hello\n\0\0")).text
+        == "write_mark: hello"
+    )
+    assert own("print", [("unsigned long", "ip", 0)], ("buf", "char[]", b"a\nb\n\0")).text == "0: a\nb"
+    assert own("print", [("unsigned long", "ip", 0x10)], ("buf", "char[]", b"x\0")).text == "0x00000010: x"
+    assert not own("print", [("unsigned long", "ip", 0x10)], ("buf", "char[]", b"x")).is_exact
+
+
+def test_raw_marker():
+    assert (
+        own("raw_data", [("unsigned int", "id", 42)], ("buf", "char[]", b"RAW\0")).text
+        == "# 2a buf: 52 41 57 00"
+    )
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_stacks(big):
+    order = ">" if big else "<"
+    data = struct.pack(order + "3Q", IP, 0, (1 << 64) - 1)
+    text = own(
+        "kernel_stack", [("int", "size", 3), ("int", "pad", 0)], ("caller", "unsigned long[]", data), big
+    ).text
+    assert text == "<stack trace>\n => write_mark\n => 0"
+    data = struct.pack(order + "3Q", 0x7F00, 0, 5)
+    text = own(
+        "user_stack", [("int", "tgid", 3), ("int", "pad", 0)], ("caller", "unsigned long[]", data), big
+    ).text
+    assert text == "<user stack trace>\n =>  <0000000000007f00>"
+
+
+def test_function_and_string():
+    fields = [("unsigned long", "ip", IP), ("unsigned long", "parent_ip", IP)]
+    assert line("", *fields, system="ftrace", name="function", facts=FACTS) == "write_mark <-write_mark"
+    fields = [("unsigned long", "ip", IP), ("const char *", "str", 0x99)]
+    assert line("", *fields, system="ftrace", name="bputs", facts=FACTS) == "write_mark: constant"
+    fields = [("unsigned long", "ip", IP), ("const char *", "str", 0x98)]
+    assert not rendered("", *fields, system="ftrace", name="bputs", facts=FACTS).is_exact
+
+
+def test_switches():
+    fields = [("u32", "prev_pid", 1), ("u32", "next_pid", 7), ("u32", "next_cpu", 2), ("u8", "prev_prio", 120),
+              ("u8", "prev_state", 1), ("u8", "next_prio", 100), ("u8", "next_state", 0)]  # fmt: skip
+    text = line("", *fields, system="ftrace", name="context_switch", facts=FACTS)
+    assert text == "       1:120:S ==> [002]       7:100:R sh"
+    fields[1] = ("u32", "next_pid", 9)
+    result = rendered("", *fields, system="ftrace", name="wakeup", facts=FACTS)
+    assert result.text == "       1:120:S   + [002]       9:100:R <...>"
+    assert result.notes
+
+
+def test_own_events_of_another_form_show_their_fields():
+    result = rendered('"%d", REC->a', ("int", "a", 5), system="ftrace", name="branch")
+    assert (result.text, result.is_exact) == ("a=5", False)
+    result = rendered('"%d", REC->a', ("int", "a", 5), system="ftrace", name="print")
+    assert (result.text, result.is_exact) == ("a=5", False)
+
+
+def test_generic_fields():
+    fields = [("char[8]", "comm", b"sh\0junk!"), ("u16[2]", "pair", b"\1\0\2\0"), ("struct big", "s", b"abc"),
+              ("__data_loc char[]", "name", b"n\0"), ("__data_loc u32[]", "list", b"\5\0\0\0"), ("void *", "p", 16)]  # fmt: skip
+    text = rendered("broken", *fields).text
+    assert text == "comm=sh pair={0x1,0x2} s=616263 name=n list={0x5} p=0x10"
+
+
+def test_generic_fields_of_hostile_words():
+    field = FieldFormat("s", "__data_loc char[]", 8, 4, is_signed=False)
+    form = EventFormat("x", "y", (*COMMON, field), "broken")
+    record = bytes(8) + b"\xff\xff\xff\xff"
+    assert render_record(compile_print(form), record).text == "s=<cut>"

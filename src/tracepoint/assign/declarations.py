@@ -51,6 +51,8 @@ def parse_declaration(tokens: Sequence[Token]) -> tuple[Declare, ...]:
     scanned = scan_type(kept, 0, len(kept))
     if scanned is None:
         raise SourceError("not a type that this reader knows", tokens[0].root.span)
+    if "{" in scanned[0].base:
+        raise SourceError("a type defined inside the assignment is not followed", tokens[0].root.span)
     base = CType(scanned[0].base, 0, (), scanned[0].qualifiers)
     at = scanned[1]
     pointers = scanned[0].pointers

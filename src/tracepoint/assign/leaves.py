@@ -62,7 +62,16 @@ def find_leaves(
 
     inputs = Inputs(layout, event.fields, param_types(event.proto), resolve, constant, sizeof)
     explored = run_program(program or read_program(event), inputs, is_exploring=True)
-    return tuple(_as_length(leaf, explored.length_fields) for leaf in found.values())
+    texts = tuple(found)
+    return tuple(_settled(leaf, texts, explored.length_fields) for leaf in found.values())
+
+
+def _settled(leaf: Leaf, texts: tuple[str, ...], length_fields: frozenset[str]) -> Leaf:
+    """Let the other leaves say what one use of a leaf does not: that it is a pointer, or a length."""
+    arrow = f"{leaf.text}->"
+    if not leaf.ctype and leaf.role in ("int", "condition") and any(arrow in text for text in texts):
+        return replace(leaf, role="pointer")
+    return _as_length(leaf, length_fields)
 
 
 def _as_length(leaf: Leaf, length_fields: frozenset[str]) -> Leaf:

@@ -150,11 +150,23 @@ class Stores(Core):
             if text.strip():
                 lengths.append(self._length(text))
             else:
-                lengths.append(len(items.items) if items is not None else 0)
+                lengths.append(self._count(items) if items is not None else 0)
         shape = self.shapes.of(ctype, tuple(lengths))
         if shape.size > MAX_LOCAL:
             raise CannotFollowError(f"a local of {shape.size} bytes")
         return shape
+
+    def _count(self, items: ast.InitList) -> int:
+        """Return how many elements a braced list reaches to, designators counted."""
+        at = most = 0
+        for item in items.items:
+            if isinstance(item, ast.Assign) and isinstance(item.target, ast.Index):
+                at = self.integer(item.target.index).value
+            at += 1
+            most = max(most, at)
+        if not 0 <= most <= MAX_LOCAL:
+            raise CannotFollowError(f"a table of {most} elements")
+        return most
 
     def _length(self, text: str) -> int:
         length = self.integer(parse_expression(text), Want(role="length")).value

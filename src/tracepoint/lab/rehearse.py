@@ -26,6 +26,7 @@ from tracepoint.printk.program import PrintProgram, compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.cwrite import quote
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -76,6 +77,27 @@ class LeafInput:
     def value(self) -> Given | None:
         """The value in the first record, None when it was not read."""
         return self.values[0] if self.values else None
+
+    @property
+    def shown(self) -> str:
+        """The first value as C would spell it: addresses in hex, text in quotes; `-` when not read."""
+        return show_value(self.value, self.ctype) if self.values else "-"
+
+
+def show_value(value: Given | None, ctype: str = "") -> str:
+    """Return a value as somebody would give it.
+
+    >>> show_value("a"), show_value(0xFFFF888000000580, "void *"), show_value(bytes([255]))
+    ('"a"', '0xffff888000000580', 'hex:ff')
+    """
+    match value:
+        case str():
+            return quote(value.encode("utf-8", "surrogateescape").decode("latin-1"))
+        case bytes():
+            return f"hex:{value.hex()}"
+        case int() if value and (ctype.endswith("*") or value > 0xFFFF_FFFF_FFFF):
+            return hex(value)
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +199,9 @@ def rehearse_event(
     layout = format or compute_layout(event, abi, btf=btf, environment=environment, enums=enums)
     sizes = TypeSizes(abi, btf=btf, environment=environment)
     program = read_program(event)
-    stage = _Stage(event, layout, program, sizes, {}, {}, facts or RenderFacts(), compile_print(layout))
+    stage = _Stage(
+        event, layout, program, sizes, {}, {}, facts or RenderFacts(hash_pointers=True), compile_print(layout)
+    )
     leaves = find_leaves(
         event, layout, constant=stage.constant, sizeof=lambda t: _sizeof(sizes, str(t)), program=program
     )
@@ -252,7 +276,8 @@ def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
 
 def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
     known = stage.leaves.get(leaf.text)
-    merged = merge_leaves(known, leaf) if known is not None else leaf
+    # Bytes are as many as this path copies, whatever other paths would.
+    merged = replace(merge_leaves(known, leaf), length=leaf.length) if known is not None else leaf
     stage.leaves[leaf.text] = merged
     if leaf.text in stage.given:
         return stage.given[leaf.text]
@@ -264,6 +289,8 @@ def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
         if isinstance(whole, str):
             raw = whole.encode("utf-8", "surrogateescape") + b"\0"
             return raw[node.index.value] if node.index.value < len(raw) else 0
+    if leaf.text.isupper() and isinstance(node, ast.Name):
+        stage.note(f"{leaf.text} is a constant that no header at hand defines: its value here is a sample")
     return sampler.sample(merged)
 
 
@@ -340,7 +367,8 @@ def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
         used = tuple(stage.used.get(text, ()))
         is_given = text in stage.given
         values = used or ((stage.given[text],) if is_given else ())
-        leaves.append(LeafInput(text, leaf.ctype or _type_text(leaf), values, is_given, bool(used)))
+        ctype = leaf.ctype or _type_text(leaf, stage.layout)
+        leaves.append(LeafInput(text, ctype, values, is_given, bool(used)))
     return Rehearsal(
         stage.event,
         stage.layout,
@@ -353,9 +381,13 @@ def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
     )
 
 
-def _type_text(leaf: Leaf) -> str:
+def _type_text(leaf: Leaf, layout: EventFormat) -> str:
     """Return a type for a leaf that nothing declares: what the place of use takes."""
+    if leaf.field in layout and leaf.role == "int" and not layout[leaf.field].is_array:
+        return layout[leaf.field].ctype
     match leaf.role:
+        case "pointer":
+            return "void *"
         case "string":
             return "const char *"
         case "bytes":

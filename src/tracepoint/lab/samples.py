@@ -97,7 +97,7 @@ class Sampler:
                 return [3 if i == 0 else 0 for i in range(count)]
             return [(number >> 8) % 90 + 10 + i for i in range(count)]
         if hint == "s" or _LOOKS_TEXT.search(_words(leaf)):
-            return self._string(leaf, number).encode()[: max(leaf.length - 1, 0)]
+            return self._string(leaf, number)[: max(leaf.length - 1, 0)]
         return _address_bytes(leaf, hint, number)[: leaf.length]
 
     def _pointer(self, leaf: Leaf, number: int) -> int:
@@ -224,7 +224,7 @@ _LOOKS_TEXT = _pattern(
 )
 
 _STRINGS: tuple[tuple[re.Pattern[str], Callable[[int, int], str]], ...] = (
-    (_pattern("comm", "cmdline"), lambda _n, i: f"{COMM}-{i + 1}"),
+    (_pattern("comm", "cmdline"), lambda n, i: f"{COMM}-{i + 2 + n % 7}"),
     (_pattern("rwbs"), lambda n, _i: ("R", "W", "WS", "RA", "RM")[n % 5]),
     (_pattern("disk_name", "bdev", "disk"), lambda n, _i: f"sd{'abcd'[n % 4]}"),
     (_pattern("netdev", "ifname", "net_device", "dev_name", "qdisc_dev"), lambda n, _i: f"eth{n % 2}"),
@@ -244,10 +244,10 @@ _INTEGERS: tuple[tuple[re.Pattern[str], Callable[[int, int], int]], ...] = (
     (_pattern("gfp", "gfp_t", "gfp_flags", "gfp_mask"), lambda _n, _i: 0xCC0),
     (_pattern("mode", "umode_t", "i_mode"), lambda _n, _i: 0o100644),
     (_pattern("ino", "i_ino", "inode", "ino_t"), lambda n, _i: 12 + n % 60000),
-    (_pattern("sector", "sector_t", "blk", "block", "lba"), lambda n, _i: 8 * (n % 100000)),
+    (_pattern("size", "bytes", "len", "length", "nbytes", "total"), lambda n, _i: 4096 * (1 + n % 4)),
+    (_pattern("sector", "sector_t", "block", "lba", "pos", "offset"), lambda n, _i: 8 * (n % 100000)),
     (_pattern("family", "sin_family", "skc_family", "sk_family"), lambda _n, _i: 2),
     (_pattern("sport", "dport", "port"), lambda n, _i: 1024 + n % 30000),
-    (_pattern("size", "bytes", "len", "length", "nbytes", "total"), lambda n, _i: 4096 * (1 + n % 4)),
     (_pattern("order"), lambda n, _i: n % 4),
     (_pattern("irq", "vector", "vec"), lambda n, _i: 16 + n % 32),
     (

@@ -8,10 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.check.expressions import free_names
-from tracepoint.check.syntax import RECORD_NAMES, calls_in, walk
+from tracepoint.check.syntax import RECORD_NAMES, array_field, calls_in, helper_field, walk
 from tracepoint.diagnostics import Edit, Fix, Safety, Span
 from tracepoint.errors import TracepointError
+from tracepoint.layout.abi import Abi
+from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.field import UnknownField
+from tracepoint.model.vocabulary import PRINT_HELPERS
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.source.ast import Call, Name, Node, String
 from tracepoint.source.cexpr import parse_arguments
@@ -21,6 +24,7 @@ from tracepoint.source.lexer import Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tracepoint.check.record_layout import RecordLayout
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
     from tracepoint.model.origin import Code, Origin
@@ -173,6 +177,16 @@ class ClassView:
         return frozenset(names)
 
     @cached_property
+    def scratch(self) -> frozenset[str]:
+        """The fields that print formats hand to functions of the kernel as a buffer."""
+        names = set()
+        for view in self.prints:
+            for call in view.calls:
+                if call.name and call.name not in PRINT_HELPERS:
+                    names |= {helper_field(a) or array_field(a, self.fields) for a in call.arguments}
+        return frozenset(names - {""})
+
+    @cached_property
     def hands_record_on(self) -> bool:
         """Whether the whole record is given to something that may store into it."""
         tokens = self.assign
@@ -187,7 +201,7 @@ class ClassView:
                     and tokens[index + 2].text == "->"
                 ):
                     continue
-                if following not in {"->"} and before not in {"->", "."}:
+                if following != "->" and before not in {"->", "."}:
                     return True
         return False
 
@@ -203,6 +217,13 @@ class CheckContext:
     facts: TreeFacts = field(default_factory=TreeFacts)
     abi: str = "x86_64"
     headers: tuple[TraceHeader, ...] = ()
+    layouts: dict[ClassView, RecordLayout | None] = field(default_factory=dict, repr=False)
+    _enumerators: dict[str, bool] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def sizes(self) -> TypeSizes:
+        """Sizes of types for the ABI of the run, as far as the header's includes tell them."""
+        return TypeSizes(Abi.named(self.abi), environment=self.header.environment)
 
     @cached_property
     def classes(self) -> tuple[ClassView, ...]:
@@ -242,6 +263,12 @@ class CheckContext:
 
     def is_enumerator(self, name: str) -> bool:
         """Whether the name is an enum constant that can be seen from the header."""
+        known = self._enumerators.get(name)
+        if known is None:
+            known = self._enumerators[name] = self._find_enumerator(name)
+        return known
+
+    def _find_enumerator(self, name: str) -> bool:
         environment = self.header.environment
         try:
             return environment is not None and environment.is_enumerator(name)

@@ -31,10 +31,40 @@ if TYPE_CHECKING:
 
 #: Helpers whose first argument is a field's name, not a value.
 FIELD_HELPERS = frozenset(
-    ["__get_str", "__get_rel_str", "__get_dynamic_array", "__get_rel_dynamic_array", "__get_dynamic_array_len", "__get_rel_dynamic_array_len", "__get_bitmask", "__get_rel_bitmask", "__get_cpumask", "__get_rel_cpumask", "__get_sockaddr", "__get_rel_sockaddr", "__print_dynamic_array"]
+    [
+        "__get_str",
+        "__get_rel_str",
+        "__get_dynamic_array",
+        "__get_rel_dynamic_array",
+        "__get_dynamic_array_len",
+        "__get_rel_dynamic_array_len",
+        "__get_bitmask",
+        "__get_rel_bitmask",
+        "__get_cpumask",
+        "__get_rel_cpumask",
+        "__get_sockaddr",
+        "__get_rel_sockaddr",
+        "__print_dynamic_array",
+    ]
 )
 _STRINGS = frozenset(
-    ["__print_flags", "__print_flags_u64", "__print_symbolic", "__print_symbolic_u64", "__print_hex", "__print_hex_str", "__print_hex_dump", "__print_array", "__print_dynamic_array", "__get_str", "__get_rel_str", "__get_bitmask", "__get_rel_bitmask", "__get_cpumask", "__get_rel_cpumask"]
+    [
+        "__print_flags",
+        "__print_flags_u64",
+        "__print_symbolic",
+        "__print_symbolic_u64",
+        "__print_hex",
+        "__print_hex_str",
+        "__print_hex_dump",
+        "__print_array",
+        "__print_dynamic_array",
+        "__get_str",
+        "__get_rel_str",
+        "__get_bitmask",
+        "__get_rel_bitmask",
+        "__get_cpumask",
+        "__get_rel_cpumask",
+    ]
 )
 _POINTERS = frozenset(
     ["__get_dynamic_array", "__get_rel_dynamic_array", "__get_sockaddr", "__get_rel_sockaddr", "__get_buf"]
@@ -160,10 +190,7 @@ class _Typer:
         match field:
             case ArrayField(ctype=ctype):
                 return _STRING if ctype.replace("const ", "").strip() in _CHARS else _POINTER
-            case StructField(ctype=ctype):
-                found = self.of_text(ctype)
-                return found if found and found.integer else ExprType(Shape.STRUCT, None, ctype)
-            case ScalarField(ctype=ctype):
+            case StructField(ctype=ctype) | ScalarField(ctype=ctype):
                 return self.of_text(ctype)
         return None
 
@@ -179,7 +206,7 @@ class _Typer:
         if ctype.pointers:
             return _STRING if ctype.pointers == 1 and ctype.base in _CHARS else _POINTER
         if ctype.base.startswith(("struct ", "union ")):
-            return ExprType(Shape.STRUCT, None, str(ctype))
+            return ExprType(Shape.STRUCT, None, ctype.base)
         found = int_type_of(ctype, self.long_size)
         return _integer(found, str(ctype)) if found else None
 

@@ -45,3 +45,19 @@ def value_lists(context: CheckContext, view: PrintView) -> Iterator[tuple[Call, 
                 text = name.value if isinstance(name, String) and not name.pieces else None
                 items.append(Item(value, context.constant(value), text))
         yield call, items
+
+
+def repeated_items(context: CheckContext) -> Iterator[tuple[PrintView, Item, Item]]:
+    """Yield each entry whose value stood in its list before, with the entry that wins."""
+    for view in context.prints:
+        for _, items in value_lists(context, view):
+            seen: dict[int | str, Item] = {}
+            for item in items:
+                first = seen.setdefault(item.value if item.value is not None else item.text, item)
+                if first is not item:
+                    yield view, item, first
+
+
+def place_of(item: Item) -> Node | None:
+    """Return where an entry stands, None when a macro wrote it."""
+    return item.node if item.node.first is not None and item.node.first.expansion is None else None

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
-from tracepoint.layout.abi import Abi
-from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.field import ArrayField, UnknownField
 
 if TYPE_CHECKING:
     from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.layout.sizes import TypeSizes
     from tracepoint.model.field import Field
 
 #: struct trace_entry, and the word of a dynamic field.
@@ -44,7 +43,12 @@ class RecordLayout:
 
 def lay_out(context: CheckContext, view: ClassView) -> RecordLayout | None:
     """Return the layout of a class's record, None when a type or a length is not known."""
-    sizes = TypeSizes(Abi.named(context.abi), environment=context.header.environment)
+    if view not in context.layouts:
+        context.layouts[view] = _measure(view, context.sizes)
+    return context.layouts[view]
+
+
+def _measure(view: ClassView, sizes: TypeSizes) -> RecordLayout | None:
     members = []
     for field in view.event_class.fields:
         if isinstance(field, UnknownField):

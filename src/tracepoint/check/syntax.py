@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from tracepoint.model.field import ArrayField
 from tracepoint.source.ast import Call, Cast, Member, Name, Node, Unary
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from tracepoint.model.field import Field
     from tracepoint.source.lexer import Token
 
 #: The words that stand for the record: in headers, in `print fmt`, and inside the kernel's macros.
@@ -87,6 +89,12 @@ def helper_field(node: Node) -> str:
         if isinstance(argument, Name):
             return argument.name
     return ""
+
+
+def array_field(node: Node, fields: Mapping[str, Field]) -> str:
+    """Return `x` of `__entry->x` when it is an array of the record, or an empty string."""
+    name = entry_field(strip_casts(node))
+    return name if isinstance(fields.get(name), ArrayField) else ""
 
 
 def closing(tokens: Sequence[Token], at: int) -> int:

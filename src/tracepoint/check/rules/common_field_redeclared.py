@@ -52,7 +52,17 @@ if TYPE_CHECKING:
     from tracepoint.check.context import CheckContext
 
 _COMMON = frozenset(
-    ["common_type", "common_flags", "common_preempt_count", "common_pid", "common_cpu", "common_timestamp", "common_comm", "common_stacktrace", "ent"]
+    [
+        "common_type",
+        "common_flags",
+        "common_preempt_count",
+        "common_pid",
+        "common_cpu",
+        "common_timestamp",
+        "common_comm",
+        "common_stacktrace",
+        "ent",
+    ]
 )
 
 

@@ -108,10 +108,12 @@ def _is_read_once(text: str, at: int, guard: str) -> bool:
                 stack.pop()
         else:
             stack.append(f"{match[1]} {match[2]}")
-    inside = any(guard in condition for condition in stack) if guard else True
-    own = any(
-        guard not in condition
-        and (condition.startswith("ifndef") or "!defined" in condition.replace(" ", ""))
-        for condition in stack
+    named = [set(re.findall(r"\w+", condition)) for condition in stack]
+    if guard and not any(guard in names for names in named):
+        return True
+    # CREATE_TRACE_POINTS is taken back before the header is read again.
+    return any(
+        guard not in names
+        and (names & {"ifndef", "CREATE_TRACE_POINTS", "TRACE_HEADER_MULTI_READ"} or "!" in condition)
+        for names, condition in zip(named, stack, strict=True)
     )
-    return not inside or own or any("TRACE_HEADER_MULTI_READ" in c and guard not in c for c in stack)

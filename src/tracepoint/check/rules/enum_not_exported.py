@@ -58,14 +58,21 @@ from typing import TYPE_CHECKING
 from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
+from tracepoint.errors import TracepointError
+from tracepoint.model.read import read_header_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext, PrintView
     from tracepoint.source.ast import Name
+    from tracepoint.source.text import SourceFile
 
 _MAX_NAMED = 4
+_MAX_KEPT = 512
+#: Files that trace headers share; all others export for themselves.
+_IS_SHARED = re.compile(r"(?:^|/)trace/|trace[^/]*\.h$")
+_EXPORTS: dict[str, tuple[SourceFile, frozenset[str]]] = {}
 #: Values that readers know by themselves.
 _KNOWN = frozenset({"true", "false", "NULL"})
 
@@ -112,10 +119,23 @@ def _is_exported_elsewhere(context: CheckContext, name: str) -> bool:
     closure = environment.closure if environment is not None else None
     if closure is None:
         return False
-    for file in closure.mentioning(name):
-        if "TRACE_DEFINE_ENUM" in file.text and "TRACE_SYSTEM" not in file.text:
-            return True
-    return False
+    return any(name in _exports(file) for file in closure.files if _IS_SHARED.search(file.path))
+
+
+def _exports(file: SourceFile) -> frozenset[str]:
+    """Return what a file that trace headers include exports in their name."""
+    known = _EXPORTS.get(file.path)
+    if known is None or known[0] is not file:
+        names: frozenset[str] = frozenset()
+        if "TRACE_DEFINE_ENUM" in file.text and not re.search(r"#\s*define\s+TRACE_SYSTEM\b", file.text):
+            try:
+                names = frozenset(e.name for e in read_header_text(file.text, file.path).enums)
+            except TracepointError:
+                names = frozenset()
+        known = _EXPORTS[file.path] = (file, names)
+        if len(_EXPORTS) > _MAX_KEPT:
+            _EXPORTS.clear()
+    return known[1]
 
 
 def _fix(context: CheckContext, view: PrintView, names: list[str]) -> Fix | None:

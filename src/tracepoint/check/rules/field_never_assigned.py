@@ -79,7 +79,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 continue
             if field.name.partition("[")[0].strip() in view.assigned:
                 continue
-            if field.name.startswith(_DELIBERATE) or not can_claim(view):
+            if field.name.startswith(_DELIBERATE) or not can_claim(view) or field.name in view.scratch:
                 continue
             shown = any(field.name in p.names for p in view.prints)
             params = view.event_class.proto.names

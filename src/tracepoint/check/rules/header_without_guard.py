@@ -2,7 +2,8 @@
 
 ## What it does
 
-Finds trace headers without `#if !defined(X) || defined(TRACE_HEADER_MULTI_READ)` around a `#define X`.
+Finds trace headers without `#if !defined(X) || defined(TRACE_HEADER_MULTI_READ)`, and those whose `X` is then
+never defined.
 
 ## Why it is bad
 
@@ -42,27 +43,47 @@ DECLARE_TRACE(demo_tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-None is offered.
+Safe where the guard is there and only its `#define` is missing.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
+from tracepoint.diagnostics import Edit, Fix, Safety
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext
 
+_CONDITION = re.compile(
+    r"^[ \t]*#[ \t]*if[ \t]+!\s*defined\s*\(?\s*(\w+)\s*\)?\s*\|\|(?:\s|\\\n)*"
+    r"defined\s*\(?\s*TRACE_HEADER_MULTI_READ\b\)?",
+    re.MULTILINE,
+)
+
 
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield a header without a guard."""
     form = context.header.form
-    if context.is_whole_header and not form.guard and form.systems and context.declares:
+    source = context.header.source
+    if source is None or form.guard or not form.systems or not context.declares:
+        return
+    match = _CONDITION.search(source.text)
+    if match is None:
         yield Finding(
             "the header has no include guard",
             context.head,
             help=("#if !defined(_TRACE_X_H) || defined(TRACE_HEADER_MULTI_READ)",),
+        )
+    elif not re.search(rf"^[ \t]*#[ \t]*define[ \t]+{match[1]}\b", source.text, re.MULTILINE):
+        line_end = source.text.find("\n", match.start()) + 1 or len(source.text)
+        edit = Edit(source.path, line_end, line_end, f"#define {match[1]}\n")
+        yield Finding(
+            f"the include guard {match[1]} is never defined",
+            source.span(match.start(), match.end()),
+            fix=Fix("define it", (edit,), Safety.SAFE),
         )

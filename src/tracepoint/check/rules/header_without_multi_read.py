@@ -54,6 +54,7 @@ Safe: the fix adds the missing condition.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
@@ -72,6 +73,8 @@ def check(context: CheckContext) -> Iterator[Finding]:
         return
     span = form.guard_origin.span
     source = context.header.source
+    if source is not None and re.search(r"defined\s*\(?\s*TRACE_HEADER_MULTI_READ", source.text):
+        return  # the trace part has a guard of its own
     fix = None
     if source is not None and span.start >= 0:
         text = f"#if !defined({form.guard}) || defined(TRACE_HEADER_MULTI_READ)"

@@ -3,7 +3,7 @@
 ## What it does
 
 Finds an event name that one header, or two headers of the run, declare twice, and a field name that one
-record declares twice. Headers of different architectures may share names: only one of them is built.
+record declares twice. Two headers below `arch/` may share names: of those only one is built.
 
 ## Why it is bad
 
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event
     from tracepoint.model.field import Field
 
-_ARCH = re.compile(r"(?:^|/)arch/([^/]+)/")
+_ARCH = re.compile(r"(?:^|/)arch/[^/]+/")
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
@@ -100,9 +100,9 @@ def _elsewhere(context: CheckContext, event: Event) -> Iterator[Finding]:
 
 
 def _exclude_each_other(one: str, other: str) -> bool:
-    """Whether two headers belong to different architectures, or one is a sample or a tool."""
+    """Whether two headers belong to architectures, or one is a sample or a tool."""
     first, second = _ARCH.search(one), _ARCH.search(other)
-    if first and second and first[1] != second[1]:
+    if first and second:
         return True
     return any(re.search(r"(?:^|/)(?:samples|tools|Documentation)/", path) for path in (one, other))
 

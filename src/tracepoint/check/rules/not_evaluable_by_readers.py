@@ -3,7 +3,8 @@
 ## What it does
 
 Finds calls of functions that are none of the `__print_*` and `__get_*` helpers, statement expressions, and
-variables such as `jiffies` or tables of names, in the arguments of `TP_printk`.
+variables such as `jiffies` or tables of names, in the arguments of `TP_printk`. A `show_x()` is taken for a macro,
+as is the custom, also when its definition was not found.
 
 ## Why it is bad
 
@@ -67,7 +68,17 @@ _PLAIN = re.compile(
 )
 #: What libtraceevent's own function handlers know (its plugins).
 _PLUGINS = frozenset(
-    ["jiffies_to_msecs", "scsi_trace_parse_cdb", "xen_hypercall_name", "kvm_emulate_insn", "kvm_mmu_print_role", "blk_fill_rwbs", "__trace_sched_switch_state", "sys_read", "sys_write"]
+    [
+        "jiffies_to_msecs",
+        "scsi_trace_parse_cdb",
+        "xen_hypercall_name",
+        "kvm_emulate_insn",
+        "kvm_mmu_print_role",
+        "blk_fill_rwbs",
+        "__trace_sched_switch_state",
+        "sys_read",
+        "sys_write",
+    ]
 )
 
 
@@ -117,7 +128,7 @@ def _functions(context: CheckContext, view: PrintView) -> dict[str, Call]:
 
 def _is_function(context: CheckContext, name: str) -> bool:
     """Whether a called name is a function: no macro that was found, none that looks like one."""
-    if name.isupper():
+    if name.isupper() or name.startswith("show_"):
         return False
     macro = context.macro(name)
     if macro is None:
@@ -144,7 +155,7 @@ def _variables(context: CheckContext, view: PrintView) -> dict[str, Name]:
         text = name.name
         if text in params or text in locals_ or text in view.view.fields or text in found:
             continue
-        if not text.islower() or text in {"p", "iter", "true", "false", "current"}:
+        if not text.islower() or text in {"p", "s", "iter", "true", "false", "current", "ret", "flags"}:
             continue
         if context.macro(text) is None and not context.is_enumerator(text):
             found[text] = name

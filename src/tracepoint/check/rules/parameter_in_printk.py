@@ -1,14 +1,16 @@
-"""TP_printk uses a parameter of the tracepoint, which is gone when the record is printed.
+"""TP_printk uses a parameter of the tracepoint, or a variable of the output function, not the record.
 
 ## What it does
 
 Finds names in the arguments of `TP_printk` that are parameters of `TP_PROTO` (fields are written
-`__entry->x`).
+`__entry->x`), and the names `ret` and `flags`.
 
 ## Why it is bad
 
-The output function has the record and nothing else. It does not compile, or, where a global of that name
-exists, it prints that.
+The output function has the record and nothing else. Mostly it does not compile. But the function has variables of
+its own: `ret` is there, always `TRACE_TYPE_HANDLED`, and so is `flags`, the flags of the output. Those
+compile and print a wrong value for ever (include/trace/stages/stage3_trace_output.h and
+trace_raw_output_x() in include/trace/trace_events.h).
 
 ## Example
 
@@ -51,18 +53,23 @@ if TYPE_CHECKING:
 
     from tracepoint.check.context import CheckContext
 
+_OUTPUT_LOCALS = frozenset({"ret", "flags", "trace_event"})
+
 
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield parameters that are printed."""
     for view in context.prints:
         params = view.view.event_class.proto.names
         for name in view.free_names:
-            if name.name not in params or name.first is None:
+            is_local = name.name in _OUTPUT_LOCALS
+            if name.first is None or not (is_local or name.name in params):
                 continue
             field = view.view.fields.get(name.name)
             is_plain = isinstance(field, ScalarField)
             yield Finding(
-                f"{name.name} is a parameter; TP_printk has only the record",
+                f"{name.name} here is a variable of the kernel's output function, not of the event"
+                if is_local
+                else f"{name.name} is a parameter; TP_printk has only the record",
                 name,
                 help=(f"write __entry->{name.name}",) if is_plain else ("record it in a field",),
                 fix=context.fix("take the field", [name.first], f"__entry->{name.name}")

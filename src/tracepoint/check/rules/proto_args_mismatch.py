@@ -42,6 +42,7 @@ Unsafe: when the order was wrong, the fix changes what is recorded.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
@@ -52,6 +53,9 @@ if TYPE_CHECKING:
 
     from tracepoint.check.context import CheckContext
     from tracepoint.model.event import Event, Proto
+
+#: Marks of perf around an argument: they take the value as it is (include/trace/perf.h).
+_PERF = re.compile(r"^__perf_(?:task|count|addr)\s*\(\s*(\w+)\s*\)$")
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
@@ -72,6 +76,7 @@ def _compare(
     context: CheckContext, proto: Proto, args: tuple[str, ...], owner: object, event: str
 ) -> Iterator[Finding]:
     names = proto.names
+    args = tuple(_PERF.sub(r"\1", a) for a in args)
     if names == args or not all(names):
         return
     place = context.args_place(owner) or origin_of(owner, proto)

@@ -54,7 +54,16 @@ if TYPE_CHECKING:
 
 #: Locals of trace_event_raw_event_x() and trace_event_get_offsets_x() (include/trace/trace_events.h).
 _TRACE_LOCALS = frozenset(
-    ["entry", "__data", "__data_offsets", "__data_size", "trace_file", "fbuffer", "event_call", "__item_length"]
+    [
+        "entry",
+        "__data",
+        "__data_offsets",
+        "__data_size",
+        "trace_file",
+        "fbuffer",
+        "event_call",
+        "__item_length",
+    ]
 )
 #: Locals of perf_trace_x() (include/trace/perf.h).
 _PERF_LOCALS = frozenset(["head", "rctx", "__entry_size", "__count", "__task", "__regs"])

@@ -57,9 +57,33 @@ if TYPE_CHECKING:
     from tracepoint.check.context import CheckContext
 
 _SLEEPS = frozenset(
-    ["mutex_lock", "mutex_lock_interruptible", "down", "down_read", "down_write", "msleep", "usleep_range", "schedule", "copy_from_user", "copy_to_user", "get_user", "put_user", "strncpy_from_user", "might_sleep", "wait_event", "wait_for_completion", "synchronize_rcu", "vmalloc", "vzalloc", "cond_resched", "rtnl_lock"]
+    [
+        "mutex_lock",
+        "mutex_lock_interruptible",
+        "down",
+        "down_read",
+        "down_write",
+        "msleep",
+        "usleep_range",
+        "schedule",
+        "copy_from_user",
+        "copy_to_user",
+        "get_user",
+        "put_user",
+        "strncpy_from_user",
+        "might_sleep",
+        "wait_event",
+        "wait_for_completion",
+        "synchronize_rcu",
+        "vmalloc",
+        "vzalloc",
+        "cond_resched",
+        "rtnl_lock",
+    ]
 )
-_ALLOCATES = frozenset(["kmalloc", "kzalloc", "kcalloc", "kstrdup", "kmemdup", "kasprintf", "krealloc", "kvmalloc"])
+_ALLOCATES = frozenset(
+    ["kmalloc", "kzalloc", "kcalloc", "kstrdup", "kmemdup", "kasprintf", "krealloc", "kvmalloc"]
+)
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -81,13 +81,13 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 place,
                 label="room is made for it, but nothing is copied there",
                 notes=((origin_of(view.event_class), "the class whose TP_fast_assign leaves it out"),),
-                help=(f"add {_assignment(context, view, field)} to TP_fast_assign",),
+                help=(f"add {_assignment(context, field)} to TP_fast_assign",),
                 fix=_fix(context, view, field),
                 event=view.event_name,
             )
 
 
-def _assignment(context: CheckContext, view: ClassView, field: StringField) -> str:
+def _assignment(context: CheckContext, field: StringField) -> str:
     if field.va_list is not None:
         return f"__assign_vstr({field.name}, {field.source}, {field.va_list});"
     stem = "__assign_rel_str" if field.is_relative else "__assign_str"
@@ -104,5 +104,5 @@ def _fix(context: CheckContext, view: ClassView, field: StringField) -> Fix | No
     if last.expansion is not None:
         return None
     separator = "" if last.text in {";", "}"} else ";"
-    replacement = f"{last.text}{separator}\n\t\t{_assignment(context, view, field)}"
+    replacement = f"{last.text}{separator}\n\t\t{_assignment(context, field)}"
     return context.fix(f"assign {field.name}", [last], replacement)

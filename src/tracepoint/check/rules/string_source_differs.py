@@ -48,11 +48,12 @@ from typing import TYPE_CHECKING
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import calls_in, meaning, spell
 from tracepoint.model.field import StringField
+from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tracepoint.check.context import CheckContext
+    from tracepoint.check.context import CheckContext, ClassView
     from tracepoint.source.lexer import Token
 
 _COPIES = frozenset({"__assign_str", "__assign_rel_str"})
@@ -68,7 +69,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
             if not isinstance(field, StringField) or field.length is not None or field.va_list is not None:
                 continue
             measured = field.source.tokens
-            if not measured or _same(measured, arguments[1]):
+            if not measured or _same(measured, arguments[1]) or _is_other_spelling(view, arguments[1]):
                 continue
             yield Finding(
                 f"string {field.name} is measured as {field.source} but copied from {spell(arguments[1])}",
@@ -78,6 +79,34 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 fix=context.fix("measure what is copied", list(measured), spell(arguments[1])),
                 event=view.event_name,
             )
+
+
+def _is_other_spelling(view: ClassView, copied: Sequence[Token]) -> bool:
+    """Whether the copy uses a local variable, or stands under a condition that the measuring has as `?:`.
+
+    Then the two may well be the same string, and nothing is claimed.
+    """
+    texts = {t.text for t in view.assign}
+    if texts & {"if", "switch"}:
+        return True
+    params = view.event_class.proto.names
+    names = [
+        t.text
+        for index, t in enumerate(copied)
+        if t.kind is Kind.NAME and not (index and copied[index - 1].text in {"->", "."})
+    ]
+    return any(name in _declared(view.assign) and name not in params for name in names)
+
+
+def _declared(tokens: Sequence[Token]) -> set[str]:
+    """Return the names that stand before a plain `=`, after a name or a star: locals being declared."""
+    return {
+        t.text
+        for before, t, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
+        if t.kind is Kind.NAME
+        and after.text in {"=", ";", ","}
+        and (before.kind is Kind.NAME or before.text == "*")
+    }
 
 
 def _same(one: Sequence[Token], other: Sequence[Token]) -> bool:

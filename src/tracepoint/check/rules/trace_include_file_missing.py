@@ -3,7 +3,8 @@
 ## What it does
 
 `define_trace.h` includes `TRACE_SYSTEM.h` again, from `include/trace/events`. Finds headers with another name
-that lack `TRACE_INCLUDE_FILE`, and headers in another directory that lack `TRACE_INCLUDE_PATH`.
+that lack `TRACE_INCLUDE_FILE`, and headers in another directory that define neither that nor
+`TRACE_INCLUDE_PATH` (some define only one: the C file that creates the events defines the other).
 
 ## Why it is bad
 
@@ -81,7 +82,12 @@ def check(context: CheckContext) -> Iterator[Finding]:
         missing.append(
             ("TRACE_INCLUDE_FILE", path.stem, f"the file is {path.name}, the system {form.systems[-1][0]}")
         )
-    if not form.include_path and path.parent.parts and path.parent.parts[-2:] != _HOME:
+    if (
+        not form.include_path
+        and not form.include_file
+        and path.parent.parts
+        and path.parent.parts[-2:] != _HOME
+    ):
         missing.append(
             ("TRACE_INCLUDE_PATH", ".", f"the file is not in include/trace/events but in {path.parent}")
         )

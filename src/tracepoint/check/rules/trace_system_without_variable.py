@@ -1,4 +1,4 @@
-"""TRACE_SYSTEM is not a C identifier, and TRACE_SYSTEM_VAR is missing.
+"""TRACE_SYSTEM cannot be part of a C name, and TRACE_SYSTEM_VAR is missing.
 
 ## What it does
 
@@ -72,7 +72,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
     if form.system_var:
         return
     for system, origin in form.systems:
-        if origin is None or not system or re.fullmatch(r"[A-Za-z_]\w*", system):
+        if origin is None or not system or re.fullmatch(r"\w+", system):
             continue
         variable = re.sub(r"\W+", "_", system).strip("_") or "trace_system"
         source = context.header.source
@@ -82,5 +82,5 @@ def check(context: CheckContext) -> Iterator[Finding]:
             end = origin.span.end
             fix = Fix("name the variable", (Edit(source.path, end, end, text),), Safety.SAFE)
         yield Finding(
-            f"TRACE_SYSTEM {system} is no C identifier, TRACE_SYSTEM_VAR is missing", origin, fix=fix
+            f"TRACE_SYSTEM {system} cannot be part of a C name, TRACE_SYSTEM_VAR is missing", origin, fix=fix
         )

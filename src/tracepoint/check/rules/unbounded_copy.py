@@ -45,8 +45,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import RECORD_NAMES, calls_in, spell
+from tracepoint.check.syntax import RECORD_NAMES, calls_in, closing, spell
 from tracepoint.model.field import ArrayField
+from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from tracepoint.diagnostics import Fix
     from tracepoint.source.lexer import Token
 
+#: A literal of one character, with its quotes.
+_SHORT = 3
 _UNBOUNDED = {"strcpy": 2, "strcat": 2, "sprintf": 2, "vsprintf": 3, "strncpy": 3}
 
 
@@ -67,14 +70,18 @@ def check(context: CheckContext) -> Iterator[Finding]:
             target = arguments[0]
             if target[0].text not in RECORD_NAMES and target[0].text != "__get_str":
                 continue
-            if name.text == "strncpy" and _leaves_room(arguments[2]):
+            field = view.fields.get(target[-1].text)
+            if name.text == "strncpy" and (
+                _leaves_room(arguments[2]) or _is_ended(view.assign, target[-1].text)
+            ):
+                continue
+            if name.text == "strcpy" and _fits(arguments[1]):
                 continue
             what = (
                 "may leave the field without an ending zero byte"
                 if name.text == "strncpy"
                 else "does not know how long the field is"
             )
-            field = view.fields.get(target[-1].text)
             yield Finding(
                 f"{name.text}() {what}",
                 name,
@@ -87,6 +94,22 @@ def check(context: CheckContext) -> Iterator[Finding]:
 def _leaves_room(length: Sequence[Token]) -> bool:
     """Whether the length is written `size - 1`, which shows that somebody thought of the end."""
     return len(length) > 2 and length[-2].text == "-" and length[-1].text == "1"
+
+
+def _is_ended(tokens: Sequence[Token], field: str) -> bool:
+    """Whether a later statement stores an ending zero: `__entry->x[...] = 0;`."""
+    texts = [t.text for t in tokens]
+    for index, text in enumerate(texts[:-1]):
+        if text == field and texts[index + 1] == "[":
+            end = closing(tokens, index + 1)
+            if texts[end + 1 : end + 2] == ["="] and texts[end + 2 : end + 3] in (["0"], ["'\\0'"]):
+                return True
+    return False
+
+
+def _fits(source: Sequence[Token]) -> bool:
+    """Whether the source is a short literal, which fits every array."""
+    return len(source) == 1 and source[0].kind is Kind.STRING and len(source[0].text) <= _SHORT
 
 
 def _fix(context: CheckContext, name: Token, arguments: Sequence[Sequence[Token]]) -> Fix | None:

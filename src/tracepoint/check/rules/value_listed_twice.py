@@ -2,8 +2,8 @@
 
 ## What it does
 
-Evaluates the values of the lists of `__print_symbolic` and `__print_flags` and finds those that stand there
-twice. Two entries with the same value and the same name are found too.
+Finds values that stand twice in a list of `__print_symbolic` or `__print_flags`: the same constant, or the same
+number. Different constants with the same value are another rule's (`value-with-two-names`).
 
 ## Why it is bad
 
@@ -50,34 +50,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.lists import value_lists
+from tracepoint.check.lists import place_of, repeated_items
+from tracepoint.source.ast import Number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext
-    from tracepoint.check.lists import Item
-    from tracepoint.source.ast import Node
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield entries whose value stood in the list before."""
-    for view in context.prints:
-        for _, items in value_lists(context, view):
-            seen: dict[int | str, Item] = {}
-            for item in items:
-                key = item.value if item.value is not None else item.text
-                first = seen.setdefault(key, item)
-                if first is item:
-                    continue
-                shown = f'"{first.name}"' if first.name is not None else "the first name"
-                yield Finding(
-                    f"{item.text} stands in the list before: {shown} is shown for it",
-                    item.node,
-                    notes=((_place(first), "the entry that wins"),),
-                    event=view.event_name,
-                )
-
-
-def _place(item: Item) -> Node | None:
-    return item.node if item.node.first is not None and item.node.first.expansion is None else None
+    for view, item, first in repeated_items(context):
+        if item.text == first.text or (isinstance(item.node, Number) and isinstance(first.node, Number)):
+            shown = f'"{first.name}"' if first.name is not None else "the first name"
+            yield Finding(
+                f"{item.text} stands in the list before: {shown} is shown for it",
+                item.node,
+                notes=((place_of(first), "the entry that wins"),),
+                event=view.event_name,
+            )

@@ -29,7 +29,8 @@ PROGRAMS = {
     "libelf1": "compiling against kernel headers needs it",
 }
 SERIES = "6.1"
-SOURCE = f"linux-source-{SERIES}"
+SOURCES = ("6.1", "6.12")
+KERNELS = (SERIES, f"{SERIES}-full", "6.12")
 USR_SRC = Path("/usr/src")
 SECONDS = 1200
 SOURCE_BYTES = 3 << 30
@@ -93,15 +94,16 @@ def prepare_tests() -> bool:
         if not header_packages_or_none():
             apt("update")
         headers = dict.fromkeys(header_packages_or_none(), "stubs are compiled against it")
-        install(PROGRAMS | headers | {SOURCE: "the corpus of trace headers"})
+        install(PROGRAMS | headers)
     is_complete = True
-    for name in (SERIES, f"{SERIES}-full"):
+    for name in KERNELS:
         try:
             say(f"kernel {name}: {fetch_kernel(name).release}")
         except (LabError, OSError) as error:
             say(f"no kernel {name}: {error}; guest tests will skip")
             is_complete = False
-    return unpack_source() is not None and is_complete and all(map(is_installed, PROGRAMS))
+    sources = [fetch_source(series) for series in SOURCES]
+    return None not in sources and is_complete and all(map(is_installed, PROGRAMS))
 
 
 def header_packages_or_none() -> list[str]:
@@ -112,35 +114,43 @@ def header_packages_or_none() -> list[str]:
         return []
 
 
-def unpack_source() -> Path | None:
-    """Unpack the installed source archive into the cache, once, and return the tree."""
-    archive = USR_SRC / f"{SOURCE}.tar.xz"
-    tree = cache_folder() / "sources" / SOURCE
+def fetch_source(series: str) -> Path | None:
+    """Download and unpack a kernel source package into the cache, once, and return the tree."""
+    package = f"linux-source-{series}"
+    tree = cache_folder() / "sources" / package
     if tree.is_dir():
         return tree
-    if not archive.is_file():
-        say(f"no {archive}: corpus tests will skip unless TRACEPOINT_KERNEL_SOURCE names a kernel tree")
-        return None
     tree.parent.mkdir(parents=True, exist_ok=True)
     if shutil.disk_usage(tree.parent).free < SOURCE_BYTES:
-        say("less than 3 GB free in the cache folder: the kernel source stays packed, corpus tests will skip")
+        say(f"less than 3 GB free in the cache folder: no {package}, corpus tests will skip")
         return None
     with TemporaryDirectory(prefix="unpack-", dir=tree.parent) as scratch:
-        command = [
-            "tar",
-            "-xf",
-            str(archive),
-            "-C",
-            scratch,
-            "--exclude=*/Documentation/*",
-            "--exclude=*.dts*",
-        ]
-        done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL)
-        if done.returncode != 0:
-            say(f"tar could not unpack {archive}; corpus tests will skip")
+        folder = Path(scratch)
+        say(f"fetching {package} (the corpus of trace headers)")
+        problem = apt("download", package, folder=folder) or unpack(folder, package)
+        if problem:
+            say(f"no {package}: {problem}; corpus tests will skip")
             return None
-        (Path(scratch) / SOURCE).rename(tree)
+        (folder / package).rename(tree)
     return tree
+
+
+def unpack(folder: Path, package: str) -> str:
+    """Unpack a downloaded source package in its folder; return an empty string, or what went wrong."""
+    archive = folder / USR_SRC.relative_to("/") / f"{package}.tar.xz"
+    debs = sorted(str(deb) for deb in folder.glob("*.deb"))
+    steps = [
+        ["dpkg-deb", "-x", *debs[:1], str(folder)],
+        ["tar", "-xf", str(archive), "-C", str(folder), "--exclude=*/Documentation/*"],
+    ]
+    for command in steps:
+        try:
+            done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
+        except OSError as error:
+            return str(error)
+        if done.returncode != 0:
+            return f"{command[0]} failed: {done.stderr.decode(errors='replace').strip()[-200:]}"
+    return ""
 
 
 def find_headers() -> Path | None:

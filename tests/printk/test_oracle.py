@@ -21,7 +21,7 @@ from tracepoint.printk.render import render_record
 ROOT = Path(__file__).resolve().parents[2]
 DATA = Path(os.environ.get("TRACEPOINT_DATA", ROOT.parent / "shared" / "data"))
 ORACLE = Path(os.environ.get("TRACEPOINT_ORACLE", Path.home() / ".cache" / "tracepoint" / "oracle"))
-RECORDINGS = sorted(p.parent for p in ORACLE.glob("*/info.json")) if ORACLE.is_dir() else []
+RECORDINGS = sorted(p.parent for p in ORACLE.glob("*/info.json") if (p.parent / "passes").is_dir())
 ADDRESS = re.compile(r"\b[0-9a-f]{16}\b")
 MODULE_ADDRESS = re.compile(r"0xffffffffc[0-9a-f]{7}\b")
 SYMBOL_IN_MODULE = re.compile(r"\S+( \[\w+\])")

@@ -12,7 +12,7 @@ from tracepoint.printk.render import render_record
 FACTS = RenderFacts(
     kallsyms=Kallsyms("ffffffff81000000 T _stext\nffffffff81000100 T write_mark\nffffffff81000200 T _end\n"),
     comms={7: "sh"},
-    printk_formats={0x99: "constant\n"},
+    printk_formats={0x99: "constant\n", 0x100: "a=%d %c %s %-6s| %llx %*d %pS %pI4 %hd\n"},
 )
 IP = 0xFFFFFFFF81000110
 
@@ -85,6 +85,20 @@ def test_function_and_string():
     assert line("", *fields, system="ftrace", name="bputs", facts=FACTS) == "write_mark: constant"
     fields = [("unsigned long", "ip", IP), ("const char *", "str", 0x98)]
     assert not rendered("", *fields, system="ftrace", name="bputs", facts=FACTS).is_exact
+
+
+@pytest.mark.parametrize("big", [False, True])
+def test_stored_printk(big):
+    order = ">" if big else "<"
+    head = [("unsigned long", "ip", IP), ("const char *", "fmt", 0x100)]
+    data = struct.pack(order + "ib", -5, 65) + b"str\0pad\0" + bytes(3)
+    data += struct.pack(order + "QiiQ", 1 << 40, 4, 7, IP) + b"1.2.3.4\0" + struct.pack(order + "h", -2)
+    expected = "write_mark: a=-5 A str pad   | 10000000000    7 write_mark+0x10/0x100 1.2.3.4 -2"
+    assert own("bprint", head, ("buf", "u32[]", data), big).text == expected
+    for size in range(len(data)):
+        assert not own("bprint", head, ("buf", "u32[]", data[:size]), big).is_exact
+    head[1] = ("const char *", "fmt", 0x101)
+    assert not own("bprint", head, ("buf", "u32[]", data), big).is_exact
 
 
 def test_switches():

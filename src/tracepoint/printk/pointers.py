@@ -340,6 +340,15 @@ _BY_TWO: dict[str, Callable[[PointerArgument], Text]] = {
 }
 
 
+def _maker(letters: str) -> Callable[[PointerArgument], Text] | None:
+    return _EXACT.get(letters) or _BY_TWO.get(letters[:2]) or _BY_FIRST.get(letters[:1])
+
+
+def raw_pointer_text(argument: PointerArgument) -> Text:
+    """Return the text of a pointer that is shown by its address: `%p`, `%px`, `%pS` and their like."""
+    return (_maker(argument.letters) or _plain)(argument)
+
+
 def compile_pointer(
     evaluator: Evaluator, conversion: Conversion, width: Number, precision: Number, value: Value
 ) -> Text:
@@ -348,7 +357,7 @@ def compile_pointer(
     argument = PointerArgument(
         letters, conversion.flags, width, precision, value, evaluator.long_size, evaluator.is_big_endian
     )
-    maker = _EXACT.get(letters) or _BY_TWO.get(letters[:2]) or _BY_FIRST.get(letters[:1])
+    maker = _maker(letters)
     if maker is not None:
         return maker(argument)
     read = evaluator.unknown(f"%p{letters}, which shows memory of the kernel").read

@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING
 
+from tracepoint.printk.binary import binary_text
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.values import c_string, unpacker
 from tracepoint.source.cvalue import IntType
@@ -61,6 +62,19 @@ def _bputs(form: EventFormat) -> Text:
         if text is None:
             raise UnknownPartError("the string, which printk_formats would tell")
         return f"{_name_of(record, ip(record))}: {text}".removesuffix("\n")
+
+    return read
+
+
+def _bprint(form: EventFormat) -> Text:
+    """`bprint`: trace_printk() with arguments."""
+    ip, address, at = _number(form, "ip"), _number(form, "fmt"), form["buf"].offset
+
+    def read(record: Record) -> str:
+        fmt = record.facts.printk_formats.get(address(record))
+        if fmt is None:
+            raise UnknownPartError("the format, which printk_formats would tell")
+        return f"{_name_of(record, ip(record))}: {binary_text(form, record, fmt, at)}".removesuffix("\n")
 
     return read
 
@@ -147,6 +161,7 @@ def _switch(arrow: str) -> Callable[[EventFormat], Text]:
 
 _COMPILERS: dict[str, tuple[tuple[str, ...], Callable[[EventFormat], Text]]] = {
     "print": (("ip", "buf"), _print),
+    "bprint": (("ip", "fmt", "buf"), _bprint),
     "bputs": (("ip", "str"), _bputs),
     "raw_data": (("id", "buf"), _raw_data),
     "function": (("ip", "parent_ip"), _function),

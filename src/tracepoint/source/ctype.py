@@ -132,9 +132,12 @@ def _canonical_words(words: list[str]) -> str | None:
         return "long double" if n_long else "double"
     if len(rest) > 1 and "int" in rest:
         rest.remove("int")
-    if len(rest) > 1 or n_long > 2 or (n_long and rest not in ([], ["int"])) or (is_unsigned and is_signed):
+    is_plain = rest in (["_Bool"], ["bool"], ["void"], ["float"])
+    has_sign = is_unsigned or is_signed
+    is_wrong_long = n_long > 2 or (n_long > 0 and rest not in ([], ["int"]))
+    if len(rest) > 1 or is_wrong_long or (is_unsigned and is_signed) or (is_plain and has_sign):
         return None
-    if rest in (["_Bool"], ["bool"], ["void"], ["float"]) and not (is_unsigned or is_signed):
+    if is_plain:
         return "bool" if rest[0] == "_Bool" else rest[0]
     name = " ".join(["long"] * n_long) or (rest[0] if rest else "int")
     if is_unsigned:

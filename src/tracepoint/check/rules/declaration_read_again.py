@@ -74,6 +74,8 @@ _DEFINITION = re.compile(
     r"^(?P<what>(?:typedef\s+)?(?:enum|struct|union)\s*\w*\s*\{|static\s+(?:__always_)?(?:inline|__inline)\b[^;{]*\{)",
     re.MULTILINE,
 )
+#: Conditions that do not hold, or not again, when the header is read for its stages.
+_ONCE = {"ifndef", "CREATE_TRACE_POINTS", "TRACE_HEADER_MULTI_READ", "CONFIG_TRACEPOINTS", "CONFIG_EVENT_TRACING"}
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b(.*)", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
@@ -109,11 +111,11 @@ def _is_read_once(text: str, at: int, guard: str) -> bool:
         else:
             stack.append(f"{match[1]} {match[2]}")
     named = [set(re.findall(r"\w+", condition)) for condition in stack]
-    if guard and not any(guard in names for names in named):
+    if guard and not any({guard, "TRACE_HEADER_MULTI_READ"} <= names for names in named):
         return True
     # CREATE_TRACE_POINTS is taken back before the header is read again.
     return any(
         guard not in names
-        and (names & {"ifndef", "CREATE_TRACE_POINTS", "TRACE_HEADER_MULTI_READ"} or "!" in condition)
+        and (names & _ONCE or "!" in condition)
         for names, condition in zip(named, stack, strict=True)
     )

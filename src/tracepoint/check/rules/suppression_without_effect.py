@@ -26,12 +26,12 @@ TRACE_EVENT(tick,
 
 ```c
 TRACE_EVENT(tick,
-    TP_PROTO(const char *s),
-    TP_ARGS(s),
-    TP_STRUCT__entry(__field(const char *, s)),
-    TP_fast_assign(__entry->s = s;),
-    /* tracepoint: ignore[TP302] every caller uses tracepoint_string() */
-    TP_printk("s=%s", __entry->s)
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    /* tracepoint: ignore[TP305] old scripts count on the empty line */
+    TP_printk("n=%d\\n", __entry->n)
 );
 ```
 

@@ -1,0 +1,87 @@
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tracepoint.check import rules
+from tracepoint.check.engine import check_text
+from tracepoint.check.pages import explain, list_rules, make_pages
+from tracepoint.check.registry import RULES
+from tracepoint.errors import TracepointError
+
+FOLDER = Path(__file__).parents[2] / "docs/reference/rules"
+HEADINGS = ["What it does", "Why it is bad", "Example", "Use instead", "Fix safety"]
+EXPECT = re.compile(r"/\*\s*error:\s*([\w, ]+?)\s*\*/")
+BY_CODE = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
+
+
+def test_reference_pages_are_up_to_date():
+    """TRACEPOINT_WRITE_PAGES=1 writes them instead."""
+    pages = make_pages()
+    if os.environ.get("TRACEPOINT_WRITE_PAGES"):
+        FOLDER.mkdir(parents=True, exist_ok=True)
+        for name, text in pages.items():
+            (FOLDER / name).write_text(text, encoding="utf-8")
+    assert {p.name: p.read_text("utf-8") for p in FOLDER.glob("*.md")} == pages
+
+
+def test_every_rule_has_its_file_and_every_file_its_rule():
+    files = {p.stem for p in Path(rules.__file__).parent.glob("*.py")} - {"__init__"}
+    assert files == {rule.name.replace("-", "_") for rule in RULES}
+
+
+def test_codes_and_names_are_unique_and_in_order():
+    codes = [rule.code for rule in RULES]
+    assert codes == sorted(set(codes))
+    assert len({rule.name for rule in RULES}) == len(RULES)
+
+
+@BY_CODE
+def test_page_has_the_five_headings(rule):
+    assert re.findall(r"^## (.+)$", rule.page, re.M) == HEADINGS
+    assert rule.summary.endswith(".")
+    assert rule.section("Why it is bad")
+
+
+@BY_CODE
+@pytest.mark.parametrize("heading", ["Example", "Use instead"])
+def test_code_of_the_page_is_judged_as_it_says(rule, heading):
+    text = re.search(rf"^## {heading}\n\n(.*?)(?=^## )", rule.page, re.M | re.S)[1]
+    blocks = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
+    assert blocks
+    for block in blocks:
+        expected = sorted(
+            (n, code.strip())
+            for n, line in enumerate(block.splitlines(), 1)
+            for m in EXPECT.finditer(line)
+            for code in m[1].split(",")
+        )
+        path = "drivers/demo/demo_trace.h" if rule.code == "TP017" else "<text>"
+        if rule.code == "TP017" and heading == "Example":
+            line = block.splitlines().index("#include <trace/define_trace.h>") + 1
+            expected = [(line, "TP017"), (line, "TP017")]  # the page cannot say where it is saved
+        found = check_text(block, path, select=["DEFAULT", rule.code])
+        assert sorted((d.span.line, d.code) for d in found) == expected
+        if rule.check is not None and heading == "Example":
+            assert rule.code in {d.code for d in found}
+
+
+@BY_CODE
+def test_fix_grade_is_the_one_the_list_states(rule):
+    text = re.search(r"^## Fix safety\n\n(\w+)", rule.page, re.M)[1]
+    assert text.lower() in {"safe", "unsafe", "none", "shown"}
+    if rule.fix == "safe":
+        assert text == "Safe"
+    if rule.fix == "unsafe":
+        assert text == "Unsafe"
+
+
+def test_explain_takes_codes_and_names():
+    assert explain("tp301") == explain("pointer-dereference-in-printk")
+    with pytest.raises(TracepointError, match="no rule"):
+        explain("TP999")
+
+
+def test_list_has_one_line_a_rule():
+    assert len(list_rules().splitlines()) == len(RULES)

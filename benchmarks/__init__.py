@@ -1,0 +1,1 @@
+"""The measured promises: `python -m benchmarks` prints one line each."""

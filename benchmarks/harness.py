@@ -1,0 +1,70 @@
+"""Rows, and how they are timed: medians of runs in turn, so that a busy machine slows both sides."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+RUNS = 9
+
+
+class MissingError(Exception):
+    """A row that cannot be measured here; the message says what is missing and how to get it."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One figure against its floor; `is_at_most` says on which side of the floor it must be."""
+
+    name: str
+    figure: float
+    unit: str
+    floor: float
+    is_at_most: bool
+    detail: str = ""
+
+    @property
+    def is_ok(self) -> bool:
+        """Whether the promise is kept."""
+        return self.figure <= self.floor if self.is_at_most else self.figure >= self.floor
+
+    def line(self) -> str:
+        """The row as it is printed."""
+        sign = "<=" if self.is_at_most else ">="
+        verdict = "ok" if self.is_ok else "short"
+        figure, floor = (f"{value:.4g}" for value in (self.figure, self.floor))
+        tail = f"  ({self.detail})" if self.detail else ""
+        return f"{self.name:44} {figure:>8} {self.unit:7} {sign} {floor:>6}  {verdict}{tail}"
+
+
+Benchmark = Callable[[], Row]
+
+
+def wall_ms(command: list[str]) -> float:
+    """The wall-clock milliseconds of one run of a program."""
+    begin = time.perf_counter()
+    # Byte code must be written once: users have it, and compiling is not what is measured.
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    subprocess.run(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env=env,
+        check=True,
+    )
+    return (time.perf_counter() - begin) * 1000
+
+
+def over_bare(*words: str) -> float:
+    """Median wall milliseconds of `python WORDS` beyond those of an interpreter that does nothing."""
+    command, bare = [sys.executable, *words], [sys.executable, "-c", "pass"]
+    wall_ms(command)
+    wall_ms(bare)
+    pairs = [(wall_ms(command), wall_ms(bare)) for _ in range(RUNS)]
+    return max(0.0, statistics.median(a for a, _ in pairs) - statistics.median(b for _, b in pairs))

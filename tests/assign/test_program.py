@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assign.common import fire
+from tracepoint.errors import SourceError
 from tracepoint.layout.abi import Abi
 
 A = "__field(int, a)"
@@ -257,8 +258,6 @@ def test_work_is_bounded():
     st.integers(-3, 1 << 20),
 )  # fmt: skip
 def test_any_program_ends_without_a_crash(parts, n):
-    from tracepoint.errors import SourceError
-
     try:
         fired = fire(
             "__field(int, a) __array(char, c, 8) __string(t, s)",

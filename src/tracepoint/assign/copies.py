@@ -270,9 +270,7 @@ def _assign_str(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
         raise CannotFollowError(f"{name} was declared without a source")
     data = (NULL_STRING if text is None else text) + b"\0"
     if len(data) > size and not machine.is_exploring:
-        machine.note(
-            f"{name}: {len(data)} bytes are copied where there is room for {size}: the kernel would overrun"
-        )
+        machine.note(f"{name}: {len(data)} bytes are copied where there is room for {size}: it would overrun")
         data = data[: size - 1] + b"\0"
     machine.record.write(offset, data[:size].ljust(size, b"\0"))
     return _VOID

@@ -44,6 +44,12 @@ def _extreme(choose: Callable[[int, int], int]) -> Handler:
     return handler
 
 
+def _as_int(want: Want, kind: IntType | None, *, is_swapped: bool = False) -> Want:
+    """Want an integer of a type, still as a length or an index if that is its use."""
+    role = want.role if want.role in ("length", "index") else "int"
+    return replace(want, kind=kind, role=role, is_swapped=is_swapped)
+
+
 def _pick(a: Int, b: Int, choose: Callable[[int, int], int]) -> Int:
     kind = common_type(a.kind, b.kind)
     return Int(choose(kind.wrap(a.value), kind.wrap(b.value)), kind)
@@ -58,7 +64,7 @@ def _typed_extreme(choose: Callable[[int, int], int]) -> Handler:
         kind = int_type_of(text, machine.shapes.long_size) if text else None
         if kind is None:
             raise CannotFollowError(f"{node.name}() over a type that is not known")
-        typed = replace(want, kind=kind, role="int")
+        typed = _as_int(want, kind)
         a, b = machine.integer(first, typed), machine.integer(second, typed)
         return Int(choose(kind.wrap(a.value), kind.wrap(b.value)), kind)
 
@@ -76,9 +82,7 @@ def _unsigned_swap(size: int, *, is_big: bool) -> Handler:
     def handler(machine: Evaluator, node: ast.Call, want: Want) -> Value:
         kind = IntType(size, is_signed=False)
         swaps = machine.inputs.layout.is_big_endian != is_big
-        inner = machine.integer(
-            _arguments(node, 1)[0], replace(want, kind=kind, role="int", is_swapped=swaps)
-        )
+        inner = machine.integer(_arguments(node, 1)[0], _as_int(want, kind, is_swapped=swaps))
         raw = kind.wrap(inner.value).to_bytes(size, "little")
         return Int(int.from_bytes(raw, "big") if swaps else kind.wrap(inner.value), kind)
 
@@ -86,18 +90,30 @@ def _unsigned_swap(size: int, *, is_big: bool) -> Handler:
 
 
 def _pointer_swap(size: int, *, is_big: bool) -> Handler:
-    def handler(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
-        found = machine.value(_arguments(node, 1)[0], Want(role="bytes", length=size))
-        raw = machine.as_bytes(found, size, Want(role="bytes", length=size))
-        return Int(int.from_bytes(raw, "big" if is_big else "little"), IntType(size, is_signed=False))
+    def handler(machine: Evaluator, node: ast.Call, want: Want) -> Value:
+        kind = IntType(size, is_signed=False)
+        swaps = machine.inputs.layout.is_big_endian != is_big
+        found = machine.value(_arguments(node, 1)[0], Want(role="pointer"))
+        if isinstance(found, Outside):
+            pointed = Outside(_pointed(found.node))
+            value = machine.leaf_int(pointed, _as_int(want, kind, is_swapped=swaps)).value
+            raw = kind.wrap(value).to_bytes(size, "big" if machine.inputs.layout.is_big_endian else "little")
+        else:
+            raw = machine.as_bytes(found, size, want)
+        return Int(int.from_bytes(raw, "big" if is_big else "little"), kind)
 
     return handler
+
+
+def _pointed(node: ast.Node) -> ast.Node:
+    """Return what a pointer expression points to: `x` for `&x`."""
+    return node.operand if isinstance(node, ast.Unary) and node.op == "&" else ast.Unary("*", node)
 
 
 def _swab(size: int) -> Handler:
     def handler(machine: Evaluator, node: ast.Call, want: Want) -> Value:
         kind = IntType(size, is_signed=False)
-        inner = machine.integer(_arguments(node, 1)[0], replace(want, kind=kind, is_swapped=True))
+        inner = machine.integer(_arguments(node, 1)[0], _as_int(want, kind, is_swapped=True))
         return Int(int.from_bytes(kind.wrap(inner.value).to_bytes(size, "little"), "big"), kind)
 
     return handler
@@ -105,7 +121,7 @@ def _swab(size: int) -> Handler:
 
 def _unary(compute: Callable[[int], int], kind: IntType, argument: IntType | None = None) -> Handler:
     def handler(machine: Evaluator, node: ast.Call, want: Want) -> Value:
-        inner = machine.integer(_arguments(node, 1)[0], replace(want, kind=argument or want.kind, role="int"))
+        inner = machine.integer(_arguments(node, 1)[0], _as_int(want, argument or want.kind))
         return Int(kind.wrap(compute(argument.wrap(inner.value) if argument else inner.value)), kind)
 
     return handler
@@ -149,7 +165,7 @@ def _is_err_or_null(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
 
 
 def _ptr_err(machine: Evaluator, node: ast.Call, want: Want) -> Value:
-    inner = machine.integer(_arguments(node, 1)[0], replace(want, kind=machine.shapes.long, role="int"))
+    inner = machine.integer(_arguments(node, 1)[0], _as_int(want, machine.shapes.long))
     return Int(machine.shapes.long.wrap(inner.value), machine.shapes.long)
 
 
@@ -209,7 +225,7 @@ def _field_get(machine: Evaluator, node: ast.Call, want: Want) -> Value:
     bits = machine.integer(mask)
     if bits.value <= 0:
         raise CannotFollowError("FIELD_GET() with an empty mask")
-    inner = machine.integer(value, replace(want, kind=bits.kind, role="int"))
+    inner = machine.integer(value, _as_int(want, bits.kind))
     return Int((inner.value & bits.value) // (bits.value & -bits.value), bits.kind)
 
 

@@ -116,7 +116,8 @@ def _conversions(template: str, arguments: tuple[ast.Node, ...], found: _Found) 
             return
         argument = rest[stars]
         del rest[: stars + 1]
-        name = field_of(argument)
+        is_helper = isinstance(argument, ast.Call) and argument.name.startswith("__print_")
+        name = "" if is_helper else field_of(argument)
         if name:
             letter = match[4] + (match[5] if match[4] == "p" else "")
             found.conversions.setdefault(name, letter)

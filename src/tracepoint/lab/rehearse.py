@@ -16,7 +16,7 @@ from tracepoint.errors import LayoutError
 from tracepoint.lab.constants import WELL_KNOWN
 from tracepoint.lab.dump import dump_record
 from tracepoint.lab.given import match_given
-from tracepoint.lab.hints import read_hints
+from tracepoint.lab.hints import read_hints, walk
 from tracepoint.lab.samples import Sampler, Task, task_of
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -26,6 +26,7 @@ from tracepoint.printk.program import PrintProgram, compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.cvalue import constant_value
 from tracepoint.source.cwrite import quote
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import EnumDef, Event
 
 MAX_COUNT = 10_000
+MAX_OPENINGS = 40
 START_S = 100
 # What the kernel that is played here has: Debian's HZ, four cpus, the usual places of its memory
 # (Documentation/x86/x86_64/mm.rst), and a struct page of 64 bytes.
@@ -246,13 +248,45 @@ def _facts(stage: _Stage) -> RenderFacts:
     )
 
 
+def _openings(stage: _Stage) -> list[dict[str, Given]]:
+    """Return sample values that TP_CONDITION compares with, so that a sample event fires."""
+    openings: list[dict[str, Given]] = [{}]
+    if stage.program.condition is None:
+        return openings
+    for node in walk(stage.program.condition):
+        if isinstance(node, ast.Binary) and node.op in ("==", "!=", ">", ">=", "<", "<="):
+            value = constant_value(node.right, stage.constant)
+            if value is not None:
+                text = write_expression(node.left)
+                openings += [{text: value}, {text: value + 1}, {text: value - 1}]
+        elif isinstance(node, ast.Unary) and node.op == "!":
+            openings.append({write_expression(node.operand): 0})
+    return openings[:MAX_OPENINGS]
+
+
 def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
-    values: dict[str, Given] = {}
+    """Fire once; samples that keep the event from firing are tried otherwise."""
+    shot, values = Shot(b"", (), ""), dict[str, "Given"]()
+    for opening in _openings(stage):
+        if opening.keys() & stage.given.keys():
+            continue
+        values = dict(opening)
+        shot = _shoot_with(stage, sampler, index, values)
+        if shot.record:
+            break
+    else:
+        stage.note("TP_CONDITION is false with these inputs: the event does not fire")
+    for text, value in values.items():
+        stage.used.setdefault(text, []).append(value)
+    return shot
+
+
+def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, Given]) -> Shot:
+    """Fire once; `values` holds values that are decided, and takes those that are asked for."""
 
     def resolve(leaf: Leaf) -> Given:
         if leaf.text not in values:
             values[leaf.text] = _value_of(stage, sampler, leaf)
-            stage.used.setdefault(leaf.text, []).append(values[leaf.text])
         return values[leaf.text]
 
     inputs = Inputs(
@@ -264,10 +298,9 @@ def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
         lambda ctype: _sizeof(stage.sizes, str(ctype)),
     )
     result = run_program(stage.program, inputs)
-    _take_notes(stage, result)
     if not result.has_fired:
-        stage.note("TP_CONDITION is false with these inputs: the event does not fire")
         return Shot(b"", (), "")
+    _take_notes(stage, result)
     task = _task(stage, values, task_of(stage.event.full_name, index))
     record = _with_common(result.record, stage.layout, task)
     line, is_exact = _line(stage, record, task, index, result)
@@ -289,7 +322,7 @@ def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
         if isinstance(whole, str):
             raw = whole.encode("utf-8", "surrogateescape") + b"\0"
             return raw[node.index.value] if node.index.value < len(raw) else 0
-    if leaf.text.isupper() and isinstance(node, ast.Name):
+    if leaf.text.isupper() and isinstance(node, ast.Name) and leaf.text not in stage.event.proto.names:
         stage.note(f"{leaf.text} is a constant that no header at hand defines: its value here is a sample")
     return sampler.sample(merged)
 

@@ -170,6 +170,8 @@ def _words(leaf: Leaf) -> str:
 
 def _length(leaf: Leaf, number: int) -> int:
     words = _words(leaf)
+    if leaf.text.startswith("sizeof"):
+        return 2
     if "nr_cpu" in words or "cpumask" in words or "possible_cpus" in words:
         return 4
     if "addrlen" in words or "salen" in words or "sockaddr" in words:
@@ -214,11 +216,13 @@ _PLAIN_WORDS = frozenset(
         "to_dev",
     ]
 )
-_ERROR = _pattern("err", "error", "ret", "retval", "rc", "result", "status", "errno")
+_ERROR = re.compile(
+    _pattern("err", "error", "ret", "retval", "result", "status", "errno").pattern + r"|\brc\b"
+)
 _TEXT_ADDRESS = _pattern(
     "ip", "fn", "func", "function", "caller", "callsite", "call_site", "rip", "pc", "callback"
 )
-_DATA_ADDRESS = _pattern("ptr", "addr", "address", "vaddr", "hva", "va", "start", "cookie")
+_DATA_ADDRESS = _pattern("ptr", "addr", "address", "vaddr", "hva", "va")
 _LOOKS_TEXT = _pattern(
     "comm", "name", "rwbs", "str", "string", "text", "msg", "path", "label", "driver", "dname"
 )

@@ -170,6 +170,7 @@ class Statement:
     delta: int
     level: int
     equals: Item | None = None
+    after: Item | None = None
     old_end: int = 0
     new_end: int = 0
     lines: list[Item] = field(default_factory=list)
@@ -284,6 +285,8 @@ def _find_assignments(inside: Sequence[Item], statements: Sequence[Statement]) -
                 break
             if item.text == "=" and not depth:
                 statement.equals = item
+                following = inside[index + 1] if index + 1 < len(inside) else item
+                statement.after = following if following.is_code and not following.nl else None
                 statement.old_end, statement.new_end = advance(old, item.ws), new
                 break
             depth += (item.text in _OPEN) - (item.text in _CLOSE)
@@ -322,6 +325,10 @@ def set_assignments(statements: Sequence[Statement], style: str, *, adds_blanks:
             continue
         equals.join(gap)
         moved = advance(statement.new_end, gap) - statement.old_end
+        after = statement.after
+        if after is not None and (after.ws or adds_blanks):
+            moved += 1 - len(after.ws)
+            after.join(" ")
         for item in statement.lines:
             if item.indent > statement.old_end:
                 item.new_ws = indentation(max(0, item.indent + moved))

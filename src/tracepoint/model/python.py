@@ -150,7 +150,7 @@ def declare(
     )
     return Event(
         cls.name,
-        _system(system),
+        _system(system, macro),
         cls,
         macro,
         condition=given_code(condition, "condition") if condition else None,
@@ -226,7 +226,7 @@ def define_event(
     _one_of(macro, INSTANCE_MACROS)
     return Event(
         given_event_name(name, "event name"),
-        _system(system),
+        _system(system, macro),
         event_class,
         macro,
         print_override=None if printk is None else _print_code(printk, event_class.fields, name),
@@ -297,7 +297,9 @@ def _one_of(macro: str, macros: Mapping[str, object]) -> str:
     return macro
 
 
-def _system(system: str) -> str:
+def _system(system: str, macro: str) -> str:
+    if not system and "CUSTOM" in macro:
+        return ""  # custom events are registered by hand, under no TRACE_SYSTEM
     if not isinstance(system, str) or not system or any(c.isspace() or c in "\"'(){},;:/" for c in system):
         raise SourceError(f"system {system!r} is not a name")
     return system

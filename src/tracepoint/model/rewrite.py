@@ -60,7 +60,9 @@ def break_statements(text: str) -> str:
         if before is not None and token.space and not depth:
             is_block_end = token.text == "}" and bool(braces) and braces[-1]
             after_head = closed_head and token.text != "{"
-            if is_block_end or ((ends or after_head) and not (before.text == "}" and token.text == "else")):
+            if is_block_end or (
+                (ends or after_head) and not (before.text == "}" and token.text in ("else", "while"))
+            ):
                 places.append(token.start)
         ends = False
         if not depth:

@@ -1,0 +1,92 @@
+"""Writer, JSON, Python and formatter over whole kernel trees."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+import pytest
+
+from oracles import kernel_source
+from tracepoint.model.event import TraceHeader
+from tracepoint.model.fmt import format_text
+from tracepoint.model.python_write import write_python
+from tracepoint.model.read import read_header_text
+from tracepoint.model.schema import read_json, write_json
+from tracepoint.model.write import modernise, write_header
+from tracepoint.source.lexer import lex
+from tracepoint.source.text import SourceFile
+from tracepoint.tree.headers import HeaderReader, paused_collector
+from tracepoint.tree.scan import find_headers
+
+TREES = pytest.mark.parametrize("tree", ["linux-source-6.1", "linux-source-6.12"])
+pytestmark = [pytest.mark.oracle, TREES]
+
+#: What clang-format changes in well-kept headers of 6.1 is 536, 2407 and 311 lines; see docs/howto/format.md.
+MOST_CHANGED = {"sched.h": 60, "ext4.h": 300, "kmem.h": 20, "irq.h": 0, "vmscan.h": 20, "timer.h": 20}
+
+
+@functools.cache
+def headers_of(tree: str) -> tuple[TraceHeader, ...]:
+    reader = HeaderReader()
+    with paused_collector():
+        return tuple(modernise(reader.read(path)) for path in find_headers([str(kernel_source(tree))]))
+
+
+def test_headers_read_back(tree):
+    for header in headers_of(tree):
+        own = {cls.name for cls in header.classes}
+        foreign = [
+            e.event_class for e in header.events if e.event_class.macro and e.event_class.name not in own
+        ]
+        again = read_header_text(write_header(header), header.path, foreign_classes=foreign)
+        assert again == header, header.path
+
+
+def test_json_reads_back(tree):
+    for header in headers_of(tree):
+        assert read_json(write_json(header)) == header, header.path
+
+
+def test_python_declares_the_same(tree):
+    for header in headers_of(tree):
+        names: dict[str, object] = {}
+        exec(compile(write_python(header), header.path, "exec"), names)
+        assert names["header"] == header, header.path
+
+
+def test_formatting_keeps_tokens_and_is_done_after_once(tree):
+    few = dict(MOST_CHANGED)
+    for header in headers_of(tree):
+        text = header.source.text
+        result = format_text(text, header.path)
+        assert result.diagnostics == ()
+        assert words(result.text) == words(text), header.path
+        assert format_text(result.text).text == result.text, header.path
+        name = header.path.rpartition("/")[2]
+        if "include/trace/events/" in header.path and name in few:
+            assert n_changed(text, result.text) <= few.pop(name), header.path
+    assert not few
+
+
+def words(text: str) -> list[str]:
+    """Tokens and comments in order; a comment's lines without their indentation."""
+    out = []
+    for token in lex(SourceFile("", text)):
+        trivia = text[token.lead : token.start]
+        comments = re.findall(r"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/", trivia) if "/" in trivia else ()
+        out += ["\n".join(line.strip() for line in comment.splitlines()) for comment in comments]
+        out.append(token.text)
+    return out
+
+
+def n_changed(old: str, new: str) -> int:
+    """Lines of the old text that are not in the new one, counted with multiplicity."""
+    counts: dict[str, int] = {}
+    for line in new.splitlines():
+        counts[line] = counts.get(line, 0) + 1
+    missing = 0
+    for line in old.splitlines():
+        counts[line] = counts.get(line, 0) - 1
+        missing += counts[line] < 0
+    return missing

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
 from tracepoint.assign.core import CONDITION, NO_WANT
+from tracepoint.assign.kinds import kind_of
 from tracepoint.assign.objects import Objects
 from tracepoint.assign.state import TRANSPARENT
 from tracepoint.assign.values import (
@@ -81,9 +82,14 @@ class Evaluator(Objects):
             then = self.attempt(node.then if node.then is not None else node.condition, want)
             otherwise = self.attempt(node.otherwise, want)
             return otherwise if then is None and otherwise is not None else then or Int(0, INT)
-        if node.then is None:
-            return self.evaluate(node.condition if self.is_true(node.condition) else node.otherwise, want)
-        return self.evaluate(node.then if self.is_true(node.condition) else node.otherwise, want)
+        then = node.then if node.then is not None else node.condition
+        found = self.evaluate(then if self.is_true(node.condition) else node.otherwise, want)
+        both = kind_of(self, node)
+        if both is None:
+            return found
+        chosen = self.to_int(self.read(found), want)
+        kept = both.wrap(chosen.value)
+        return Int(kept, both, chosen.leaf if kept == chosen.value else "")
 
     def _binary(self, node: ast.Binary, want: Want) -> Value:
         op = node.op

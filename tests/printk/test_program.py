@@ -130,6 +130,30 @@ def test_a_branch_not_taken_need_not_be_known():
     assert not rendered('"%s", REC->a ? f(REC->a) : "no"', ("int", "a", 1)).is_exact
 
 
+@pytest.mark.parametrize(("is_signed", "expected"), [(True, "-1 -56"), (False, "255 200")])
+def test_the_fields_tell_whether_char_is_signed(is_signed, expected):
+    field = FieldFormat("c", "char[2]", 8, 2, is_signed=is_signed)
+    form = EventFormat("x", "y", (field,), '"%d %d", REC->c[1], (char)200', n_common=0)
+    assert render_record(compile_print(form), bytes(9) + b"\xff").text == expected
+
+
+@pytest.mark.parametrize(
+    ("call", "value", "expected"),
+    [
+        ("mc_event_error_type(REC->a)", 1, "Uncorrected"),
+        ("mc_event_error_type(REC->a)", 9, "Info"),
+        ("cper_severity_str(REC->a)", 2, "corrected"),
+        ("cper_severity_str(REC->a)", 4, "unknown"),
+        ("cper_mem_err_type_str(REC->a)", 15, "physical memory map-out event"),
+        ("xhci_ring_type_string(REC->a)", 5, "CMD"),
+        ("str_yes_no(REC->a)", 2, "yes"),
+        ("str_on_off(REC->a)", 0, "off"),
+    ],
+)
+def test_functions_of_values_alone(call, value, expected):
+    assert line(f'"%s", {call}', ("u32", "a", value)) == expected
+
+
 def test_facts():
     facts = RenderFacts(
         hz=250,

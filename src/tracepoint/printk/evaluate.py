@@ -33,7 +33,16 @@ from tracepoint.printk.values import (
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType, parse_ctype
-from tracepoint.source.cvalue import INT, LLONG, UCHAR, IntType, int_type_of, is_build_check, number_type
+from tracepoint.source.cvalue import (
+    CHAR,
+    INT,
+    LLONG,
+    UCHAR,
+    IntType,
+    int_type_of,
+    is_build_check,
+    number_type,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,6 +70,9 @@ class Evaluator:
         self.constants = constants
         self.long_size = form.long_size
         self.is_big_endian = form.is_big_endian
+        # Plain char is unsigned since Linux 6.2 (-funsigned-char): the fields tell.
+        chars = (f.is_signed for f in form.fields if f.element_ctype in ("char", "const char"))
+        self.char = CHAR if next(chars, True) else UCHAR
         self.ulong = IntType(form.long_size, is_signed=False)
         self.reasons: list[str] = []
         self.locals: dict[str, Value] = {}
@@ -84,6 +96,8 @@ class Evaluator:
         """Return the integer type of a C type on this ABI."""
         if ctype.base in MEMBERS and not ctype.pointers:
             return None
+        if ctype.base == "char" and not ctype.pointers and not ctype.array:
+            return self.char
         return int_type_of(ctype, self.long_size)
 
     def size_of(self, ctype: CType) -> int | None:  # noqa: PLR0911  one case a kind of type

@@ -31,6 +31,7 @@ class FakeNames:
     constants: dict[str, int] = field(default_factory=dict)
     typedefs: dict[str, str] = field(default_factory=dict)
     enums: dict[str, dict[str, int | None]] = field(default_factory=dict)
+    packed: tuple[str, ...] = ()
 
     def constant(self, name: str) -> int | None:
         return self.constants.get(name)
@@ -40,6 +41,9 @@ class FakeNames:
 
     def enum_members(self, tag: str) -> dict[str, int | None] | None:
         return self.enums.get(tag)
+
+    def is_packed_enum(self, tag: str) -> bool:
+        return tag in self.packed
 
 
 EVERY_KIND = """
@@ -156,6 +160,42 @@ def test_the_environment_answers_for_names() -> None:
     assert sizes.length("sizeof(struct in6_addr) + SECRET_LEN") == 21
     with pytest.raises(LayoutError, match="value of A is not known"):
         sizes.of("enum dim")
+
+
+@pytest.mark.parametrize(
+    ("values", "plain", "packed"),
+    [
+        ({"A": 0, "B": 255}, (4, 4, False), (1, 1, False)),
+        ({"A": 0, "B": 256}, (4, 4, False), (2, 2, False)),
+        ({"A": -1, "B": 127}, (4, 4, True), (1, 1, True)),
+        ({"A": -1, "B": 128}, (4, 4, True), (2, 2, True)),
+        ({"A": 1 << 31}, (4, 4, False), (4, 4, False)),
+        ({"A": 1 << 32}, (8, 8, False), (8, 8, False)),
+        ({"A": -1, "B": 1 << 31}, (8, 8, True), (8, 8, True)),
+    ],
+)
+def test_enums_are_as_large_as_gcc_makes_them(
+    values: dict[str, int | None], plain: object, packed: object
+) -> None:
+    names = FakeNames(enums={"plain": values, "packed": values}, packed=("packed",))
+    sizes = TypeSizes(Abi.X86_64, environment=names)
+    assert sizes.of("enum plain") == plain
+    assert sizes.of("enum packed") == packed
+
+
+@pytest.mark.parametrize("attribute", ["__mode(byte)", "__packed", "__attribute__((__packed__))"])
+def test_a_packed_enum_of_the_header_is_one_byte(attribute: str) -> None:
+    header = read_header_text(
+        f"#define TRACE_SYSTEM demo\nenum small {{ A, B }} {attribute};\n"
+        "TRACE_EVENT(tick, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(enum small, a)),\n"
+        'TP_fast_assign(), TP_printk("x"));\n'
+    )
+    assert compute_layout(header["tick"], environment=header.environment)["a"].size == 1
+
+
+def test_a_variable_called_mode_packs_nothing() -> None:
+    header = read_header_text("#define TRACE_SYSTEM demo\nenum small { A, B } mode, packed;\n")
+    assert TypeSizes(Abi.X86_64, environment=header.environment).of("enum small").size == 4
 
 
 def test_typedefs_in_a_circle_are_not_known() -> None:

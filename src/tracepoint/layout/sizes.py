@@ -61,6 +61,9 @@ class Names(Protocol):
     def enum_members(self, tag: str) -> dict[str, int | None] | None:
         """Return the enumerators of `enum tag` and their values, or None."""
 
+    def is_packed_enum(self, tag: str) -> bool:
+        """Return whether an attribute makes `enum tag` as small as its values allow."""
+
 
 class TypeSizes:
     """Sizes types and evaluates lengths for one ABI.
@@ -186,14 +189,18 @@ class TypeSizes:
                 "give BTF or the headers",
                 field,
             )
+        unknown = next((key for key, value in members.items() if value is None), "")
         values = [v for v in members.values() if v is not None]
         is_signed = any(v < 0 for v in values)
-        if not is_signed and len(values) < len(members):
-            unknown = next(key for key, v in members.items() if v is None)
-            raise LayoutError(f"'{name}': the value of {unknown} is not known, so its sign is not", field)
-        if any(not -(1 << 31) <= v < 1 << (31 if is_signed else 32) for v in values):
-            return TypeSize(8, self.abi.long_long_align, is_signed)
-        return TypeSize(4, 4, is_signed)
+        is_packed = self.environment is not None and self.environment.is_packed_enum(tag)
+        if unknown and (is_packed or not is_signed):
+            raise LayoutError(
+                f"'{name}': the value of {unknown} is not known, so its size or sign is not", field
+            )
+        least = 1 if is_packed else 4
+        bits = max((v.bit_length() if v >= 0 else (~v).bit_length() for v in values), default=0) + is_signed
+        size = next((n for n in (1, 2, 4, 8) if n >= least and bits <= 8 * n), 8)
+        return TypeSize(size, self.abi.long_long_align if size == 8 else size, is_signed)
 
     def constant(self, name: str) -> int | None:
         """Return the value of a named constant, or None."""

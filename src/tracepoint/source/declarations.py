@@ -25,6 +25,8 @@ class Declarations:
     enumerators: dict[str, tuple[list[Token] | None, str | None]] = field(default_factory=dict)
     enums: dict[str, tuple[str, ...]] = field(default_factory=dict)
     typedefs: dict[str, str] = field(default_factory=dict)
+    packed_enums: set[str] = field(default_factory=set)
+    """Tags of enums with an attribute that makes them as small as their values allow."""
 
     def enumerator(self, name: str, evaluate: Callable[[Sequence[Token]], int | None]) -> int | None:
         """Return the value of an enumerator, or None when an expression before it is unknown."""
@@ -83,9 +85,24 @@ def _read_enum(tokens: Sequence[Token], at: int, found: Declarations) -> int:
         found.enumerators.setdefault(name, (value, before))
         names.append(name)
         before = name
-    if tag:
-        found.enums.setdefault(tag, tuple(names))
+    if tag and tag not in found.enums:
+        found.enums[tag] = tuple(names)
+        if _is_packed(tokens, at + 1):
+            found.packed_enums.add(tag)
     return at
+
+
+def _is_packed(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether `__packed`, `__mode(byte)` or their attributes stand between `}` and `;`."""
+    while at < len(tokens) and tokens[at].text not in {";", "{", "}"} and tokens[at].kind is not Kind.END:
+        text = tokens[at].text
+        is_in_list = tokens[at - 1].text in {"(", ","}
+        if text in {"__packed", "__mode"} or (
+            is_in_list and text in {"packed", "__packed__", "mode", "__mode__"}
+        ):
+            return True
+        at += 1
+    return False
 
 
 def _read_value(tokens: Sequence[Token], at: int) -> tuple[list[Token] | None, int]:

@@ -295,6 +295,10 @@ class Environment:
             return {name: declared.enumerator(name, self.evaluate) for name in declared.enums[tag]}
         return None
 
+    def is_packed_enum(self, tag: str) -> bool:
+        """Return whether `enum tag` has an attribute that makes it as small as its values allow."""
+        return any(tag in declared.packed_enums for declared in self._with_enum(tag))
+
     def _with_enum(self, tag: str) -> Iterable[Declarations]:
         if tag in self.own.enums:
             yield self.own

@@ -75,7 +75,13 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 #: Conditions that do not hold, or not again, when the header is read for its stages.
-_ONCE = {"ifndef", "CREATE_TRACE_POINTS", "TRACE_HEADER_MULTI_READ", "CONFIG_TRACEPOINTS", "CONFIG_EVENT_TRACING"}
+_ONCE = {
+    "ifndef",
+    "CREATE_TRACE_POINTS",
+    "TRACE_HEADER_MULTI_READ",
+    "CONFIG_TRACEPOINTS",
+    "CONFIG_EVENT_TRACING",
+}
 _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(if|ifdef|ifndef|endif)\b(.*)", re.MULTILINE)
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 
@@ -115,7 +121,7 @@ def _is_read_once(text: str, at: int, guard: str) -> bool:
         return True
     # CREATE_TRACE_POINTS is taken back before the header is read again.
     return any(
-        guard not in names
-        and (names & _ONCE or "!" in condition)
+        (guard in names and "TRACE_HEADER_MULTI_READ" not in names)
+        or (guard not in names and (names & _ONCE or "!" in condition))
         for names, condition in zip(named, stack, strict=True)
     )

@@ -1,4 +1,4 @@
-"""A suppression comment silences nothing.
+r"""A suppression comment silences nothing.
 
 ## What it does
 
@@ -31,7 +31,7 @@ TRACE_EVENT(tick,
     TP_STRUCT__entry(__field(int, n)),
     TP_fast_assign(__entry->n = n;),
     /* tracepoint: ignore[TP305] old scripts count on the empty line */
-    TP_printk("n=%d\\n", __entry->n)
+    TP_printk("n=%d\n", __entry->n)
 );
 ```
 

@@ -1,0 +1,90 @@
+"""memcpy into an array of the record is given the number of elements instead of bytes.
+
+## What it does
+
+Compares the length of `memcpy` and `memmove` with the length that the array was declared with, when its elements
+are wider than a byte.
+
+## Why it is bad
+
+Only the first part of the array is filled; the rest holds bytes of an older record.
+
+## Example
+
+```c
+TRACE_EVENT(address,
+    TP_PROTO(const u32 *address),
+    TP_ARGS(address),
+    TP_STRUCT__entry(__array(u32, address, 4)),
+    TP_fast_assign(memcpy(__entry->address, address, 4);), /* error: TP207 */
+    TP_printk("%s", __print_array(__entry->address, 4, 4))
+);
+```
+
+## Use instead
+
+```c
+TRACE_EVENT(address,
+    TP_PROTO(const u32 *address),
+    TP_ARGS(address),
+    TP_STRUCT__entry(__array(u32, address, 4)),
+    TP_fast_assign(memcpy(__entry->address, address, sizeof(__entry->address));),
+    TP_printk("%s", __print_array(__entry->address, 4, 4))
+);
+```
+
+## Fix safety
+
+Unsafe: the record then holds other bytes, those that were meant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.check.finding import Finding
+from tracepoint.check.syntax import RECORD_NAMES, calls_in, meaning, spell
+from tracepoint.errors import TracepointError
+from tracepoint.model.field import ArrayField, DynamicArrayField
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.source.lexer import Token
+
+_COPIES = frozenset({"memcpy", "memmove"})
+_DYNAMIC = frozenset({"__get_dynamic_array", "__get_rel_dynamic_array"})
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield copies of as many bytes as the array has elements."""
+    for view in context.classes:
+        for name, arguments in calls_in(view.assign):
+            if name.text not in _COPIES or len(arguments) != 3 or not arguments[2]:
+                continue
+            field = _target(view, arguments[0])
+            if field is None or meaning(field.length.tokens) != meaning(arguments[2]):
+                continue
+            try:
+                size = context.sizes.of(field.ctype).size
+            except TracepointError:
+                continue
+            if size > 1:
+                length = spell(arguments[2])
+                yield Finding(
+                    f"{name.text} copies {length} bytes, {field.name} has {length} elements of {size}",
+                    arguments[2][0],
+                    notes=((field.origin, "the array"),),
+                    fix=context.fix("copy all elements", arguments[2], f"({length}) * sizeof({field.ctype})"),
+                    event=view.event_name,
+                )
+
+
+def _target(view: ClassView, tokens: Sequence[Token]) -> ArrayField | DynamicArrayField | None:
+    """Return the array that is copied into, when it is the whole of it."""
+    texts = [t.text for t in tokens]
+    is_array = len(texts) == 3 and texts[0] in RECORD_NAMES and texts[1] == "->"
+    is_dynamic = len(texts) == 4 and texts[0] in _DYNAMIC
+    field = view.fields.get(texts[2]) if is_array or is_dynamic else None
+    return field if isinstance(field, (ArrayField, DynamicArrayField)) else None

@@ -74,6 +74,8 @@ class Core(State):
             if self.depth > MAX_DEPTH:
                 raise CannotFollowError(f"an expression nested more than {MAX_DEPTH} deep")
             return form(self, node, want)
+        except RecursionError:
+            raise CannotFollowError("an expression nested too deeply") from None
         finally:
             self.depth -= 1
 

@@ -82,8 +82,8 @@ class Evaluator(Objects):
             then = self.attempt(node.then if node.then is not None else node.condition, want)
             otherwise = self.attempt(node.otherwise, want)
             return otherwise if then is None and otherwise is not None else then or Int(0, INT)
-        then = node.then if node.then is not None else node.condition
-        found = self.evaluate(then if self.is_true(node.condition) else node.otherwise, want)
+        first = node.then if node.then is not None else node.condition
+        found = self.evaluate(first if self.is_true(node.condition) else node.otherwise, want)
         both = kind_of(self, node)
         if both is None:
             return found

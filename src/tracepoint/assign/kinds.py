@@ -20,44 +20,33 @@ from tracepoint.source.cvalue import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tracepoint.assign.state import State
 
 
 def kind_of(state: State, node: ast.Node) -> IntType | None:
     """Return the integer type of an expression; None for a pointer or when nothing here tells it."""
-    match node:
-        case ast.Number(value=value, suffix=suffix, is_decimal=is_decimal):
-            return number_type(value, suffix, is_decimal=is_decimal, long_size=state.shapes.long_size)
-        case ast.Char():
-            return INT
-        case ast.Name(name=name):
-            return _of_name(state, name)
-        case ast.Unary(op=op, operand=operand):
-            return _of_unary(state, op, operand)
-        case ast.Binary(op=op, left=left, right=right):
-            return _of_both(state, op, left, right)
-        case ast.Ternary(condition=condition, then=then, otherwise=otherwise):
-            return _of_both(state, "?", then if then is not None else condition, otherwise)
-        case ast.Cast(ctype=ctype):
-            return None if ctype.pointers else state.shapes.of_element(ctype).kind
-    return _of_rest(state, node)
+    if isinstance(node, ast.Number):
+        long_size = state.shapes.long_size
+        return number_type(node.value, node.suffix, is_decimal=node.is_decimal, long_size=long_size)
+    form = _FORMS.get(type(node))
+    return form(state, node) if form is not None else None
 
 
-def _of_rest(state: State, node: ast.Node) -> IntType | None:
-    match node:
-        case ast.SizeOf():
-            return state.shapes.ulong
-        case ast.Comma(right=right):
-            return kind_of(state, right)
-        case ast.Call(arguments=(first, *_)) if node.name in TRANSPARENT:
-            return kind_of(state, first)
-        case ast.Member(base=ast.Name(name="__entry"), name=name, is_arrow=True):
-            member = (state.record_shape.members or {}).get(name)
-            return member[1].kind if member is not None and not member[1].is_pointer else None
-    return None
+def _of_call(state: State, node: ast.Call) -> IntType | None:
+    return kind_of(state, node.arguments[0]) if node.name in TRANSPARENT and node.arguments else None
 
 
-def _of_name(state: State, name: str) -> IntType | None:
+def _of_member(state: State, node: ast.Member) -> IntType | None:
+    if not node.is_arrow or node.base != ast.Name("__entry"):
+        return None
+    member = (state.record_shape.members or {}).get(node.name)
+    return member[1].kind if member is not None and not member[1].is_pointer else None
+
+
+def _of_name(state: State, node: ast.Name) -> IntType | None:
+    name = node.name
     cell = state.locals.get(name)
     if cell is not None:
         return cell.slot.shape.kind if cell.slot is not None else None
@@ -68,13 +57,15 @@ def _of_name(state: State, name: str) -> IntType | None:
     return None if known is None else number_type(abs(known), long_size=state.shapes.long_size)
 
 
-def _of_unary(state: State, op: str, operand: ast.Node) -> IntType | None:
-    if op == "!":
+def _of_unary(state: State, node: ast.Unary) -> IntType | None:
+    if node.op == "!":
         return INT
-    if op in ("&", "*"):
-        return None
-    inner = kind_of(state, operand)
-    return None if inner is None else inner if op.lstrip("p") in ("++", "--") else promote(inner)
+    inner = kind_of(state, node.operand) if node.op not in ("&", "*") else None
+    return inner if inner is None or node.op.endswith(("++", "--")) else promote(inner)
+
+
+def _of_ternary(state: State, node: ast.Ternary) -> IntType | None:
+    return _of_both(state, "?", node.then if node.then is not None else node.condition, node.otherwise)
 
 
 def _of_both(state: State, op: str, left: ast.Node, right: ast.Node) -> IntType | None:
@@ -84,3 +75,17 @@ def _of_both(state: State, op: str, left: ast.Node, right: ast.Node) -> IntType 
     if first is None or second is None:
         return None
     return common_type(first, second) if op == "?" else binary_type(op, first, second)
+
+
+_FORMS: dict[type[ast.Node], Callable[..., IntType | None]] = {
+    ast.Char: lambda _state, _node: INT,
+    ast.Name: _of_name,
+    ast.Unary: _of_unary,
+    ast.Binary: lambda state, node: _of_both(state, node.op, node.left, node.right),
+    ast.Ternary: _of_ternary,
+    ast.Cast: lambda state, node: None if node.ctype.pointers else state.shapes.of_element(node.ctype).kind,
+    ast.SizeOf: lambda state, _node: state.shapes.ulong,
+    ast.Comma: lambda state, node: kind_of(state, node.right),
+    ast.Call: _of_call,
+    ast.Member: _of_member,
+}

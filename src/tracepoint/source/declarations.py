@@ -94,11 +94,13 @@ def _read_enum(tokens: Sequence[Token], at: int, found: Declarations) -> int:
 
 def _is_packed(tokens: Sequence[Token], at: int) -> bool:
     """Return whether `__packed`, `__mode(byte)` or their attributes stand between `}` and `;`."""
+    depth = 0
     while at < len(tokens) and tokens[at].text not in {";", "{", "}"} and tokens[at].kind is not Kind.END:
         text = tokens[at].text
-        is_in_list = tokens[at - 1].text in {"(", ","}
+        depth += {"(": 1, ")": -1}.get(text, 0)
+        # Within __attribute__(( )) the words are the attributes; outside they would be variables.
         if text in {"__packed", "__mode"} or (
-            is_in_list and text in {"packed", "__packed__", "mode", "__mode__"}
+            depth > 1 and text in {"packed", "__packed__", "mode", "__mode__"}
         ):
             return True
         at += 1

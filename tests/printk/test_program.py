@@ -146,12 +146,17 @@ def test_the_fields_tell_whether_char_is_signed(is_signed, expected):
         ("cper_severity_str(REC->a)", 4, "unknown"),
         ("cper_mem_err_type_str(REC->a)", 15, "physical memory map-out event"),
         ("xhci_ring_type_string(REC->a)", 5, "CMD"),
+        ("blk_op_str(REC->a)", 3, "DISCARD"),
         ("str_yes_no(REC->a)", 2, "yes"),
         ("str_on_off(REC->a)", 0, "off"),
     ],
 )
 def test_functions_of_values_alone(call, value, expected):
     assert line(f'"%s", {call}', ("u32", "a", value)) == expected
+
+
+def test_numbers_that_differ_between_kernels_are_not_named():
+    assert not rendered('"%s", blk_op_str(REC->a)', ("u32", "a", 10)).is_exact
 
 
 def test_facts():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import operators
+from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.values import Record, TextValue, Value
 from tracepoint.source.cvalue import UINT
 
@@ -46,7 +47,26 @@ def _choice(yes: str, no: str) -> Callable[[Evaluator, list[Value]], Value | Non
     return compile_call
 
 
+_BLOCK_OPERATIONS = {0: "READ", 1: "WRITE", 2: "FLUSH", 3: "DISCARD"}
+
+
+def _block_operation(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+    """block/blk-core.c: blk_op_str(), for the operations whose numbers never changed."""
+    if len(arguments) != 1:
+        return None
+    read = operators.converted(evaluator.as_integer(arguments[0]), UINT).read
+
+    def text(record: Record) -> str:
+        number = read(record)
+        if number not in _BLOCK_OPERATIONS:
+            raise UnknownPartError(f"the name of block operation {number}")
+        return _BLOCK_OPERATIONS[number]
+
+    return TextValue(text)
+
+
 DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
+    "blk_op_str": _block_operation,
     "str_yes_no": _choice("yes", "no"),
     "str_on_off": _choice("on", "off"),
     "str_enable_disable": _choice("enable", "disable"),

@@ -1,8 +1,8 @@
 """How many events of a kernel's include/trace/events can be rehearsed."""
 
 import pytest
-from oracles import kernel_source
 
+from oracles import kernel_source
 from tracepoint.errors import TracepointError
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.tree.headers import HeaderReader

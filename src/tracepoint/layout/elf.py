@@ -224,12 +224,12 @@ class Elf:
             ]
         )
 
-    def string(self, at: Address) -> bytes:
-        """Return the NUL-terminated string at an address; LayoutError when there is none."""
+    def string(self, at: Address, limit: int = _MAX_STRING) -> bytes:
+        """Return the NUL-terminated string at an address; LayoutError if none of at most `limit` bytes is."""
         self.read(at, 1)
         section = self.sections[at.section]
         start = section.offset + at.offset
-        end = self.data.find(b"\0", start, min(section.offset + section.size, start + _MAX_STRING))
+        end = self.data.find(b"\0", start, min(section.offset + section.size, start + limit))
         if end < 0:
             raise LayoutError(f"ELF: a string in section {section.name} does not end")
         return self.data[start:end]

@@ -16,6 +16,7 @@ import lzma
 import re
 import zlib
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import LayoutError
@@ -33,6 +34,11 @@ _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_.-]{0,127}")
 _SYSTEM = re.compile(rb"[A-Za-z0-9_.-]{1,128}")
 _TYPE = re.compile(rb"[A-Za-z_][\x20-\x7e]{0,511}")
 _MAX_STRUCT = 320
+_MAX_NAME = 1024
+# Enough to vote on; and more text than the events of any kernel have.
+_MAX_VOTERS = 500
+_MAX_TEXT = 1 << 27
+_FIELD_COST = 64
 _MAX_FIELDS = 2048
 _MAX_OBJECT = 1 << 30
 _NO_EVALS = EvalMap({})
@@ -103,6 +109,7 @@ class _ObjectReader:
         self.common = common
         tracepoints = elf.section("__tracepoints")
         self.tracepoint_section = tracepoints.number if tracepoints else -2
+        self.n_text = 0
         self.classes: dict[Address, tuple[str, Address | None, list[_Entry]] | None] = {}
 
     def read(self) -> list[EventFormat]:
@@ -129,7 +136,7 @@ class _ObjectReader:
         if at is None or at.section < 0:
             return None
         try:
-            text = self.elf.string(at)
+            text = self.elf.string(at, _MAX_NAME)
         except LayoutError:
             return None
         return text if pattern.fullmatch(text) else None
@@ -175,7 +182,7 @@ class _ObjectReader:
     def _vote(self, structs: Iterable[Address], test: Callable[[Address], bool]) -> int | None:
         """The offset at which most structs hold a pointer that passes; the lowest of equals."""
         votes: Counter[int] = Counter()
-        for at in structs:
+        for at in islice(structs, _MAX_VOTERS):
             votes.update(offset for offset, target in self._members(at) if test(target))
         return min(votes, key=lambda offset: (-votes[offset], offset), default=None)
 
@@ -185,7 +192,7 @@ class _ObjectReader:
         if class_at is None:
             self._expect_syscalls(calls)
             return None
-        classes = {c for a in calls if (c := self._follow(a, class_at)) is not None and c.section >= 0}
+        classes = self._targets(calls, class_at)
         fields_at = self._vote(classes, self._is_fields)
         system_at = self._vote(classes, lambda a: self._text(a, _SYSTEM) is not None)
         print_fmt_at = self._vote(calls, self._is_print_fmt)
@@ -194,8 +201,13 @@ class _ObjectReader:
             tracepoint_at = class_at + self.elf.long_size
         if fields_at is None or system_at is None or print_fmt_at is None:
             raise LayoutError("the event tables of this object cannot be understood")
-        arrays = {f for c in classes if (f := self._follow(c, fields_at)) is not None and f.section >= 0}
+        arrays = self._targets(classes, fields_at)
         return _Offsets(class_at, tracepoint_at, print_fmt_at, system_at, fields_at, self._entry_size(arrays))
+
+    def _targets(self, structs: Iterable[Address], offset: int) -> list[Address]:
+        """What a member of the structs points at in this object, each once."""
+        found = (self._follow(at, offset) for at in structs)
+        return list(dict.fromkeys(at for at in found if at is not None and at.section >= 0))
 
     def _expect_syscalls(self, calls: list[Address]) -> None:
         """Raise when events could not be understood, unless they use classes of system calls."""
@@ -211,7 +223,7 @@ class _ObjectReader:
         least = 2 * step + 16
         votes = Counter(
             size
-            for at in arrays
+            for at in islice(arrays, _MAX_VOTERS)
             for size in range(least, least + 40, step)
             if self._is_fields(at) and self._is_fields(_plus(at, size))
         )
@@ -245,7 +257,14 @@ class _ObjectReader:
         system, system_at, entries = event_class
         names = evals.get(system_at, _NO_EVALS) if system_at else _NO_EVALS
         print_fmt = names.in_print_fmt(decode(self.elf.string(print_at)))
+        self._count(len(print_fmt))
         return self._format(system, name, entries, print_fmt, names)
+
+    def _count(self, n: int) -> None:
+        """Count what is read: a small damaged object can claim any number of events."""
+        self.n_text += n
+        if self.n_text > _MAX_TEXT:
+            raise LayoutError("the events of this object are impossibly many or long")
 
     def _name(self, call: Address, offsets: _Offsets) -> str:
         at = self._follow(call, offsets.tracepoint)
@@ -276,7 +295,9 @@ class _ObjectReader:
             name_at = self._follow(at, step)
             if name_at is None:
                 raise LayoutError("a field of this object has no name")
-            ctype, name = decode(self.elf.string(type_at)), decode(self.elf.string(name_at))
+            ctype = decode(self.elf.string(type_at, _MAX_NAME))
+            name = decode(self.elf.string(name_at, _MAX_NAME))
+            self._count(_FIELD_COST)
             n_bytes, align, is_signed = self.elf.ints(_plus(at, 2 * step), 3)
             if n_bytes < 0 or align <= 0:
                 raise LayoutError("the size or alignment of a field is impossible", name)

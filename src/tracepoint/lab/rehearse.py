@@ -195,9 +195,7 @@ def rehearse_event(
     layout.  Raises LayoutError when the record cannot be laid out, SourceError when the assignment
     is damaged, GivenValueError for a value that names no input.
     """
-    if event.is_syscall or event.is_nop:
-        kind = "system call" if event.is_syscall else "_NOP"
-        raise LayoutError(f"a {kind} event has no assignment to rehearse", event=event.full_name)
+    _refuse_recordless(event)
     layout = format or compute_layout(event, abi, btf=btf, environment=environment, enums=enums)
     sizes = TypeSizes(abi, btf=btf, environment=environment)
     program = read_program(event)
@@ -217,6 +215,12 @@ def rehearse_event(
         sampler = Sampler(event.full_name, hints, layout.long_size, layout.is_big_endian, index)
         shots.append(_shoot(stage, sampler, index))
     return _rehearsal(stage, tuple(shots))
+
+
+def _refuse_recordless(event: Event) -> None:
+    if event.is_syscall or event.is_nop:
+        kind = "system call" if event.is_syscall else "_NOP"
+        raise LayoutError(f"a {kind} event has no assignment to rehearse", event=event.full_name)
 
 
 def _sizeof(sizes: TypeSizes, ctype: str) -> int | None:

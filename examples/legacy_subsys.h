@@ -17,3 +17,9 @@ DEFINE_TRACE(subsys_eventname,
 	TPARGS(firstarg, p));
 
 #endif /* _TRACE_SUBSYS_H */
+
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE legacy_subsys
+#include <trace/define_trace.h>

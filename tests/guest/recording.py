@@ -7,7 +7,7 @@ the oracle for rendering the other.  A recording is a folder:
     events/             the whole tree of `format` files, header_page and header_event
     printk_formats, available_events, trace_clock, modules (/proc/modules), kallsyms at the end
     passes/NAME/        cpu0.raw cpu1.raw ... trace.txt stats.txt log.txt
-                        saved_cmdlines, saved_tgids and kallsyms just after the pass
+                        saved_cmdlines, saved_tgids, kallsyms, modules just after the pass
 """
 
 from __future__ import annotations
@@ -68,6 +68,15 @@ def compile_programs(folder: Path) -> dict[str, Path]:
 def workload(only: str = "") -> list[Path]:
     """Return the parts of the workload in order; `only` is a regular expression over their names."""
     return [path for path in sorted((HERE / "workload").glob("*.sh")) if re.search(only, path.stem)]
+
+
+def kernel_hz(image: packages.KernelImage) -> int:
+    """Return the timer ticks a second that the package's configuration file states."""
+    config = (image.image.parent / f"config-{image.release}").read_text()
+    found = re.search(r"^CONFIG_HZ=(\d+)$", config, re.MULTILINE)
+    if found is None:
+        raise LabError(f"the configuration of {image.package} does not state CONFIG_HZ")
+    return int(found[1])
 
 
 def workload_hash() -> str:
@@ -146,7 +155,8 @@ class Recorder:
         (target / "stats.txt").write_text(self.guest.run(f"cd {TRACING}/per_cpu; tail -n 20 cpu*/stats").text)
         for name in ("saved_cmdlines", "saved_tgids"):
             (target / name).write_bytes(self.guest.get(f"{TRACING}/{name}"))
-        (target / "kallsyms").write_bytes(self.guest.get("/proc/kallsyms"))
+        for name in ("kallsyms", "modules"):
+            (target / name).write_bytes(self.guest.get(f"/proc/{name}"))
         for cpu in self._processors():
             raw = f"{TRACING}/per_cpu/cpu{cpu}/trace_pipe_raw"
             self.guest.run(f"rm -f /tmp/raw; /lab/bin/rawpages {raw} /tmp/raw {PAGE}", timeout=200)
@@ -175,7 +185,7 @@ class Recorder:
         info = {
             "release": self.guest.image.release,
             "package": f"{self.guest.image.package}_{self.guest.image.version}",
-            "hz": 250,
+            "hz": kernel_hz(self.guest.image),
             "page_size": PAGE,
             "cpus": len(self._processors()),
             "workload": workload_hash(),
@@ -219,16 +229,15 @@ def record(kernel: str, folder: Path, only: str = "", tools: Path | None = None)
     image = packages.fetch_kernel(kernel)
     tree = modules.ModuleTree(image.modules)
     modules.write_depmod(tree)
-    scratch = folder.with_name(folder.name + ".new")
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    scratch = Path(tempfile.mkdtemp(prefix="recording-", dir=folder.parent))
     with tempfile.TemporaryDirectory() as build:
         files = {
             f"/lab/bin/{name}": path.read_bytes() for name, path in compile_programs(Path(build)).items()
         }
     shares = {"/host": Path("/"), "/lib/modules": image.modules.parent} | ({"/tools": tools} if tools else {})
     with lab_guest.boot(
-        kernel, memory_mb=4096, files=files, shares=shares, append="no_hash_pointers"
+        kernel, memory_mb=3072, files=files, shares=shares, append="no_hash_pointers"
     ) as guest:
         recorder = Recorder(guest, scratch)
         recorder.load_modules()

@@ -13,7 +13,8 @@ from printk.pages import lines, records
 from tracepoint.lab import modules, packages
 from tracepoint.layout.format import EventFormat, read_format, write_format
 from tracepoint.layout.objects import decompress, read_object
-from tracepoint.printk.facts import Kallsyms, RenderFacts, read_printk_formats
+from tracepoint.printk.facts import RenderFacts, read_printk_formats
+from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.tree.headers import HeaderReader
@@ -83,6 +84,7 @@ class Judge:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.info = json.loads((folder / "info.json").read_text())
         events = [read_format(text, name.split("/")[0]) for name, text in formats(folder).items()]
         self.programs = {event.id: compile_print(event) for event in events}
         self.seen: Counter[str] = Counter()
@@ -91,10 +93,10 @@ class Judge:
 
     def judge(self, part: Path) -> None:
         facts = RenderFacts(
-            kallsyms=Kallsyms((part / "kallsyms").read_text()),
+            kallsyms=Kallsyms((part / "kallsyms").read_text(), (part / "modules").read_text()),
             printk_formats=read_printk_formats((self.folder / "printk_formats").read_text()),
-            hz=250,
-            n_possible_cpus=2,
+            hz=self.info["hz"],
+            n_possible_cpus=self.info["cpus"],
         )
         texts = lines((part / "trace.txt").read_bytes().decode("utf-8", "surrogateescape"))
         for cpu, bodies in texts.items():

@@ -35,8 +35,8 @@ SEED_FILES = {
 
 def make_seeds(name: str, folder: Path) -> None:
     """Copy small real files that this machine has; a search that starts from them goes deeper."""
-    kind = name if name in SEED_FILES else "header"
-    for place, pattern in SEED_FILES[kind]:
+    kind = name if name in SEED_FILES or name in ("filter", "json") else "header"
+    for place, pattern in SEED_FILES.get(kind, []):
         small = [p for p in sorted(place.glob(pattern)) if p.is_file() and p.stat().st_size <= MAX_BYTES]
         for path in small[:: max(1, len(small) // N_SEEDS)]:
             copy = folder / "_".join(path.parts[-3:])

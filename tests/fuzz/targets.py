@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracepoint.check.engine import check_header, fix_text
 from tracepoint.errors import TracepointError
+from tracepoint.filter.parse import parse_filter
+from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format, write_format
 from tracepoint.layout.objects import decompress, read_object
 from tracepoint.model.fmt import format_text
 from tracepoint.model.read import read_header_text
+from tracepoint.model.schema import read_json
+from tracepoint.model.write import write_header
+from tracepoint.printk.program import compile_print
+from tracepoint.printk.render import render_record
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex, unlex
 from tracepoint.source.text import SourceFile, decode, encode
@@ -62,14 +70,68 @@ def _fuzz_btf(data: bytes) -> None:
     read_btf(data)
 
 
+def _fuzz_check(data: bytes) -> None:
+    text = decode(data)
+    check_header(read_header_text(text, "fuzz.h"), select=["ALL"])
+    fix_text(text, "fuzz.h", unsafe=True)
+
+
+def _fuzz_try(data: bytes) -> None:
+    header = read_header_text(decode(data), "fuzz.h")
+    for event in header.events[:4]:
+        try:
+            rehearse_event(event, environment=header.environment, enums=header.enums)
+        except TracepointError:
+            continue
+
+
+def _fuzz_write(data: bytes) -> None:
+    header = read_header_text(decode(data), "fuzz.h")
+    if not header.diagnostics:
+        read_header_text(write_header(header), "fuzz.h")
+
+
+def _fuzz_printk(data: bytes) -> None:
+    """The first bytes are a record, the rest, after a zero byte, is a print format."""
+    record, _, text = data.partition(b"\0\0\0\0")
+    form = replace(_PRINTED, print_fmt=decode(text))
+    render_record(compile_print(form), bytes(8) + record)
+
+
+def _fuzz_filter(data: bytes) -> None:
+    parse_filter(data, _PRINTED)
+
+
+def _fuzz_json(data: bytes) -> None:
+    read_json(decode(data))
+
+
+_PRINTED = read_format(
+    "name: a\nID: 7\nformat:\n"
+    "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
+    "\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n"
+    "\tfield:__data_loc char[] s;\toffset:12;\tsize:4;\tsigned:1;\n"
+    "\tfield:void * p;\toffset:16;\tsize:8;\tsigned:0;\n"
+    "\tfield:u8 b[8];\toffset:24;\tsize:8;\tsigned:0;\n"
+    "\tfield:__rel_loc u16[] r;\toffset:32;\tsize:4;\tsigned:0;\n\n"
+    'print fmt: "", \n',
+    "fuzz",
+)
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "btf": _fuzz_btf,
     "cexpr": _fuzz_cexpr,
+    "check": _fuzz_check,
+    "filter": _fuzz_filter,
     "fmt": _fuzz_fmt,
     "format": _fuzz_format,
     "header": _fuzz_header,
+    "json": _fuzz_json,
     "lexer": _fuzz_lexer,
     "object": _fuzz_object,
+    "printk": _fuzz_printk,
+    "try": _fuzz_try,
+    "write": _fuzz_write,
 }
 
 

@@ -212,6 +212,13 @@ def test_what_was_aligned_behind_an_assignment_moves_with_it():
     assert first.index("a ?") == second.index("b :")
 
 
+def test_alignment_behind_several_blanks_is_kept():
+    text = COMPACT.replace("__entry->a = a;", "__entry->a =   a ?\n\t\t\t       b : c;")
+    out = format_text(text, style=Style(assign="space")).text
+    first, second = (line.expandtabs(8) for line in out[out.index("\t\t__entry->a") :].split("\n")[:2])
+    assert first.index("a ?") == second.index("b :")
+
+
 def test_long_prototypes_and_prints_are_wrapped():
     params = ", ".join(f"struct a_rather_long_name *parameter{n}" for n in range(5))
     shown = ", ".join(f"__entry->some_field_number_{n}" for n in range(6))

@@ -88,6 +88,7 @@ def test_written_as_an_event_that_records_its_arguments():
     [
         ("const char *s", "__string", '"s=%s", __get_str(s)'),
         ("u64 x", "__field", '"x=%llu", (unsigned long long)__entry->x'),
+        ("u32 x", "__field", '"x=%u", __entry->x'),
         ("some_t x", "__field", '"x=%lld", (long long)__entry->x'),
         ("enum e x", "__field", '"x=%d", __entry->x'),
         ("struct a x", "__field_struct", '""'),

@@ -95,15 +95,24 @@ int tp_faults_init(void)
 	return fault_list ? 0 : -1;
 }
 
+/* Drop the exception that is set.  Returns whether it was Ctrl-C. */
+static bool drop_exception(void)
+{
+	bool is_interrupt = PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_KeyboardInterrupt);
+
+	PyErr_Clear();
+	return is_interrupt;
+}
+
 /* "ValueError: message", or the type alone where making the text fails as well. */
-static PyObject *exception_text(PyObject *type, PyObject *value)
+static PyObject *exception_text(PyObject *type, PyObject *value, bool *is_interrupt)
 {
 	const char *name = type && PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "exception";
 	PyObject *text = value ? PyUnicode_FromFormat("%s: %S", name, value) : NULL;
 
 	if (text)
 		return text;
-	PyErr_Clear();
+	*is_interrupt |= drop_exception();
 	return PyUnicode_FromString(name);
 }
 
@@ -113,20 +122,21 @@ void tp_keep_fault(PyObject *event, const char *where)
 
 	PyErr_Fetch(&type, &value, &traceback);
 	PyErr_NormalizeException(&type, &value, &traceback);
-	/* Ctrl-C that came while a probe ran is the program's: it comes again at its next instruction. */
-	if (type && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt))
-		PyErr_SetInterrupt();
+	bool is_interrupt = type && PyErr_GivenExceptionMatches(type, PyExc_KeyboardInterrupt);
 	n_faults++;
-	PyObject *text = exception_text(type, value);
+	PyObject *text = exception_text(type, value, &is_interrupt);
 	PyObject *item = text ? Py_BuildValue("(OsO)", event, where, text) : NULL;
-	PyObject *done = item ? PyObject_CallMethod(fault_list, "append", "O", item) : NULL;
-	PyErr_Clear();
+	PyObject *done = item ? PyObject_CallMethod(fault_list, "append", "(O)", item) : NULL;
+	is_interrupt |= drop_exception();
 	Py_XDECREF(done);
 	Py_XDECREF(item);
 	Py_XDECREF(text);
 	Py_XDECREF(type);
 	Py_XDECREF(value);
 	Py_XDECREF(traceback);
+	/* Ctrl-C that came while a probe ran is the program's: it comes again at its next instruction. */
+	if (is_interrupt)
+		PyErr_SetInterrupt();
 }
 
 PyObject *tp_faults_get(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unused))

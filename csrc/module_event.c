@@ -58,6 +58,7 @@ static void table_release(struct table *table)
 /* ---- recording ---- */
 
 struct values {
+	const char *raw; /* a whole record that `assign` made, or NULL */
 	struct tp_value item[MAX_FIELDS];
 	uint32_t n;
 	uint32_t size; /* of the whole record */
@@ -114,6 +115,11 @@ static void put_record(EventObject *self, const struct values *values, uint32_t 
 	uint32_t dynamic = self->dynamic;
 	uint32_t words[2] = { id & 0xffff, (uint32_t)tid };
 
+	if (values->raw) {
+		memcpy(to, values->raw, values->size);
+		memcpy(to, words, sizeof(words));
+		return;
+	}
 	if (self->has_holes)
 		memset(to + sizeof(words), 0, self->size - sizeof(words));
 	memcpy(to, words, sizeof(words));
@@ -165,6 +171,20 @@ static void fault(EventObject *self, const char *where)
 	tp_keep_fault(self->name, where);
 }
 
+static bool use_raw(EventObject *self, PyObject *record, struct values *values)
+{
+	Py_ssize_t size = PyBytes_GET_SIZE(record);
+
+	if (size < self->size || size > TP_MAX_PAYLOAD) {
+		PyErr_Format(PyExc_ValueError, "a record of %zd bytes", size);
+		fault(self, "record");
+		return false;
+	}
+	values->raw = PyBytes_AS_STRING(record);
+	values->size = (uint32_t)size;
+	return true;
+}
+
 /* Values of the fields: the arguments, or what `assign` makes of them, kept alive by *made. */
 static bool get_values(EventObject *self, PyObject *const *args, struct values *values, PyObject **made)
 {
@@ -172,8 +192,13 @@ static bool get_values(EventObject *self, PyObject *const *args, struct values *
 	Py_ssize_t n_sources = self->n_parameters;
 
 	values->n = 0;
+	values->raw = NULL;
 	if (self->assign) {
 		PyObject *answer = PyObject_Vectorcall(self->assign, args, self->n_parameters, NULL);
+		if (answer && PyBytes_CheckExact(answer)) {
+			*made = answer;
+			return use_raw(self, answer, values);
+		}
 		*made = answer ? PySequence_Tuple(answer) : NULL;
 		Py_XDECREF(answer);
 		if (!*made) {
@@ -383,7 +408,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	PyObject *name, *parameters, *fields, *defaults = NULL, *assign = NULL, *condition = NULL, *control = NULL;
 	unsigned int size = 8, dynamic = 8;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UO!O!II|OOOO:Tracepoint", names, &name, &PyTuple_Type,
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UO!O!|IIOOOO:Tracepoint", names, &name, &PyTuple_Type,
 					 &parameters, &PyTuple_Type, &fields, &size, &dynamic, &defaults, &assign,
 					 &condition, &control))
 		return NULL;
@@ -552,6 +577,7 @@ static PyMemberDef event_members[] = {
 	{ "__vectorcalloffset__", T_PYSSIZET, offsetof(EventObject, vectorcall), READONLY, NULL },
 	{ "__weaklistoffset__", T_PYSSIZET, offsetof(EventObject, weakrefs), READONLY, NULL },
 	{ "control", T_OBJECT, offsetof(EventObject, control), 0, NULL },
+	{ "name", T_OBJECT, offsetof(EventObject, name), READONLY, NULL },
 	{ "parameters", T_OBJECT, offsetof(EventObject, parameters), READONLY, NULL },
 	{ "n_faults", T_ULONGLONG, offsetof(EventObject, n_faults), READONLY, NULL },
 	{ "n_nested", T_ULONGLONG, offsetof(EventObject, n_nested), READONLY, NULL },

@@ -135,7 +135,12 @@ static unsigned char *put_header(unsigned char *at, uint32_t type_len, uint64_t 
 static void *put_event(unsigned char *at, uint32_t size, uint64_t delta)
 {
 	uint32_t header = (uint32_t)delta << 5;
+	const unsigned char zeros[8] = { 0 };
 
+	/* The payload need not fill its last words; nobody shall see what was there. */
+	memcpy(at + size - 4, zeros, 4);
+	if (size > 8)
+		memcpy(at + size - 8, zeros, 8);
 	if (size - 4 > 4 * TP_TYPE_DATA_MAX)
 		return put_header(at, 0, delta, size - 4);
 	header |= (size - 4) / 4;

@@ -1,0 +1,43 @@
+"""The mechanism: the C core where it was built, else its twin in Python.
+
+`TRACEPOINT_PURE=1` in the environment chooses the twin.  Everything else in this room uses the
+names of this module only.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.runtime import twin
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from tracepoint.filter.program import FilterProgram
+
+
+def load_core() -> ModuleType:
+    """Return `tracepoint._core`, or the twin where it is not built or not wanted."""
+    if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0"):
+        return twin
+    try:
+        return importlib.import_module("tracepoint._core")
+    except ModuleNotFoundError:
+        return twin
+
+
+_core: Any = load_core()
+
+IS_PURE: bool = _core is twin
+Buffer: Any = _core.Buffer
+Tracepoint: Any = _core.Tracepoint
+synchronize: Any = _core.synchronize
+faults: Any = _core.faults
+clear_faults: Any = _core.clear_faults
+
+
+def make_filter(program: FilterProgram) -> object:
+    """Return the filter in the form that the core runs."""
+    return program if IS_PURE else _core.Filter(program.pack())

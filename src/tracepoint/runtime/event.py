@@ -1,0 +1,201 @@
+"""Events of this process: declared as functions, classes or models, and what can be done with one.
+
+A declared event is the core's tracepoint object: calling it fires.  Everything else that it offers
+(`register`, `enable`, `filter`, ...) is answered by its `EventControl`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
+
+from tracepoint.errors import TracepointError
+from tracepoint.model.python_types import event_from_class, event_from_function
+from tracepoint.runtime.core import Tracepoint
+from tracepoint.runtime.hierarchy import EventControl, tracing
+from tracepoint.runtime.plan import make_plan
+from tracepoint.runtime.probes import DEFAULT_PRIORITY, Registration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tracepoint.model.event import Event
+
+P = ParamSpec("P")
+
+
+class DeclaredEvent(Protocol[P]):
+    """What a declaration gives, as type checkers see it: callable with the declared parameters."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Fire: next to free while nothing listens; never raises."""
+
+    def __bool__(self) -> bool:
+        """Whether anything listens, for skipping costly arguments."""
+
+    def register(
+        self, probe: Callable[..., object], *, data: object = ..., prio: int = DEFAULT_PRIORITY
+    ) -> Registration:
+        """Call a probe whenever it fires; see `Probes.register`."""
+
+    def enable(self) -> None:
+        """Record it in the top instance."""
+
+    def disable(self) -> None:
+        """Stop recording it in the top instance."""
+
+    @property
+    def filter(self) -> str:
+        """What the `filter` file shows."""
+
+    @filter.setter  # noqa: A003 - tracefs's word
+    def filter(self, text: str) -> None: ...
+
+    @property
+    def format(self) -> str:
+        """What the `format` file shows."""
+
+
+def trace_event(
+    *,
+    system: str,
+    printk: str,
+    name: str = "",
+    condition: Callable[..., object] | None = None,
+    reg: Callable[[], object] | None = None,
+    unreg: Callable[[], object] | None = None,
+) -> Callable[[Callable[P, object]], DeclaredEvent[P]]:
+    """Declare an event by a function's signature: every parameter is a field of its name.
+
+    `printk` is the print format with the fields' names; `condition`, called with the same
+    arguments, decides whether it fires; `reg` is called before the first listener comes and `unreg`
+    after the last has gone.  Raises DeclarationTypeError for a parameter that cannot be recorded
+    and EventError when the event exists.
+
+    >>> from tracepoint.model.python_types import u64
+    >>> @trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
+    ... def order_seen(order_id: u64, customer: str) -> None: ...
+    >>> order_seen(7, "ada")
+    >>> bool(order_seen)
+    False
+    """
+
+    def decorate(function: Callable[P, object]) -> DeclaredEvent[P]:
+        event = event_from_function(function, system=system, printk=printk, name=name)
+        signature = inspect.signature(function)
+        made = declare_event(
+            event,
+            defaults={p.name: p.default for p in signature.parameters.values() if p.default is not p.empty},
+            condition=condition,
+            reg=reg,
+            unreg=unreg,
+            hints=_hints(function),
+            where=_place_of(function),
+        )
+        return cast("DeclaredEvent[P]", made)
+
+    return decorate
+
+
+def declare_event(
+    event: Event,
+    *,
+    defaults: Mapping[str, object] | None = None,
+    assign: Callable[..., object] | None = None,
+    condition: Callable[..., object] | None = None,
+    reg: Callable[[], object] | None = None,
+    unreg: Callable[[], object] | None = None,
+    hints: Mapping[str, Any] | None = None,
+    where: str = "",
+) -> Any:
+    """Make the tracepoint of a declared event and put it into this process's hierarchy.
+
+    `assign` gets the arguments and gives the fields' values in order, or the whole record as
+    bytes; without it the arguments are the fields of the same names.  `where` is the place of the
+    declaration, for messages.  Raises EventError for an event that exists, LayoutError for a
+    field that cannot be laid out.
+    """
+    again = tracing.same_declaration(event, where)
+    if again is not None:
+        return again.tracepoint
+    order = [f.name for f in event.fields] if assign is not None else list(event.proto.names)
+    missing = [f.name for f in event.fields if f.name not in order]
+    if missing:
+        raise TracepointError(f"{event.full_name}: no parameter gives field {missing[0]!r}; give `assign`")
+    plan = make_plan(event, order)
+    control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg)
+    tracepoint = Tracepoint(
+        event.full_name,
+        tuple(event.proto.names),
+        tuple(f.packed for f in plan.fields),
+        plan.size,
+        plan.dynamic,
+        defaults=dict(defaults) if defaults else None,
+        assign=assign,
+        condition=condition,
+        control=control,
+    )
+    control.tracepoint = tracepoint
+    tracing.add(control)
+    return tracepoint
+
+
+class _Record:
+    """What `assign` of a class stores to."""
+
+    __slots__ = ("__dict__",)
+
+
+class _EventMaker(type):
+    """Turns the class statement of an event into its tracepoint object."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
+        cls = super().__new__(mcs, name, bases, namespace)
+        return _event_of_class(cls, **options) if bases else cls
+
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
+        super().__init__(name, bases, namespace)
+
+
+def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions: Any) -> Any:
+    event = event_from_class(cls, system=system, name=name)
+    method = cls.__dict__.get("assign")
+    names = tuple(f.name for f in event.fields)
+    assign = None
+    if method is not None:
+
+        def assign(*args: object) -> tuple[object, ...]:
+            record = _Record()
+            method(record, *args)
+            return tuple(getattr(record, field) for field in names)
+
+    hints = dict(getattr(method or cls, "__annotations__", {}))
+    unknown = set(functions) - {"condition", "reg", "unreg"}
+    if unknown:
+        raise TracepointError(f"class {cls.__name__}: {min(unknown)!r} is not an option of an event")
+    return declare_event(
+        event, assign=assign, hints=hints, where=f"{cls.__module__}.{cls.__qualname__}", **functions
+    )
+
+
+class TraceEvent(metaclass=_EventMaker):
+    """The base of events that are written as a class with the five parts.
+
+    Annotations are the fields, `printk` the print format, the method `assign` fills the fields
+    from its arguments; the class statement takes `system`, `name`, `condition`, `reg` and `unreg`,
+    and gives the tracepoint object.
+    """
+
+
+def _hints(function: Callable[..., object]) -> dict[str, Any]:
+    # Names that cannot be resolved were refused when the event was made.
+    return inspect.get_annotations(function, eval_str=True)
+
+
+def _place_of(function: Callable[..., object]) -> str:
+    code = getattr(function, "__code__", None)
+    if code is None:
+        module = sys.modules.get(getattr(function, "__module__", ""))
+        return getattr(module, "__file__", None) or "?"
+    return f"{code.co_filename}:{code.co_firstlineno}"

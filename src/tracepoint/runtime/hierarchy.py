@@ -1,0 +1,477 @@
+"""The events of this process as tracefs shows a kernel's: systems, events, instances.
+
+`tracing` is the one hierarchy; `tracing["shop:order_placed"]` an event, `tracing["shop"]` a system.
+"""
+
+from __future__ import annotations
+
+import errno
+import struct
+import threading
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.errors import TracepointError
+from tracepoint.filter.error import FilterError
+from tracepoint.filter.parse import is_clear, parse_filter
+from tracepoint.filter.profile import KERNEL_6_12
+from tracepoint.filter.program import compile_filter
+from tracepoint.layout.format import write_format
+from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
+from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
+from tracepoint.runtime.ring import walk_events
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import Event
+    from tracepoint.runtime.plan import RecordPlan
+
+# kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
+FIRST_ID = 20
+MAX_ID = (1 << 16) - 1
+DEFAULT_PAGES = 353
+MAX_LOG = 8
+NONE = "none"
+PAGE_HEAD = struct.Struct("<QQ")
+
+
+class EventError(TracepointError):
+    """An event, system or instance that is not there, is there already, or refuses; with the errno."""
+
+    def __init__(self, message: str, number: int = errno.EINVAL) -> None:
+        super().__init__(message)
+        self.errno = number
+
+
+@dataclass(slots=True)
+class _Recording:
+    """One event in one instance: whether it is enabled, and its filter."""
+
+    is_enabled: bool = False
+    filter_text: str = NONE
+    program: object = None
+
+
+class EventControl:
+    """Everything about one event but firing it.
+
+    `reg` runs before the first listener comes, `unreg` after the last has gone
+    (TRACE_EVENT_FN); `where` is the place of the declaration.
+    """
+
+    def __init__(
+        self,
+        event: Event,
+        plan: RecordPlan,
+        *,
+        hints: Mapping[str, Any],
+        where: str,
+        reg: Callable[[], object] | None = None,
+        unreg: Callable[[], object] | None = None,
+    ) -> None:
+        self.event = event
+        self.plan = plan
+        self.where = where
+        self.tracepoint: Any = None
+        self.layout: EventFormat = plan.format
+        self._reg = reg
+        self._unreg = unreg
+        self._has_listeners = False
+        self._recordings: dict[Instance, _Recording] = {}
+        self.probes = Probes(event.full_name, tuple(event.proto.names), hints, self._apply)
+
+    def __repr__(self) -> str:
+        return f"<event {self.full_name}>"
+
+    @property
+    def full_name(self) -> str:
+        """`system:name`."""
+        return self.event.full_name
+
+    @property
+    def system(self) -> str:
+        """The system's name."""
+        return self.event.system
+
+    @property
+    def id(self) -> int:
+        """The number that records of this event bear; it differs from run to run."""
+        return self.layout.id
+
+    @property
+    def format(self) -> str:
+        """What the `format` file shows."""
+        return write_format(self.layout)
+
+    def register(self, probe: Callable[..., object], **options: Any) -> Registration:
+        """Call a probe whenever the event fires; see `Probes.register`."""
+        return self.probes.register(probe, **options)
+
+    def enable(self, instance: Instance | None = None) -> None:
+        """Record the event in `instance`, or in the top one."""
+        where = instance or tracing
+        recording = self._recording(where)
+        if not recording.is_enabled:
+            recording.is_enabled = True
+            self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
+
+    def disable(self, instance: Instance | None = None) -> None:
+        """Stop recording it; what was recorded stays."""
+        recording = self._recording(instance or tracing)
+        if recording.is_enabled:
+            recording.is_enabled = False
+            self.probes.remove(recording)
+
+    def is_enabled_in(self, instance: Instance) -> bool:
+        """Whether `instance` records it."""
+        return self._recording(instance).is_enabled
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the top instance records it."""
+        return self.is_enabled_in(tracing)
+
+    @property
+    def filter(self) -> str:
+        """What the `filter` file of the top instance shows; setting raises FilterError."""
+        return self.filter_in(tracing)
+
+    @filter.setter  # noqa: A003 - tracefs's word
+    def filter(self, text: str) -> None:
+        self.set_filter(text, tracing)
+
+    def filter_in(self, instance: Instance) -> str:
+        """What the `filter` file of `instance` shows, without its last newline."""
+        return self._recording(instance).filter_text
+
+    def set_filter(self, text: str, instance: Instance, *, is_for_system: bool = False) -> None:
+        """Record only what passes; `0` clears.
+
+        A text that the kernel would refuse switches the filter off, is shown with the reason by
+        `filter_in` and logged by the instance.  Raises FilterError then.
+        """
+        recording = self._recording(instance)
+        if is_clear(text):
+            recording.filter_text, recording.program = NONE, None
+            self._refilter(instance, recording)
+            return
+        try:
+            parsed = parse_filter(text, self.layout, KERNEL_6_12)
+        except FilterError as error:
+            shown = error.for_system() if is_for_system else error
+            recording.filter_text, recording.program = shown.report.removesuffix("\n"), None
+            self._refilter(instance, recording)
+            instance.log_error(shown.log_entry)
+            raise
+        recording.filter_text = parsed.text
+        recording.program = make_filter(compile_filter(parsed))
+        self._refilter(instance, recording)
+
+    def forget(self, instance: Instance) -> None:
+        """Drop all that belongs to an instance that goes away."""
+        self.disable(instance)
+        self._recordings.pop(instance, None)
+
+    def _recording(self, instance: Instance) -> _Recording:
+        return self._recordings.setdefault(instance, _Recording())
+
+    def _refilter(self, instance: Instance, recording: _Recording) -> None:
+        if recording.is_enabled:
+            self.probes.replace(recording, self._entry(instance, recording))
+
+    def _entry(self, instance: Instance, recording: _Recording) -> tuple[Any, ...]:
+        return ("record", instance.buffer, self.id, recording.program)
+
+    def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
+        if entries and not self._has_listeners and self._reg is not None:
+            self._reg()
+        self.tracepoint.set_entries(entries)
+        if not entries and self._has_listeners and self._unreg is not None:
+            self._unreg()
+        self._has_listeners = bool(entries)
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """The events of one system in one instance."""
+
+    name: str
+    instance: Instance
+
+    @property
+    def events(self) -> tuple[EventControl, ...]:
+        """Its events in the order in which they were declared."""
+        return tuple(e for e in tracing.events if e.system == self.name)
+
+    @property
+    def state(self) -> str:
+        """`0` none enabled, `1` all, `X` some, as the system's `enable` file shows."""
+        return state_of(self.events, self.instance)
+
+    def enable(self) -> None:
+        """Enable all events."""
+        for event in self.events:
+            event.enable(self.instance)
+
+    def disable(self) -> None:
+        """Disable all events."""
+        for event in self.events:
+            event.disable(self.instance)
+
+    def set_filter(self, text: str) -> None:
+        """Set the filter of every event that has its fields; the others show why not.
+
+        Kernel: apply_subsystem_event_filter() in kernel/trace/trace_events_filter.c, which is
+        content when the system has an event.
+        """
+        for event in self.events:
+            try:
+                event.set_filter(text, self.instance, is_for_system=True)
+            except FilterError:
+                continue
+
+
+def state_of(events: tuple[EventControl, ...], instance: Instance) -> str:
+    """Return `0`, `1`, `X`, or `?` without events: system_enable_read() in kernel/trace/trace_events.c."""
+    states = {event.is_enabled_in(instance) for event in events}
+    return "?" if not states else "X" if len(states) == 2 else str(int(states.pop()))
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One record as it lies in a ring: time by the instance's clock, kernel thread id, bytes."""
+
+    timestamp: int
+    tid: int
+    data: bytes
+
+    @property
+    def type(self) -> int:
+        """The number of its event."""
+        return int.from_bytes(self.data[:2], "little")
+
+
+class Instance:
+    """A set of rings with its own enabled events, filters and switches; `name` is empty for the top one."""
+
+    def __init__(self, name: str = "", n_pages: int = DEFAULT_PAGES, **options: Any) -> None:
+        self.name = name
+        self.buffer: Any = Buffer(n_pages, **options)
+        self._log: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<trace instance {self.name or 'top'}>"
+
+    @property
+    def is_on(self) -> bool:
+        """Whether events are recorded at all (`tracing_on`)."""
+        return bool(self.buffer.is_on)
+
+    @is_on.setter
+    def is_on(self, value: bool) -> None:
+        self.buffer.is_on = value
+
+    @property
+    def clock(self) -> str:
+        """The trace clock; setting it clears the rings."""
+        return str(self.buffer.clock)
+
+    @clock.setter
+    def clock(self, name: str) -> None:
+        self.buffer.clock = name
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the event `system:name`, or the system `name`; raises KeyError."""
+        if ":" in name:
+            return tracing.event(name)
+        system = System(name, self)
+        if not system.events:
+            raise KeyError(name)
+        return system
+
+    @property
+    def state(self) -> str:
+        """`0`, `1`, `X` or `?` for all events, as `events/enable` shows."""
+        return state_of(tracing.events, self)
+
+    @property
+    def enabled_events(self) -> list[str]:
+        """What `set_event` shows: enabled events, youngest declaration first."""
+        return [e.full_name for e in reversed(tracing.events) if e.is_enabled_in(self)]
+
+    def set_event(self, word: str) -> None:
+        """Do what one word written to `set_event` does; raises EventError (EINVAL) without a match.
+
+        `[!]NAME`, `[!]SYSTEM:EVENT` with an empty side or `*` for any; there are no globs.
+        Kernel: ftrace_set_clr_event() in kernel/trace/trace_events.c.
+        """
+        is_on = not word.startswith("!")
+        match = word.removeprefix("!")
+        system, colon, name = match.partition(":")
+        any_of = ("", "*")
+        found = [
+            e
+            for e in tracing.events
+            if (
+                (system in any_of or system == e.system) and (name in any_of or name == e.event.name)
+                if colon
+                else match in (e.system, e.event.name)
+            )
+        ]
+        if not found:
+            raise EventError(f"set_event: nothing matches {match!r}")
+        for event in found:
+            if is_on:
+                event.enable(self)
+            else:
+                event.disable(self)
+
+    def disable_all(self) -> None:
+        """Disable every event, as opening `set_event` for writing does."""
+        for event in tracing.events:
+            event.disable(self)
+
+    def log_error(self, entry: str) -> None:
+        """Keep an entry of `error_log`, the last 8."""
+        seconds, nanoseconds = divmod(self.buffer.now(), 1_000_000_000)
+        self._log = [*self._log, f"[{seconds:5d}.{nanoseconds // 1000:06d}] {entry}"][-MAX_LOG:]
+
+    @property
+    def error_log(self) -> str:
+        """What `error_log` shows."""
+        return "".join(self._log)
+
+    def clear_error_log(self) -> None:
+        """Forget the log, as any write to it does."""
+        self._log = []
+
+    def clear(self) -> None:
+        """Empty the rings, as truncating `trace` does."""
+        self.buffer.clear()
+
+    @property
+    def stats(self) -> dict[str, int]:
+        """The counts of all rings together, by the names of per_cpu/cpuN/stats."""
+        return dict(self.buffer.stats())
+
+    def records(self) -> list[RawRecord]:
+        """Return all records in the order of time, without taking them."""
+        return self._in_order(self.buffer.peek)
+
+    def read_records(self) -> list[RawRecord]:
+        """Take all records and return them in the order of time."""
+
+        def take(serial: int) -> list[bytes]:
+            return list(iter(lambda: self.buffer.read(serial), None))
+
+        return self._in_order(take)
+
+    def _in_order(self, pages_of: Callable[[int], list[bytes]]) -> list[RawRecord]:
+        found: list[RawRecord] = []
+        for serial, *_ in self.buffer.rings():
+            # The ring of a thread that ended may go at any time once it was read.
+            with suppress(KeyError):
+                for page in pages_of(serial):
+                    found.extend(records_of(page))
+        return sorted(found, key=lambda r: r.timestamp)
+
+
+def records_of(page: bytes) -> Iterator[RawRecord]:
+    """Yield the records of one page."""
+    stamp, commit = PAGE_HEAD.unpack_from(page)
+    data = page[PAGE_HEAD.size : PAGE_HEAD.size + (commit & ((1 << 27) - 1))]
+    for start, size, when in walk_events(data, stamp):
+        payload = data[start : start + size]
+        yield RawRecord(when, int.from_bytes(payload[4:8], "little", signed=True), payload)
+
+
+@dataclass(slots=True)
+class _Registry:
+    events: dict[str, EventControl] = field(default_factory=dict)
+    next_id: int = FIRST_ID
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Tracing(Instance):
+    """The top instance, and what the whole process has once: events, instances, faults."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._registry = _Registry()
+        self.instances: dict[str, Instance] = {}
+
+    @property
+    def events(self) -> tuple[EventControl, ...]:
+        """All events in the order in which they were declared."""
+        return tuple(self._registry.events.values())
+
+    @property
+    def systems(self) -> tuple[str, ...]:
+        """The names of all systems."""
+        return tuple(dict.fromkeys(e.system for e in self.events))
+
+    def event(self, name: str) -> EventControl:
+        """Return the event `system:name`; raises KeyError."""
+        return self._registry.events[name]
+
+    def same_declaration(self, event: Event, where: str) -> EventControl | None:
+        """Return the event that was declared before by the very same text, as when a module is reloaded."""
+        known = self._registry.events.get(event.full_name)
+        same = known is not None and known.event == event and known.where == where
+        return known if same else None
+
+    def add(self, control: EventControl) -> None:
+        """Give an event its number and a place; raises EventError (EEXIST) for a second of its name."""
+        with self._registry.lock:
+            known = self._registry.events.get(control.full_name)
+            if known is not None:
+                raise EventError(
+                    f"{control.full_name} is declared twice: at {known.where} and at {control.where}",
+                    errno.EEXIST,
+                )
+            if self._registry.next_id > MAX_ID:
+                raise EventError("no event number is left", errno.EBUSY)
+            control.layout = replace(control.layout, id=self._registry.next_id, _by_name={})
+            self._registry.next_id += 1
+            self._registry.events[control.full_name] = control
+
+    def make_instance(self, name: str, **options: Any) -> Instance:
+        """Make an instance with own rings; raises EventError (EEXIST)."""
+        if name in self.instances:
+            raise EventError(f"instance {name!r} exists", errno.EEXIST)
+        made = self.instances[name] = Instance(name, **options)
+        return made
+
+    def remove_instance(self, name: str) -> None:
+        """Disable what an instance records and drop it; raises EventError (ENOENT)."""
+        instance = self.instances.pop(name, None)
+        if instance is None:
+            raise EventError(f"there is no instance {name!r}", errno.ENOENT)
+        for event in self.events:
+            event.forget(instance)
+        synchronize()
+
+    @staticmethod
+    def synchronize() -> None:
+        """Wait until probes that were unregistered before this call have finished everywhere.
+
+        Raises RuntimeError in a probe, which would wait for itself.
+        """
+        synchronize()
+
+    @property
+    def faults(self) -> tuple[int, list[tuple[str, str, str]]]:
+        """How many faults there were, and the last 64 as (event, where, text)."""
+        count, last = faults()
+        return count, last
+
+    @staticmethod
+    def clear_faults() -> None:
+        """Forget all faults."""
+        clear_faults()
+
+
+tracing = Tracing()

@@ -1,0 +1,477 @@
+"""The mechanism in plain Python: the twin of `csrc/module_event.c` and `csrc/thread.c`.
+
+Chosen by `TRACEPOINT_PURE=1` and where the extension was not built.  It does the same, slowly.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.filter.program import FilterProgram, RecordContext
+from tracepoint.runtime.convert import make_record
+from tracepoint.runtime.plan import FieldKind, FieldPlan
+from tracepoint.runtime.ring import MAX_PAGES, MAX_PAYLOAD, MIN_PAGES, Ring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+MAX_DEPTH = 4
+MAX_ENDED = 64
+MAX_FAULTS = 64
+COUNTS = ("entries", "overrun", "commit_overrun", "bytes", "dropped", "read", "nested", "oldest_stamp")
+
+_CLOCK_IDS = {
+    "local": time.CLOCK_MONOTONIC,
+    "global": time.CLOCK_MONOTONIC,
+    "perf": time.CLOCK_MONOTONIC,
+    "mono": time.CLOCK_MONOTONIC,
+    "mono_raw": time.CLOCK_MONOTONIC_RAW,
+    "boot": time.CLOCK_BOOTTIME,
+    "uptime": time.CLOCK_BOOTTIME,
+    "tai": time.CLOCK_TAI,
+}
+CLOCKS = (*_CLOCK_IDS, "counter")
+
+
+class _Local(threading.local):
+    def __init__(self) -> None:
+        self.depth = 0
+        self.state = _Thread()
+        with _lock:
+            _threads[:] = [t for t in _threads if t.thread.is_alive()]
+            _threads.append(self.state)
+
+
+class _Thread:
+    """What others see of a thread: the generation in which its outermost tracepoint began, or 0."""
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
+        self.active = 0
+        self.tid = threading.get_native_id()
+
+
+_lock = threading.RLock()
+_threads: list[_Thread] = []
+_generation = 1
+_buffers: list[Buffer] = []
+_faults: deque[tuple[str, str, str]] = deque(maxlen=MAX_FAULTS)
+_n_faults = 0
+_local = _Local()
+
+
+def faults() -> tuple[int, list[tuple[str, str, str]]]:
+    """Return how many faults there were, and the last 64 as (event, where, text)."""
+    return _n_faults, list(_faults)
+
+
+def clear_faults() -> None:
+    """Forget all faults."""
+    global _n_faults  # noqa: PLW0603 - one process, one count
+    _n_faults = 0
+    _faults.clear()
+
+
+def synchronize() -> None:
+    """Wait until no tracepoint that was firing when this was called still runs its probes.
+
+    Raises RuntimeError in a probe, which would wait for itself.
+    """
+    global _generation  # noqa: PLW0603 - one process, one generation
+    if _local.depth:
+        raise RuntimeError("synchronize() in a probe would wait for itself")
+    with _lock:
+        _generation += 1
+        wanted = _generation
+    pause = 0.00002
+    while any(0 < t.active < wanted for t in list(_threads)):
+        time.sleep(pause)
+        pause = min(pause * 2, 0.002)
+
+
+def make_filter(program: FilterProgram) -> FilterProgram:
+    """Return a filter in the form that entries take."""
+    return program
+
+
+class _RingOf:
+    def __init__(self, ring: Ring, serial: int, thread: _Thread, comm: bytes) -> None:
+        self.ring = ring
+        self.serial = serial
+        self.thread = thread
+        self.comm = comm
+        # The C ring needs no lock: a page has one owner at any time.
+        self.lock = threading.RLock()
+        self.is_busy = False
+        self.n_nested = 0
+
+    def stats(self) -> dict[str, int]:
+        with self.lock:
+            return self.ring.stats() | {"nested": self.n_nested}
+
+    def record(self, stamp: Callable[[], int], record: bytes) -> bool:
+        with self.lock:
+            if self.is_busy:
+                # A finaliser or signal handler of this thread, in the middle of the lines below.
+                self.n_nested += 1
+                return False
+            self.is_busy = True
+            try:
+                token = self.ring.reserve(stamp(), record)
+                if token is not None:
+                    self.ring.commit(token)
+            finally:
+                self.is_busy = False
+        return token is not None
+
+    @property
+    def is_ended(self) -> bool:
+        return not self.thread.thread.is_alive()
+
+
+class Buffer:
+    """What one trace instance records into: a ring of `n_pages` for every thread.
+
+    Raises ValueError for a number of pages outside 2 to 65534, or an unknown clock.
+    """
+
+    def __init__(
+        self, n_pages: int, overwrite: bool = True, clock: str = "local", directory: str | None = None
+    ) -> None:
+        if not MIN_PAGES <= n_pages <= MAX_PAGES:
+            raise ValueError(f"a ring has {MIN_PAGES} to {MAX_PAGES} pages")
+        if directory is not None:
+            raise ValueError("rings in mapped files need the C core")
+        self.n_pages = n_pages
+        self.is_on = True
+        self._overwrite = overwrite
+        self._clock = _known_clock(clock)
+        self._counter = 0
+        self._serial = 0
+        self._rings: list[_RingOf] = []
+        self._mine = threading.local()
+        self._retired = dict.fromkeys(COUNTS, 0)
+        _buffers.append(self)
+
+    @property
+    def overwrite(self) -> bool:
+        """Whether the oldest page makes room when a ring is full."""
+        return self._overwrite
+
+    @overwrite.setter
+    def overwrite(self, value: bool) -> None:
+        self._overwrite = value
+        for item in self._rings:
+            item.ring.overwrite = value
+
+    @property
+    def clock(self) -> str:
+        """The trace clock's name; setting it clears the buffer."""
+        return self._clock
+
+    @clock.setter
+    def clock(self, name: str) -> None:
+        self._clock = _known_clock(name)
+        self.clear()
+
+    def now(self) -> int:
+        """Return the clock's time, without counting the counter on."""
+        return self._counter if self._clock == "counter" else self._stamp()
+
+    def _stamp(self) -> int:
+        if self._clock == "counter":
+            self._counter += 1
+            return self._counter
+        now = time.clock_gettime_ns(_CLOCK_IDS[self._clock])
+        return now // 10_000_000 if self._clock == "uptime" else now
+
+    def _ring(self) -> _RingOf:
+        mine: _RingOf | None = getattr(self._mine, "ring", None)
+        if mine is None:
+            with _lock:
+                self._retire()
+                ring = Ring(self.n_pages, self._overwrite)
+                mine = _RingOf(ring, self._serial, _local.state, comm_of_thread())
+                self._serial += 1
+                self._rings.insert(0, mine)
+                self._mine.ring = mine
+        return mine
+
+    def _retire(self) -> None:
+        """Give up rings of ended threads: those that were read, and the oldest when there are too many."""
+        kept, n_ended = [], 0
+        for item in self._rings:
+            stats = item.stats()
+            n_ended += item.is_ended and stats["entries"] > 0
+            if not item.is_ended or (stats["entries"] and n_ended < MAX_ENDED):
+                kept.append(item)
+                continue
+            stats["overrun"] += stats["entries"]
+            for name in ("overrun", "commit_overrun", "dropped", "read", "nested"):
+                self._retired[name] += stats[name]
+        self._rings = kept
+
+    def write(self, record: bytes) -> bool:
+        """Record bytes as they are, but for the thread's id at 4; return whether there was room."""
+        return self.is_on and self._record(bytes(record))
+
+    def _record(self, record: bytes) -> bool:
+        tid = (_local.state.tid & 0xFFFFFFFF).to_bytes(4, "little")
+        return self._ring().record(self._stamp, record[:4] + tid + record[8:])
+
+    def rings(self) -> list[tuple[int, int, bool, bytes, dict[str, int]]]:
+        """Return (serial, tid, is_ended, comm, counts) of every ring, youngest first."""
+        return [(r.serial, r.thread.tid, r.is_ended, r.comm, r.stats()) for r in self._rings]
+
+    def _by_serial(self, serial: int) -> _RingOf:
+        for item in self._rings:
+            if item.serial == serial:
+                return item
+        raise KeyError(serial)
+
+    def read(self, serial: int) -> bytes | None:
+        """Take the oldest unread events of a ring as one page, or None; raises KeyError."""
+        item = self._by_serial(serial)
+        with item.lock:
+            return item.ring.read()
+
+    def peek(self, serial: int) -> list[bytes]:
+        """Return all pages of a ring without taking them; raises KeyError."""
+        item = self._by_serial(serial)
+        with item.lock:
+            return item.ring.peek()
+
+    def clear(self) -> None:
+        """Take everything and begin counting anew."""
+        self._retired = dict.fromkeys(COUNTS, 0)
+        for item in self._rings:
+            with item.lock:
+                item.ring.clear()
+                item.n_nested = 0
+
+    def stats(self) -> dict[str, int]:
+        """Return the counts of all rings together."""
+        total = dict(self._retired)
+        stamps = []
+        for item in self._rings:
+            stats = item.stats()
+            for name in COUNTS[:-1]:
+                total[name] += stats[name]
+            if stats["oldest_stamp"]:
+                stamps.append(stats["oldest_stamp"])
+        return total | {"oldest_stamp": min(stamps, default=0)}
+
+    def forget(self) -> None:
+        """Begin with nothing, in a child process."""
+        self._rings = []
+        self._mine = threading.local()
+        self._retired = dict.fromkeys(COUNTS, 0)
+
+
+def _known_clock(name: str) -> str:
+    if name not in CLOCKS:
+        raise ValueError(f"no clock named {name}")
+    return name
+
+
+def comm_of_thread() -> bytes:
+    """Return the kernel's name of this thread."""
+    try:
+        with open("/proc/thread-self/comm", "rb") as file:  # noqa: PTH123 - as early and as light as can be
+            return file.read().rstrip(b"\n")
+    except OSError:
+        return b"<...>"
+
+
+def _after_fork_in_child() -> None:
+    state = _local.state
+    state.tid = threading.get_native_id()
+    state.thread = threading.current_thread()
+    _threads[:] = [state]
+    for buffer in _buffers:
+        buffer.forget()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+
+
+class Tracepoint:
+    """A hook in the code: called as a function; false, and next to free, while nothing listens."""
+
+    def __init__(
+        self,
+        name: str,
+        parameters: tuple[str, ...],
+        fields: tuple[tuple[str, int, int, int, int, int, int], ...],
+        size: int = 8,
+        dynamic: int = 8,
+        *,
+        defaults: Mapping[str, object] | None = None,
+        assign: Callable[..., Any] | None = None,
+        condition: Callable[..., Any] | None = None,
+        control: object = None,
+    ) -> None:
+        fill = self.__dict__
+        fill["name"] = name
+        fill["parameters"] = parameters
+        fill["control"] = control
+        fill["n_faults"] = fill["n_nested"] = 0
+        fill["_fields"] = tuple(FieldPlan(f[0], FieldKind(f[1]), *f[2:]) for f in fields)
+        fill["_sizes"] = size, dynamic
+        fill["_defaults"] = defaults or {}
+        fill["_assign"] = assign
+        fill["_condition"] = condition
+        fill["_entries"] = ()
+
+    def set_entries(self, entries: tuple[tuple[Any, ...], ...]) -> None:
+        """Replace what runs when the tracepoint fires."""
+        self.__dict__["_entries"] = entries
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<tracepoint {self.__dict__['name']}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if self.__dict__["control"] is None:
+            raise AttributeError(name)
+        return getattr(self.__dict__["control"], name)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name == "control" or self.control is None:
+            self.__dict__[name] = value
+        else:
+            setattr(self.control, name, value)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Fire: run the probes and record, in order of priority."""
+        entries = self._entries
+        if not entries:
+            return
+        if _local.depth >= MAX_DEPTH:
+            self.__dict__["n_nested"] += 1
+            return
+        if not _local.depth:
+            _local.state.active = _generation
+        _local.depth += 1
+        try:
+            self._fire(entries, self._bind(args, kwargs))
+        except _FaultError as fault:
+            self._keep(fault.where, fault.__cause__)
+        finally:
+            _local.depth -= 1
+            if not _local.depth:
+                _local.state.active = 0
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        if len(args) == len(self.parameters) and not kwargs:
+            return args
+        bound: tuple[Any, ...] = self._guard("call", bind, self.parameters, self._defaults, args, kwargs)
+        return bound
+
+    def _fire(self, entries: tuple[tuple[Any, ...], ...], args: tuple[Any, ...]) -> None:
+        if self._condition is not None and not self._guard("condition", self._condition, *args):
+            return
+        record: bytes | None = None
+        has_failed = False
+        for kind, first, *rest in entries:
+            try:
+                if kind == "probe":
+                    self._guard("probe", first, *rest, *args)
+                elif not has_failed:
+                    record = record or self._make(args)
+                    self._record(first, record, *rest)
+            except _FaultError as fault:
+                has_failed = has_failed or kind == "record"
+                self._keep(fault.where, fault.__cause__)
+
+    def _make(self, args: tuple[Any, ...]) -> bytes:
+        values = args
+        if self._assign is not None:
+            values = self._guard("assign", self._assign, *args)
+            if isinstance(values, bytes):
+                raw: bytes = self._guard("record", _whole_record, values, self._sizes[0])
+                return raw
+            values = self._guard("assign", tuple, values)
+        made: bytes = self._guard(
+            "record", make_record, self._fields, values, *self._sizes, (0, _local.state.tid)
+        )
+        return made
+
+    @staticmethod
+    def _record(buffer: Buffer, record: bytes, number: int, program: FilterProgram | None) -> None:
+        if not buffer.is_on:
+            return
+        record = (number & 0xFFFF).to_bytes(2, "little") + record[2:]
+        if program is not None:
+            context = RecordContext(current_cpu(), comm_of_thread())
+            if not program.matches(record, context):
+                return
+        buffer.write(record)
+
+    @staticmethod
+    def _guard(where: str, function: Callable[..., Any], *args: Any) -> Any:
+        """Call what is not ours; nothing that it raises reaches the traced program."""
+        try:
+            return function(*args)
+        except BaseException as error:
+            raise _FaultError(where) from error
+
+    def _keep(self, where: str, error: BaseException | None) -> None:
+        global _n_faults  # noqa: PLW0603 - one process, one count
+        self.__dict__["n_faults"] += 1
+        _n_faults += 1
+        try:
+            text = f"{type(error).__name__}: {error}"
+        except Exception:  # noqa: BLE001 - an exception whose own text fails
+            text = type(error).__name__
+        _faults.append((self.__dict__["name"], where, text))
+        if isinstance(error, KeyboardInterrupt):
+            # Ctrl-C that came while a probe ran is the program's: it comes again at its next instruction.
+            import _thread  # noqa: PLC0415 - hardly ever needed
+
+            _thread.interrupt_main()
+
+
+def bind(
+    names: tuple[str, ...], defaults: Mapping[str, object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> tuple[Any, ...]:
+    """Put keyword arguments and defaults in their places; raises TypeError."""
+    if len(args) > len(names):
+        raise TypeError(f"{len(args)} arguments for {len(names)}")
+    given = dict(zip(names, args, strict=False))
+    for name, value in kwargs.items():
+        if name not in names or name in given:
+            raise TypeError(f"argument {name} is unknown or given twice")
+        given[name] = value
+    full = {**defaults, **given}
+    for name in names:
+        if name not in full:
+            raise TypeError(f"argument {name} is missing")
+    return tuple(full[name] for name in names)
+
+
+def _whole_record(record: bytes, least: int) -> bytes:
+    if not least <= len(record) <= MAX_PAYLOAD:
+        raise ValueError(f"a record of {len(record)} bytes")
+    return record
+
+
+class _FaultError(Exception):
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.where = where
+
+
+def current_cpu() -> int:
+    """Return the number of the CPU that this thread ran on last, 0 where that cannot be known."""
+    try:
+        with open("/proc/thread-self/stat", "rb") as file:  # noqa: PTH123 - as early and as light as can be
+            return int(file.read().rsplit(b")", 1)[1].split()[36])
+    except (OSError, IndexError, ValueError):
+        return 0

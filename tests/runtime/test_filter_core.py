@@ -1,0 +1,101 @@
+"""The C filter runs the same programs as its twin, on any record."""
+
+import random
+import struct
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "filter"))
+
+from filter_formats import FOO
+
+from tracepoint.filter.error import FilterError
+from tracepoint.filter.parse import parse_filter
+from tracepoint.filter.profile import KERNEL_6_12
+from tracepoint.filter.program import RecordContext, compile_filter
+
+PREDICATES = [
+    f"{field} {op} {value}"
+    for field in ("n", "small", "stamp", "common_pid", "common_type", "CPU", "trio", "list")
+    for op in ("==", "!=", "<", "<=", ">", ">=", "&")
+    for value in ("0", "1", "3", "255", "0x7fffffff")
+] + [
+    f"{field} {op} '{value}'"
+    for field in ("name", "comm16", "rel", "COMM", "text")
+    for op in ("==", "!=", "~")
+    for value in ("", "a", "ab", "a*", "*b", "*a*", "a?", "[ab]*", "[!a]b", "!a*", "\\a*b", "**", "a*b")
+]
+PREDICATES += [
+    f"{field} {op} CPUS{{{cpus}}}"
+    for field in ("n", "small", "CPU", "mask", "trio")
+    for op in ("==", "!=", "&")
+    for cpus in ("0", "1", "0-1", "1,3", "0-7:1/2")
+]
+EXPRESSION = st.recursive(
+    st.sampled_from(PREDICATES),
+    lambda inner: st.one_of(
+        inner.map(lambda e: f"!({e})"),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]}) && ({p[1]})"),
+        st.tuples(inner, inner).map(lambda p: f"{p[0]} || {p[1]}"),
+    ),
+    max_leaves=6,
+)
+
+
+def random_record(number):
+    choose = random.Random(number)
+    record = bytearray(
+        choose.choice([0, 1, 3, 44]) if choose.random() < 0.6 else choose.randrange(256) for _ in range(96)
+    )
+    text = bytes(choose.choice(b"ab\0") for _ in range(choose.randrange(8)))
+    for at, base in ((16, 0), (48, 0), (64, 68)):
+        start = 96 - base if choose.random() < 0.9 else choose.randrange(200)
+        struct.pack_into("<I", record, at, len(text) << 16 | start)
+    record[68:84] = (text * 4)[:16].ljust(16, b"\0")
+    return bytes(record + text)[: choose.choice([200, 200, 200, 90, 40, 10, 0])]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    text=EXPRESSION,
+    number=st.integers(0, 1 << 20),
+    cpu=st.integers(0, 9),
+    comm=st.sampled_from([b"a", b"ab", b"b"]),
+)
+def test_the_c_filter_is_its_twin(c_core, text, number, cpu, comm):
+    try:
+        program = compile_filter(parse_filter(text, FOO, KERNEL_6_12, n_cpus=8))
+    except FilterError:
+        # `mask & CPUS{...}` fits, `text.x` or a signed value out of range may not: nothing to compare.
+        return
+    record = random_record(number)
+    expected = program.matches(record, RecordContext(cpu, comm))
+    assert c_core.Filter(program.pack()).matches(record, cpu, comm) is expected
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(text=EXPRESSION, number=st.integers(0, 1 << 20))
+def test_damaged_programs_are_refused_or_end(c_core, text, number):
+    choose = random.Random(number)
+    try:
+        flat = bytearray(compile_filter(parse_filter(text, FOO, KERNEL_6_12, n_cpus=8)).pack())
+    except FilterError:
+        return
+    for _ in range(choose.randrange(1, 4)):
+        flat[choose.randrange(len(flat))] = choose.randrange(256)
+    del flat[len(flat) - choose.choice([0, 0, 0, 1, 40]) :]
+    try:
+        program = c_core.Filter(bytes(flat))
+    except ValueError:
+        return
+    program.matches(random_record(number), 1, b"ab")
+
+
+@pytest.mark.parametrize("flat", [b"", b"TPF1", bytes(16), b"TPF1" + bytes(12)])
+def test_what_is_no_program_is_refused(c_core, flat):
+    with pytest.raises(ValueError, match="not a filter program"):
+        c_core.Filter(flat)

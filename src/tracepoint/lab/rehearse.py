@@ -351,7 +351,8 @@ def _task(stage: _Stage, values: Mapping[str, Given], task: Task) -> Task:
 def _with_common(record: bytes, layout: EventFormat, task: Task) -> bytes:
     """Fill in the common fields: a made-up type when no kernel gave one, no flags, the task's pid."""
     data = bytearray(record)
-    type_id = layout.id or 300 + zlib.crc32(f"{layout.system}:{layout.name}".encode()) % 3000
+    full_name = f"{layout.system}:{layout.name}".encode("utf-8", "surrogateescape")
+    type_id = layout.id or 300 + zlib.crc32(full_name) % 3000
     order = "big" if layout.is_big_endian else "little"
     for name, value in (("common_type", type_id), ("common_pid", task.pid)):
         if name in layout:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 #: Bounds that no real header comes near: the largest of 6.12 expands to 200,000 tokens.
 MAX_TOKENS = 1_000_000
 MAX_DEPTH = 120
+MAX_PASTED = 65_536
 MAX_LEVELS = 500
 #: Tokens looked at for calls that turn out never to close; without it `F(F(F(...` is quadratic.
 MAX_WASTED = 5_000_000
@@ -316,6 +317,8 @@ def _placemarker(token: Token, expansion: Expansion) -> Token:
 
 def _glue(left: Token, right: Token, expansion: Expansion) -> Token:
     text = left.text + right.text
+    if len(text) > MAX_PASTED:
+        raise SourceError(f"## makes a name of more than {MAX_PASTED} characters", left.root.span)
     tokens = lex(SourceFile("<paste>", text))
     kind = tokens[0].kind if len(tokens) == 2 else Kind.BAD
     # The pasted name points at the part that a human wrote, if one of the two was.

@@ -39,7 +39,7 @@ def test_codes_and_names_are_unique_and_in_order():
 
 @BY_CODE
 def test_page_has_the_five_headings(rule):
-    assert re.findall(r"^## (.+)$", rule.page, re.M) == HEADINGS
+    assert re.findall(r"^## (.+)$", rule.page, re.MULTILINE) == HEADINGS
     assert rule.summary.endswith(".")
     assert rule.section("Why it is bad")
 
@@ -47,8 +47,8 @@ def test_page_has_the_five_headings(rule):
 @BY_CODE
 @pytest.mark.parametrize("heading", ["Example", "Use instead"])
 def test_code_of_the_page_is_judged_as_it_says(rule, heading):
-    text = re.search(rf"^## {heading}\n\n(.*?)(?=^## )", rule.page, re.M | re.S)[1]
-    blocks = re.findall(r"^```c\n(.*?)^```", text, re.M | re.S)
+    text = re.search(rf"^## {heading}\n\n(.*?)(?=^## )", rule.page, re.MULTILINE | re.DOTALL)[1]
+    blocks = re.findall(r"^```c\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
         expected = sorted(
@@ -69,7 +69,7 @@ def test_code_of_the_page_is_judged_as_it_says(rule, heading):
 
 @BY_CODE
 def test_fix_grade_is_the_one_the_list_states(rule):
-    text = re.search(r"^## Fix safety\n\n(\w+)", rule.page, re.M)[1]
+    text = re.search(r"^## Fix safety\n\n(\w+)", rule.page, re.MULTILINE)[1]
     assert text.lower() in {"safe", "unsafe", "none", "shown"}
     if rule.fix == "safe":
         assert text == "Safe"

@@ -13,7 +13,7 @@ from tracepoint.check.context import TreeFacts
 from tracepoint.check.engine import check_text
 
 EXPECT = re.compile(r"/\*\s*error:\s*([\w, ]+?)\s*\*/")
-PARTS = re.compile(r"^#+ +([^\n]+)$|^```c(?: +([^\n]*))?\n(.*?)^```$", re.M | re.S)
+PARTS = re.compile(r"^#+ +([^\n]+)$|^```c(?: +([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"\bTP\d{3}\b")
 
 
@@ -33,10 +33,10 @@ class Section(pytest.Item):
         got = sorted((f.span.line, f.code) for f in found)
         if got != expected:
             told = "\n".join(f"  line {f.span.line}: {f.code} {f.message}" for f in found)
-            raise Mismatch(f"{self.path}:{self.line}: expected {expected}, got {got}\n{told}")
+            raise MismatchError(f"{self.path}:{self.line}: expected {expected}, got {got}\n{told}")
 
     def repr_failure(self, excinfo, style=None):
-        if isinstance(excinfo.value, Mismatch):
+        if isinstance(excinfo.value, MismatchError):
             return str(excinfo.value)
         return super().repr_failure(excinfo, style)
 
@@ -44,7 +44,7 @@ class Section(pytest.Item):
         return self.path, self.line, self.name
 
 
-class Mismatch(AssertionError):
+class MismatchError(AssertionError):
     """The findings are not those that the page marks."""
 
 

@@ -296,7 +296,7 @@ class CheckContext:
 
     @cached_property
     def exported(self) -> frozenset[str]:
-        """The names of TRACE_DEFINE_ENUM and TRACE_DEFINE_SIZEOF of this system, in all headers of the run."""
+        """The names that TRACE_DEFINE_ENUM and _SIZEOF export for this system, in all headers of the run."""
         names = {e.name for e in self.header.enums}
         for other in self.headers:
             names |= {e.name for e in other.enums if e.system == self.header.system}

@@ -61,8 +61,8 @@ def _index() -> str:
         for rule in rules:
             state = "on" if rule.is_default_on else "off"
             lines.append(
-                f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.summary} | {rule.severity} | {state} |"
-                f" {rule.fix or 'none'} |"
+                f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.summary} | {rule.severity} "
+                f"| {state} | {rule.fix or 'none'} |"
             )
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Compares each `__assign_str` and `__assign_rel_str` with the tree at hand (two arguments up to 6.9, one from 6.10
-on). Without a tree it compares the uses in one header with one another.
+Compares each `__assign_str` and `__assign_rel_str` with the tree at hand (two arguments up to 6.9, one from
+6.10 on). Without a tree it compares the uses in one header with one another.
 
 ## Why it is bad
 

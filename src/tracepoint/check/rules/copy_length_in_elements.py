@@ -2,8 +2,8 @@
 
 ## What it does
 
-Compares the length of `memcpy` and `memmove` with the length that the array was declared with, when its elements
-are wider than a byte.
+Compares the length of `memcpy` and `memmove` with the length that the array was declared with, when its
+elements are wider than a byte.
 
 ## Why it is bad
 

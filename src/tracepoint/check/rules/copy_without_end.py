@@ -2,8 +2,9 @@
 
 ## What it does
 
-Finds `strncpy` into a field of the record, unless its length is written `size - 1` or a later statement stores a
-zero into the field. Off by default: where the source is an array of the same size that ends in zero, all is well.
+Finds `strncpy` into a field of the record, unless its length is written `size - 1` or a later statement
+stores a zero into the field. Off by default: where the source is an array of the same size that ends in
+zero, all is well.
 
 ## Why it is bad
 

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds definitions of `enum`, `struct`, `union`, `typedef` of those, and `static inline` functions inside the trace
-header's guard, unless they have a guard of their own.
+Finds definitions of `enum`, `struct`, `union`, `typedef` of those, and `static inline` functions inside the
+trace header's guard, unless they have a guard of their own.
 
 ## Why it is bad
 

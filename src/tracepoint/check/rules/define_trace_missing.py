@@ -6,8 +6,8 @@ Finds trace headers with `TRACE_SYSTEM` and a guard made for reading again, with
 
 ## Why it is bad
 
-`CREATE_TRACE_POINTS` then has no effect: the tracepoints are declared, nothing is defined, and the kernel does
-not link.
+`CREATE_TRACE_POINTS` then has no effect: the tracepoints are declared, nothing is defined, and the kernel
+does not link.
 
 ## Example
 

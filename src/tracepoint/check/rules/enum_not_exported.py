@@ -8,8 +8,8 @@ Finds names in `TP_printk` that are enum constants, in the header or in what it 
 ## Why it is bad
 
 The compiler knows the constant, the text of `print fmt:` in tracefs keeps its name. `perf`, `trace-cmd` and
-all other readers of raw records find `{ FOO_A, "a" }` and do not know what `FOO_A` is: they print the number or
-refuse the event. (Macros are no problem: the preprocessor has replaced them.)
+all other readers of raw records find `{ FOO_A, "a" }` and do not know what `FOO_A` is: they print the
+number or refuse the event. (Macros are no problem: the preprocessor has replaced them.)
 
 ## Example
 

@@ -6,8 +6,8 @@ Finds `%p` without an extension. Off by default: to tell objects apart, a hash i
 
 ## Why it is bad
 
-Since 4.15 `%p` prints a hash that differs from boot to boot, while the raw record holds the true address. What
-`trace` shows cannot be compared with what `perf` shows, nor with addresses in other messages.
+Since 4.15 `%p` prints a hash that differs from boot to boot, while the raw record holds the true address.
+What `trace` shows cannot be compared with what `perf` shows, nor with addresses in other messages.
 
 ## Example
 

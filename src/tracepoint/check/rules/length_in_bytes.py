@@ -6,8 +6,8 @@ Finds `__print_array(x, __get_dynamic_array_len(x), size)` where the elements of
 
 ## Why it is bad
 
-`__get_dynamic_array_len()` is in bytes, `__print_array()` counts elements: the output shows two, four or eight
-times as many elements as there are, read from whatever follows the record.
+`__get_dynamic_array_len()` is in bytes, `__print_array()` counts elements: the output shows two, four or
+eight times as many elements as there are, read from whatever follows the record.
 
 ## Example
 

@@ -7,9 +7,9 @@ record declares twice. Two headers below `arch/` may share names: of those only 
 
 ## Why it is bad
 
-Tracepoint names are global to the kernel: `trace_x()`, `__tracepoint_x` and `btf_trace_x` exist once, whatever
-the system is called. Two in one image do not link; two in different modules make `raw_tracepoint` and
-`fprobe` users attach to whichever is found first.
+Tracepoint names are global to the kernel: `trace_x()`, `__tracepoint_x` and `btf_trace_x` exist once,
+whatever the system is called. Two in one image do not link; two in different modules make `raw_tracepoint`
+and `fprobe` users attach to whichever is found first.
 
 ## Example
 

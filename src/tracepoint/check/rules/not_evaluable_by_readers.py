@@ -3,8 +3,9 @@
 ## What it does
 
 Finds calls of functions that are none of the `__print_*` and `__get_*` helpers, statement expressions, and
-variables such as `jiffies` or tables of names, in the arguments of `TP_printk`. A `show_x()` is taken for a macro,
-as is the custom, also when its definition was not found. Headers of architectures other than x86 are passed over.
+variables such as `jiffies` or tables of names, in the arguments of `TP_printk`. A `show_x()` is taken for a
+macro, as is the custom, also when its definition was not found. Headers of architectures other than x86 are
+passed over.
 
 ## Why it is bad
 

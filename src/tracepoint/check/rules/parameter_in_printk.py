@@ -7,9 +7,9 @@ Finds names in the arguments of `TP_printk` that are parameters of `TP_PROTO` (f
 
 ## Why it is bad
 
-The output function has the record and nothing else. Mostly it does not compile. But the function has variables of
-its own: `ret` is there, always `TRACE_TYPE_HANDLED`, and so is `flags`, the flags of the output. Those
-compile and print a wrong value for ever (include/trace/stages/stage3_trace_output.h and
+The output function has the record and nothing else. Mostly it does not compile. But the function has
+variables of its own: `ret` is there, always `TRACE_TYPE_HANDLED`, and so is `flags`, the flags of the
+output. Those compile and print a wrong value for ever (include/trace/stages/stage3_trace_output.h and
 trace_raw_output_x() in include/trace/trace_events.h).
 
 ## Example

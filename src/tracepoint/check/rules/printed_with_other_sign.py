@@ -67,9 +67,9 @@ def check(context: CheckContext) -> Iterator[Finding]:
             is_signed = promote(kind.integer).is_signed
             if is_signed == (conversion.conversion in "di"):
                 continue
+            given, shown = ("signed", "unsigned") if is_signed else ("unsigned", "signed")
             yield Finding(
-                f"{conversion.text} shows {'signed' if is_signed else 'unsigned'} {write_expression(argument)}"
-                f" as {'unsigned' if is_signed else 'signed'}",
+                f"{conversion.text} shows {given} {write_expression(argument)} as {shown}",
                 argument,
                 event=view.event_name,
             )

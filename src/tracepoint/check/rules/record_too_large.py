@@ -6,8 +6,8 @@ Lays out the record without its dynamic parts.
 
 ## Why it is bad
 
-A sub-buffer is a page: few such records fit, and each event copies all of it with preemption off. Often most of
-it is one array that is rarely full.
+A sub-buffer is a page: few such records fit, and each event copies all of it with preemption off. Often
+most of it is one array that is rarely full.
 
 ## Example
 

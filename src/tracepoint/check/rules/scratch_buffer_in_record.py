@@ -6,8 +6,9 @@ Finds fields that `TP_fast_assign` leaves alone and that `TP_printk` hands to a 
 
 ## Why it is bad
 
-Every record carries the empty bytes, and old data of the ring buffer in them. Reading the trace then writes into
-the ring buffer, which for a mapped or shared buffer is not allowed. Readers of raw records show nothing.
+Every record carries the empty bytes, and old data of the ring buffer in them. Reading the trace then writes
+into the ring buffer, which for a mapped or shared buffer is not allowed. Readers of raw records show
+nothing.
 
 ## Example
 

@@ -6,7 +6,8 @@ Finds `sizeof` of a struct, union or private type in `TP_printk` when no `TRACE_
 
 ## Why it is bad
 
-The text `sizeof(struct foo)` stays in `print fmt:`; readers of raw records know the sizes of C's own types only.
+The text `sizeof(struct foo)` stays in `print fmt:`; readers of raw records know the sizes of C's own types
+only.
 
 ## Example
 

@@ -7,8 +7,8 @@ trace headers and creates the events of one that was already included.
 
 ## Why it is bad
 
-When the header was included before, its guard is closed: `#define CREATE_TRACE_POINTS` and a second include then
-define the events under the TRACE_SYSTEM of another header.
+When the header was included before, its guard is closed: `#define CREATE_TRACE_POINTS` and a second include
+then define the events under the TRACE_SYSTEM of another header.
 
 ## Example
 

@@ -6,8 +6,8 @@ Finds systems such as `my-driver` in headers that do not define `TRACE_SYSTEM_VA
 
 ## Why it is bad
 
-The system's name becomes part of a variable's name (include/trace/stages/init.h) as soon as an event or enum is
-defined; with a `-` in it that does not compile.
+The system's name becomes part of a variable's name (include/trace/stages/init.h) as soon as an event or
+enum is defined; with a `-` in it that does not compile.
 
 ## Example
 

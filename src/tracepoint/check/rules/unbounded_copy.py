@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds `strcpy`, `strcat`, `sprintf` and `vsprintf` into a field of the record. A copy of a literal of one character
-is let pass.
+Finds `strcpy`, `strcat`, `sprintf` and `vsprintf` into a field of the record. A copy of a literal of one
+character is let pass.
 
 ## Why it is bad
 

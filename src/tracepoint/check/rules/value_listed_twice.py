@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds values that stand twice in a list of `__print_symbolic` or `__print_flags`: the same constant, or the same
-number. Different constants with the same value are another rule's (`value-with-two-names`).
+Finds values that stand twice in a list of `__print_symbolic` or `__print_flags`: the same constant, or the
+same number. Different constants with the same value are another rule's (`value-with-two-names`).
 
 ## Why it is bad
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import struct
-import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
+from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
 from tracepoint.runtime.ring import walk_events
 
@@ -35,6 +35,7 @@ MAX_ID = (1 << 16) - 1
 DEFAULT_PAGES = 353
 MAX_LOG = 8
 NONE = "none"
+_lock = make_process_lock()
 PAGE_HEAD = struct.Struct("<QQ")
 
 
@@ -392,7 +393,6 @@ def records_of(page: bytes) -> Iterator[RawRecord]:
 class _Registry:
     events: dict[str, EventControl] = field(default_factory=dict)
     next_id: int = FIRST_ID
-    lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 class Tracing(Instance):
@@ -425,7 +425,7 @@ class Tracing(Instance):
 
     def add(self, control: EventControl) -> None:
         """Give an event its number and a place; raises EventError (EEXIST) for a second of its name."""
-        with self._registry.lock:
+        with _lock:
             known = self._registry.events.get(control.full_name)
             if known is not None:
                 raise EventError(

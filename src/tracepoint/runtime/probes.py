@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import errno
 import inspect
-import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
 from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import CArray, CScalar, CString
+from tracepoint.runtime.locks import make_process_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 DEFAULT_PRIORITY = 10
 _NO_DATA: Any = object()
+_lock = make_process_lock()
 _FLOATS = ("float", "double")
 
 
@@ -71,7 +72,6 @@ class Probes:
     hints: Mapping[str, Any]
     apply: Callable[[tuple[tuple[Any, ...], ...]], None]
     _items: list[tuple[int, Any, tuple[Any, ...]]] = field(default_factory=list)
-    _lock: threading.RLock = field(default_factory=threading.RLock)
 
     def register(
         self, probe: Callable[..., object], *, data: Any = _NO_DATA, prio: int = DEFAULT_PRIORITY
@@ -83,7 +83,7 @@ class Probes:
         """
         check_signature(self.name, probe, self.parameters, self.hints, has_data=data is not _NO_DATA)
         made = Registration(self, probe, data, prio)
-        with self._lock:
+        with _lock:
             if any(self._is_same(key, made) for _, key, _ in self._items):
                 raise ProbeError(f"{self.name}: this probe is registered with this data", errno.EEXIST)
             self.insert(prio, made, made.entry)
@@ -96,7 +96,7 @@ class Probes:
 
     def remove(self, registration: object) -> None:
         """Take an entry away by its key; raises ProbeError (ENOENT)."""
-        with self._lock:
+        with _lock:
             kept = [item for item in self._items if item[1] is not registration]
             if len(kept) == len(self._items):
                 raise ProbeError(f"{self.name}: this probe is not registered", errno.ENOENT)
@@ -105,14 +105,14 @@ class Probes:
 
     def insert(self, priority: int, key: object, entry: tuple[Any, ...]) -> None:
         """Put an entry behind those of the same or a higher priority."""
-        with self._lock:
+        with _lock:
             place = sum(1 for item in self._items if item[0] >= priority)
             self._items.insert(place, (priority, key, entry))
             self._use()
 
     def replace(self, key: object, entry: tuple[Any, ...]) -> None:
         """Change an entry in its place."""
-        with self._lock:
+        with _lock:
             self._items = [(p, k, entry if k is key else e) for p, k, e in self._items]
             self._use()
 

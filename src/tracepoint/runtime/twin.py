@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.program import FilterProgram, RecordContext
 from tracepoint.runtime.convert import make_record
+from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.plan import FieldKind, FieldPlan
 from tracepoint.runtime.ring import MAX_PAGES, MAX_PAYLOAD, MIN_PAGES, Ring
 
@@ -55,7 +56,7 @@ class _Thread:
         self.tid = threading.get_native_id()
 
 
-_lock = threading.RLock()
+_lock = make_process_lock()
 _threads: list[_Thread] = []
 _generation = 1
 _buffers: list[Buffer] = []

@@ -217,6 +217,7 @@ class CheckContext:
     facts: TreeFacts = field(default_factory=TreeFacts)
     abi: str = "x86_64"
     headers: tuple[TraceHeader, ...] = ()
+    shared_exports: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
     layouts: dict[ClassView, RecordLayout | None] = field(default_factory=dict, repr=False)
     _enumerators: dict[str, bool] = field(default_factory=dict, repr=False)
 
@@ -316,7 +317,8 @@ class CheckContext:
     @cached_property
     def used_classes(self) -> frozenset[str]:
         """The names of the classes that some header of the run makes an event of."""
-        return frozenset(e.event_class.name for h in (self.header, *self.headers) for e in h.events)
+        own = frozenset(e.event_class.name for e in self.header.events)
+        return own | _classes_used(self.headers)
 
     def declared_elsewhere(self, name: str) -> list[tuple[str, Event]]:
         """Return the other headers of the run that declare an event of this name."""
@@ -376,6 +378,20 @@ def _events_by_name(headers: tuple[TraceHeader, ...]) -> dict[str, list[tuple[st
     _BY_NAME.clear()
     _BY_NAME[id(headers)] = (headers, by_name)
     return by_name
+
+
+_USED: dict[int, tuple[tuple[TraceHeader, ...], frozenset[str]]] = {}
+
+
+def _classes_used(headers: tuple[TraceHeader, ...]) -> frozenset[str]:
+    """Return the classes that a run makes events of; made once a run."""
+    known = _USED.get(id(headers))
+    if known is not None and known[0] is headers:
+        return known[1]
+    used = frozenset(e.event_class.name for h in headers for e in h.events)
+    _USED.clear()
+    _USED[id(headers)] = (headers, used)
+    return used
 
 
 def _unknown(_name: str) -> None:

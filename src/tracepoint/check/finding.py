@@ -18,8 +18,8 @@ from tracepoint.source.lexer import Token
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-#: Anything that leads to a stretch of text.
-Place = Token | Node | Origin | Span
+#: Anything that leads to a stretch of text; a pair is a run of tokens, first and last.
+Place = Token | Node | Origin | Span | tuple[Token, Token]
 
 _MAX_STEPS = 12
 
@@ -61,6 +61,8 @@ def locate(place: Place) -> Located:
             if place.first is None:
                 return Located(Span("", 1, 1, 1, 1), (), None)
             return _locate_tokens(place.first, place.last or place.first)
+        case (first, last):
+            return _locate_tokens(first, last)
         case _:
             return _locate_tokens(place, place)
 

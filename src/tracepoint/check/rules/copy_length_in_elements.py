@@ -74,7 +74,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 length = spell(arguments[2])
                 yield Finding(
                     f"{name.text} copies {length} bytes, {field.name} has {length} elements of {size}",
-                    arguments[2][0],
+                    (arguments[2][0], arguments[2][-1]),
                     notes=((field.origin, "the array"),),
                     fix=context.fix("copy all elements", arguments[2], f"({length}) * sizeof({field.ctype})"),
                     event=view.event_name,

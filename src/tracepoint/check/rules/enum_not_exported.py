@@ -119,7 +119,10 @@ def _is_exported_elsewhere(context: CheckContext, name: str) -> bool:
     closure = environment.closure if environment is not None else None
     if closure is None:
         return False
-    return any(name in _exports(file) for file in closure.files if _IS_SHARED.search(file.path))
+    if context.header.path not in context.shared_exports:
+        found = (_exports(file) for file in closure.files if _IS_SHARED.search(file.path))
+        context.shared_exports[context.header.path] = frozenset().union(*found)
+    return name in context.shared_exports[context.header.path]
 
 
 def _exports(file: SourceFile) -> frozenset[str]:

@@ -108,7 +108,7 @@ def _against_class(event: Event) -> Iterator[Finding]:
     for mine, theirs in zip(own.params, base.params, strict=True):
         if _tag(mine.ctype) != _tag(theirs.ctype):
             yield Finding(
-                f"parameter {mine.name} is {mine.ctype}, in class {event.event_class.name} it is {theirs.ctype}",
+                f"{mine.name} is {mine.ctype}, in class {event.event_class.name} it is {theirs.ctype}",
                 origin_of(mine, own, event) or place,
                 notes=((origin_of(event.event_class), "the class"),),
                 event=event.full_name,

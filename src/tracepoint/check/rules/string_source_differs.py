@@ -38,7 +38,8 @@ TRACE_EVENT(link_up,
 
 ## Fix safety
 
-Unsafe: the fix gives `__string` the source that is copied, which changes the length of the record.
+Unsafe: the fix gives `__string` the source that is copied, which changes the length of the record; where the
+measured source asks `x ? ... : ...` first, it is copied instead.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.diagnostics import Fix
     from tracepoint.source.lexer import Token
 
 _COPIES = frozenset({"__assign_str", "__assign_rel_str"})
@@ -73,12 +75,20 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 continue
             yield Finding(
                 f"string {field.name} is measured as {field.source} but copied from {spell(arguments[1])}",
-                arguments[1][0],
+                (arguments[1][0], arguments[1][-1]),
                 label="may be longer than the room that was made",
                 notes=((field.origin, "the length is taken from here"),),
-                fix=context.fix("measure what is copied", list(measured), spell(arguments[1])),
+                fix=_fix(context, field, arguments[1]),
                 event=view.event_name,
             )
+
+
+def _fix(context: CheckContext, field: StringField, copied: Sequence[Token]) -> Fix | None:
+    """Make both the same: the guarded one where one asks `x ? ... : ...`, else the one that is copied."""
+    measured = list(field.source.tokens)
+    if any(t.text == "?" for t in measured):
+        return context.fix("copy what is measured", copied, str(field.source))
+    return context.fix("measure what is copied", measured, spell(copied))
 
 
 def _is_other_spelling(view: ClassView, copied: Sequence[Token]) -> bool:

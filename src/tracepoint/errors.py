@@ -70,3 +70,31 @@ class LabError(TracepointError):
         self.status = status
         self.log_tail = log_tail
         self.log_path = log_path
+
+
+class TracefsError(TracepointError):
+    """The kernel's tracefs refused something, or would refuse it.
+
+    `path` is the file below the mount, `wrote` the text that was written (empty for a read), `errno`
+    the positive number that the system call failed with (0 when the fault was found before writing)
+    and `error_log` what the kernel says about it, with its caret line.
+    """
+
+    def __init__(
+        self, message: str, path: str = "", wrote: str = "", errno: int = 0, error_log: str = ""
+    ) -> None:
+        text = f"{path}: {message}" if path else message
+        super().__init__(f"{text}\n{error_log.rstrip()}" if error_log else text)
+        self.message = message
+        self.path = path
+        self.wrote = wrote
+        self.errno = errno
+        self.error_log = error_log
+
+
+class TracefsNotFound(TracefsError):  # noqa: N818 (the name says what is the case)
+    """No tracefs is mounted; the message says how to mount it."""
+
+
+class TracefsPermission(TracefsError):  # noqa: N818 (the name says what is the case)
+    """The file may not be read or written by this user; the message says what to do."""

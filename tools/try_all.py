@@ -18,14 +18,11 @@ def run(*words: str) -> int:
 
 def main() -> int:
     """Return 0 when every command ran; findings in the headers are no failure here."""
-    worst = 0
-    for header in sorted((ROOT / "examples").glob("*.h")):
-        worst = max(worst, run("try", str(header.relative_to(ROOT))))
+    worst = run("try", "examples")
     ask = [sys.executable, str(ROOT / "tools/debian.py"), "headers"]
     headers = subprocess.run(ask, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     if headers:
-        include = f"{headers}/include"
-        worst = max(worst, run("try", "--summary", "-I", include, f"{include}/trace/events"))
+        worst = max(worst, run("try", "--summary", f"{headers}/include/trace/events"))
     return 0 if worst <= 1 else worst
 
 

@@ -116,7 +116,7 @@ def layouts_right() -> Row:
             n_all += 1
             header, event = known[name]
             try:
-                computed = compute_layout(event, environment=header.environment, enums=header.enums)
+                computed = compute_layout(event, environment=header.environment, enums=header.exported_enums)
             except TracepointError:
                 continue
             n_right += computed.same_record(read_format(decode(file.read()), parts[-3]))
@@ -139,7 +139,7 @@ def rehearsed() -> Row:
         for event in header.events:
             n_all += 1
             try:
-                done = rehearse_event(event, environment=header.environment, enums=header.enums)
+                done = rehearse_event(event, environment=header.environment, enums=header.exported_enums)
             except TracepointError:
                 continue
             n_done += done.is_complete

@@ -37,7 +37,7 @@ def _fuzz_header(data: bytes) -> None:
     header = read_header_text(decode(data), "fuzz.h")
     for event in header.events:
         try:
-            write_format(compute_layout(event, environment=header.environment, enums=header.enums))
+            write_format(compute_layout(event, environment=header.environment, enums=header.exported_enums))
         except TracepointError:
             continue
 
@@ -80,7 +80,7 @@ def _fuzz_try(data: bytes) -> None:
     header = read_header_text(decode(data), "fuzz.h")
     for event in header.events[:4]:
         try:
-            rehearse_event(event, environment=header.environment, enums=header.enums)
+            rehearse_event(event, environment=header.environment, enums=header.exported_enums)
         except TracepointError:
             continue
 

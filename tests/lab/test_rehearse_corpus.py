@@ -16,7 +16,7 @@ def test_nine_of_ten_events_rehearse_completely():
         header = reader.read(path)
         for event in header.events:
             try:
-                rehearsal = rehearse_event(event, environment=header.environment, enums=header.enums)
+                rehearsal = rehearse_event(event, environment=header.environment, enums=header.exported_enums)
             except TracepointError as error:
                 others[event.full_name] = str(error)
                 continue

@@ -125,7 +125,7 @@ def compute_formats(
                     btf=btf,
                     environment=header.environment,
                     is_char_signed=char_sign(header.path),
-                    enums=header.enums,
+                    enums=header.exported_enums,
                 )
             )
         except TracepointError as error:

@@ -170,7 +170,7 @@ def _rehearse(session: _Session, header: TraceHeader, event: Event) -> Rehearsal
         abi,
         environment=header.environment,
         is_char_signed=char_sign(header.path),
-        enums=header.enums,
+        enums=header.exported_enums,
     )
     usable: dict[str, str | Given] = dict(session.given)
     while True:
@@ -182,7 +182,7 @@ def _rehearse(session: _Session, header: TraceHeader, event: Event) -> Rehearsal
                 count=session.args.count,
                 environment=header.environment,
                 format=layout,
-                enums=header.enums,
+                enums=header.exported_enums,
             )
         except GivenValueError as error:
             if error.leaf not in usable:

@@ -85,7 +85,7 @@ def compute_layout(
         event.system,
         event.name,
         tuple(fields),
-        evals.in_print_fmt(print_fmt_text(event.printk, environment)),
+        evals.in_print_fmt(print_fmt_text(event.printk, environment, long_size=abi.long_size)),
         n_common=len(common),
         size_bytes=_round_up(end, record_align),
         is_big_endian=abi.is_big_endian,

@@ -13,13 +13,16 @@ from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tracepoint.model.origin import Code
     from tracepoint.source.lexer import Token
 
 # The only two helpers that have a text of their own in a print format.
 _TIME_HELPERS = {"__print_ns_to_secs": "/", "__print_ns_without_secs": "%"}
+
+
+_ON_64_BIT = {"__print_flags_u64": "__print_flags", "__print_symbolic_u64": "__print_symbolic"}
 
 
 @runtime_checkable
@@ -30,9 +33,10 @@ class Expands(Protocol):
         """Return the tokens with all macros expanded."""
 
 
-def print_fmt_text(printk: Code, environment: object = None) -> str:
+def print_fmt_text(printk: Code, environment: object = None, *, long_size: int = 8) -> str:
     """Return the print format of a `TP_printk`, before names of TRACE_DEFINE_ENUM are replaced.
 
+    `long_size` is that of the ABI in bytes: stage 3 has `__print_flags_u64` only where it is 4.
     A part of the format that is neither a literal nor a macro for one stays as it is spelt.
 
     >>> from tracepoint.model.origin import Code
@@ -43,9 +47,10 @@ def print_fmt_text(printk: Code, environment: object = None) -> str:
     tokens = [t for t in tokens if t.kind is not Kind.END]
     if isinstance(environment, Expands):
         tokens = [t for t in environment.expand(tokens) if t.kind is not Kind.END]
+    texts = _ON_64_BIT if long_size == 8 else {}
     split = _top_level_comma(tokens)
     fmt = "".join(decode_string(t.text[1:-1]) if t.kind is Kind.STRING else t.text for t in tokens[:split])
-    return f'"{_as_text(fmt)}", {_arguments(tokens[split + 1 :])}'
+    return f'"{_as_text(fmt)}", {_arguments(tokens[split + 1 :], texts)}'
 
 
 def _as_text(latin1: str) -> str:
@@ -68,17 +73,17 @@ def _top_level_comma(tokens: Sequence[Token]) -> int:
     return len(tokens)
 
 
-def _arguments(tokens: Sequence[Token]) -> str:
+def _arguments(tokens: Sequence[Token], texts: Mapping[str, str]) -> str:
     parts: list[str] = []
     at = 0
     while at < len(tokens):
         token = tokens[at]
-        text = "REC" if token.text == "__entry" else token.text
+        text = "REC" if token.text == "__entry" else texts.get(token.text, token.text)
         operator = _TIME_HELPERS.get(text)
         if operator and at + 1 < len(tokens) and tokens[at + 1].text == "(":
             inside = tokens[at + 2 :]
             end = _closing(inside)
-            text = f"({_arguments(inside[:end])}) {operator} 1000000000UL"
+            text = f"({_arguments(inside[:end], texts)}) {operator} 1000000000UL"
             at += 2 + end
         parts.append((" " if token.space and parts else "") + text.replace("\\\n", ""))
         at += 1

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 from tracepoint.model.origin import Code
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.field import Field
     from tracepoint.model.origin import Origin
@@ -188,7 +186,8 @@ class TraceHeader:
     """Everything one trace header declares, in the order of the text.
 
     `environment` answers for macros and constants of the header and of what it includes;
-    `diagnostics` are what reading found wrong; `source` is the text itself.
+    `diagnostics` are what reading found wrong; `source` is the text itself; `included_enums` are
+    exported by headers that it includes (trace/events/mmflags.h).
     """
 
     system: str
@@ -201,7 +200,7 @@ class TraceHeader:
     source: SourceFile | None = field(default=None, compare=False, repr=False)
     environment: Environment | None = field(default=None, compare=False, repr=False)
     diagnostics: tuple[Diagnostic, ...] = field(default=(), compare=False, repr=False)
-    metadata: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)
+    included_enums: tuple[EnumDef, ...] = field(default=(), compare=False, repr=False)
 
     def __getitem__(self, name: str) -> Event:
         """Return the event called `name` or `system:name`; KeyError when there is none."""
@@ -209,6 +208,11 @@ class TraceHeader:
             if name in (event.name, event.full_name):
                 return event
         raise KeyError(name)
+
+    @property
+    def exported_enums(self) -> tuple[EnumDef, ...]:
+        """Every enum and size that the print formats of the header's events may name."""
+        return self.included_enums + self.enums
 
     def __contains__(self, name: object) -> bool:
         return any(name in (event.name, event.full_name) for event in self.events)

@@ -39,11 +39,12 @@ from tracepoint.source.syntax import MacroCall, read_call
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tracepoint.model.origin import Origin
     from tracepoint.source.environment import SharedFiles
     from tracepoint.source.lexer import Token
+    from tracepoint.source.macros import Macro
     from tracepoint.source.preprocess import Loader, Preprocessed
 
 #: Included for what they do to the build, never for macros that declarations use.
@@ -271,6 +272,18 @@ class _Reader:
             self.diagnostics.extend(explain_legacy(tracepoint, call))
 
 
+def _list_finder(
+    loader: Loader, path: str, config: Config, shared: SharedFiles | None
+) -> Callable[[str, list[tuple[str, bool]]], Macro | None]:
+    """Return a function that finds a macro in what has been included so far."""
+
+    def find(name: str, includes: list[tuple[str, bool]]) -> Macro | None:
+        closure = IncludeClosure(loader, [(n, quoted, path) for n, quoted in includes], shared)
+        return Environment(config=config, closure=closure, protected=PROTECTED, shared=shared).macro(name)
+
+    return find
+
+
 def _is_old_spelling(tokens: Sequence[Token]) -> bool:
     return bool(tokens) and tokens[0].text in {"TPPROTO", "TPPTOTO"}
 
@@ -307,6 +320,7 @@ def read_header_text(
     """
     config = config or Config()
     file = SourceFile(path, text)
+    elsewhere = _list_finder(loader, path, config, shared) if loader is not None else None
     read = preprocess(
         file,
         config=config,
@@ -315,6 +329,7 @@ def read_header_text(
         is_include_wanted=is_trace_include,
         preload=preload,
         assumes_features=True,
+        find_elsewhere=elsewhere,
     )
     reader = _Reader(read)
     reader.run(foreign_classes)
@@ -336,4 +351,17 @@ def read_header_text(
         source=file,
         environment=environment,
         diagnostics=tuple(reader.diagnostics),
+        included_enums=_included_enums(read.included_tokens),
     )
+
+
+def _included_enums(tokens: Sequence[Token]) -> tuple[EnumDef, ...]:
+    """Return what included files export with TRACE_DEFINE_ENUM and TRACE_DEFINE_SIZEOF."""
+    found: list[EnumDef] = []
+    for at, token in enumerate(tokens):
+        if token.text in {"TRACE_DEFINE_ENUM", "TRACE_DEFINE_SIZEOF"}:
+            call = read_call(tokens, at)
+            if call is not None:
+                name = spell(call[0].inner)
+                found.append(EnumDef(name, token.text.endswith("SIZEOF"), origin=origin_of(token)))
+    return tuple(found)

@@ -45,6 +45,9 @@ def _number(token: Token, value: str) -> Token:
 def _as_number(token: Token, config: Config) -> Token:
     if token.kind is not Kind.NAME:
         return token
+    # Set by linux/libc-compat.h; inside the kernel all of them are 1.
+    if token.text.startswith("__UAPI_DEF_"):
+        return _number(token, "1")
     value = config.value(token.text) if token.text.startswith("CONFIG_") else None
     return _number(token, value if value is not None and value.isdigit() else "1" if value else "0")
 

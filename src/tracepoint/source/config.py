@@ -19,7 +19,17 @@ OFF_BY_DEFAULT = frozenset(
         "CONFIG_CC_IS_CLANG",
         "CONFIG_KMSAN",
         "CONFIG_ARCH_FORCE_MAX_ORDER",
+        "CONFIG_HIGHMEM",
+        "CONFIG_KASAN_HW_TAGS",
     ]
+)
+
+#: Choices of which only one can be made, and debugging, off in included files when all else is on:
+#: there they change values and inline functions, they do not declare events.
+OFF_IN_INCLUDES = (
+    *("CONFIG_FLATMEM", "CONFIG_DISCONTIGMEM", "CONFIG_KASAN", "CONFIG_KCSAN", "CONFIG_PROFILE_"),
+    *("CONFIG_TRACE_BRANCH_PROFILING", "CONFIG_DEBUG_", "CONFIG_PROVE_", "CONFIG_LOCKDEP", "CONFIG_SLOB"),
+    *("CONFIG_GCC_PLUGIN", "CONFIG_UML", "CONFIG_PAGE_SIZE_", "CONFIG_MATH_EMULATION"),
 )
 
 #: Options that are numbers, as a 64-bit distribution kernel sets them.
@@ -29,6 +39,7 @@ NUMBERS_BY_DEFAULT: dict[str, str] = {
     "CONFIG_NR_CPUS": "8192",
     "CONFIG_NODES_SHIFT": "10",
     "CONFIG_X86_L1_CACHE_SHIFT": "6",
+    "CONFIG_PAGE_SHIFT": "12",
 }
 
 #: Macros that the kernel build gives to every file (and values that headers compare with).
@@ -57,7 +68,8 @@ class Config:
 
     `options` maps `CONFIG_X` to its value (`y`, `m`, `n` or a number or string as in `.config`);
     an option that is not listed is on when `is_on_by_default` (a checker wants to see every
-    declaration), off otherwise.  `defines` are further macros, as `-D` gives them.
+    declaration), off otherwise.  `defines` are further macros, as `-D` gives them;
+    `is_for_includes` leaves out what would only change the values of included files.
 
     >>> Config().value("CONFIG_SMP"), Config(is_on_by_default=False).value("CONFIG_SMP")
     ('1', None)
@@ -66,6 +78,7 @@ class Config:
     options: Mapping[str, str] = field(default_factory=dict)
     is_on_by_default: bool = True
     defines: Mapping[str, str] = field(default_factory=dict)
+    is_for_includes: bool = False
 
     def is_feature(self, name: str) -> bool:
         """Whether a name such as `__KVM_HAVE_IOAPIC` counts as defined: what an architecture may have."""
@@ -77,7 +90,8 @@ class Config:
             return "1" if self.options.get(name.removesuffix("_MODULE")) == "m" else None
         given = self.options.get(name)
         if given is None:
-            is_on = self.is_on_by_default and name not in OFF_BY_DEFAULT
+            is_off = name in OFF_BY_DEFAULT or (self.is_for_includes and name.startswith(OFF_IN_INCLUDES))
+            is_on = self.is_on_by_default and not is_off
             return NUMBERS_BY_DEFAULT.get(name, "1") if is_on else None
         if given in {"n", "m"}:
             return None
@@ -99,7 +113,7 @@ class Config:
 def parse_dot_config(text: str) -> dict[str, str]:
     r"""Read the text of a `.config` or `include/config/auto.conf` into an options mapping.
 
-    >>> parse_dot_config("CONFIG_SMP=y\\n# CONFIG_NUMA is not set\\nCONFIG_HZ=250\\n")
+    >>> parse_dot_config("CONFIG_SMP=y\n# CONFIG_NUMA is not set\nCONFIG_HZ=250\n")
     {'CONFIG_SMP': 'y', 'CONFIG_NUMA': 'n', 'CONFIG_HZ': '250'}
     """
     options: dict[str, str] = {}

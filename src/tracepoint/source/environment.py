@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
@@ -18,7 +18,7 @@ from tracepoint.source.cvalue import constant_value
 from tracepoint.source.declarations import Declarations, read_declarations
 from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind
-from tracepoint.source.macros import Macro
+from tracepoint.source.macros import Macro, define
 from tracepoint.source.preprocess import preprocess
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class Environment:
     ) -> None:
         self.macros = macros or {}
         self._empty = {name: Macro(name, None, [], None) for name in EMPTY_MACROS}
-        self.config = config or Config()
+        self.config = replace(config or Config(), is_for_includes=True)
         self.closure = closure
         self.protected = protected
         self._tokens = tokens
@@ -212,7 +212,14 @@ class Environment:
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
         """Expand tokens with every macro that can be found, included files too."""
-        return Expander(self._lookup_unprotected).expand(tokens)
+        return Expander(self._lookup_all).expand(tokens)
+
+    def _lookup_all(self, name: str) -> Macro | None:
+        """Find a macro for text: a CONFIG option that is on has the value that autoconf.h gives it."""
+        if name.startswith("CONFIG_") and name not in self.macros:
+            value = self.config.value(name)
+            return define(name, value, "autoconf.h") if value is not None else None
+        return self._lookup_unprotected(name)
 
     def _lookup_unprotected(self, name: str) -> Macro | None:
         if name in self.protected:
@@ -240,7 +247,8 @@ class Environment:
         if name.startswith("CONFIG_"):
             return self.config.number(name)
         macro = self.macro(name)
-        if macro is not None:
+        # `#define IPPROTO_TCP IPPROTO_TCP` only tells that the enumerator is there.
+        if macro is not None and macro.text != name:
             if macro.params is not None or not macro.body:
                 return None
             return self.evaluate(macro.body)
@@ -251,7 +259,8 @@ class Environment:
 
     def evaluate(self, tokens: Sequence[Token]) -> int | None:
         """Evaluate tokens as an integer constant expression; None when some part is unknown."""
-        expanded = [t for t in self.expand(tokens) if t.kind is not Kind.END]
+        # An option that nobody gave a number must not count as 1 here.
+        expanded = [t for t in Expander(self._lookup_unprotected).expand(tokens) if t.kind is not Kind.END]
         if not expanded:
             return None
         return constant_value(parse_expression(expanded), self.constant)

@@ -41,12 +41,16 @@ _NO_ARGUMENTS = _Arguments([], [])
 
 
 class Expander:
-    """Expands token lists against a macro table; `lookup` finds a macro by name or returns None."""
+    """Expands token lists against a macro table; `lookup` finds a macro by name or returns None.
+
+    `uncalled` collects function-like macros that were met without a call.
+    """
 
     def __init__(self, lookup: Callable[[str], Macro | None]) -> None:
         self.lookup = lookup
         self._n_tokens = 0
         self._n_wasted = 0
+        self.uncalled: set[str] = set()
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
         """Expand all macros; raises SourceError when the result grows without bound."""
@@ -66,6 +70,7 @@ class Expander:
                 taken = stream.take_arguments()
                 if taken is None:
                     self._waste(stream, token)
+                    self.uncalled.add(token.text)
                     out.append(token)
                     continue
                 arguments = taken

@@ -61,7 +61,10 @@ class Directive:
 
 @dataclass(slots=True)
 class Preprocessed:
-    """What preprocessing a file gave: expanded tokens, directives, the macro table, findings."""
+    """What preprocessing a file gave: expanded tokens, directives, the macro table, findings.
+
+    `included_tokens` are those of included files that export enums.
+    """
 
     file: SourceFile
     tokens: list[Token]
@@ -69,6 +72,7 @@ class Preprocessed:
     macros: dict[str, Macro]
     includes: list[tuple[str, bool]] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    included_tokens: list[Token] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -103,7 +107,9 @@ class Preprocessor:
         self.is_include_wanted = is_include_wanted
         self.assumes_features = assumes_features
         self.out: list[Token] = []
+        self.included_out: list[Token] = []
         self.pending: list[Token] = []
+        self._sink = self.out
         self.directives: list[Directive] = []
         self.includes: list[tuple[str, bool]] = []
         self.diagnostics: list[Diagnostic] = []
@@ -113,6 +119,7 @@ class Preprocessor:
             macro = define(name, value)
             self.macros[macro.name] = macro
         self._expander = Expander(self._lookup)
+        self.find_elsewhere: Callable[[str], Macro | None] = lambda _name: None
 
     def _lookup(self, name: str) -> Macro | None:
         if name in self.protected and name not in self.defined_here:
@@ -121,9 +128,11 @@ class Preprocessor:
 
     def run(self, file: SourceFile) -> Preprocessed:
         """Preprocess the file itself, keeping its text."""
-        self._read(lex(file), is_main=True)
+        self._read(lex(file), is_main=True, has_text=True)
         self._flush()
-        return Preprocessed(file, self.out, self.directives, self.macros, self.includes, self.diagnostics)
+        return Preprocessed(
+            file, self.out, self.directives, self.macros, self.includes, self.diagnostics, self.included_out
+        )
 
     def take_macros(self, file: SourceFile, *, of: SourceFile) -> None:
         """Keep the macros of another file, which may itself include the file to be read."""
@@ -132,14 +141,24 @@ class Preprocessor:
         self._include_stack = []
 
     def _flush(self) -> None:
-        if self.pending:
-            self.out.extend(self._expander.expand(self.pending))
-            self.pending = []
+        if not self.pending:
+            return
+        pending, self.pending = self.pending, []
+        self._expander.uncalled.clear()
+        expanded = self._expander.expand(pending)
+        lists = _list_macros(pending, self._expander.uncalled) if self._expander.uncalled else set()
+        if lists:
+            # `DEFINE_REASONS(FN, FNe)`: a list that another header defines calls our macros.
+            wanted = (name for name in lists if name not in self.protected)
+            found = {name: macro for name in wanted if (macro := self.find_elsewhere(name)) is not None}
+            if found:
+                expanded = Expander(lambda name: self._lookup(name) or found.get(name)).expand(pending)
+        self._sink.extend(expanded)
 
     def _report(self, code: str, name: str, message: str, token: Token, severity: Severity) -> None:
         self.diagnostics.append(Diagnostic(code, name, message, token.root.span, severity))
 
-    def _read(self, tokens: list[Token], *, is_main: bool) -> None:
+    def _read(self, tokens: list[Token], *, is_main: bool, has_text: bool = False) -> None:
         branches: list[_Branch] = []
         active = True
         pending = self.pending
@@ -151,11 +170,13 @@ class Preprocessor:
                 end = at + 1
                 while end < n_tokens and not tokens[end].first and tokens[end].kind is not Kind.END:
                     end += 1
+                if active and has_text and _changes_macros(tokens, at):
+                    self._flush()
                 active = self._directive(tokens, at, end, branches, active, is_main=is_main)
                 pending = self.pending
                 at = end
                 continue
-            if active and is_main:
+            if active and has_text:
                 pending.append(token)
             at += 1
         for branch in branches:
@@ -178,8 +199,6 @@ class Preprocessor:
         keyword = tokens[at + 1].text if at + 1 < end else ""
         rest = tokens[at + 2 : end]
         if is_main:
-            if active and keyword in {"define", "undef", "include"}:
-                self._flush()
             depth = len(branches)
             n_output = len(self.out) + len(self.pending)
             self.directives.append(
@@ -279,8 +298,36 @@ class Preprocessor:
         if self._n_included > MAX_INCLUDES:
             raise SourceError(f"more than {MAX_INCLUDES} files included", where.span)
         self._include_stack.append(file.path)
-        self._read(directive_tokens(file), is_main=False)
+        if is_main and "TRACE_DEFINE_ENUM" in file.text:
+            self._read_with_text(file)
+        else:
+            self._read(directive_tokens(file), is_main=False)
         self._include_stack.pop()
+
+    def _read_with_text(self, file: SourceFile) -> None:
+        """Keep the text of an included file apart: what it says of enums holds for the file itself too."""
+        self._sink = self.included_out
+        self._read(lex(file)[:-1], is_main=False, has_text=True)
+        self._flush()
+        self._sink = self.out
+
+
+def _changes_macros(tokens: list[Token], at: int) -> bool:
+    return at + 1 < len(tokens) and tokens[at + 1].text in {"define", "undef", "include"}
+
+
+def _list_macros(tokens: list[Token], uncalled: set[str]) -> set[str]:
+    """Return the names of calls that take a function-like macro as a bare argument."""
+    callers: list[str] = []
+    found: set[str] = set()
+    for index, token in enumerate(tokens):
+        if token.text == "(":
+            callers.append(tokens[index - 1].text if index else "")
+        elif token.text == ")" and callers:
+            callers.pop()
+        elif token.text in uncalled and callers:
+            found.add(callers[-1])
+    return found
 
 
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\/]|\\[\s\S]|/\*(?:[^*]|\*(?!/))*\*/|/)*", re.MULTILINE)
@@ -324,23 +371,27 @@ def preprocess(
     is_include_wanted: Callable[[str, bool], bool] = lambda _name, is_quoted: is_quoted,
     preload: Iterable[SourceFile] = (),
     assumes_features: bool = False,
+    find_elsewhere: Callable[[str, list[tuple[str, bool]]], Macro | None] | None = None,
 ) -> Preprocessed:
     r"""Run the directives of a file and expand its text.
 
     `protected` names are not expanded unless the file itself defines them; `is_include_wanted`
     decides from a name and whether it is quoted which includes are followed; the macros of
     `preload` files are known before the first line; with `assumes_features`, what an architecture
-    may have (`Config.is_feature`) counts as defined.  Raises SourceError
+    may have (`Config.is_feature`) counts as defined; `find_elsewhere` finds a macro, by name and the
+    includes so far, that takes one of the file's macros as an argument.  Raises SourceError
     when expansion or nesting grows without bound.
 
     >>> from tracepoint.source.text import SourceFile
-    >>> out = preprocess(SourceFile("a.h", "#define TWICE(x) x x\\nTWICE(f(1))\\n"))
+    >>> out = preprocess(SourceFile("a.h", "#define TWICE(x) x x\nTWICE(f(1))\n"))
     >>> [t.text for t in out.tokens if t.text]
     ['f', '(', '1', ')', 'f', '(', '1', ')']
     """
     preprocessor = Preprocessor(
         config or Config(), loader, protected, is_include_wanted, assumes_features=assumes_features
     )
+    if find_elsewhere is not None:
+        preprocessor.find_elsewhere = lambda name: find_elsewhere(name, preprocessor.includes)
     for other in preload:
         preprocessor.take_macros(other, of=file)
     return preprocessor.run(file)

@@ -19,7 +19,7 @@ class SourceFile:
     `path` is what findings show; `text` is the decoded text.  Use `decode` for bytes: it never
     fails, and bytes that are not UTF-8 come back unchanged from `encode`.
 
-    >>> file = SourceFile("a.h", "int a;\\nint b;\\n")
+    >>> file = SourceFile("a.h", "int a;\nint b;\n")
     >>> str(file.span(11, 12))
     'a.h:2:5'
     """
@@ -71,8 +71,8 @@ class SourceFile:
 def decode(data: bytes) -> str:
     r"""Decode source bytes as UTF-8, keeping other bytes so that `encode` gives them back.
 
-    >>> encode(decode(b"caf\\xe9"))
-    b'caf\\xe9'
+    >>> encode(decode(b"caf\xe9"))
+    b'caf\xe9'
     """
     return data.decode("utf-8", "surrogateescape")
 

@@ -125,6 +125,8 @@ class _LazyIncludes:
         for creator in self._creators.of(self._path):
             file = self._loader.read(str(creator))
             if file is not None:
+                # Its own enums and macros count too, and quoted names find it beside itself.
+                yield creator.name, True, file.path
                 yield from ((name, is_quoted, file.path) for name, is_quoted in includes_of(file.text))
 
 

@@ -69,6 +69,14 @@ def read_kernel_config(root: Path) -> dict[str, str]:
     return {}
 
 
+def _generic(name: str) -> list[str]:
+    """Return what stands for an asm header that the build would generate (Kbuild's generic-y)."""
+    for prefix in ("", "uapi/"):
+        if name.startswith(f"{prefix}asm/"):
+            return [f"{prefix}asm-generic/{name.removeprefix(prefix + 'asm/')}"]
+    return []
+
+
 class FileLoader:
     """Finds included files in the includer's folder (when quoted) and in include paths.
 
@@ -105,7 +113,8 @@ class FileLoader:
             if beside is not None:
                 return beside
         if name not in self._found:
-            found = (self.read(f"{folder}/{name}") for folder in self.include_paths)
+            names = [name, *_generic(name)]
+            found = (self.read(f"{folder}/{n}") for n in names for folder in self.include_paths)
             self._found[name] = next((file for file in found if file is not None), None)
         return self._found[name]
 

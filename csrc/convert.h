@@ -1,4 +1,4 @@
-/* From Python values to the fields of a record; the only other file that knows both is module_event.c. */
+/* From Python values to the fields of a record. */
 #ifndef TP_CONVERT_H
 #define TP_CONVERT_H
 
@@ -34,12 +34,17 @@ struct tp_field {
 	PyObject *name;
 };
 
-struct tp_value {
-	uint64_t number;
-	const char *data;
-	size_t length;   /* bytes that go into the record */
-	PyObject *owner; /* keeps `data` alive, or NULL */
+/* A record while it is made; `size` grows with the dynamic data, which goes to `dynamic`. */
+struct tp_record {
+	uint32_t size;
+	uint32_t dynamic;
+	_Alignas(8) unsigned char data[TP_PAGE_SIZE];
 };
+
+static inline bool tp_field_is_dynamic(const struct tp_field *field)
+{
+	return field->kind >= TP_FIELD_STRING;
+}
 
 static inline int64_t tp_int_min(uint32_t size, bool is_signed)
 {
@@ -70,48 +75,38 @@ static inline bool tp_small_int(PyObject *object, int64_t *ret)
 #endif
 }
 
-/* Returns 0, or -1 with an exception set.  ret->owner is NULL before. */
-int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_value *ret);
+static inline void tp_put_number(const struct tp_field *field, uint64_t number, struct tp_record *record)
+{
+	unsigned char *to = record->data + field->offset;
 
-static inline int tp_convert(const struct tp_field *field, PyObject *object, struct tp_value *ret)
+	if (field->size == 4)
+		memcpy(to, &number, 4);
+	else if (field->size == 8)
+		memcpy(to, &number, 8);
+	else if (field->size == 2)
+		memcpy(to, &number, 2);
+	else
+		*to = (unsigned char)number;
+}
+
+/* Append `length` bytes for a field, the last `n_zeros` of them NULs.  Returns 0, or -1 with an exception. */
+int tp_put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
+		   struct tp_record *record);
+int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_record *record);
+
+/* Convert one value and put it into the record.  Returns 0, or -1 with an exception set. */
+static inline int tp_convert(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
 	int64_t number;
 
-	ret->owner = NULL;
 	if (field->kind == TP_FIELD_INT && tp_small_int(object, &number) && number >= field->min &&
 	    number <= field->max) {
-		ret->number = (uint64_t)number;
+		tp_put_number(field, (uint64_t)number, record);
 		return 0;
 	}
-	if (field->kind == TP_FIELD_STRING && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object)) {
-		ret->data = PyUnicode_DATA(object);
-		ret->length = (size_t)PyUnicode_GET_LENGTH(object) + 1;
-		return 0;
-	}
-	return tp_convert_slowly(field, object, ret);
-}
-
-static inline bool tp_field_is_dynamic(const struct tp_field *field)
-{
-	return field->kind >= TP_FIELD_STRING;
-}
-
-void tp_put_bytes(const struct tp_field *field, const struct tp_value *value, unsigned char *to, uint32_t *dynamic);
-
-/* Write a field of the record at `to`; `dynamic` is where the next dynamic data goes, and is moved on. */
-static inline void tp_put(const struct tp_field *field, const struct tp_value *value, unsigned char *to,
-			  uint32_t *dynamic)
-{
-	if (field->kind > TP_FIELD_FLOAT)
-		tp_put_bytes(field, value, to, dynamic);
-	else if (field->size == 4)
-		memcpy(to + field->offset, &value->number, 4);
-	else if (field->size == 8)
-		memcpy(to + field->offset, &value->number, 8);
-	else if (field->size == 2)
-		memcpy(to + field->offset, &value->number, 2);
-	else
-		to[field->offset] = (unsigned char)value->number;
+	if (field->kind == TP_FIELD_STRING && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object))
+		return tp_put_dynamic(field, PyUnicode_DATA(object), (size_t)PyUnicode_GET_LENGTH(object), 1, record);
+	return tp_convert_slowly(field, object, record);
 }
 
 #endif

@@ -44,100 +44,145 @@ static int convert_float(PyObject *object, uint32_t size, uint64_t *ret)
 	return 0;
 }
 
-static int set_owner(struct tp_value *ret, PyObject *bytes)
+/* ---- bytes ---- */
+
+int tp_put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
+		   struct tp_record *record)
 {
-	if (!bytes)
+	if (length + n_zeros > TP_MAX_PAYLOAD - record->size) {
+		PyErr_Format(PyExc_ValueError, "the record would be longer than %d bytes", TP_MAX_PAYLOAD);
 		return -1;
-	ret->owner = bytes;
-	ret->data = PyBytes_AS_STRING(bytes);
-	ret->length = PyBytes_GET_SIZE(bytes);
+	}
+	uint32_t at = record->dynamic;
+	uint32_t start = field->flags & TP_FIELD_REL ? at - (field->offset + 4u) : at;
+	uint32_t word = (uint32_t)(length + n_zeros) << 16 | start;
+	memcpy(record->data + field->offset, &word, sizeof(word));
+	memcpy(record->data + at, data, length);
+	memset(record->data + at + length, 0, n_zeros);
+	record->dynamic += length + n_zeros;
+	record->size += length + n_zeros;
 	return 0;
 }
 
-static int convert_text(PyObject *object, struct tp_value *ret)
+static void put_fixed(const struct tp_field *field, const char *data, size_t length, struct tp_record *record)
+{
+	memcpy(record->data + field->offset, data, length);
+	memset(record->data + field->offset + length, 0, field->size - length);
+}
+
+static int put_text(const struct tp_field *field, const char *data, size_t length, struct tp_record *record)
+{
+	if (field->kind == TP_FIELD_STRING)
+		return tp_put_dynamic(field, data, length, 1, record);
+	put_fixed(field, data, length < field->size ? length : field->size - 1u, record);
+	return 0;
+}
+
+/* Put what a new bytes object holds, and drop it. */
+static int put_text_of(const struct tp_field *field, PyObject *bytes, struct tp_record *record)
+{
+	int status = -1;
+
+	if (bytes)
+		status = put_text(field, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), record);
+	Py_XDECREF(bytes);
+	return status;
+}
+
+static int convert_text(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
 	Py_ssize_t length;
 
 	if (PyUnicode_Check(object)) {
-		ret->data = PyUnicode_AsUTF8AndSize(object, &length);
-		ret->length = length;
-		if (ret->data)
-			return 0;
+		const char *data = PyUnicode_AsUTF8AndSize(object, &length);
+		if (data)
+			return put_text(field, data, length, record);
 		/* Lone surrogates, as in file names: the bytes they stand for. */
 		PyErr_Clear();
-		return set_owner(ret, PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape"));
+		return put_text_of(field, PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape"), record);
 	}
-	if (PyBytes_Check(object)) {
-		ret->data = PyBytes_AS_STRING(object);
-		ret->length = PyBytes_GET_SIZE(object);
-		return 0;
-	}
-	if (object == Py_None) {
+	if (PyBytes_Check(object))
+		return put_text(field, PyBytes_AS_STRING(object), PyBytes_GET_SIZE(object), record);
+	if (object == Py_None)
 		/* What the kernel stores for a NULL string (include/trace/stages/stage5_get_offsets.h). */
-		ret->data = "(null)";
-		ret->length = 6;
-		return 0;
-	}
+		return put_text(field, "(null)", 6, record);
 	if (PyObject_CheckBuffer(object))
-		return set_owner(ret, PyBytes_FromObject(object));
+		return put_text_of(field, PyBytes_FromObject(object), record);
 	PyErr_Format(PyExc_TypeError, "expected str or bytes, not %.100s", Py_TYPE(object)->tp_name);
 	return -1;
 }
 
-static int convert_bytes(const struct tp_field *field, PyObject *object, struct tp_value *ret)
+static int put_bytes(const struct tp_field *field, const char *data, size_t length, struct tp_record *record)
 {
-	if (!PyObject_CheckBuffer(object)) {
-		PyErr_Format(PyExc_TypeError, "expected bytes, not %.100s", Py_TYPE(object)->tp_name);
-		return -1;
-	}
-	if (set_owner(ret, PyBytes_FromObject(object)))
-		return -1;
 	if (tp_field_is_dynamic(field)) {
 		unsigned element = field->kind == TP_FIELD_BITMASK ? 8 : field->element;
-		if (ret->length % element) {
-			PyErr_Format(PyExc_ValueError, "%zu bytes are not whole elements of %u", ret->length,
-				     element);
-			return -1;
-		}
-	} else if (ret->length > field->size) {
-		PyErr_Format(PyExc_ValueError, "%zu bytes for %u", ret->length, (unsigned)field->size);
+		if (length % element == 0)
+			return tp_put_dynamic(field, data, length, 0, record);
+		PyErr_Format(PyExc_ValueError, "%zu bytes are not whole elements of %u", length, element);
 		return -1;
 	}
+	if (length > field->size) {
+		PyErr_Format(PyExc_ValueError, "%zu bytes for %u", length, (unsigned)field->size);
+		return -1;
+	}
+	put_fixed(field, data, length, record);
 	return 0;
 }
 
-static int convert_elements(const struct tp_field *field, PyObject *object, struct tp_value *ret)
+/* Put what a new bytes object holds, and drop it. */
+static int put_bytes_of(const struct tp_field *field, PyObject *bytes, struct tp_record *record)
+{
+	int status = -1;
+
+	if (bytes)
+		status = put_bytes(field, PyBytes_AS_STRING(bytes), PyBytes_GET_SIZE(bytes), record);
+	Py_XDECREF(bytes);
+	return status;
+}
+
+static int convert_bytes(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
 	if (PyObject_CheckBuffer(object))
-		return convert_bytes(field, object, ret);
-	PyObject *items = PySequence_Tuple(object);
-	if (!items)
-		return -1;
+		return put_bytes_of(field, PyBytes_FromObject(object), record);
+	PyErr_Format(PyExc_TypeError, "expected bytes, not %.100s", Py_TYPE(object)->tp_name);
+	return -1;
+}
+
+/* The elements of a tuple as bytes; a new object. */
+static PyObject *pack_elements(const struct tp_field *field, PyObject *items)
+{
 	Py_ssize_t n = PyTuple_GET_SIZE(items);
-	PyObject *bytes = NULL;
+
 	if (field->kind == TP_FIELD_ARRAY && n * field->element > field->size)
-		PyErr_Format(PyExc_ValueError, "%zd elements for %u", n, field->size / field->element);
-	else if (n > UINT16_MAX)
-		PyErr_Format(PyExc_ValueError, "%zd elements are too many", n);
-	else
-		bytes = PyBytes_FromStringAndSize(NULL, n * field->element);
+		return PyErr_Format(PyExc_ValueError, "%zd elements for %u", n, field->size / field->element);
+	if (n > UINT16_MAX)
+		return PyErr_Format(PyExc_ValueError, "%zd elements are too many", n);
+	PyObject *bytes = PyBytes_FromStringAndSize(NULL, n * field->element);
 	for (Py_ssize_t i = 0; bytes && i < n; i++) {
-		uint64_t number = 0;
-		if (convert_int(PyTuple_GET_ITEM(items, i), field->element, field->flags & TP_FIELD_SIGNED,
-				&number))
+		uint64_t number;
+		if (convert_int(PyTuple_GET_ITEM(items, i), field->element, field->flags & TP_FIELD_SIGNED, &number))
 			Py_CLEAR(bytes);
 		else
 			memcpy(PyBytes_AS_STRING(bytes) + i * field->element, &number, field->element);
 	}
-	Py_DECREF(items);
-	return set_owner(ret, bytes);
+	return bytes;
+}
+
+static int convert_elements(const struct tp_field *field, PyObject *object, struct tp_record *record)
+{
+	if (PyObject_CheckBuffer(object))
+		return convert_bytes(field, object, record);
+	PyObject *items = PySequence_Tuple(object);
+	int status = items ? put_bytes_of(field, pack_elements(field, items), record) : -1;
+	Py_XDECREF(items);
+	return status;
 }
 
 /* An int whose bits are the mask, or the whole words as bytes. */
-static int convert_bitmask(const struct tp_field *field, PyObject *object, struct tp_value *ret)
+static int convert_bitmask(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
 	if (PyObject_CheckBuffer(object))
-		return convert_bytes(field, object, ret);
+		return convert_bytes(field, object, record);
 	PyObject *index = PyNumber_Index(object);
 	PyObject *n_bits = index ? PyObject_CallMethod(index, "bit_length", NULL) : NULL;
 	size_t size = n_bits ? (PyLong_AsSize_t(n_bits) + 63) / 64 * 8 : 0;
@@ -151,66 +196,38 @@ static int convert_bitmask(const struct tp_field *field, PyObject *object, struc
 	else if (n_bits)
 		bytes = PyObject_CallMethod(index, "to_bytes", "ns", (Py_ssize_t)size, "little");
 	Py_XDECREF(index);
-	return set_owner(ret, bytes);
+	return put_bytes_of(field, bytes, record);
 }
 
-int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_value *ret)
+int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
+	uint64_t number = 0;
 	int status;
 
 	switch (field->kind) {
 	case TP_FIELD_INT:
-		return convert_int(object, field->size, field->flags & TP_FIELD_SIGNED, &ret->number);
+		status = convert_int(object, field->size, field->flags & TP_FIELD_SIGNED, &number);
+		break;
 	case TP_FIELD_BOOL:
 		status = PyObject_IsTrue(object);
-		ret->number = status;
-		return status < 0 ? -1 : 0;
+		number = status > 0;
+		break;
 	case TP_FIELD_FLOAT:
-		return convert_float(object, field->size, &ret->number);
+		status = convert_float(object, field->size, &number);
+		break;
 	case TP_FIELD_CHARS:
-		status = convert_text(object, ret);
-		if (!status && ret->length >= field->size)
-			ret->length = field->size - 1u;
-		return status;
+	case TP_FIELD_STRING:
+		return convert_text(field, object, record);
 	case TP_FIELD_BYTES:
-		return convert_bytes(field, object, ret);
+		return convert_bytes(field, object, record);
 	case TP_FIELD_ARRAY:
 	case TP_FIELD_DYNAMIC:
-		return convert_elements(field, object, ret);
-	case TP_FIELD_STRING:
-		status = convert_text(object, ret);
-		ret->length++;
-		return status;
+		return convert_elements(field, object, record);
 	default:
-		return convert_bitmask(field, object, ret);
+		return convert_bitmask(field, object, record);
 	}
-}
-
-static void put_location(const struct tp_field *field, uint32_t at, size_t length, unsigned char *to)
-{
-	if (field->flags & TP_FIELD_REL)
-		at -= field->offset + 4u;
-	uint32_t word = (uint32_t)length << 16 | at;
-	memcpy(to + field->offset, &word, sizeof(word));
-}
-
-void tp_put_bytes(const struct tp_field *field, const struct tp_value *value, unsigned char *to, uint32_t *dynamic)
-{
-	switch (field->kind) {
-	case TP_FIELD_STRING:
-		put_location(field, *dynamic, value->length, to);
-		memcpy(to + *dynamic, value->data, value->length - 1);
-		to[*dynamic + value->length - 1] = 0;
-		*dynamic += value->length;
-		return;
-	case TP_FIELD_DYNAMIC:
-	case TP_FIELD_BITMASK:
-		put_location(field, *dynamic, value->length, to);
-		memcpy(to + *dynamic, value->data, value->length);
-		*dynamic += value->length;
-		return;
-	default:
-		memcpy(to + field->offset, value->data, value->length);
-		memset(to + field->offset + value->length, 0, field->size - value->length);
-	}
+	if (status < 0)
+		return -1;
+	tp_put_number(field, number, record);
+	return 0;
 }

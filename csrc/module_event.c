@@ -57,19 +57,6 @@ static void table_release(struct table *table)
 
 /* ---- recording ---- */
 
-struct values {
-	const char *raw; /* a whole record that `assign` made, or NULL */
-	struct tp_value item[MAX_FIELDS];
-	uint32_t n;
-	uint32_t size; /* of the whole record */
-};
-
-static inline void release_values(struct values *values)
-{
-	for (uint32_t i = 0; i < values->n; i++)
-		Py_XDECREF(values->item[i].owner);
-}
-
 /* Say which field it was. */
 static void name_field(const struct tp_field *field)
 {
@@ -82,84 +69,63 @@ static void name_field(const struct tp_field *field)
 	Py_XDECREF(traceback);
 }
 
-/* Convert everything before any room is taken: an __index__ may fire this very tracepoint. */
-static bool convert_all(EventObject *self, PyObject *const *sources, Py_ssize_t n_sources, struct values *values)
+/*
+ * Make the record before any room is taken: an __index__ may fire this very tracepoint.  All but the
+ * event's number, which each buffer has its own of.
+ */
+static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t n_sources, int32_t tid,
+			struct tp_record *record)
 {
-	values->size = self->size;
-	for (uint32_t i = 0; i < self->n_fields; i++) {
-		const struct tp_field *field = &self->fields[i];
-		struct tp_value *value = &values->item[i];
+	const struct tp_field *field = self->fields, *end = field + self->n_fields;
+	uint32_t words[2] = { 0, (uint32_t)tid };
+
+	record->size = self->size;
+	record->dynamic = self->dynamic;
+	if (self->has_holes)
+		memset(record->data, 0, self->size);
+	memcpy(record->data, words, sizeof(words));
+	for (; field < end; field++) {
 		if (field->source >= n_sources) {
 			PyErr_Format(PyExc_TypeError, "no value for field %U", field->name);
 			return false;
 		}
-		if (tp_convert(field, sources[field->source], value)) {
+		if (tp_convert(field, sources[field->source], record)) {
 			name_field(field);
 			return false;
 		}
-		values->n = i + 1;
-		if (tp_field_is_dynamic(field)) {
-			if (value->length > TP_MAX_PAYLOAD - values->size) {
-				PyErr_Format(PyExc_ValueError, "field %U: the record would be longer than %d bytes",
-					     field->name, TP_MAX_PAYLOAD);
-				return false;
-			}
-			values->size += value->length;
-		}
 	}
+	/* The dynamic data began before the end of the struct, whose padding now stands behind it. */
+	if (record->dynamic < record->size)
+		memset(record->data + record->dynamic, 0, record->size - record->dynamic);
 	return true;
 }
 
-static void put_record(EventObject *self, const struct values *values, uint32_t id, int32_t tid, unsigned char *to)
-{
-	uint32_t dynamic = self->dynamic;
-	uint32_t words[2] = { id & 0xffff, (uint32_t)tid };
-
-	if (values->raw) {
-		memcpy(to, values->raw, values->size);
-		memcpy(to, words, sizeof(words));
-		return;
-	}
-	if (self->has_holes)
-		memset(to + sizeof(words), 0, self->size - sizeof(words));
-	memcpy(to, words, sizeof(words));
-	for (uint32_t i = 0; i < self->n_fields; i++)
-		tp_put(&self->fields[i], &values->item[i], to, &dynamic);
-}
-
-static bool passes(const FilterObject *filter, const unsigned char *record, uint32_t size, const char *comm)
+static bool passes(const FilterObject *filter, const struct tp_record *record, const char *comm)
 {
 	struct tp_filter_context context = { .cpu = (uint32_t)sched_getcpu() };
 
 	memcpy(context.comm, comm, sizeof(context.comm));
-	return tp_filter_matches(PyBytes_AS_STRING(filter->program), record, size, &context);
+	return tp_filter_matches(PyBytes_AS_STRING(filter->program), record->data, record->size, &context);
 }
 
-static void record_one(EventObject *self, const struct entry *entry, const struct values *values,
-		       struct tp_thread *thread)
+static void record_one(const struct entry *entry, struct tp_record *record, struct tp_thread *thread)
 {
 	struct tp_buffer *buffer = ((BufferObject *)entry->first)->buffer;
+	uint16_t id = (uint16_t)entry->id;
 
 	if (!atomic_load_explicit(&buffer->is_on, memory_order_relaxed))
 		return;
 	struct tp_ring *ring = tp_buffer_ring(buffer, thread);
 	if (!ring)
 		return;
-	const unsigned char *made = NULL;
-	if (entry->second) {
-		put_record(self, values, entry->id, thread->tid, thread->scratch);
-		if (!passes((FilterObject *)entry->second, thread->scratch, values->size, ring->head->comm))
-			return;
-		made = thread->scratch;
-	}
+	memcpy(record->data, &id, sizeof(id));
+	if (entry->second && !passes((FilterObject *)entry->second, record, ring->head->comm))
+		return;
 	int clock = atomic_load_explicit(&buffer->clock, memory_order_relaxed);
-	unsigned char *to = tp_ring_reserve(ring, values->size, tp_clock_now(clock, &buffer->counter));
+	void *to = tp_ring_reserve(ring, record->size, tp_clock_now(clock, &buffer->counter));
 	if (!to)
 		return;
-	if (made)
-		memcpy(to, made, values->size);
-	else
-		put_record(self, values, entry->id, thread->tid, to);
+	memcpy(to, record->data, record->size);
 	tp_ring_commit(ring, to);
 }
 
@@ -171,44 +137,45 @@ static void fault(EventObject *self, const char *where)
 	tp_keep_fault(self->name, where);
 }
 
-static bool use_raw(EventObject *self, PyObject *record, struct values *values)
+static bool use_raw(EventObject *self, PyObject *bytes, int32_t tid, struct tp_record *record)
 {
-	Py_ssize_t size = PyBytes_GET_SIZE(record);
+	Py_ssize_t size = PyBytes_GET_SIZE(bytes);
 
 	if (size < self->size || size > TP_MAX_PAYLOAD) {
 		PyErr_Format(PyExc_ValueError, "a record of %zd bytes", size);
-		fault(self, "record");
 		return false;
 	}
-	values->raw = PyBytes_AS_STRING(record);
-	values->size = (uint32_t)size;
+	record->size = (uint32_t)size;
+	memcpy(record->data, PyBytes_AS_STRING(bytes), size);
+	memcpy(record->data + 4, &tid, sizeof(tid));
 	return true;
 }
 
-/* Values of the fields: the arguments, or what `assign` makes of them, kept alive by *made. */
-static bool get_values(EventObject *self, PyObject *const *args, struct values *values, PyObject **made)
+/* A record of what `assign` makes of the arguments: the values, or the whole record as bytes. */
+static bool assign_record(EventObject *self, PyObject *const *args, int32_t tid, struct tp_record *record)
 {
-	PyObject *const *sources = args;
-	Py_ssize_t n_sources = self->n_parameters;
+	PyObject *answer = PyObject_Vectorcall(self->assign, args, self->n_parameters, NULL);
+	bool is_raw = answer && PyBytes_CheckExact(answer);
+	PyObject *values = answer && !is_raw ? PySequence_Tuple(answer) : NULL;
+	bool is_made;
 
-	values->n = 0;
-	values->raw = NULL;
-	if (self->assign) {
-		PyObject *answer = PyObject_Vectorcall(self->assign, args, self->n_parameters, NULL);
-		if (answer && PyBytes_CheckExact(answer)) {
-			*made = answer;
-			return use_raw(self, answer, values);
-		}
-		*made = answer ? PySequence_Tuple(answer) : NULL;
-		Py_XDECREF(answer);
-		if (!*made) {
-			fault(self, "assign");
-			return false;
-		}
-		sources = ((PyTupleObject *)*made)->ob_item;
-		n_sources = PyTuple_GET_SIZE(*made);
-	}
-	if (convert_all(self, sources, n_sources, values))
+	if (is_raw)
+		is_made = use_raw(self, answer, tid, record);
+	else
+		is_made = values && make_record(self, ((PyTupleObject *)values)->ob_item, PyTuple_GET_SIZE(values),
+						tid, record);
+	if (!is_made)
+		fault(self, is_raw || values ? "record" : "assign");
+	Py_XDECREF(answer);
+	Py_XDECREF(values);
+	return is_made;
+}
+
+static bool get_record(EventObject *self, PyObject *const *args, int32_t tid, struct tp_record *record)
+{
+	if (self->assign)
+		return assign_record(self, args, tid, record);
+	if (make_record(self, args, self->n_parameters, tid, record))
 		return true;
 	fault(self, "record");
 	return false;
@@ -245,28 +212,24 @@ static bool condition_holds(EventObject *self, PyObject *const *args)
 static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thread)
 {
 	struct table *table = self->table;
-	struct values values;
-	PyObject *made = NULL;
-	/* Records are made at the first entry that needs them, once for all buffers. */
+	struct tp_record record;
+	/* The record is made at the first entry that needs it, once for all buffers. */
 	enum { NOT_YET, MADE, FAILED } state = NOT_YET;
 
 	if (!table || (self->condition && !condition_holds(self, args)))
 		return;
 	table->references++;
-	for (uint32_t i = 0; i < table->n_entries; i++) {
-		const struct entry *entry = &table->entries[i];
+	const struct entry *end = table->entries + table->n_entries;
+	for (const struct entry *entry = table->entries; entry < end; entry++) {
 		if (entry->kind == ENTRY_PROBE) {
 			call_probe(self, entry, args);
 			continue;
 		}
 		if (state == NOT_YET)
-			state = get_values(self, args, &values, &made) ? MADE : FAILED;
+			state = get_record(self, args, thread->tid, &record) ? MADE : FAILED;
 		if (state == MADE)
-			record_one(self, entry, &values, thread);
+			record_one(entry, &record, thread);
 	}
-	if (state != NOT_YET)
-		release_values(&values);
-	Py_XDECREF(made);
 	table_release(table);
 }
 

@@ -51,7 +51,6 @@ struct tp_thread {
 	uint32_t depth;
 	_Atomic uint64_t active; /* generation in which the outermost tracepoint began; 0: none runs */
 	struct tp_ring_node *rings[TP_MAX_BUFFERS];
-	_Alignas(8) unsigned char scratch[TP_PAGE_SIZE];
 };
 
 #if defined(__GLIBC__)

@@ -21,7 +21,9 @@ class SourceError(TracepointError):
     `span` is the place; `diagnostics` are the findings made before reading had to stop.
     """
 
-    def __init__(self, message: str, span: Span | None = None, diagnostics: tuple[Diagnostic, ...] = ()) -> None:
+    def __init__(
+        self, message: str, span: Span | None = None, diagnostics: tuple[Diagnostic, ...] = ()
+    ) -> None:
         super().__init__(f"{span}: {message}" if span is not None else message)
         self.message = message
         self.span = span
@@ -50,6 +52,15 @@ class RenderError(TracepointError):
         self.reason = reason
 
 
+class GenerateError(TracepointError):
+    """Source code that cannot be made from a declaration; `event` names it, `reason` says why."""
+
+    def __init__(self, event: str, reason: str) -> None:
+        super().__init__(f"{event}: {reason}" if event else reason)
+        self.event = event
+        self.reason = reason
+
+
 class LabError(TracepointError):
     """An outside tool failed: compiler, QEMU, a module that does not load.
 
@@ -58,7 +69,12 @@ class LabError(TracepointError):
     """
 
     def __init__(
-        self, message: str, command: str = "", status: int | None = None, log_tail: str = "", log_path: str = ""
+        self,
+        message: str,
+        command: str = "",
+        status: int | None = None,
+        log_tail: str = "",
+        log_path: str = "",
     ) -> None:
         text = message
         if log_tail:

@@ -175,14 +175,14 @@ def test_prototypes_keep_function_pointers_and_arrays() -> None:
 def test_enums_flags_and_two_systems() -> None:
     header = read(
         "TRACE_DEFINE_ENUM(RED);\nTRACE_DEFINE_SIZEOF(struct x);\n"
-        f"TRACE_EVENT(tick, {PARTS});\nTRACE_EVENT_FLAGS(tick, TRACE_EVENT_FL_CAP_ANY)\n"
-        f"TRACE_EVENT_PERF_PERM(tick, is_sampling_event(p) ? -EPERM : 0);\n"
+        f"TRACE_EVENT_FLAGS(tick, TRACE_EVENT_FL_CAP_ANY)\nTRACE_EVENT(tick, {PARTS});\n"
+        f"TRACE_EVENT_PERF_PERM(tick, perf(p, 1), 0);\n"
         f"#undef TRACE_SYSTEM\n#define TRACE_SYSTEM other\nTRACE_EVENT(tock, {PARTS});"
     )
     assert [(e.name, e.is_sizeof) for e in header.enums] == [("RED", False), ("struct x", True)]
     assert [e.full_name for e in header.events] == ["demo:tick", "other:tock"]
     assert header["tick"].flags == "TRACE_EVENT_FL_CAP_ANY"
-    assert header["tick"].perf_perm.startswith("is_sampling_event")
+    assert header["tick"].perf_perm == "perf(p, 1), 0"
 
 
 def test_form_of_a_header() -> None:

@@ -142,13 +142,7 @@ def _read_field(call: MacroCall) -> Field | None:
     roles = FIELD_MACROS.get(kind)
     if roles is None or not call.name.text.startswith("__"):
         return None
-    arguments = [list(part) for part in call.arguments]
-    if len(arguments) > len(roles):
-        rest = arguments[len(roles) - 1 :]
-        joined = rest[0]
-        for part in rest[1:]:
-            joined = [*joined, *part]
-        arguments[len(roles) - 1 :] = [joined]
+    arguments = call.split(len(roles))
     if len(arguments) < len(roles) or not all(arguments):
         return None
     parts = {role: code_of(part) for role, part in zip(roles, arguments, strict=True)}

@@ -72,6 +72,8 @@ class _Reader:
         self.classes: dict[str, EventClass] = {}
         self.tracepoints: list[Tracepoint] = []
         self.enums: list[EnumDef] = []
+        self._flags: dict[str, str] = {}
+        self._perf_perms: dict[str, str] = {}
         defines = [d for d in read.directives if d.is_active and d.keyword == "define" and len(d.tokens) > 1]
         systems = [d for d in defines if d.tokens[1].text == "TRACE_SYSTEM"]
         self._system_at = [d.n_output for d in systems]
@@ -101,6 +103,7 @@ class _Reader:
             call, next_at = found
             self._declare(call, self.system_at(at))
             at = next_at
+        self._apply_annotations()
 
     def system_at(self, index: int) -> str:
         """Return the TRACE_SYSTEM in force at an output token."""
@@ -118,8 +121,8 @@ class _Reader:
         macro = call.name.text
         roles = DECLARING_MACROS[macro]
         arguments = call.arguments
-        if macro == "TRACE_EVENT_PERF_PERM" and len(arguments) > 2:
-            arguments = (arguments[0], tuple(t for part in arguments[1:] for t in part))
+        if macro == "TRACE_EVENT_PERF_PERM":
+            arguments = call.split(len(roles))
         if len(arguments) > len(roles) and not any(arguments[-1]):
             arguments = arguments[:-1]  # a trailing comma before the closing parenthesis
         if len(arguments) != len(roles):
@@ -145,13 +148,18 @@ class _Reader:
         name = spell(parts["name"])
         if macro in {"TRACE_DEFINE_ENUM", "TRACE_DEFINE_SIZEOF"}:
             self.enums.append(EnumDef(name, macro == "TRACE_DEFINE_SIZEOF", system, origin=origin))
-            return
+        elif macro == "TRACE_EVENT_FLAGS":
+            self._flags[name] = spell(parts["flags"])
+        else:
+            self._perf_perms[name] = spell(parts["expr"])
+
+    def _apply_annotations(self) -> None:
+        """Give events the flags that TRACE_EVENT_FLAGS and _PERF_PERM name, before or after them."""
         for index, event in enumerate(self.events):
-            if event.name == name:
-                if macro == "TRACE_EVENT_FLAGS":
-                    self.events[index] = replace(event, flags=spell(parts["flags"]))
-                else:
-                    self.events[index] = replace(event, perf_perm=spell(parts["expr"]))
+            flags = self._flags.get(event.name, "")
+            perf_perm = self._perf_perms.get(event.name, "")
+            if flags or perf_perm:
+                self.events[index] = replace(event, flags=flags, perf_perm=perf_perm)
 
     def _part(self, parts: dict[str, tuple[Token, ...]], role: str, name: str) -> tuple[Token, ...]:
         tokens, oddity = read_part(parts[role], role)

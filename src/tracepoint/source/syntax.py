@@ -17,17 +17,21 @@ if TYPE_CHECKING:
 class MacroCall:
     """One call: the name's token, the arguments' tokens split at top-level commas, the `)`.
 
-    `arguments` of `F()` is one empty list, as for the preprocessor.
+    `arguments` of `F()` is one empty list, as for the preprocessor; `inner` is all that stands
+    between the parentheses.
     """
 
     name: Token
     arguments: tuple[tuple[Token, ...], ...]
     close: Token
 
-    @property
-    def inner(self) -> tuple[Token, ...]:
-        """All tokens between the parentheses; commas are not kept, so use it for one argument."""
-        return self.arguments[0] if len(self.arguments) == 1 else ()
+    inner: tuple[Token, ...]
+
+    def split(self, n_parts: int) -> tuple[tuple[Token, ...], ...]:
+        """Return at most `n_parts` arguments; the last one keeps the commas of the rest."""
+        if len(self.arguments) <= n_parts:
+            return self.arguments
+        return tuple(tuple(part) for part in split_arguments(self.inner, n_parts))
 
 
 def match_parenthesis(tokens: Sequence[Token], at: int) -> int:
@@ -46,8 +50,8 @@ def match_parenthesis(tokens: Sequence[Token], at: int) -> int:
     return -1
 
 
-def split_arguments(tokens: Sequence[Token], separator: str = ",") -> list[list[Token]]:
-    """Split tokens at commas that stand outside parentheses.
+def split_arguments(tokens: Sequence[Token], n_parts: int = 0) -> list[list[Token]]:
+    """Split tokens at commas that stand outside parentheses, into at most `n_parts` if that is given.
 
     Braces and brackets do not protect a comma: the preprocessor does not know them.
     """
@@ -59,7 +63,7 @@ def split_arguments(tokens: Sequence[Token], separator: str = ",") -> list[list[
             depth += 1
         elif text == ")":
             depth -= 1
-        elif text == separator and depth == 0:
+        elif text == "," and depth == 0 and len(parts) != n_parts:
             parts.append([])
             continue
         parts[-1].append(token)
@@ -76,5 +80,6 @@ def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
     close = match_parenthesis(tokens, at + 1)
     if close < 0:
         return None
-    arguments = tuple(tuple(part) for part in split_arguments(tokens[at + 2 : close]))
-    return MacroCall(tokens[at], arguments, tokens[close]), close + 1
+    inner = tuple(tokens[at + 2 : close])
+    arguments = tuple(tuple(part) for part in split_arguments(inner))
+    return MacroCall(tokens[at], arguments, tokens[close], inner), close + 1

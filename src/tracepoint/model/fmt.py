@@ -90,7 +90,7 @@ def _shapes(text: str, tokens: list[Token]) -> list[Shape]:
 def _unbalanced(error: Unbalanced) -> Diagnostic:
     return Diagnostic(
         code="TP001",
-        name="unbalanced-brackets",
+        name="unbalanced-parenthesis",
         message=f"{error.message}; the file is left as it is",
         span=error.token.span,
         severity=Severity.ERROR,

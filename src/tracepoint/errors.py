@@ -114,3 +114,23 @@ class TracefsNotFound(TracefsError):  # noqa: N818 (the name says what is the ca
 
 class TracefsPermission(TracefsError):  # noqa: N818 (the name says what is the case)
     """The file may not be read or written by this user; the message says what to do."""
+
+
+class DecodeError(TracepointError):
+    """A recording that cannot be read: not one, cut off, or contradicting itself.
+
+    `path` is the file (empty when bytes were given), `offset` the place in it in bytes, `cpu` the
+    CPU whose data is meant; None where there is none.
+    """
+
+    def __init__(self, reason: str, path: str = "", offset: int | None = None, cpu: int | None = None) -> None:
+        where = [path] if path else []
+        if offset is not None:
+            where.append(f"offset {offset:#x}")
+        if cpu is not None:
+            where.append(f"cpu {cpu}")
+        super().__init__(f"{', '.join(where)}: {reason}" if where else reason)
+        self.reason = reason
+        self.path = path
+        self.offset = offset
+        self.cpu = cpu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.check.context import CheckContext, TreeFacts
@@ -13,6 +14,7 @@ from tracepoint.check.suppress import Suppression, read_suppressions
 from tracepoint.diagnostics import Diagnostic, Related, Safety, Severity, Span
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import apply_edits
+from tracepoint.tree.headers import read_header
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -29,19 +31,21 @@ _UNUSED_SUPPRESSION = "TP090"
 
 
 def check_header(
-    header: TraceHeader,
+    header: TraceHeader | Path | str,
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
     abi: str = "x86_64",
     facts: TreeFacts | None = None,
 ) -> list[Diagnostic]:
-    """Return the findings of one header, in the order of its text.
+    """Return the findings of one header, or of the one at a path, in the order of its text.
 
     `select` and `ignore` are rule codes, beginnings of codes or names (see `select_rules`, which
     raises TracepointError for one that matches nothing); `abi` names the ABI that record layouts
     are computed for; `facts` is what is known about the kernel tree.
     """
+    if isinstance(header, (str, Path)):
+        header = read_header(header)
     return check_headers([header], select=select, ignore=ignore, abi=abi, facts=facts)
 
 

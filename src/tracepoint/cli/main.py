@@ -85,6 +85,11 @@ COMMANDS = {
             "tracepoint diff --breaking examples/swap.h examples/swap.h",
         ),
     ),
+    "lab": Command(
+        "lab",
+        "boot kernels from Debian packages, run commands and modules in them",
+        ("tracepoint lab kernels", "tracepoint lab kernels --json"),
+    ),
 }
 
 

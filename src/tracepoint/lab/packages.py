@@ -44,7 +44,7 @@ def candidates(kernel: Kernel) -> list[str]:
 
     Raises LabError when apt is missing or fails.
     """
-    listing = _run(["apt-cache", "--names-only", "search", f"^{kernel.package_pattern}$"], _APT_SECONDS)
+    listing = run_tool(["apt-cache", "--names-only", "search", f"^{kernel.package_pattern}$"], _APT_SECONDS)
     names = {line.split(" ", 1)[0] for line in listing.splitlines()}
     matching = [name for name in names if re.fullmatch(kernel.package_pattern, name)]
     return sorted(matching, key=version_key, reverse=True)
@@ -52,7 +52,7 @@ def candidates(kernel: Kernel) -> list[str]:
 
 def newest_version(package: str) -> str:
     """Return the version of `package` that apt would download, or raise LabError when there is none."""
-    policy = _run(["apt-cache", "policy", package], _APT_SECONDS)
+    policy = run_tool(["apt-cache", "policy", package], _APT_SECONDS)
     found = re.search(r"^\s*Candidate:\s*(\S+)$", policy, re.MULTILINE)
     if found is None or found[1] == "(none)":
         raise LabError(f"apt has no version of {package} to download; `apt-get update` may help")
@@ -106,9 +106,9 @@ def unpack_package(package: str, version: str, archive: Path | None = None) -> K
     if not (folder / _DONE).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix="unpack-", dir=folder.parent) as scratch:
-            deb = archive or _download(package, version, Path(scratch))
+            deb = archive or download(package, version, Path(scratch))
             tree = Path(scratch) / "tree"
-            _run(["dpkg-deb", "-x", str(deb), str(tree)], _DOWNLOAD_SECONDS)
+            run_tool(["dpkg-deb", "-x", str(deb), str(tree)], _DOWNLOAD_SECONDS)
             _describe(tree, package, version)
             (tree / _DONE).touch()
             if not (folder / _DONE).exists():
@@ -117,8 +117,9 @@ def unpack_package(package: str, version: str, archive: Path | None = None) -> K
     return _describe(folder, package, version)
 
 
-def _download(package: str, version: str, folder: Path) -> Path:
-    _run(["apt-get", "download", f"{package}={version}"], _DOWNLOAD_SECONDS, folder)
+def download(package: str, version: str, folder: Path) -> Path:
+    """Download one package into `folder` and return its file; raises LabError when apt cannot."""
+    run_tool(["apt-get", "download", f"{package}={version}"], _DOWNLOAD_SECONDS, folder)
     debs = sorted(folder.glob("*.deb"))
     if not debs:
         raise LabError(f"apt-get download {package}={version} left no .deb file behind")
@@ -138,8 +139,8 @@ def _describe(tree: Path, package: str, version: str) -> KernelImage:
     raise LabError(f"{package} {version} holds no lib/modules/{release}")
 
 
-def _run(command: list[str], seconds: int, folder: Path | None = None) -> str:
-    """Run one Debian tool and return its output, or raise LabError saying which one and why."""
+def run_tool(command: list[str], seconds: int, folder: Path | None = None) -> str:
+    """Run one Debian tool for at most `seconds` and return its output; LabError says which failed and why."""
     try:
         done = subprocess.run(  # noqa: S603 (a fixed tool and a package name that matched a pattern)
             command,

@@ -1,0 +1,228 @@
+"""`tracepoint lab`: kernels from Debian packages, and guests that run commands in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
+from tracepoint.errors import LabError
+from tracepoint.lab import guest as lab_guest
+from tracepoint.lab import packages
+from tracepoint.lab.build import disk_errors
+from tracepoint.lab.headers import fetch_headers, find_headers
+from tracepoint.lab.kernels import KERNELS, find_kernel
+from tracepoint.lab.terminal import run_shell
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from tracepoint.cli.output import Output
+
+SCHEMA = "tracepoint.lab.kernels/1"
+_DEFAULT = "6.1"
+_FLAVOURS = {"cloud": "few drivers, small to download", "full": "nearly all modules"}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the subcommands and their arguments."""
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    kernels = verbs.add_parser("kernels", help="list the kernels, and which of them are here")
+    kernels.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
+    get = verbs.add_parser("get", help="download and unpack a kernel and its headers, without root")
+    get.add_argument("kernels", nargs="+", metavar="KERNEL", help="such as 6.1, or a linux-image package")
+    get.add_argument(
+        "--no-headers", action="store_true", help="the kernel alone: no modules can be built for it"
+    )
+    run_ = verbs.add_parser("run", help="run modules, a script or a command in a guest; its status is ours")
+    _add_machine(run_)
+    run_.add_argument(
+        "--timeout", type=_seconds, default=60, metavar="S", help="seconds for the command (60)"
+    )
+    run_.add_argument(
+        "words",
+        nargs="+",
+        metavar="WORD",
+        help="modules (FILE.ko), then a script or a shell command with its arguments",
+    )
+    _add_machine(verbs.add_parser("shell", help="a shell in a guest on this terminal; Ctrl-A X ends it"))
+
+
+def _add_machine(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--kernel", default=_DEFAULT, metavar="KERNEL", help=f"default: {_DEFAULT}")
+    parser.add_argument("--memory", type=_megabytes, default=512, metavar="MB", help="default: 512")
+    parser.add_argument("--cpus", type=_cpus, default=2, metavar="N", help="default: 2")
+    parser.add_argument(
+        "--modprobe",
+        action="append",
+        default=[],
+        metavar="MODULE",
+        help="load a module of the kernel's package",
+    )
+    parser.add_argument(
+        "--file",
+        action="append",
+        default=[],
+        metavar="HERE:THERE",
+        help="put a file into the guest; repeatable",
+    )
+
+
+def _seconds(text: str) -> int:
+    return _between(text, 1, 86_400)
+
+
+def _megabytes(text: str) -> int:
+    return _between(text, 64, 1 << 20)
+
+
+def _cpus(text: str) -> int:
+    return _between(text, 1, 255)
+
+
+def _between(text: str, low: int, high: int) -> int:
+    number = int(text)
+    if not low <= number <= high:
+        raise ValueError(text)
+    return number
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Do what the verb says; what the lab cannot do raises LabError."""
+    with disk_errors(packages.cache_folder()):
+        match args.verb:
+            case "kernels":
+                return _kernels(args, out)
+            case "get":
+                return _get(args, out)
+            case "run":
+                return _run(args, out)
+            case _:
+                return _shell(args, out)
+
+
+def _kernels(args: argparse.Namespace, out: Output) -> int:
+    rows = _listing()
+    if args.json:
+        out.line(json.dumps({"schema": SCHEMA, "kernels": rows}, indent=1))
+        return EXIT_DONE
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        headers = "with headers" if row["has_headers"] else "no headers"
+        here = f"{row['release']} ({row['version']}), {headers}" if row["release"] else "not here"
+        out.line(f"{out.style(row['name'].ljust(width), 'bold')}  {row['what']:<30}  {here}")
+    out.say(f"kept in {packages.cache_folder()}; `tracepoint lab get KERNEL` fetches one")
+    return EXIT_DONE
+
+
+def _listing() -> list[dict[str, Any]]:
+    """Return the supported kernels, newest of each in the cache, then others that the cache holds."""
+    rows = []
+    shown = set()
+    for kernel in KERNELS:
+        images = packages.cached_kernels(kernel)
+        shown |= {image.package for image in images}
+        rows.append(_row(kernel.name, _FLAVOURS[kernel.flavour], images[-1] if images else None))
+    for done in sorted((packages.cache_folder() / "kernels").glob("linux-image-*/.complete")):
+        package = done.parent.name.rpartition("_")[0]
+        if package not in shown:
+            image = packages.cached_kernels(find_kernel(package))[-1]
+            rows.append(_row(package, "by its package name", image))
+    return rows
+
+
+def _row(name: str, what: str, image: packages.KernelImage | None) -> dict[str, Any]:
+    return {
+        "name": name,
+        "what": what,
+        "package": image.package if image else "",
+        "version": image.version if image else "",
+        "release": image.release if image else "",
+        "image": str(image.image) if image else "",
+        "has_headers": image is not None and find_headers(image) is not None,
+    }
+
+
+def _get(args: argparse.Namespace, out: Output) -> int:
+    for name in args.kernels:
+        out.say(f"looking for kernel {name}")
+        image = packages.fetch_kernel(name)
+        out.line(f"{image.release} {image.version} {image.image}")
+        if not args.no_headers:
+            out.line(f"headers {fetch_headers(image, out.say)}")
+    return EXIT_DONE
+
+
+def _run(args: argparse.Namespace, out: Output) -> int:
+    modules, rest = _split(args.words)
+    script, command = _command(rest)
+    files = _files(args.file) | script
+    out.detail(f"booting kernel {args.kernel}")
+    with lab_guest.boot(
+        args.kernel, memory_mb=args.memory, cpus=args.cpus, files=files, modules=args.modprobe
+    ) as guest:
+        out.detail(f"booted {guest.image.release} in {guest.boot_seconds:.1f} s")
+        for module in modules:
+            guest.insmod(module)
+        if not command:
+            return EXIT_DONE
+        done = guest.run(command, timeout=args.timeout, check=False)
+        out.write(done.output.decode("utf-8", "surrogateescape"))
+        if done.status == 137:
+            out.error(f"the command was killed: it may take {args.timeout} s (--timeout)")
+        if done.status:
+            out.say(f"status {done.status}; the guest's console: {guest.log_path}")
+        return done.status
+
+
+def _split(words: Sequence[str]) -> tuple[list[Path], list[str]]:
+    """Split the words into the modules at their beginning and the rest; LabError when one is missing."""
+    modules = []
+    rest = list(words)
+    while rest and rest[0].endswith(".ko"):
+        path = Path(rest.pop(0))
+        if not path.is_file():
+            raise LabError(f"{path}: there is no such module")
+        modules.append(path)
+    return modules, rest
+
+
+def _command(words: Sequence[str]) -> tuple[dict[str, bytes], str]:
+    """Return the files that a command needs in the guest, and the shell's text for it."""
+    if not words:
+        return {}, ""
+    path = Path(words[0])
+    if path.is_file() and (os.sep in words[0] or path.suffix == ".sh"):
+        place = f"/lab/bin/{path.name}"
+        start = "" if path.read_bytes().startswith((b"#!", b"\x7fELF")) else "sh "
+        return {place: path.read_bytes()}, start + shlex.join([place, *words[1:]])
+    return {}, words[0] if len(words) == 1 else shlex.join(words)
+
+
+def _files(given: Sequence[str]) -> dict[str, bytes]:
+    """Read the files of `--file`; raises LabError for a word that is no pair of paths."""
+    files = {}
+    for word in given:
+        here, _, there = word.rpartition(":")
+        if not here or not there.startswith("/") or ".." in there.split("/"):
+            raise LabError(f"--file {word}: write HERE:THERE, THERE being a full path in the guest")
+        files["/" + "/".join(part for part in there.split("/") if part)] = Path(here).read_bytes()
+    return files
+
+
+def _shell(args: argparse.Namespace, out: Output) -> int:
+    image = packages.fetch_kernel(args.kernel)
+    out.say(f"booting {image.release}; Ctrl-A X ends the guest")
+    status = run_shell(
+        image,
+        memory_mb=args.memory,
+        cpus=args.cpus,
+        modules=args.modprobe,
+        files=_files(args.file),
+        terminal=os.environ.get("TERM", "linux"),
+    )
+    return EXIT_TOOL_FAILED if status else EXIT_DONE

@@ -1,0 +1,127 @@
+"""Kernel headers to build modules against: the machine's own, or Debian's unpacked without root."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import LabError
+from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.lab.packages import KernelImage
+
+_DONE = ".complete"
+_SECONDS = 300
+# What a headers package needs of its own kind; the compiler is the machine's.
+_NEEDED = re.compile(
+    r"(linux-headers-[a-z0-9.+~-]+-common|linux-kbuild-[a-z0-9.+~-]+)(?: \([<>=]+ ([^)]+)\))?"
+)
+_SOURCES = Path("/usr/src")
+_RELEASES = Path("/lib/modules")
+
+
+def find_headers(image: KernelImage) -> Path | None:
+    """Return the folder of headers for exactly this kernel: installed, else in the cache, else None."""
+    cached = _cached(image)
+    for folder in (
+        _RELEASES / image.release / "build",
+        _SOURCES / f"linux-headers-{image.release}",
+        cached / "usr/src" / f"linux-headers-{image.release}",
+    ):
+        is_cached = cached in folder.parents
+        if _is_usable(folder) and (not is_cached or (cached / _DONE).exists()):
+            return folder
+    return None
+
+
+def fetch_headers(image: KernelImage, say: Callable[[str], None] = lambda _words: None) -> Path:
+    """Return the folder of headers for exactly this kernel, downloading Debian's when there are none.
+
+    `say` is told what is being fetched.  Raises LabError when apt has them no more or fails; the
+    cache then holds nothing of them.
+    """
+    found = find_headers(image)
+    if found is not None:
+        return found
+    package = f"linux-headers-{image.release}"
+    version = _version_like(package, image)
+    folder = _cached(image)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(prefix="unpack-", dir=folder.parent) as scratch:
+        tree = Path(scratch) / "tree"
+        for name, wanted in [(package, version), *_needed(package, version)]:
+            say(f"fetching {name} {wanted}")
+            run_tool(["dpkg-deb", "-x", str(download(name, wanted, Path(scratch))), str(tree)], _SECONDS)
+            for deb in Path(scratch).glob("*.deb"):
+                deb.unlink()
+        _relocate(tree)
+        if not _is_usable(tree / "usr/src" / package):
+            raise LabError(f"{package} {version} is not a headers package of this layout")
+        (tree / _DONE).touch()
+        if not (folder / _DONE).exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            tree.rename(folder)
+    return folder / "usr/src" / package
+
+
+def has_unsigned_char(headers: Path) -> bool:
+    """Whether a kernel's Makefile makes plain `char` unsigned, as since 6.2.
+
+    `headers` is a headers folder; the flag stands in the Makefile, or in the one it includes.
+    """
+    makefile = headers / "Makefile"
+    text = makefile.read_text(errors="replace")
+    for name in re.findall(r"^include (.*linux-headers.*Makefile)$", text, re.MULTILINE):
+        path = headers / name.replace("$(dir $(lastword $(MAKEFILE_LIST)))", "")
+        text += path.read_text(errors="replace") if path.is_file() else ""
+    return "-funsigned-char" in text
+
+
+def _cached(image: KernelImage) -> Path:
+    return cache_folder() / "headers" / f"{image.release}_{image.version.replace(':', '%3a')}"
+
+
+def _is_usable(folder: Path) -> bool:
+    return (folder / "include/generated/autoconf.h").is_file() and (folder / "Makefile").is_file()
+
+
+def _version_like(package: str, image: KernelImage) -> str:
+    """Return the version of the headers package that fits the kernel; LabError when there is none."""
+    listing = run_tool(["apt-cache", "madison", package], _SECONDS)
+    versions = [words[1].strip() for line in listing.splitlines() if len(words := line.split("|")) > 2]
+    if image.version in versions:
+        return image.version
+    if not versions:
+        raise LabError(
+            f"there are no headers for kernel {image.release}: {package} is neither installed nor known to "
+            "apt; run `apt-get update`, or take another kernel (`tracepoint lab kernels`)"
+        )
+    raise LabError(
+        f"the headers of kernel {image.release} {image.version} are gone: apt has {package} "
+        f"{', '.join(versions)}; fetch the newer kernel (`tracepoint lab get`)"
+    )
+
+
+def _needed(package: str, version: str) -> list[tuple[str, str]]:
+    """Return name and version of the packages that a headers package includes files of."""
+    shown = run_tool(["apt-cache", "show", f"{package}={version}"], _SECONDS)
+    depends = re.search(r"^Depends: (.*)$", shown, re.MULTILINE)
+    found = [_NEEDED.fullmatch(item.strip()) for item in (depends[1].split(",") if depends else ())]
+    return [(m[1], m[2] if "(= " in m[0] else newest_version(m[1])) for m in found if m]
+
+
+def _relocate(tree: Path) -> None:
+    """Let the Makefiles of an unpacked headers package find each other wherever they lie."""
+    for makefile in tree.glob("usr/src/linux-headers-*/Makefile"):
+        text = makefile.read_text(errors="surrogateescape")
+        moved = re.sub(
+            r"^include /usr/src/", "include $(dir $(lastword $(MAKEFILE_LIST)))../", text, flags=re.MULTILINE
+        )
+        if moved != text:
+            makefile.write_text(moved, errors="surrogateescape")

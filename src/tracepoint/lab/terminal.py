@@ -1,0 +1,71 @@
+"""A guest's serial line on this terminal: a shell in a booted kernel."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tracepoint.lab import packages, qemu
+from tracepoint.lab.build import disk_errors
+from tracepoint.lab.guest import GuestPlan, build_initrd
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_APPEND = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"
+# `cttyhack` gives the shell a terminal of its own, so that Ctrl-C reaches what runs in it.
+_INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /root /etc
+/bin/busybox --install -s /bin
+export PATH=/lab/bin:/bin:/sbin:/usr/bin:/usr/sbin HOME=/root TERM=@TERM@ PS1='guest \\w # '
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+mount -t tracefs trace /sys/kernel/tracing
+for module in $(cat /lab/modules); do insmod "$module"; done
+echo "kernel $(uname -r); tracefs is in /sys/kernel/tracing; exit, or Ctrl-A X, ends the guest"
+cd /root
+setsid cttyhack sh
+reboot -f
+"""
+
+
+def shell_command(image: packages.KernelImage, initrd: Path, memory_mb: int, cpus: int) -> list[str]:
+    """Return the words that start QEMU with the guest's serial line on this terminal."""
+    return [
+        *(qemu.find_program(), "-M", "pc", *qemu.accelerator_options()),
+        *("-m", str(memory_mb), "-smp", str(cpus), "-nodefaults", "-display", "none", "-no-reboot"),
+        *("-kernel", str(image.image), "-initrd", str(initrd), "-append", _APPEND),
+        *("-chardev", "stdio,id=terminal,mux=on,signal=off"),
+        *("-serial", "chardev:terminal", "-mon", "chardev=terminal"),
+    ]
+
+
+def run_shell(
+    image: packages.KernelImage,
+    *,
+    memory_mb: int = 512,
+    cpus: int = 2,
+    modules: Sequence[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    terminal: str = "linux",
+) -> int:
+    """Boot a kernel with a shell on this terminal and return QEMU's exit status when it has ended.
+
+    `modules` of the package are loaded at start, `files` put in place (path to bytes).  Raises
+    LabError when QEMU, busybox or a module is missing, or the disk is full.
+    """
+    name = terminal if terminal.replace("-", "").isalnum() else "linux"
+    init = {"/init": _INIT.replace("@TERM@", name).encode()}
+    plan = GuestPlan(image, memory_mb, cpus, {**(files or {}), **init}, tuple(modules))
+    with TemporaryDirectory(prefix="tracepoint-shell-") as folder, disk_errors(Path(folder)):
+        initrd = Path(folder) / "initrd"
+        initrd.write_bytes(build_initrd(plan))
+        done = subprocess.run(  # noqa: S603 (QEMU with arguments made above)
+            shell_command(image, initrd, memory_mb, cpus), check=False
+        )
+    return done.returncode

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from oracles import ROOT, kernel_source
-from tracepoint.check.context import TreeFacts
 from tracepoint.check.engine import check_headers
+from tracepoint.tree.facts import TreeFacts
 from tracepoint.tree.headers import HeaderReader, paused_collector
 from tracepoint.tree.scan import find_headers
 

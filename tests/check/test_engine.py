@@ -4,12 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracepoint.check.context import TreeFacts
 from tracepoint.check.engine import apply_fixes, check_headers, check_text, fix_text
 from tracepoint.check.registry import RULES
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
 from tracepoint.model.read import read_header_text
+from tracepoint.tree.facts import TreeFacts
 
 EVENT = """TRACE_EVENT({name},
 \tTP_PROTO(int n),

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from tracepoint.check.context import TreeFacts
 from tracepoint.check.engine import check_text
+from tracepoint.tree.facts import TreeFacts
 
 EXPECT = re.compile(r"/\*\s*error:\s*([\w, ]+?)\s*\*/")
 PARTS = re.compile(r"^#+ +([^\n]+)$|^```c(?: +([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -20,6 +20,7 @@ from tracepoint.source.ast import Call, Name, Node, String
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.lexer import Kind
+from tracepoint.tree.facts import TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,18 +34,6 @@ if TYPE_CHECKING:
 
 #: What a statement may store through without naming `__entry->`.
 _ENTRY_ALIASES = RECORD_NAMES | {"entry"}
-
-
-@dataclass(frozen=True, slots=True)
-class TreeFacts:
-    """What is known about the kernel tree that a header belongs to; None where nothing is.
-
-    `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
-    `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later).
-    """
-
-    assign_str_arity: int | None = None
-    has_tp_suffix: bool | None = None
 
 
 class PrintView:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.check.context import CheckContext, TreeFacts
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding, Located, locate
 from tracepoint.check.registry import RULES, rule_of
 from tracepoint.check.selection import select_rules
@@ -14,7 +14,9 @@ from tracepoint.check.suppress import Suppression, read_suppressions
 from tracepoint.diagnostics import Diagnostic, Related, Safety, Severity, Span
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import apply_edits
+from tracepoint.tree.facts import TreeFacts, read_facts
 from tracepoint.tree.headers import read_header
+from tracepoint.tree.loader import find_kernel_root
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -42,9 +44,11 @@ def check_header(
 
     `select` and `ignore` are rule codes, beginnings of codes or names (see `select_rules`, which
     raises TracepointError for one that matches nothing); `abi` names the ABI that record layouts
-    are computed for; `facts` is what is known about the kernel tree.
+    are computed for; `facts` is what is known about the kernel tree (read from the tree that a
+    path lies in when it is not given).
     """
     if isinstance(header, (str, Path)):
+        facts = facts or read_facts(find_kernel_root(Path(header).resolve().parent))
         header = read_header(header)
     return check_headers([header], select=select, ignore=ignore, abi=abi, facts=facts)
 

@@ -13,12 +13,12 @@ from tracepoint.check.report_sarif import write_sarif
 from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.check.suppress import apply_baseline, read_baseline, write_baseline
 from tracepoint.cli import settings
-from tracepoint.cli.facts import read_facts
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.inputs import read_headers
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
+from tracepoint.tree.facts import read_facts
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.tree.scan import find_headers
 

@@ -1,4 +1,4 @@
-"""What the check needs to know about a kernel tree, read from the tree itself.
+"""What a kernel tree says about its tracing macros, read from the tree itself.
 
 Never from a version number: distributions backport.
 """
@@ -6,9 +6,8 @@ Never from a version number: distributions backport.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from tracepoint.check.context import TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,6 +21,18 @@ _CALLBACK = (
 )
 _ASSIGN_STR = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__assign_str\(([^)]*)\)", re.MULTILINE)
 _DECLARES_EVENT = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+DECLARE_TRACE_EVENT\(", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeFacts:
+    """What is known about the kernel tree that a header belongs to; None where nothing is.
+
+    `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
+    `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later).
+    """
+
+    assign_str_arity: int | None = None
+    has_tp_suffix: bool | None = None
 
 
 def read_facts(root: Path | None) -> TreeFacts:

@@ -52,7 +52,8 @@ class Assigned:
     no statement stored to on this path (the kernel leaves there what the buffer held);
     `unknown` maps a field to the reason why its value cannot be known; `conversions` are leaf
     values that a store cut; `length_fields` hold counts of what is copied; `strings` maps made-up
-    kernel addresses to the text behind them; `has_fired` is False when TP_CONDITION was false.
+    kernel addresses to the text behind them; `has_fired` is False when TP_CONDITION was false;
+    `written` has a one for every byte of the record that a statement stored to.
     """
 
     record: bytes
@@ -64,6 +65,7 @@ class Assigned:
     notes: tuple[str, ...]
     strings: dict[int, bytes]
     length_fields: frozenset[str] = frozenset()
+    written: bytes = b""
 
     @property
     def is_complete(self) -> bool:
@@ -235,6 +237,7 @@ def _result(machine: Machine, *, has_fired: bool) -> Assigned:
         tuple(machine.notes),
         dict(machine.strings),
         frozenset(machine.length_fields),
+        bytes(written),
     )
 
 

@@ -107,12 +107,16 @@ class Shot:
     """One firing: the record, its bytes cut at the fields, the trace line, and whether it is exact.
 
     `line` is what `trace` would show; empty when TP_CONDITION kept the event from firing.
+    `inputs` are the values of this firing by their leaves' text; `written` has a one for every byte
+    of the record that the assignment stored to.
     """
 
     record: bytes
     rows: tuple[DumpRow, ...]
     line: str
     is_exact: bool = True
+    inputs: Mapping[str, Given] = field(default_factory=dict)
+    written: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ class Rehearsal:
 
     `layout` is the record's format; `leaves` the inputs; `shots` one for each firing;
     `unfollowed` what the assignment does that could not be followed; `notes` remarks for people;
+    `uses` how the assignment uses each leaf;
     `is_complete` tells that every stored value and every line is what the kernel would make of
     these inputs, `reason` why not.
     """
@@ -133,6 +138,7 @@ class Rehearsal:
     notes: tuple[str, ...] = ()
     is_complete: bool = True
     reason: str = ""
+    uses: tuple[Leaf, ...] = ()
 
     @property
     def records(self) -> tuple[bytes, ...]:
@@ -308,7 +314,7 @@ def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, G
     task = _task(stage, values, task_of(stage.event.full_name, index))
     record = _with_common(result.record, stage.layout, task)
     line, is_exact = _line(stage, record, task, index, result)
-    return Shot(record, dump_record(record, stage.layout), line, is_exact)
+    return Shot(record, dump_record(record, stage.layout), line, is_exact, values, result.written)
 
 
 def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
@@ -416,6 +422,7 @@ def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
         tuple(stage.notes),
         not stage.reasons,
         stage.reasons[0] if stage.reasons else "",
+        tuple(stage.leaves.values()),
     )
 
 

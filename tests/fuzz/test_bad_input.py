@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CPU_S = 30
 MEMORY_BYTES = 2 << 30
 SWAP = (EXAMPLES / "swap.h").read_text()
-DEEP = 20_000
+DEEP = 50_000
 
 
 def limits() -> None:
@@ -71,8 +71,8 @@ HEADERS: dict[str, str | bytes] = {
     "10 MB of one comment line": "/*" + "*" * (10 << 20) + "*/\n" + event(),
     "10 MB of stars without end": "/*" + "* " * (5 << 20),
     "10 MB of backslashes": "\\\n" * (5 << 20) + event(),
-    "a million quotes": '"' * (1 << 20),
-    "many names": event(fields="__field(int, n) " + "x " * 200_000),
+    "ten million quotes": '"' * (10 << 20),
+    "many names": event(fields="__field(int, n) " + "x " * 5_000_000),
     "deep parentheses": event(printk='"%d", ' + "(" * DEEP + "1" + ")" * DEEP),
     "deep parentheses, open": event(printk='"%d", ' + "(" * DEEP),
     "deep negation": event(printk='"%d", ' + "- " * DEEP + "1"),
@@ -105,7 +105,7 @@ HEADERS: dict[str, str | bytes] = {
     "includes itself": '#include "bad.h"\n' + event(),
     "includes a device": '#include "/dev/zero"\n#include </dev/zero>\n' + event(),
     "no parts": "TRACE_EVENT();\nTRACE_EVENT(a);\nDEFINE_EVENT(,);\nDECLARE_TRACE(a, b);\n",
-    "four hundred events": "".join(event().replace("(a,", f"(a{i},") for i in range(400)),
+    "two thousand events": "".join(event().replace("(a,", f"(a{i},") for i in range(2000)),
 }
 COMMANDS = (["check"], ["try"], ["fmt", "--check"], ["show", "--as", "header"], ["show"])
 

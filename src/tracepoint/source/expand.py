@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tracepoint.source.macros import Macro
 
 #: Bounds that no real header comes near: the largest of 6.12 expands to 200,000 tokens.
-MAX_TOKENS = 1_000_000
+MAX_TOKENS = 500_000
 MAX_DEPTH = 120
 MAX_PASTED = 65_536
 MAX_LEVELS = 500

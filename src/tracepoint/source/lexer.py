@@ -11,9 +11,15 @@ import enum
 import re
 from typing import TYPE_CHECKING
 
+from tracepoint.errors import SourceError
+
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Span
     from tracepoint.source.text import SourceFile
+
+
+#: Ten times the tokens of the largest trace header of the kernel (fs/xfs/xfs_trace.h).
+MAX_TOKENS = 500_000
 
 
 class Kind(enum.IntEnum):
@@ -123,9 +129,10 @@ def _has_newline(trivia: str) -> bool:
 
 
 def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]:
-    """Split a file into tokens; never fails, damage becomes `Kind.BAD` tokens.
+    """Split a file into tokens; damage becomes `Kind.BAD` tokens.
 
-    `start` and `end` are character offsets, for a part of the file that begins a line.
+    `start` and `end` are character offsets, for a part of the file that begins a line.  Raises
+    SourceError at the place where a file has more than MAX_TOKENS tokens.
 
     >>> from tracepoint.source.text import SourceFile
     >>> [t.text for t in lex(SourceFile("a.h", "a = b /* c */ + 1;"))]
@@ -153,6 +160,8 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
         if token.kind is Kind.END:
             break
         at = match.end()
+        if len(tokens) > MAX_TOKENS:
+            raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is no trace header", token.span)
     return tokens
 
 

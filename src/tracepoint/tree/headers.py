@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class HeaderReader:
     r"""Reads trace headers of one tree or include path, sharing what they include.
 
-    `include_paths` are searched after the includer's folder; when they are not given and the
-    header lies in a kernel tree, that tree's are used, and its configuration.
+    `include_paths` are searched after the includer's folder; when the header lies in a kernel tree,
+    that tree's come after them, and its configuration decides `#if`.
 
     >>> HeaderReader().read_text("#define TRACE_SYSTEM demo\n").system
     'demo'
@@ -52,8 +52,8 @@ class HeaderReader:
 
     def _loader(self, root: Path | None) -> FileLoader:
         if root not in self._loaders:
-            paths = self._given_paths or (kernel_include_paths(root, self._arch) if root else ())
-            self._loaders[root] = FileLoader(paths)
+            below = kernel_include_paths(root, self._arch) if root else ()
+            self._loaders[root] = FileLoader((*self._given_paths, *below))
         return self._loaders[root]
 
     def _config(self, root: Path | None) -> Config:
@@ -164,7 +164,7 @@ def read_header(
 ) -> TraceHeader:
     """Read one trace header from disk.
 
-    `include` are include paths (by default those of the kernel tree that the header lies in);
+    `include` are include paths, searched before those of the kernel tree that the header lies in;
     `config` decides `#if`.  Raises SourceError when the file cannot be read.
     """
     return HeaderReader(include, config=config).read(path)

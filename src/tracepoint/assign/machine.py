@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from tracepoint.source.lexer import Token
 
 MAX_LOOPS = 10_000
-_QUIET = frozenset(
+QUIET = frozenset(
     {
         "rcu_read_lock",
         "rcu_read_unlock",
@@ -269,7 +269,7 @@ class Machine(Evaluator):
         if not isinstance(node, ast.Call) or node.name in self.handlers:
             self.evaluate(node)
             return
-        if node.name in _QUIET:
+        if node.name in QUIET:
             return
         for argument in node.arguments:
             self._fill(node, argument)

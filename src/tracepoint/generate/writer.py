@@ -95,14 +95,14 @@ def _template(name: str) -> str:
     return files(__package__).joinpath("templates", f"{name}.in").read_text("utf-8")
 
 
-def fill_template(name: str, **values: str) -> str:
-    """Return the template `name` with every `@PLACE@` replaced by the value of that name in lower case.
+def fill_template(template: str, /, **values: str) -> str:
+    """Return a template with every `@PLACE@` replaced by the value of that name in lower case.
 
     A place that stands alone on its line takes the line away when its value is empty.  Raises KeyError
     for a place without a value.
     """
     lines = []
-    for line in _template(name).split("\n"):
+    for line in _template(template).split("\n"):
         alone = _PLACE.fullmatch(line.strip())
         if alone:
             value = values[alone[1].lower()].rstrip("\n")

@@ -1,0 +1,263 @@
+"""Put the variables of a `LeafPlan` in the place of an assignment's inputs.
+
+In: the statements of TP_fast_assign, the sources and lengths of dynamic members, the condition.
+Out: C text that reads nothing from the kernel but the variables, and else does what it did.
+
+A local pointer that only leads to inputs (`struct request_queue *q = rq->q`) vanishes: `q->id` is the
+leaf `rq->q->id`.  What cannot be replaced raises GenerateError with the expression.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tracepoint.assign.machine import Machine
+from tracepoint.assign.state import TRANSPARENT
+from tracepoint.errors import GenerateError
+from tracepoint.generate.leaf_variables import drops_cast, pattern_of
+from tracepoint.source import ast
+from tracepoint.source.cexpr import write_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tracepoint.generate.leaf_variables import LeafVariable
+
+_PARTS: dict[type[ast.Node], tuple[str, ...]] = {
+    ast.Unary: ("operand",),
+    ast.Binary: ("left", "right"),
+    ast.Cast: ("operand",),
+    ast.Call: ("arguments",),
+    ast.Member: ("base",),
+    ast.Index: ("base", "index"),
+    ast.Ternary: ("condition", "then", "otherwise"),
+    ast.Assign: ("target", "value"),
+    ast.Comma: ("left", "right"),
+    ast.InitList: ("items",),
+    ast.CompoundLiteral: ("items",),
+}
+# Their first argument is the name of a member of the record.
+_OF_MEMBERS = ("__assign_", "__get_")
+# What a format without directives is given.
+NO_ARGUMENTS = "&tracepoint_no_arguments"
+_KNOWN = frozenset({"__entry", "NULL", "true", "false", NO_ARGUMENTS})
+
+
+class Rewriter:
+    """Rewrites expressions of one event class.
+
+    `variables` are those of the class; `is_constant` tells names that the compiler knows as numbers.
+    """
+
+    def __init__(
+        self, event: str, variables: Iterable[LeafVariable], is_constant: Callable[[str], bool]
+    ) -> None:
+        self.event = event
+        self.variables = {variable.text: variable for variable in variables}
+        self.is_constant = is_constant
+        # Local pointers that lead to inputs, and locals that C still has.
+        self.aliases: dict[str, ast.Node] = {}
+        self.kept: set[str] = set()
+        self.pointers: set[str] = set()
+        # Locals to which C stores nothing, because what they lead to is replaced as a whole.
+        self.hollow: set[str] = set()
+
+    def rewrite(self, node: ast.Node) -> ast.Node:
+        """Return an expression that reads variables instead of inputs."""
+        found = self.variable_for(node)
+        if found is not None:
+            return found
+        form = self._forms.get(type(node))
+        return form(self, node) if form is not None else self.descend(node)
+
+    def text(self, node: ast.Node) -> str:
+        """Return the C text of a rewritten expression; raises GenerateError when an input is left in it."""
+        made = self.rewrite(node)
+        rest = self.first_input(made)
+        if rest is not None:
+            shown = write_expression(rest)[:80]
+            raise GenerateError(self.event, f"{shown} is no known input, so it cannot be set from outside")
+        return write_expression(made)
+
+    # What stands for a variable
+
+    def variable_for(self, node: ast.Node) -> ast.Node | None:
+        """Return the variable that an expression is, or None."""
+        if isinstance(node, ast.Name) and node.name in self.kept - (self.pointers & self.aliases.keys()):
+            return None
+        for looks_through in (True, False):
+            plain = self.canonical(node, looks_through=looks_through)
+            variable = self.variables.get(write_expression(plain))
+            if variable is not None and not variable.count:
+                return ast.Name(variable.name)
+        if isinstance(node, (ast.Index, ast.Member)):
+            return self._element_for(node)
+        return None
+
+    def _element_for(self, node: ast.Index | ast.Member) -> ast.Node | None:
+        """Return the element of an array variable: `dev->counters[i]` is one whatever `i` is."""
+        inner: ast.Node = self.canonical(node, looks_through=True)
+        index = _index_of(node)
+        if index is None:
+            return None
+        variable = self.variables.get(pattern_of(_with_index(inner, ast.Number(0))))
+        if variable is None:
+            return None
+        return ast.Index(ast.Name(variable.name), self.rewrite(index))
+
+    def canonical(self, node: ast.Node, *, looks_through: bool) -> ast.Node:
+        """Return an expression as the finder of leaves names it: locals and transparent calls replaced."""
+        match node:
+            case ast.Name(name=name) if name in self.aliases:
+                return self.aliases[name]
+            case ast.Call(arguments=(first, *_)) if node.name in TRANSPARENT:
+                return self.canonical(first, looks_through=looks_through)
+            case ast.Cast(ctype=ctype, operand=operand) if looks_through and drops_cast(ctype):
+                return self.canonical(operand, looks_through=True)
+        return self._map(node, lambda part: self.canonical(part, looks_through=looks_through))
+
+    # What is not one variable
+
+    def descend(self, node: ast.Node) -> ast.Node:
+        """Rewrite the parts of an expression."""
+        return self._map(node, self.rewrite)
+
+    def _map(self, node: ast.Node, act: Callable[[ast.Node], ast.Node]) -> ast.Node:
+        changed: dict[str, Any] = {}
+        for name in _PARTS.get(type(node), ()):
+            part = getattr(node, name)
+            if isinstance(part, tuple):
+                changed[name] = tuple(act(item) for item in part)
+            elif part is not None:
+                changed[name] = act(part)
+        return replace(node, **changed) if changed else node
+
+    def _call(self, node: ast.Call) -> ast.Node:
+        if node.name == "cpumask_bits" and len(node.arguments) == 1:
+            # The variable is the mask's bits already.
+            return self.rewrite(node.arguments[0])
+        if node.name == "__assign_vstr" and len(node.arguments) == 3:
+            member, template, _ = node.arguments
+            return replace(node, arguments=(member, self.rewrite(template), ast.Name(NO_ARGUMENTS)))
+        if node.name.startswith(_OF_MEMBERS) and node.arguments:
+            rest = tuple(self.rewrite(item) for item in node.arguments[1:])
+            return replace(node, arguments=(node.arguments[0], *rest))
+        return self.descend(node)
+
+    def _unary(self, node: ast.Unary) -> ast.Node:
+        inner = self.rewrite(node.operand)
+        if node.op == "&" and isinstance(inner, ast.Name) and self._is_buffer(inner.name):
+            return inner
+        return replace(node, operand=inner)
+
+    def _member(self, node: ast.Member | ast.Index) -> ast.Node:
+        base = self.canonical(node.base, looks_through=True)
+        if isinstance(base, ast.Ternary):
+            # A pointer chosen by a condition: the member is chosen by it instead.
+            then = replace(node, base=base.then if base.then is not None else base.condition)
+            otherwise = replace(node, base=base.otherwise)
+            return self.rewrite(ast.Ternary(base.condition, then, otherwise))
+        return self.descend(node)
+
+    def _assign(self, node: ast.Assign) -> ast.Node:
+        made = self.descend(node)
+        value = made.value if isinstance(made, ast.Assign) else None
+        if isinstance(value, ast.Name) and self._is_buffer(value.name) and isinstance(made, ast.Assign):
+            target = write_expression(made.target)
+            return replace(made, value=ast.Name(self.object_text(value.name, f"typeof({target})")))
+        return made
+
+    def object_text(self, name: str, ctype: str) -> str:
+        """Return how the variable `name` is read as a whole object; a string's stays a pointer."""
+        is_object = self._is_buffer(name) and self._named(name).ctype != "char *"
+        return f"*({ctype} *){name}" if is_object else name
+
+    def address(self, name: str) -> str:
+        """Return where the bytes of a variable are."""
+        return name if self._is_buffer(name) else f"&{name}"
+
+    def _named(self, name: str) -> LeafVariable:
+        return next(v for v in self.variables.values() if v.name == name)
+
+    def _is_buffer(self, name: str) -> bool:
+        return any(v.is_buffer and v.name == name for v in self.variables.values())
+
+    def _statements(self, node: ast.StatementExpression) -> ast.Node:
+        raise GenerateError(
+            self.event, f"({{ {node.text[:60]} }}): a statement expression is not supported here"
+        )
+
+    _forms: ClassVar[Mapping[type[ast.Node], Callable[..., ast.Node]]] = {
+        ast.Call: _call,
+        ast.Unary: _unary,
+        ast.Member: _member,
+        ast.Index: _member,
+        ast.Assign: _assign,
+        ast.StatementExpression: _statements,
+    }
+
+    # What is left
+
+    def first_input(self, node: ast.Node) -> ast.Node | None:
+        """Return the first part that still reads from the kernel, None when there is none."""
+        match node:
+            case ast.Name(name=name):
+                return None if self._is_known(name) else node
+            case ast.Member(base=base):
+                return self.first_input(base) and node
+            case ast.Call(arguments=arguments):
+                if not self.is_function(node.name):
+                    return node
+                skipped = node.name.startswith(_OF_MEMBERS)
+                return self._first(arguments[1:] if skipped else arguments)
+            case ast.SizeOf():
+                return None
+            case ast.Assign(target=ast.Name(name=""), value=value):
+                return self.first_input(value)
+        parts: list[ast.Node] = []
+        for name in _PARTS.get(type(node), ()):
+            part = getattr(node, name)
+            parts += part if isinstance(part, tuple) else [part] if part is not None else []
+        return self._first(parts)
+
+    def _first(self, nodes: Iterable[ast.Node]) -> ast.Node | None:
+        return next((found for item in nodes if (found := self.first_input(item)) is not None), None)
+
+    def _is_known(self, name: str) -> bool:
+        is_own = name in self.kept - self.hollow or name in _KNOWN or name.startswith("*(")
+        return is_own or any(v.name == name for v in self.variables.values()) or self.is_constant(name)
+
+    def merge(self, condition: ast.Node, after_then: Mapping[str, ast.Node]) -> None:
+        """Join what local pointers lead to behind the two arms of a condition."""
+        asked = self.canonical(condition, looks_through=True)
+        for name, then in after_then.items():
+            otherwise = self.aliases.get(name)
+            if otherwise is None or then == otherwise:
+                self.aliases[name] = then
+            else:
+                self.aliases[name] = ast.Ternary(asked, then, otherwise)
+
+    @staticmethod
+    def is_function(name: str) -> bool:
+        """Whether a function's meaning is known, so that it may stay in the text."""
+        return name in Machine.handlers or name in TRANSPARENT or name.startswith(_OF_MEMBERS)
+
+
+def _index_of(node: ast.Node) -> ast.Node | None:
+    """Return the innermost index of `a[i].b`, None when there is none."""
+    match node:
+        case ast.Index(base=base, index=index):
+            return _index_of(base) or index
+        case ast.Member(base=base):
+            return _index_of(base)
+    return None
+
+
+def _with_index(node: ast.Node, index: ast.Node) -> ast.Node:
+    match node:
+        case ast.Index(base=base):
+            return replace(node, base=_with_index(base, index), index=index)
+        case ast.Member(base=base):
+            return replace(node, base=_with_index(base, index))
+    return node

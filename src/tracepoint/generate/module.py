@@ -1,0 +1,266 @@
+"""A kernel module around declared events: it declares them, and fires them when told to.
+
+`kernel_module` makes five texts: the trace header in module form, the module, Kbuild, Makefile.  In
+debugfs the module has a folder of its name with one write-only file for each event:
+
+    echo '12 0x1000 "two words"' > /sys/kernel/debug/NAME/EVENT
+
+The words are the arguments in the order of TP_PROTO: numbers, texts, numbers joined by commas; missing
+ones are zero.  Pointers to structs are objects of zeros, or the C expression given in `arguments`.
+
+With `leaves` (leaf mode) the module does not need the objects that an event reads: every input of
+TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A witness then does
+
+    plan = plan_leaves(header.events, leaves)       # the variables, as kernel_module has them
+    files = kernel_module(header, name=NAME, leaves=leaves)
+    line = plan.line(event.name, values_of_shot)    # what to write ...
+    path = f"/sys/kernel/debug/{NAME}/{event.name}" # ... and where: it sets the inputs and fires
+
+`leaves` maps `system:event` to its leaves, and `values_of_shot` leaf texts to the values of one shot of a
+rehearsal.  A line ends with a newline; one write() may hold several lines, and a line may come in
+several writes.  An empty line fires with all inputs zero.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import GenerateError
+from tracepoint.generate.fileset import FileSet
+from tracepoint.generate.firing import write_fire, write_fire_inputs
+from tracepoint.generate.kernel_facts import KernelFacts, check_vocabulary
+from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS
+from tracepoint.generate.leaf_variables import BUFFER_BYTES, LeafPlan, plan_leaves
+from tracepoint.generate.trace_header import (
+    check_events,
+    pick_arguments,
+    rename_events,
+    set_inputs,
+    write_module_header,
+)
+from tracepoint.generate.writer import CodeWriter, check_name, fill_template
+from tracepoint.model.event import TraceHeader
+from tracepoint.model.write import declare_param, header_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tracepoint.assign.values import Leaf
+    from tracepoint.model.event import Event, Proto
+
+_ZEROS = 16384
+_COMMENT_WIDTH = 74
+
+
+def kernel_module(
+    events: TraceHeader | Iterable[Event],
+    *,
+    name: str,
+    arguments: Mapping[str, str] | None = None,
+    leaves: Mapping[str, Sequence[Leaf]] | None = None,
+    facts: KernelFacts | None = None,
+    system: str = "",
+    prefix: str = "",
+    includes: Sequence[str] = (),
+    preamble: str = "",
+) -> FileSet:
+    """Return the files of a module called `name` that declares and fires the events.
+
+    `arguments` maps names of parameters to C expressions; `leaves` switches to leaf mode (see the
+    module's text); `facts` are those of the kernel for which it is written; `system` and `prefix`
+    rename what a kernel has already; `includes` are more files to include before the header, with
+    brackets or quotes; `preamble` is C text that goes before the declarations, for private types.
+    Raises GenerateError, with the event and the reason, when the events cannot be declared like that.
+    """
+    facts = facts or KernelFacts()
+    header = events if isinstance(events, TraceHeader) else header_of(events)
+    check_name(name)
+    check_events(header)
+    check_vocabulary(header, facts)
+    given = pick_arguments(header, arguments)
+    plan = plan_leaves(header.events, leaves) if leaves is not None else None
+    if plan is not None:
+        header = set_inputs(header, plan)
+    header = rename_events(header, system=system, prefix=prefix)
+    own, notes = _own_includes(header)
+    body = _Body(name, header, facts, given, plan, len(prefix))
+    texts = {
+        f"{name}_trace.h": write_module_header(header, name, facts, own, preamble),
+        f"{name}.c": body.text(includes),
+        "Kbuild": fill_template("Kbuild", name=name),
+        "Makefile": fill_template("Makefile"),
+    }
+    return FileSet(texts, notes)
+
+
+def _own_includes(header: TraceHeader) -> tuple[list[str], list[str]]:
+    """Return what the module's header can include, and what is said about the rest."""
+    names = [name for name in header.form.includes if name != "<trace/define_trace.h>"]
+    kept = [name for name in names if name.startswith("<")]
+    notes = [f"{name} is not included: it is not part of the module" for name in names if name not in kept]
+    if "<linux/tracepoint.h>" not in kept:
+        kept.append("<linux/tracepoint.h>")
+    return kept, notes
+
+
+class _Body:
+    """Writes the `.c` file."""
+
+    def __init__(
+        self,
+        name: str,
+        header: TraceHeader,
+        facts: KernelFacts,
+        given: Mapping[str, str],
+        plan: LeafPlan | None,
+        n_prefix: int,
+    ) -> None:
+        self.name = name
+        self.header = header
+        self.facts = facts
+        self.given = given
+        self.plan = plan
+        self.n_prefix = n_prefix
+
+    def text(self, includes: Sequence[str]) -> str:
+        events, words = self._events()
+        helpers = self._helpers(events)
+        return fill_template(
+            "module.c",
+            name=self.name,
+            upper=self.name.upper(),
+            protocol=self._protocol(words),
+            includes="".join(f"#include {item}\n" for item in includes),
+            variables=self._variables(events),
+            line_pages="64" if self.plan is not None else "1",
+            helpers=helpers + self._hooks(),
+            events=events.rstrip("\n"),
+            table="\n".join(f'\t{{ "{name}", {self.name}_fire_{name} }},' for name, _, _ in self._targets()),
+            write_indent=_indent(f"static ssize_t {self.name}_write("),
+        )
+
+    def _targets(self) -> list[tuple[str, str, Proto]]:
+        """Return the name, what follows trace_ in C, and the prototype of all that can be fired."""
+        targets = [(e.name, e.name, e.proto) for e in self.header.events if not e.is_nop]
+        for point in self.header.tracepoints:
+            has_suffix = self.facts.has_tp_suffix and point.call_name != point.name
+            targets.append((point.name, f"{point.name}_tp" if has_suffix else point.name, point.proto))
+        return targets
+
+    def _events(self) -> tuple[str, dict[str, list[str]]]:
+        code = CodeWriter()
+        words: dict[str, list[str]] = {}
+        for name, call, proto in self._targets():
+            for param in proto.params:
+                if not param.name:
+                    raise GenerateError(name, f"a parameter of type {param.ctype} has no name")
+            if self.plan is not None:
+                write_fire_inputs(code, self.name, name, call, proto, self._table_of(name))
+            else:
+                words[name] = write_fire(code, self.name, name, call, proto, self.given)
+        return code.text, words
+
+    def _table_of(self, event: str) -> str:
+        """Return the name of the table of an event's inputs, empty when there are none."""
+        plan = self.plan
+        cls = plan.class_of[event[self.n_prefix :]] if plan is not None else ""
+        return f"{cls}_inputs" if plan is not None and plan.classes[cls] else ""
+
+    def _protocol(self, words: Mapping[str, Sequence[str]]) -> str:
+        if self.plan is not None:
+            return (
+                " * Its words are the inputs of the assignment in the order of their tables\n"
+                ' * below: "-" for zero or NULL, or "=" and the bytes in hexadecimal.'
+            )
+        lines = [" * The words of a line are the arguments; missing ones are zero:"]
+        for name, shown in words.items():
+            lines += _comment_lines(f"{name}:", shown or ["nothing"])
+        return "\n".join(lines)
+
+    def _helpers(self, events: str) -> str:
+        name = self.name
+        if self.plan is None:
+            text = fill_template(
+                "arguments.c",
+                name=name,
+                number_indent=_indent(f"static __maybe_unused int {name}_number("),
+                list_indent=_indent(f"static __maybe_unused int {name}_list("),
+            )
+            if f"{name}_format(" in events:
+                text += "\n" + fill_template(
+                    "format.c", name=name, indent=_indent(f"static int {name}_format(")
+                )
+            return text
+        if not any(self.plan.classes.values()):
+            return ""
+        return fill_template("inputs.c", name=name, set_indent=_indent(f"static int {name}_set_all("))
+
+    def _hooks(self) -> str:
+        """Return functions for TRACE_EVENT_FN that do nothing: theirs are elsewhere."""
+        regs = dict.fromkeys(e.reg for e in self.header.events if e.reg not in ("", "NULL"))
+        unregs = dict.fromkeys(e.unreg for e in self.header.events if e.unreg not in ("", "NULL"))
+        pieces = [f"\nint {reg}(void)\n{{\n\treturn 0;\n}}\n" for reg in regs]
+        return "".join([*pieces, *(f"\nvoid {unreg}(void)\n{{\n}}\n" for unreg in unregs)])
+
+    def _variables(self, events: str) -> str:
+        if self.plan is None:
+            zeros = f"{self.name}_zeros" in events
+            line = f"static u8 {self.name}_zeros[{_ZEROS}] __aligned(64);"
+            return f"/* The object behind every pointer to a struct. */\n{line}\n" if zeros else ""
+        return write_variables(self.plan, self.name)
+
+
+def write_variables(plan: LeafPlan, module: str) -> str:
+    """Return the C text that defines the variables of a plan, and one table of them for each class."""
+    code = CodeWriter()
+    if any(plan.classes.values()):
+        code.line("/* An input: a number, or a pointer and the buffer that it leads to. */")
+        with code.block(f"struct {module}_input {{", "};"):
+            code.lines(("void *variable;", "size_t size;", "void *buffer;"))
+        code.line()
+    if any(v.is_format for variables in plan.classes.values() for v in variables):
+        code.line("/* Formats have no directives here, so nothing is taken from it. */")
+        code.line(f"static va_list {NO_ARGUMENTS[1:]};")
+        code.line()
+    for cls, variables in plan.classes.items():
+        for variable in variables:
+            code.line(f"/* {_plain(variable.text)} */")
+            dimension = f"[{variable.count}]" if variable.count else ""
+            code.line(f"static {declare_param(variable.ctype, variable.name)}{dimension};")
+            if variable.is_buffer:
+                code.line(f"static u8 {variable.name}_data[{BUFFER_BYTES}] __aligned(8);")
+        if variables:
+            code.line()
+            with code.block(f"static const struct {module}_input {cls}_inputs[] = {{", "};"):
+                for variable in variables:
+                    code.line(_row(variable.name, is_buffer=variable.is_buffer))
+            code.line()
+    return code.text
+
+
+def _row(name: str, *, is_buffer: bool) -> str:
+    if is_buffer:
+        return f"{{ &{name}, sizeof({name}_data), {name}_data }},"
+    return f"{{ &{name}, sizeof({name}), NULL }},"
+
+
+def _plain(text: str) -> str:
+    """Return a leaf's text as it may stand in a comment."""
+    shown = text.encode("ascii", "replace").decode().replace("*/", "* /").replace("/*", "/ *")
+    return shown if len(shown) <= _COMMENT_WIDTH else shown[: _COMMENT_WIDTH - 4] + " ..."
+
+
+def _comment_lines(head: str, words: Sequence[str]) -> list[str]:
+    lines, line = [], f" *   {head}"
+    for number, word in enumerate(words):
+        piece = word + ("," if number < len(words) - 1 else "")
+        if len(line) + 1 + len(piece) > _COMMENT_WIDTH:
+            lines.append(line)
+            line = " *     " + piece
+        else:
+            line += " " + piece
+    return [*lines, line]
+
+
+def _indent(head: str) -> str:
+    return "\t" * (len(head) // 8) + " " * (len(head) % 8)

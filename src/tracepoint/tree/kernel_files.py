@@ -1,0 +1,42 @@
+"""Header texts of a kernel: from a source tree, or from an installed headers package."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import TracepointError
+from tracepoint.source.text import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+_INCLUDE = re.compile(r"^include[ \t]+(\S.*/Makefile)$", re.MULTILINE)
+_HERE = "$(dir $(lastword $(MAKEFILE_LIST)))"
+_MARK = "include/linux/tracepoint.h"
+
+
+def find_source_root(folder: Path) -> Path:
+    """Return the folder that holds `include/linux` of a kernel's headers.
+
+    `folder` is a source tree or a headers package: Debian's keeps what all flavours share in another
+    one, which its Makefile includes; others have a link called `source`.  Raises TracepointError when
+    there are no tracing headers.
+    """
+    places = [folder, folder / "source"]
+    makefile = folder / "Makefile"
+    if makefile.is_file():
+        included = _INCLUDE.findall(decode(makefile.read_bytes()))
+        places += [(folder / name.replace(_HERE, "")).parent for name in included]
+    for place in places:
+        if (place / _MARK).is_file():
+            return place
+    raise TracepointError(f"{folder}: no kernel headers here ({_MARK} is missing)")
+
+
+def read_kernel_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of the files `names` below a kernel's header folder; missing ones are left out."""
+    root = find_source_root(folder)
+    paths = {name: root / name for name in names}
+    return {name: decode(path.read_bytes()) for name, path in paths.items() if path.is_file()}

@@ -216,6 +216,8 @@ def _instructions(statement: str, *, is_on: bool) -> float:
     if shutil.which("valgrind") is None:
         raise MissingError("valgrind is not installed: apt-get install valgrind")
     _core()
+    # The first run after a change compiles modules, which is not what is counted.
+    _count("pass", 1, is_on=is_on)
     counts = [_count(text, n, is_on=is_on) for text in (statement, "pass") for n in (1000, 11_000)]
     return (counts[1] - counts[0] - counts[3] + counts[2]) / 10_000
 
@@ -239,7 +241,7 @@ def runtime_off_instructions() -> Row:
 def runtime_on_instructions() -> Row:
     """Instructions of recording three integers."""
     count = _instructions("plain(a, b, c)", is_on=True)
-    return Row("instructions: 3 integers recorded", count, "instr", 650, True)
+    return Row("instructions: 3 integers recorded", count, "instr", 760, True)
 
 
 def runtime_text_instructions() -> Row:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.check.context import CheckContext
@@ -12,18 +11,18 @@ from tracepoint.check.registry import RULES, rule_of
 from tracepoint.check.selection import select_rules
 from tracepoint.check.suppress import Suppression, read_suppressions
 from tracepoint.diagnostics import Diagnostic, Related, Safety, Severity, Span
+from tracepoint.model.event import TraceHeader
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import apply_edits
-from tracepoint.tree.facts import TreeFacts, read_facts
+from tracepoint.tree.facts import TreeFacts, read_facts_around
 from tracepoint.tree.headers import read_header
-from tracepoint.tree.loader import find_kernel_root
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
+    from pathlib import PurePath
 
     from tracepoint.check.registry import Rule
     from tracepoint.diagnostics import Edit
-    from tracepoint.model.event import TraceHeader
 
 #: A fault that repeats names this many of its events.
 _MAX_NAMED = 3
@@ -33,7 +32,7 @@ _UNUSED_SUPPRESSION = "TP090"
 
 
 def check_header(
-    header: TraceHeader | Path | str,
+    header: TraceHeader | PurePath | str,
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -47,8 +46,8 @@ def check_header(
     are computed for; `facts` is what is known about the kernel tree (read from the tree that a
     path lies in when it is not given).
     """
-    if isinstance(header, (str, Path)):
-        facts = facts or read_facts(find_kernel_root(Path(header).resolve().parent))
+    if not isinstance(header, TraceHeader):
+        facts = facts or read_facts_around(header)
         header = read_header(header)
     return check_headers([header], select=select, ignore=ignore, abi=abi, facts=facts)
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.given import Given
+    from tracepoint.lab.rehearse import LeafInput, Shot
     from tracepoint.model.event import Event, TraceHeader
 
 SCHEMA = "tracepoint.try/1"
@@ -232,38 +233,30 @@ def as_document(rehearsal: Rehearsal) -> dict[str, Any]:
         "line": origin.span.line if origin else 0,
         "format": write_format(rehearsal.layout),
         "size_bytes": rehearsal.layout.size_bytes,
-        "inputs": [
-            {
-                "expression": leaf.text,
-                "ctype": leaf.ctype,
-                "values": [{"hex": v.hex()} if isinstance(v, bytes) else v for v in leaf.values],
-                "is_given": leaf.is_given,
-            }
-            for leaf in rehearsal.leaves
-            if leaf.values
-        ],
-        "shots": [
-            {
-                "record_hex": shot.record.hex(),
-                "fields": [
-                    {
-                        "name": r.name,
-                        "offset": r.offset,
-                        "size": r.size,
-                        "value": r.value,
-                        "is_data": r.is_data,
-                    }
-                    for r in shot.rows
-                    if r.name
-                ],
-                "line": shot.line,
-                "is_exact": shot.is_exact,
-            }
-            for shot in rehearsal.shots
-        ],
+        "inputs": [_input(leaf) for leaf in rehearsal.leaves if leaf.values],
+        "shots": [_shot(shot) for shot in rehearsal.shots],
         "notes": list(rehearsal.notes),
         "is_complete": rehearsal.is_complete,
         "reason": rehearsal.reason,
+    }
+
+
+def _input(leaf: LeafInput) -> dict[str, Any]:
+    values = [{"hex": v.hex()} if isinstance(v, bytes) else v for v in leaf.values]
+    return {"expression": leaf.text, "ctype": leaf.ctype, "values": values, "is_given": leaf.is_given}
+
+
+def _shot(shot: Shot) -> dict[str, Any]:
+    fields = [
+        {"name": r.name, "offset": r.offset, "size": r.size, "value": r.value, "is_data": r.is_data}
+        for r in shot.rows
+        if r.name
+    ]
+    return {
+        "record_hex": shot.record.hex(),
+        "fields": fields,
+        "line": shot.line,
+        "is_exact": shot.is_exact,
     }
 
 

@@ -172,13 +172,8 @@ def _compare_fields(event: str, old: FieldFormat, new: FieldFormat) -> Iterator[
         return Change(kind, event, old.name, str(before), str(after), breaks, text)
 
     if old.offset != new.offset:
-        yield change(
-            ChangeKind.FIELD_MOVED,
-            old.offset,
-            new.offset,
-            frozenset({Reader.OFFSETS}),
-            f"moved from offset {old.offset} to {new.offset}: fixed offsets read other bytes",
-        )
+        text = f"moved from offset {old.offset} to {new.offset}: fixed offsets read other bytes"
+        yield change(ChangeKind.FIELD_MOVED, old.offset, new.offset, frozenset({Reader.OFFSETS}), text)
     if (old.is_data_loc, old.is_rel_loc) != (new.is_data_loc, new.is_rel_loc):
         yield change(
             ChangeKind.STORAGE_CHANGED,
@@ -205,9 +200,13 @@ def _compare_fields(event: str, old: FieldFormat, new: FieldFormat) -> Iterator[
             f"called {old.ctype}, now {new.ctype}; the bytes are the same",
         )
     if old.is_signed != new.is_signed:
-        text = "signed" if new.is_signed else "unsigned"
-        # The sign of a char array says nothing about text.
-        is_text = new.element_ctype == "char" and new.is_array
-        breaks = frozenset() if is_text else frozenset({Reader.OFFSETS, Reader.BY_NAME})
-        sentence = f"now {text}" + ("; text reads the same" if is_text else ": large values read differently")
-        yield change(ChangeKind.SIGN_CHANGED, int(old.is_signed), int(new.is_signed), breaks, sentence)
+        breaks, text = _sign_change(new)
+        yield change(ChangeKind.SIGN_CHANGED, int(old.is_signed), int(new.is_signed), breaks, text)
+
+
+def _sign_change(new: FieldFormat) -> tuple[frozenset[Reader], str]:
+    """Say whom a changed sign breaks: that of a char array says nothing about text."""
+    sign = "signed" if new.is_signed else "unsigned"
+    if new.element_ctype == "char" and new.is_array:
+        return frozenset(), f"now {sign}; text reads the same"
+    return frozenset({Reader.OFFSETS, Reader.BY_NAME}), f"now {sign}: large values read differently"

@@ -5,6 +5,7 @@ What comes out is the model that the reader makes of the same declaration in a h
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
@@ -148,7 +149,7 @@ def declare(
         args=args,
         macro=_one_of(macro, EVENT_MACROS),
     )
-    return Event(
+    event = Event(
         cls.name,
         _system(system, macro),
         cls,
@@ -159,9 +160,17 @@ def declare(
         writable_size=_text(writable_size, "writable_size"),
         flags=_text(flags, "flags"),
         perf_perm=_text(perf_perm, "perf_perm"),
-        is_nop=macro.endswith("_NOP"),
-        is_syscall=macro.endswith("_SYSCALL"),
-        is_custom="CUSTOM" in macro,
+    )
+    return _with_kind(event)
+
+
+def _with_kind(event: Event) -> Event:
+    """Set the flags that follow from the macro's name."""
+    return replace(
+        event,
+        is_nop=event.macro.endswith("_NOP"),
+        is_syscall=event.macro.endswith("_SYSCALL"),
+        is_custom="CUSTOM" in event.macro,
     )
 
 

@@ -66,6 +66,7 @@ class _Reader:
     def __init__(self, read: Preprocessed) -> None:
         self.tokens = read.tokens
         self.source = read.file
+        self._included = read.included_tokens
         self.diagnostics: list[Diagnostic] = list(read.diagnostics)
         self.form = read_form(read.directives, read.includes, read.macros)
         self.events: list[Event] = []
@@ -104,6 +105,22 @@ class _Reader:
             self._declare(call, self.system_at(at))
             at = next_at
         self._apply_annotations()
+
+    def header(self, environment: Environment) -> TraceHeader:
+        """Return what was read as a header."""
+        return TraceHeader(
+            system=self.system_at(0),
+            events=tuple(self.events),
+            classes=tuple(self.classes.values()),
+            tracepoints=tuple(self.tracepoints),
+            enums=tuple(self.enums),
+            form=self.form,
+            path=self.source.path,
+            source=self.source,
+            environment=environment,
+            diagnostics=tuple(self.diagnostics),
+            included_enums=_included_enums(self._included),
+        )
 
     def system_at(self, index: int) -> str:
         """Return the TRACE_SYSTEM in force at an output token."""
@@ -348,19 +365,7 @@ def read_header_text(
     environment = Environment(
         read.macros, config=config, closure=closure, protected=PROTECTED, tokens=read.tokens, shared=shared
     )
-    return TraceHeader(
-        system=reader.system_at(0),
-        events=tuple(reader.events),
-        classes=tuple(reader.classes.values()),
-        tracepoints=tuple(reader.tracepoints),
-        enums=tuple(reader.enums),
-        form=reader.form,
-        path=path,
-        source=file,
-        environment=environment,
-        diagnostics=tuple(reader.diagnostics),
-        included_enums=_included_enums(read.included_tokens),
-    )
+    return reader.header(environment)
 
 
 def _included_enums(tokens: Sequence[Token]) -> tuple[EnumDef, ...]:

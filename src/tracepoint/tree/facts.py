@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tracepoint.tree.loader import find_kernel_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+    from pathlib import PurePath
 
 # Newest form first: the stages came with 5.19, before them everything stood in one file.
 _CALLBACK = (
@@ -45,6 +48,11 @@ def read_facts(root: Path | None) -> TreeFacts:
         # DECLARE_TRACE_EVENT came together with the suffix, to keep the old meaning.
         has_tp_suffix=bool(_DECLARES_EVENT.search(tracepoint_h)) if tracepoint_h else None,
     )
+
+
+def read_facts_around(path: PurePath | str) -> TreeFacts:
+    """Return the facts of the tree that a header lies in."""
+    return read_facts(find_kernel_root(Path(path).resolve().parent))
 
 
 def _arity(text: bytes) -> int | None:

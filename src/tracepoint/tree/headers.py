@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
@@ -67,7 +67,7 @@ class HeaderReader:
         """Read a header from text, with this reader's include paths."""
         return read_header_text(text, path, config=self._config(None), loader=self._loader(None))
 
-    def read(self, path: Path | str) -> TraceHeader:
+    def read(self, path: PurePath | str) -> TraceHeader:
         """Read one trace header; raises SourceError when the file cannot be read at all."""
         path = Path(path)
         root = find_kernel_root(path.resolve().parent)
@@ -160,7 +160,7 @@ def paused_collector() -> Iterator[None]:
 
 
 def read_header(
-    path: Path | str, *, include: Iterable[Path] = (), config: Config | None = None
+    path: PurePath | str, *, include: Iterable[Path] = (), config: Config | None = None
 ) -> TraceHeader:
     """Read one trace header from disk.
 

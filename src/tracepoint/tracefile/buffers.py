@@ -1,0 +1,180 @@
+"""The ring buffers of a trace.dat: the data of each CPU, read block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from heapq import merge
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.errors import DecodeError
+from tracepoint.tracefile.compression import MAX_CHUNK
+from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.cursor import Cursor
+from tracepoint.tracefile.pages import LOST_UNKNOWN, Damage, walk_pages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.pages import Page, PageLayout
+
+    Report = Callable[[Damage], None]
+    TimeMap = Callable[[int, int], int]
+
+_BLOCK = 1 << 20
+_COUNT_SIZE = 4
+
+
+class RawRecord(NamedTuple):
+    """One record: its time, CPU, bytes from `common_type` on, and how many were lost before it there.
+
+    `lost` is LOST_UNKNOWN (-1) when the kernel could not keep the number.
+    """
+
+    timestamp: int
+    cpu: int
+    data: bytes
+    lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class CpuData:
+    """The data of one CPU: `size` bytes of the file at `offset`, in pages of `layout`."""
+
+    cpu: int
+    offset: int
+    size: int
+    layout: PageLayout
+    data: Bytes = field(repr=False)
+    codec: Codec | None = field(default=None, repr=False)
+    report: Report = field(default=lambda _: None, repr=False)
+    time_map: TimeMap | None = field(default=None, repr=False)
+
+    def blocks(self) -> Iterator[bytes]:
+        """Yield the data, whole pages at a time; what cannot be had is reported."""
+        return (block for block, _ in self.blocks_at())
+
+    def blocks_at(self) -> Iterator[tuple[bytes, int]]:
+        """Yield blocks and where they stand in the file (a compressed one: where its chunk begins)."""
+        return self._plain() if self.codec is None else self._expanded(self.codec)
+
+    def _plain(self) -> Iterator[tuple[bytes, int]]:
+        size = self.layout.page_size
+        step = max(_BLOCK // size, 1) * size
+        end = self.offset + self.size
+        for at in range(self.offset, end, step):
+            yield bytes(self.data[at : min(at + step, end)]), at
+
+    def _expanded(self, codec: Codec) -> Iterator[tuple[bytes, int]]:
+        big = self.layout.is_big_endian
+        # trace-cmd does not count the number of chunks itself in the size.
+        end = min(self.offset + self.size + _COUNT_SIZE, len(self.data))
+        cursor = Cursor(self.data, self.offset, end, big=big)
+        try:
+            for _ in range(cursor.u32()):
+                at = cursor.at
+                packed, unpacked = cursor.u32(), cursor.u32()
+                if unpacked > MAX_CHUNK:
+                    raise cursor.error(f"a chunk that grows to {unpacked} bytes")
+                chunk = cursor.take(packed, "a chunk")
+                yield codec.expand(chunk, unpacked), at
+        except DecodeError as error:
+            at = cursor.at if error.offset is None else error.offset
+            self.report(Damage(self.cpu, at, error.reason))
+            return
+        if cursor.left not in (0, _COUNT_SIZE):
+            self.report(Damage(self.cpu, cursor.at, f"{cursor.left} bytes are left over behind the chunks"))
+
+    def pages(self) -> Iterator[tuple[bytes, Page]]:
+        """Yield each page with the block it stands in; damage is reported."""
+        for block, at in self.blocks_at():
+            for page in walk_pages(block, self.layout):
+                if page.fault:
+                    place = at if self.codec is not None else at + page.fault_at
+                    self.report(Damage(self.cpu, place, page.fault))
+                yield block, page
+
+    def records(self) -> Iterator[RawRecord]:
+        """Yield the records in the order they were written."""
+        lost, convert, cpu = 0, self.time_map, self.cpu
+        for block, page in self.pages():
+            if page.lost:
+                lost = LOST_UNKNOWN if LOST_UNKNOWN in (page.lost, lost) else lost + page.lost
+            for stamp, at, length in page.records:
+                time = stamp if convert is None else convert(stamp, cpu)
+                yield RawRecord(time, cpu, block[at : at + length], lost)
+                lost = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TraceBuffer:
+    """One ring buffer: `name` is empty for the top one, else the name of the instance."""
+
+    name: str
+    clock: str
+    cpus: tuple[CpuData, ...]
+
+    def records(self) -> Iterator[RawRecord]:
+        """Yield the records of all CPUs by time, as the kernel's `trace` does.
+
+        Of equal times the lower CPU comes first (kernel/trace/trace.c: __find_next_entry()).
+        """
+        streams = [cpu.records() for cpu in sorted(self.cpus, key=lambda c: c.cpu)]
+        return merge(*streams, key=lambda record: record.timestamp)
+
+    def content(self) -> BufferContent:
+        """Return the buffer as a writer takes it; it can be gone through more than once."""
+        return BufferContent(tuple(CpuPages(c.cpu, _Blocks(c)) for c in self.cpus), self.name, self.clock)
+
+
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    cpu: CpuData
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.cpu.blocks()
+
+
+def without_overlaps(buffers: list[TraceBuffer], n_bytes: int, report: Report) -> tuple[TraceBuffer, ...]:
+    """Cut data off where a file of `n_bytes` ends, and drop what lies over other data.
+
+    A small file whose tables all point to the same bytes would else be a very long recording.
+    """
+    taken: list[tuple[int, int]] = []
+    kept = []
+    for buffer in buffers:
+        cpus = []
+        for cpu in buffer.cpus:
+            size = min(cpu.size, max(n_bytes - cpu.offset, 0))
+            if size < cpu.size:
+                reason = f"{cpu.size} bytes of data where the file has {size}"
+                report(Damage(cpu.cpu, min(cpu.offset, n_bytes), reason))
+            if not size:
+                cpus.append(replace(cpu, offset=min(cpu.offset, n_bytes), size=0, codec=None))
+            else:
+                taken.append((cpu.offset, size))
+                cpus.append(replace(cpu, size=size))
+        kept.append(replace(buffer, cpus=tuple(cpus)))
+    bad = _overlapping(taken)
+    return tuple(_without(buffer, bad, report) for buffer in kept)
+
+
+def _overlapping(places: list[tuple[int, int]]) -> set[tuple[int, int]]:
+    bad: set[tuple[int, int]] = set()
+    reached = 0
+    for offset, size in sorted(places):
+        if offset < reached:
+            bad.add((offset, size))
+        reached = max(reached, offset + size)
+    return bad
+
+
+def _without(buffer: TraceBuffer, bad: set[tuple[int, int]], report: Report) -> TraceBuffer:
+    cpus = []
+    for cpu in buffer.cpus:
+        if (cpu.offset, cpu.size) in bad:
+            report(Damage(cpu.cpu, cpu.offset, "the data lies over other data and was left out"))
+        else:
+            cpus.append(cpu)
+    return replace(buffer, cpus=tuple(cpus))

@@ -1,0 +1,124 @@
+"""The parts that describe a recording, which versions 6 and 7 of trace.dat write alike.
+
+Each `read_…` takes a cursor at the part and leaves it behind; each `write_…` makes the same bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from tracepoint.tracefile.cursor import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.tracefile.cursor import Cursor
+
+_HEADER_PAGE = b"header_page\0"
+_HEADER_EVENT = b"header_event\0"
+FTRACE = "ftrace"
+
+
+def read_header_info(cursor: Cursor) -> tuple[str, str]:
+    """Read the texts of `header_page` and `header_event`."""
+    texts = []
+    for magic in (_HEADER_PAGE, _HEADER_EVENT):
+        if cursor.take(len(magic), "a heading") != magic:
+            cursor.at -= len(magic)
+            raise cursor.error(f"{decode(magic[:-1])} does not stand here")
+        texts.append(cursor.text(cursor.u64(), decode(magic[:-1])))
+    return texts[0], texts[1]
+
+
+def write_header_info(header_page: str, header_event: str, order: str) -> bytes:
+    """Write both texts; `order` is `<` or `>`."""
+    return b"".join(
+        magic + write_sized(text, order, is_wide=True)
+        for magic, text in ((_HEADER_PAGE, header_page), (_HEADER_EVENT, header_event))
+    )
+
+
+def _skip_formats(cursor: Cursor, count: int) -> list[tuple[int, int]]:
+    if count > cursor.left // 8:
+        raise cursor.error(f"{count} formats in {cursor.left} bytes")
+    places = []
+    for _ in range(count):
+        size = cursor.u64()
+        places.append((cursor.skip(size, "a format"), size))
+    return places
+
+
+def _texts(cursor: Cursor, system: str, places: list[tuple[int, int]]) -> list[tuple[str, str]]:
+    data = cursor.data
+    return [(system, decode(bytes(data[at : at + size]))) for at, size in places]
+
+
+def read_ftrace_formats(cursor: Cursor) -> list[tuple[str, str]]:
+    """Read the formats of the tracer's own events, as (system, text)."""
+    return _texts(cursor, FTRACE, _skip_formats(cursor, cursor.u32()))
+
+
+def read_system_formats(cursor: Cursor) -> list[tuple[str, str]]:
+    """Read the formats of all other events, as (system, text)."""
+    n_systems = cursor.u32()
+    if n_systems > cursor.left // 5:
+        raise cursor.error(f"{n_systems} systems in {cursor.left} bytes")
+    found = []
+    for _ in range(n_systems):
+        system = cursor.c_string("the name of a system")
+        found.extend(_texts(cursor, system, _skip_formats(cursor, cursor.u32())))
+    return found
+
+
+def _formats(texts: Sequence[str], order: str) -> bytes:
+    encoded = [encode(text) for text in texts]
+    return struct.pack(order + "I", len(encoded)) + b"".join(
+        struct.pack(order + "Q", len(text)) + text for text in encoded
+    )
+
+
+def write_ftrace_formats(formats: Sequence[tuple[str, str]], order: str) -> bytes:
+    """Write the formats of the tracer's own events."""
+    return _formats([text for system, text in formats if system == FTRACE], order)
+
+
+def write_system_formats(formats: Sequence[tuple[str, str]], order: str) -> bytes:
+    """Write the formats of all other events, systems in the order of their first event."""
+    systems: dict[str, list[str]] = {}
+    for system, text in formats:
+        if system != FTRACE:
+            systems.setdefault(system, []).append(text)
+    parts = [struct.pack(order + "I", len(systems))]
+    parts.extend(encode(name) + b"\0" + _formats(texts, order) for name, texts in systems.items())
+    return b"".join(parts)
+
+
+def read_sized(cursor: Cursor, what: str, *, is_wide: bool) -> str:
+    """Read a text with its size before it, of 8 bytes when `is_wide` and else of 4."""
+    return cursor.text(cursor.u64() if is_wide else cursor.u32(), what)
+
+
+def write_sized(text: str, order: str, *, is_wide: bool) -> bytes:
+    """Write a text with its size before it."""
+    data = encode(text)
+    return struct.pack(order + ("Q" if is_wide else "I"), len(data)) + data
+
+
+def skip_descriptions(cursor: Cursor) -> dict[str, int]:
+    """Pass over all parts of version 6 up to the number of CPUs; return where each begins."""
+    places = {"header": cursor.at}
+    read_header_info(cursor)
+    places["ftrace"] = cursor.at
+    _skip_formats(cursor, cursor.u32())
+    places["systems"] = cursor.at
+    for _ in range(cursor.u32()):
+        cursor.c_string("the name of a system")
+        _skip_formats(cursor, cursor.u32())
+    places["kallsyms"] = cursor.at
+    cursor.skip(cursor.u32(), "kallsyms")
+    places["printk"] = cursor.at
+    cursor.skip(cursor.u32(), "printk_formats")
+    places["cmdlines"] = cursor.at
+    cursor.skip(cursor.u64(), "saved_cmdlines")
+    return places

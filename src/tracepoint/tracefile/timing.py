@@ -1,0 +1,80 @@
+"""From the stamps in the pages to the times a reader shows.
+
+The order is that of trace-cmd: a guest's clock to its host's, cycles to ns, then fixed offsets.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from tracepoint.tracefile.cursor import Cursor
+from tracepoint.tracefile.options import (
+    OptionId,
+    find_options,
+    read_offset,
+    read_time_shift,
+    read_tsc_scale,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tracepoint.tracefile.options import ClockSample, Option
+
+_INTERPOLATE = 1
+_U64 = (1 << 64) - 1
+
+
+def shift_time(stamp: int, samples: Sequence[ClockSample], flags: int) -> int:
+    """Return a guest's stamp in the time of its host.
+
+    >>> from tracepoint.tracefile.options import ClockSample
+    >>> shift_time(150, [ClockSample(100, 10, 1), ClockSample(200, 30, 1)], 1)
+    170
+    """
+    if not samples:
+        return stamp
+    if len(samples) == 1:
+        return stamp + samples[0].offset
+    after = bisect_right([s.time for s in samples], stamp)
+    low = samples[min(max(after - 1, 0), len(samples) - 2)]
+    high = samples[samples.index(low) + 1]
+    offset = low.offset
+    if flags & _INTERPOLATE:
+        span = high.time - low.time
+        offset += ((stamp - low.time) * (high.offset - low.offset) + span // 2) // span
+    return (stamp * low.scaling >> low.fraction) + offset
+
+
+def fixed_offset(options: Sequence[Option]) -> int:
+    """Return what DATE (in us) and OFFSET (in ns) options add to every time, in ns."""
+    dates = sum(read_offset(o.text) * 1000 for o in find_options(options, OptionId.DATE))
+    return dates + sum(read_offset(o.text) for o in find_options(options, OptionId.OFFSET))
+
+
+def time_map(options: Sequence[Option], *, is_big_endian: bool) -> Callable[[int, int], int] | None:
+    """Return the function of (stamp, cpu) that gives the time to show; None when they are the same.
+
+    Raises DecodeError for a damaged option.
+    """
+    scales = [
+        read_tsc_scale(Cursor(o.data, big=is_big_endian)) for o in find_options(options, OptionId.TSC2NSEC)
+    ]
+    shifts = [
+        read_time_shift(Cursor(o.data, big=is_big_endian)) for o in find_options(options, OptionId.TIME_SHIFT)
+    ]
+    offset = fixed_offset(options)
+    scale = scales[-1] if scales and scales[-1].mult else None
+    shift = shifts[-1] if shifts else None
+    if not (scale or shift or offset):
+        return None
+
+    def convert(stamp: int, cpu: int) -> int:
+        if shift is not None and cpu < len(shift.cpus):
+            stamp = shift_time(stamp, shift.cpus[cpu], shift.flags)
+        if scale is not None:
+            stamp = stamp * scale.mult >> scale.shift
+        return (stamp + offset) & _U64
+
+    return convert

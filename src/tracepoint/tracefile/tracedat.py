@@ -1,0 +1,287 @@
+"""trace.dat, versions 6 and 7: `open_tracedat` and `read_tracedat` give a `TraceFile`.
+
+Opening reads heads and tables only; texts and pages are read when they are asked for.  A part
+that is damaged becomes an entry in `TraceFile.damage`, and the rest is read.  Only a file that cannot be
+begun raises DecodeError.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from tracepoint.errors import DecodeError, LayoutError
+from tracepoint.layout.format import read_format
+from tracepoint.tracefile import sections
+from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.content import TraceContent
+from tracepoint.tracefile.cursor import Cursor
+from tracepoint.tracefile.options import OptionId, find_options
+from tracepoint.tracefile.pages import Damage, PageLayout, check_header_event, read_page_layout
+from tracepoint.tracefile.timing import time_map
+from tracepoint.tracefile.version6 import read_version6
+from tracepoint.tracefile.version7 import read_version7
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import TypeVar
+
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.tracefile.buffers import TimeMap, TraceBuffer
+    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.options import Option
+
+    Thing = TypeVar("Thing")
+
+MAGIC = b"\x17\x08\x44tracing"
+_MAX_DAMAGE = 10_000
+# What the writers of trace.dat make themselves; the other options are the recording's own.
+_PARTS = range(OptionId.HEADER_INFO, OptionId.CMDLINES + 1)
+_PLACES = {OptionId.DONE, OptionId.BUFFER, OptionId.STRINGS, OptionId.BUFFER_TEXT, OptionId.CPUCOUNT, *_PARTS}
+# These point to compressed data of their own, which is not carried over.
+_WITH_DATA = {OptionId.BTF_FILE, OptionId.MODULES_FILE}
+
+
+@dataclass(frozen=True, slots=True)
+class FileHead:
+    """What the first bytes say; `end` is the offset behind them, `first_options` only in version 7."""
+
+    version: int
+    is_big_endian: bool
+    long_size: int
+    page_size: int
+    compression: str
+    first_options: int
+    end: int
+
+
+def read_head(data: Bytes, path: str = "") -> FileHead:
+    """Read the head of a trace.dat; raises DecodeError for another file or version."""
+    cursor = Cursor(data, path=path)
+    if cursor.left < len(MAGIC) or cursor.take(len(MAGIC)) != MAGIC:
+        raise DecodeError("not a trace.dat: it does not begin as one", path, 0)
+    word = cursor.c_string("the version", 8)
+    if word not in ("6", "7"):
+        raise DecodeError(f"trace.dat of version {word!r}; 6 and 7 can be read", path, len(MAGIC))
+    order, long_size = cursor.take(2, "the head")
+    if order > 1 or long_size not in (4, 8):
+        cursor.at -= 2
+        raise cursor.error("byte order or size of a long that no machine has")
+    cursor = Cursor(data, cursor.at, big=order == 1, path=path)
+    page_size = cursor.u32()
+    compression, first = "none", 0
+    if word == "7":
+        compression = cursor.c_string("the name of the compressor", 64)
+        cursor.c_string("the version of the compressor", 64)
+        first = cursor.u64()
+    return FileHead(int(word), order == 1, long_size, page_size, compression, first, cursor.at)
+
+
+class TraceFile:
+    """A trace.dat that is open.
+
+    `version` is 6 or 7; `compression` the name in the file (`none`, `zstd`, `zlib`); `options` all
+    options in their order; `n_cpus` the CPUs of the machine; `buffers` the top buffer, then the
+    instances; `latency_text` the text of a latency trace, which has no pages.
+    """
+
+    def __init__(self, data: Bytes, path: str = "") -> None:
+        self._data = data
+        self.path = path
+        self.head = read_head(data, path)
+        self.version = self.head.version
+        self.compression = self.head.compression
+        self.is_big_endian = self.head.is_big_endian
+        self.long_size = self.head.long_size
+        self.page_size = self.head.page_size
+        self._damage: dict[Damage, None] = {}
+        self._codec: Codec | None = codec_named(self.head.compression)
+        read = read_version6 if self.version == 6 else read_version7
+        self._parts = read(data, self.head, self._codec, path, self._report)
+        self.options: tuple[Option, ...] = tuple(self._parts.options)
+        self.n_cpus = self._parts.n_cpus
+        self.latency_text = self._parts.latency_text
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unmap the file; nothing more can be read from it."""
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What could not be read so far, in the order it was found; at most 10,000 entries."""
+        return tuple(self._damage)
+
+    def _report(self, damage: Damage) -> None:
+        if len(self._damage) < _MAX_DAMAGE:
+            self._damage[damage] = None
+
+    def _part(self, number: OptionId, read: Callable[[Cursor], Thing], otherwise: Thing) -> Thing:
+        """Read one part; when it is damaged, report that and return `otherwise`."""
+        offset = 0
+        try:
+            cursor = self._parts.cursor(number)
+            if cursor is None:
+                return otherwise
+            offset = cursor.base + cursor.at
+            found = read(cursor)
+            if self.version == 7 and cursor.left:
+                left = f"{cursor.left} bytes are left over in section {number.name}"
+                self._report(Damage(None, offset, left))
+        except DecodeError as error:
+            place = offset if error.offset is None else error.offset
+            self._report(Damage(None, place, f"{number.name}: {error.reason}"))
+            return otherwise
+        return found
+
+    @cached_property
+    def _header_info(self) -> tuple[str, str]:
+        return self._part(OptionId.HEADER_INFO, sections.read_header_info, ("", ""))
+
+    @property
+    def header_page(self) -> str:
+        """The text of `events/header_page`; empty when it is not there."""
+        return self._header_info[0]
+
+    @property
+    def header_event(self) -> str:
+        """The text of `events/header_event`; empty when it is not there."""
+        return self._header_info[1]
+
+    @cached_property
+    def layout(self) -> PageLayout:
+        """The layout of the pages; when header_page does not tell it, that of the file's long and page."""
+        try:
+            check_header_event(self.header_event)
+            return read_page_layout(self.header_page, is_big_endian=self.is_big_endian)
+        except DecodeError as error:
+            self._report(Damage(None, 0, error.reason))
+        start = 8 + self.long_size
+        size = max(self.page_size, start + 4) - start
+        return PageLayout(start, size, 8, self.long_size, self.is_big_endian)
+
+    @cached_property
+    def formats(self) -> tuple[tuple[str, str], ...]:
+        """The formats of all events, as (system, text of the `format` file)."""
+        nothing: list[tuple[str, str]] = []
+        own = self._part(OptionId.FTRACE_EVENTS, sections.read_ftrace_formats, nothing)
+        return (*own, *self._part(OptionId.EVENT_FORMATS, sections.read_system_formats, nothing))
+
+    @cached_property
+    def events(self) -> dict[int, EventFormat]:
+        """The records' formats by their id; a text that is not a format is reported."""
+        found = {}
+        # A long of the kernel is as wide as its commit word, whatever the recorder's own was.
+        long_size = self.layout.long_size
+        for system, text in self.formats:
+            try:
+                event = read_format(text, system, is_big_endian=self.is_big_endian, long_size=long_size)
+            except LayoutError as error:
+                self._report(Damage(None, 0, f"a format of {system}: {error}"))
+            else:
+                found[event.id] = event
+        return found
+
+    def _text(self, number: OptionId, *, is_wide: bool = False) -> str:
+        what = number.name.lower()
+        return self._part(number, lambda cursor: sections.read_sized(cursor, what, is_wide=is_wide), "")
+
+    @cached_property
+    def kallsyms(self) -> str:
+        """The text of /proc/kallsyms."""
+        return self._text(OptionId.KALLSYMS)
+
+    @cached_property
+    def printk_formats(self) -> str:
+        """The text of `printk_formats`."""
+        return self._text(OptionId.PRINTK)
+
+    @cached_property
+    def saved_cmdlines(self) -> str:
+        """The text of `saved_cmdlines`."""
+        return self._text(OptionId.CMDLINES, is_wide=True)
+
+    @cached_property
+    def _time_map(self) -> TimeMap | None:
+        try:
+            return time_map(self.options, is_big_endian=self.is_big_endian)
+        except DecodeError as error:
+            self._report(Damage(None, 0, f"the clock options: {error.reason}"))
+        return None
+
+    @cached_property
+    def buffers(self) -> tuple[TraceBuffer, ...]:
+        """The ring buffers, the top one first; empty for a latency trace."""
+        return self._parts.buffers(self.layout, self._time_map)
+
+    @property
+    def clock(self) -> str:
+        """The name of the clock of the top buffer; empty when the file does not tell it."""
+        for buffer in self.buffers:
+            if not buffer.name and buffer.clock:
+                return buffer.clock
+        texts = [option.text for option in find_options(self.options, OptionId.TRACECLOCK)]
+        return chosen_clock(texts[0]) if texts else ""
+
+    def content(self) -> TraceContent:
+        """Return everything as a value that `write_tracedat` takes; pages are still read lazily."""
+        dropped = _PLACES | _WITH_DATA
+        return TraceContent(
+            tuple(buffer.content() for buffer in self.buffers),
+            self.formats,
+            self.header_page,
+            self.header_event,
+            self.kallsyms,
+            self.printk_formats,
+            self.saved_cmdlines,
+            options=tuple(option for option in self.options if option.id not in dropped),
+            n_cpus=self.n_cpus,
+            is_big_endian=self.is_big_endian,
+            long_size=self.long_size,
+            page_size=self.page_size,
+            latency_text=self.latency_text,
+        )
+
+
+def chosen_clock(text: str) -> str:
+    """Return the clock in brackets of the text of `trace_clock`; empty when there is none.
+
+    >>> chosen_clock("local [global] counter")
+    'global'
+    """
+    _, found, rest = text.partition("[")
+    name, closed, _ = rest.partition("]")
+    return name if found and closed else ""
+
+
+def read_tracedat(data: Bytes, path: str = "") -> TraceFile:
+    """Read a trace.dat from bytes; `path` is for messages.  Raises DecodeError."""
+    return TraceFile(data, path)
+
+
+def open_tracedat(path: str | os.PathLike[str]) -> TraceFile:
+    """Map a trace.dat into memory and read its heads; raises DecodeError and OSError."""
+    with Path(path).open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        if not size:
+            raise DecodeError("an empty file", os.fspath(path), 0)
+        data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+    try:
+        return TraceFile(data, os.fspath(path))
+    except BaseException:
+        data.close()
+        raise

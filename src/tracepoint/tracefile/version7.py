@@ -1,0 +1,188 @@
+"""Version 7 of trace.dat: sections anywhere in the file, found through a chain of options."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import DecodeError
+from tracepoint.tracefile.buffers import CpuData, TraceBuffer, without_overlaps
+from tracepoint.tracefile.compression import MAX_SECTION
+from tracepoint.tracefile.cursor import Cursor
+from tracepoint.tracefile.options import Option, OptionId, find_options, read_buffer, read_u32
+from tracepoint.tracefile.pages import MAX_PAGE, Damage, PageLayout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.tracefile.buffers import Report, TimeMap
+    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.options import BufferOption
+    from tracepoint.tracefile.tracedat import FileHead
+
+COMPRESSED = 1
+SECTION_HEAD = 16
+_MAX_OPTION_SECTIONS = 1024
+_MAX_OPTIONS = 1 << 16
+_PARTS = range(OptionId.HEADER_INFO, OptionId.CMDLINES + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class SectionHead:
+    """The head of a section: `start` and `size` are those of what follows it, in bytes."""
+
+    id: int
+    is_compressed: bool
+    start: int
+    size: int
+
+
+@dataclass(slots=True)
+class Version7:
+    """The sections of a file of version 7."""
+
+    data: Bytes
+    head: FileHead
+    codec: Codec | None
+    path: str
+    report: Report
+    options: list[Option] = field(default_factory=list)
+    places: dict[int, int] = field(default_factory=dict)
+    n_cpus: int = 0
+    latency_text: str = ""
+
+    def _at(self, offset: int) -> Cursor:
+        return Cursor(self.data, offset, big=self.head.is_big_endian, path=self.path)
+
+    def section_head(self, offset: int, expected: int) -> SectionHead:
+        """Read the head of the section at an offset, which must be of the expected kind."""
+        cursor = self._at(offset)
+        number, flags, _, size = cursor.u16(), cursor.u16(), cursor.u32(), cursor.u64()
+        if number != expected:
+            cursor.at = offset
+            raise cursor.error(f"section {number} where section {expected} should stand")
+        return SectionHead(number, bool(flags & COMPRESSED), cursor.at, min(size, cursor.left))
+
+    def section(self, offset: int, expected: int) -> Cursor:
+        """Return a cursor over the content of a section, decompressed."""
+        head = self.section_head(offset, expected)
+        if not head.is_compressed:
+            return Cursor(
+                self.data, head.start, head.start + head.size, big=self.head.is_big_endian, path=self.path
+            )
+        cursor = self._at(head.start)
+        packed, unpacked = cursor.u32(), cursor.u32()
+        if self.codec is None:
+            raise cursor.error("a compressed section in a file that names no compressor")
+        if unpacked > MAX_SECTION:
+            raise cursor.error(f"a section that grows to {unpacked} bytes")
+        content = self.codec.expand(cursor.take(packed, "a section"), unpacked)
+        return Cursor(content, big=self.head.is_big_endian, path=self.path, base=offset)
+
+    def cursor(self, number: OptionId) -> Cursor | None:
+        """Return a cursor at a part, None when the file has no such part."""
+        place = self.places.get(number)
+        return None if place is None else self.section(place, number)
+
+    def read_options(self) -> None:
+        """Follow the chain of options to its end, or to where it is damaged."""
+        offset, seen = self.head.first_options, set[int]()
+        try:
+            while offset:
+                seen.add(offset)
+                offset = self._read_option_section(self.section(offset, OptionId.DONE), seen)
+        except DecodeError as error:
+            if not self.options:
+                raise
+            self.report(Damage(None, offset if error.offset is None else error.offset, error.reason))
+
+    def _read_option_section(self, cursor: Cursor, seen: set[int]) -> int:
+        """Read the options of one section; return the offset of the next, 0 when it is the last."""
+        while cursor.left:
+            number = cursor.u16()
+            data = cursor.take(cursor.u32(), "an option")
+            if number == OptionId.DONE:
+                if cursor.left:
+                    left = f"{cursor.left} bytes are left over in section OPTIONS"
+                    self.report(Damage(None, cursor.base + cursor.at, left))
+                after = Cursor(data, big=self.head.is_big_endian, path=self.path).u64()
+                if after in seen or len(seen) >= _MAX_OPTION_SECTIONS:
+                    raise cursor.error("the chain of options never ends")
+                return after
+            if len(self.options) >= _MAX_OPTIONS:
+                raise cursor.error("more options than a recording has")
+            self.options.append(Option(number, data))
+        raise cursor.error("a section of options without an end")
+
+    def sort_options(self) -> None:
+        """Find the sections that options point to; of several of one kind the first is right."""
+        big = self.head.is_big_endian
+        for option in self.options:
+            try:
+                if option.id in _PARTS:
+                    place = Cursor(option.data, big=big).u64()
+                    if self.places.setdefault(option.id, place) != place:
+                        reason = f"a second section {OptionId(option.id).name} was left out"
+                        self.report(Damage(None, place, reason))
+                elif option.id == OptionId.CPUCOUNT:
+                    self.n_cpus = max(self.n_cpus, read_u32(option, is_big_endian=big))
+                elif option.id == OptionId.BUFFER_TEXT and not self.latency_text:
+                    self._read_latency(Cursor(option.data, big=big).u64())
+            except DecodeError as error:
+                self.report(Damage(None, error.offset or 0, f"option {option.id}: {error.reason}"))
+
+    def _read_latency(self, offset: int) -> None:
+        cursor = self.section(offset, OptionId.BUFFER_TEXT)
+        self.latency_text = cursor.text(cursor.left, "a latency trace")
+
+    def buffers(self, layout: PageLayout, times: TimeMap | None) -> tuple[TraceBuffer, ...]:
+        """Return the ring buffers, the top one first."""
+        found = list(self._read_buffers(layout, times))
+        found.sort(key=lambda buffer: buffer.name != "")
+        return without_overlaps(found, len(self.data), self.report)
+
+    def _read_buffers(self, layout: PageLayout, times: TimeMap | None) -> Iterator[TraceBuffer]:
+        for option in find_options(self.options, OptionId.BUFFER):
+            try:
+                given = read_buffer(Cursor(option.data, big=self.head.is_big_endian))
+                codec = self._buffer_codec(given)
+                pages = _buffer_layout(layout, given)
+            except DecodeError as error:
+                self.report(Damage(None, error.offset or 0, f"a buffer: {error.reason}"))
+                continue
+            cpus = tuple(
+                CpuData(p.cpu, p.offset, p.size, pages, self.data, codec, self.report, times)
+                for p in given.cpus
+            )
+            yield TraceBuffer(given.name, given.clock, cpus)
+
+    def _buffer_codec(self, buffer: BufferOption) -> Codec | None:
+        """Return the compressor of a buffer's data, None when it is plain."""
+        if not self.section_head(buffer.section, OptionId.BUFFER).is_compressed:
+            return None
+        if self.codec is None:
+            raise DecodeError("a compressed buffer in a file that names no compressor")
+        return self.codec
+
+
+def _buffer_layout(layout: PageLayout, buffer: BufferOption) -> PageLayout:
+    """Return the layout of an instance, whose pages may be of another size than the top buffer's."""
+    start = layout.data_offset
+    if buffer.page_size == layout.page_size:
+        return layout
+    if not start + 4 <= buffer.page_size <= MAX_PAGE or buffer.page_size % 4:
+        raise DecodeError(f"pages of {buffer.page_size} bytes")
+    return PageLayout(
+        start, buffer.page_size - start, layout.commit_offset, layout.long_size, layout.is_big_endian
+    )
+
+
+def read_version7(data: Bytes, head: FileHead, codec: Codec | None, path: str, report: Report) -> Version7:
+    """Find the sections of a file; raises DecodeError when its options cannot be read at all."""
+    found = Version7(data, head, codec, path, report)
+    if not head.first_options:
+        raise DecodeError("no options: the recording was never finished", path, head.end - 8)
+    found.read_options()
+    found.sort_options()
+    return found

@@ -115,7 +115,7 @@ class _Typer:
         self.fields = fields
         self.long_size = long_size
 
-    def of(self, node: ast.Node) -> ExprType | None:  # noqa: PLR0911  one case a kind of node
+    def of(self, node: ast.Node) -> ExprType | None:
         name = entry_field(node)
         if name:
             return self.of_field(self.fields.get(name))

@@ -100,7 +100,7 @@ class Evaluator:
             return self.char
         return int_type_of(ctype, self.long_size)
 
-    def size_of(self, ctype: CType) -> int | None:  # noqa: PLR0911  one case a kind of type
+    def size_of(self, ctype: CType) -> int | None:
         """Return the size in bytes of a type, None when it is not known."""
         if ctype.array:
             inner = self.size_of(CType(ctype.base, ctype.pointers, ctype.array[1:]))
@@ -121,7 +121,7 @@ class Evaluator:
 
     # -- expressions ----------------------------------------------------------------------
 
-    def value(self, node: ast.Node) -> Value:  # noqa: C901, PLR0911, PLR0912  one case a kind of node
+    def value(self, node: ast.Node) -> Value:
         """Compile an expression."""
         match node:
             case ast.Number(value=number, suffix=suffix, is_decimal=is_decimal):
@@ -213,7 +213,7 @@ class Evaluator:
         """Whether an expression is the record's address."""
         return isinstance(node, ast.Name) and node.name in RECORD_NAMES
 
-    def member(self, node: ast.Member) -> Value:  # noqa: PLR0911  one case a kind of base
+    def member(self, node: ast.Member) -> Value:
         """Compile `base->name` or `base.name`."""
         if node.is_arrow and self.is_record(node.base):
             if node.name in self.form:
@@ -455,7 +455,7 @@ class Evaluator:
 
     def statement_expression(self, node: ast.StatementExpression) -> Value:
         """Compile `({ ... })` when it is a single expression, as macros often make."""
-        from tracepoint.printk.statements import compile_statements  # noqa: PLC0415  it needs this module
+        from tracepoint.printk.statements import compile_statements
 
         return compile_statements(self, node)
 

@@ -111,7 +111,7 @@ def moved(where: Where, by: Read, size: int) -> Where:
     return read
 
 
-def binary(evaluator: Evaluator, op: str, left: Value, right: Value) -> Value:  # noqa: PLR0911  pairs of kinds
+def binary(evaluator: Evaluator, op: str, left: Value, right: Value) -> Value:
     """Compile a binary operator."""
     if op in ("&&", "||"):
         return _logical(op, evaluator.truth(left), evaluator.truth(right))
@@ -253,7 +253,7 @@ def _compare_pointers(evaluator: Evaluator, op: str, left: Value, right: Value) 
     return negated(truth) if op == "==" else negated(negated(truth))
 
 
-def choice(  # noqa: PLR0911  pairs of kinds
+def choice(
     evaluator: Evaluator, condition: IntValue, then: Value, otherwise: Value
 ) -> Value:
     """Compile `condition ? then : otherwise` for every kind of value."""

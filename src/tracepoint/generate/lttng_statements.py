@@ -1,0 +1,270 @@
+"""Statements of TP_fast_assign as LTTng's TP_code_pre wants them: pruned, written, and looked through.
+
+An assignment is cut into pieces, one a statement or declarator.  Each knows the fields and names in
+it, so that `lttng_assign` can decide which pieces a probe needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
+from tracepoint.generate.writer import CodeWriter
+from tracepoint.model.write import declare_param
+from tracepoint.source import ast
+from tracepoint.source.cexpr import write_expression
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.text import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.source.lexer import Token
+
+#: Calls that copy into a dynamic member; where from is known without the statement.
+STORES = frozenset(
+    "__assign_" + kind
+    for kind in (
+        *("str", "rel_str", "str_len", "rel_str_len", "vstr"),
+        *("bitmask", "rel_bitmask", "cpumask", "rel_cpumask", "sockaddr", "rel_sockaddr"),
+    )
+)
+_POINTERS = frozenset(
+    f"__get_{rel}{kind}"
+    for rel in ("", "rel_")
+    for kind in ("dynamic_array", "str", "bitmask", "cpumask", "sockaddr")
+)
+_LENGTHS = frozenset(("__get_dynamic_array_len", "__get_rel_dynamic_array_len"))
+_PERF = frozenset(("__perf_count", "__perf_task", "__perf_addr"))
+_CHANGES = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"))
+_CUT = 200  # an Unreadable keeps no more than this of its text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One statement of an assignment, and what stands in it.
+
+    `text` has the kernel's layout, one tab a level; `declares` is the local that it makes; `fields`
+    are members of the record, `names` all other names, `changes` those that are assigned to;
+    `trouble` says why a probe cannot run it at all.
+    """
+
+    statement: Statement
+    text: str
+    declares: str
+    fields: frozenset[str]
+    names: frozenset[str]
+    changes: frozenset[str]
+    trouble: str = ""
+
+
+def cut(block: Block) -> list[Piece]:
+    """Cut an assignment into pieces, without the calls in `STORES`."""
+    pieces = []
+    for statement in _flat(block):
+        kept = _prune(statement)
+        if kept is not None:
+            pieces.append(_piece(kept))
+    return pieces
+
+
+def _flat(block: Block) -> Iterator[Statement]:
+    for statement in block.body:
+        if isinstance(statement, Block) and not statement.is_scope:
+            yield from statement.body
+        else:
+            yield statement
+
+
+def stores(statement: Statement) -> Iterator[ast.Call]:
+    """Yield the calls in `STORES`, however deep they stand."""
+    match statement:
+        case Run(expression=ast.Call() as call) if call.name in STORES:
+            yield call
+        case Block(body=body):
+            for inner in body:
+                yield from stores(inner)
+        case If(then=then, otherwise=otherwise):
+            yield from stores(then)
+            if otherwise is not None:
+                yield from stores(otherwise)
+        case Loop(body=inner) | Switch(body=inner):
+            yield from stores(inner)
+
+
+def _prune(statement: Statement) -> Statement | None:
+    """Return the statement without `STORES`; None when nothing is left."""
+    match statement:
+        case Run(expression=ast.Call() as call) if call.name in STORES | _PERF:
+            return None
+        case Block(body=body):
+            kept = tuple(inner for inner in map(_prune, body) if inner is not None)
+            return replace(statement, body=kept) if kept else None
+        case If():
+            return _prune_if(statement)
+        case Loop(body=body):
+            inner = _prune(body)
+            return replace(statement, body=inner) if inner is not None else None
+        case Switch(body=body):
+            inner = _prune(body)
+            if not isinstance(inner, Block) or all(isinstance(s, Case | Jump) for s in inner.body):
+                return None
+            return replace(statement, body=inner)
+    return statement
+
+
+def _prune_if(statement: If) -> Statement | None:
+    then = _prune(statement.then)
+    otherwise = _prune(statement.otherwise) if statement.otherwise is not None else None
+    if then is not None:
+        return replace(statement, then=then, otherwise=otherwise)
+    if otherwise is None:
+        return None
+    return replace(statement, condition=ast.Unary("!", statement.condition), then=otherwise, otherwise=None)
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def _write(statement: Statement, code: CodeWriter) -> None:
+    match statement:
+        case Block(body=body, is_scope=False):
+            for inner in body:
+                _write(inner, code)
+        case Block(body=body):
+            with code.block("{", "}"):
+                for inner in body:
+                    _write(inner, code)
+        case If() | Loop() | Switch():
+            _write_head(statement, code)
+        case _:
+            code.line(_line(statement))
+
+
+def _line(statement: Statement) -> str:
+    """Return a statement that has no other ones inside."""
+    match statement:
+        case Run(expression=expression):
+            return f"{write_expression(expression)};"
+        case Declare(name=name, ctype=ctype, initial=initial):
+            value = f" = {write_expression(initial)}" if initial is not None else ""
+            return f"{declare_param(str(ctype), name)}{value};"
+        case Case(value=None):
+            return "default:"
+        case Case(value=value, high=high) if value is not None:
+            to = f" ... {write_expression(high)}" if high is not None else ""
+            return f"case {write_expression(value)}{to}:"
+        case Jump(kind=kind, value=value):
+            return f"{kind} {write_expression(value)};" if value is not None else f"{kind};"
+        case Unreadable(text=text):
+            return text
+    raise TypeError(f"not a statement: {statement!r}")
+
+
+def _write_head(statement: If | Loop | Switch, code: CodeWriter) -> None:
+    match statement:
+        case If(condition=condition, then=then, otherwise=otherwise):
+            _write_body(f"if ({write_expression(condition)})", then, code, braces=otherwise is not None)
+            if otherwise is not None:
+                _write_body("else", otherwise, code, braces=True)
+        case Loop(is_do=True, body=body, condition=condition):
+            with code.block("do {", f"}} while ({write_expression(condition or ast.Number(1))});"):
+                _write_inside(body, code)
+        case Loop(start=None, step=None, condition=condition, body=body):
+            _write_body(f"while ({write_expression(condition or ast.Number(1))})", body, code)
+        case Loop(start=start, condition=condition, step=step, body=body):
+            first = CodeWriter()
+            if start is not None:
+                _write(start, first)
+            parts = [first.text.strip().rstrip(";")]
+            parts += [write_expression(node) if node is not None else "" for node in (condition, step)]
+            _write_body(f"for ({'; '.join(parts)})", body, code)
+        case Switch(value=value, body=body):
+            _write_body(f"switch ({write_expression(value)})", body, code)
+
+
+def _write_body(head: str, body: Statement, code: CodeWriter, *, braces: bool = False) -> None:
+    is_single = not isinstance(body, Block) or len(body.body) == 1
+    if is_single and not braces and not isinstance(body, If | Loop | Switch):
+        with code.block(head):
+            _write_inside(body, code)
+    else:
+        with code.block(f"{head} {{", "}"):
+            _write_inside(body, code)
+
+
+def _write_inside(body: Statement, code: CodeWriter) -> None:
+    for inner in body.body if isinstance(body, Block) else (body,):
+        _write(inner, code)
+
+
+# --- looking through ------------------------------------------------------------------------
+
+
+def _piece(statement: Statement) -> Piece:
+    code = CodeWriter()
+    _write(statement, code)
+    text = code.text.rstrip("\n")
+    tokens = tokens_of(text)
+    fields: set[str] = set()
+    names: set[str] = set()
+    changes: set[str] = set()
+    trouble = "its text is too long" if isinstance(statement, Unreadable) and len(text) >= _CUT else ""
+    for at, token in enumerate(tokens):
+        if token.kind is not Kind.NAME:
+            continue
+        before, after = _text(tokens, at - 1), _text(tokens, at + 1)
+        if token.text == "__entry" and after == "->":
+            fields.add(_text(tokens, at + 2))
+        elif token.text == "__entry":
+            trouble = "the whole record is handed on"
+        elif token.text in ("return", "goto"):
+            trouble = f"it leaves early by {token.text}"
+        elif token.text in _POINTERS | _LENGTHS and after == "(":
+            fields.add(_text(tokens, at + 2))
+        elif before not in ("->", "."):
+            names.add(token.text)
+            if after in _CHANGES or before in ("++", "--"):
+                changes.add(token.text)
+    declares = statement.name if isinstance(statement, Declare) else ""
+    return Piece(
+        statement, text, declares, frozenset(fields), frozenset(names - fields), frozenset(changes), trouble
+    )
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Return the tokens of a text without its end."""
+    return lex(SourceFile("", text))[:-1]
+
+
+def _text(tokens: list[Token], at: int) -> str:
+    return tokens[at].text if 0 <= at < len(tokens) else ""
+
+
+def rewrite(text: str) -> str:
+    """Let the record's members be those of `tp_locvar`.
+
+    >>> rewrite("__entry->a = __get_dynamic_array_len(b);")
+    'tp_locvar->a = sizeof(tp_locvar->b);'
+    """
+    tokens = tokens_of(text)
+    pieces: list[str] = []
+    done = at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        new, taken = "", 0
+        if token.text == "__entry":
+            new, taken = "tp_locvar", 1
+        elif token.text in _PERF and _text(tokens, at + 1) == "(":
+            new, taken = "", 1
+        elif token.text in _POINTERS | _LENGTHS and _text(tokens, at + 3) == ")":
+            member = f"tp_locvar->{_text(tokens, at + 2)}"
+            new, taken = (f"sizeof({member})" if token.text in _LENGTHS else f"(void *){member}"), 4
+        if taken:
+            pieces += (text[done : token.start], new)
+            at += taken
+            done = tokens[at - 1].end
+        else:
+            at += 1
+    return "".join((*pieces, text[done:]))

@@ -1,4 +1,3 @@
-# ruff: noqa: PYI021 - the reference manual is built from these docstrings
 """The C core: rings, filters and the tracepoint object.  Its twin is `tracepoint.runtime.twin`."""
 
 from collections.abc import Callable, Mapping

@@ -1,0 +1,120 @@
+"""The few things that are done to files of tracefs, behind one small object.
+
+Everything else in this room works on a `Files`, so that tests can put a made-up tracefs in its place.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+from pathlib import Path
+from typing import Protocol
+
+from tracepoint.errors import TracefsNotFound
+
+MOUNTS = Path("/proc/mounts")
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+HOW_TO_MOUNT = (
+    "no tracefs is mounted (looked in /proc/mounts); as root: mount -t tracefs nodev /sys/kernel/tracing"
+)
+
+
+class Files(Protocol):
+    """What tracefs is asked to do; paths are relative to the mount, every failure is an OSError."""
+
+    root: str
+
+    def read(self, path: str) -> str:
+        """Return the content of a file."""
+
+    def write(self, path: str, text: str, *, truncate: bool = False) -> None:
+        """Open a file for appending (or truncating) and write the text; an empty one only opens."""
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in a folder, sorted."""
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder is there."""
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder; only `instances` takes any."""
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder that `make_folder` made."""
+
+
+class MountedFiles:
+    """A tracefs that is mounted at `root`."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root = str(root)
+
+    def read(self, path: str) -> str:
+        """Return the content of a file; bytes that are no UTF-8 are kept as surrogates."""
+        return Path(self.root, path).read_bytes().decode(errors="surrogateescape")
+
+    def write(self, path: str, text: str, *, truncate: bool = False) -> None:
+        """Write as `echo -n` does: what the kernel leaves over is offered again.
+
+        Several files take one word a write(2), trace_marker a limited number of bytes.
+        """
+        flags = os.O_WRONLY | (os.O_TRUNC if truncate else os.O_APPEND)
+        # No O_CREAT: a name that is not there must fail with ENOENT, not EACCES.
+        handle = os.open(f"{self.root}/{path}", flags)
+        try:
+            rest = text.encode(errors="surrogateescape")
+            while rest:
+                n_written = os.write(handle, rest)
+                if n_written <= 0:
+                    raise OSError(errno.EIO, "the kernel takes no more", path)
+                rest = rest[n_written:]
+        finally:
+            os.close(handle)
+
+    def names(self, path: str) -> list[str]:
+        """Return the names in a folder, sorted."""
+        return sorted(item.name for item in Path(self.root, path).iterdir())
+
+    def exists(self, path: str) -> bool:
+        """Whether a file or folder is there."""
+        return Path(self.root, path).exists()
+
+    def make_folder(self, path: str) -> None:
+        """Make a folder."""
+        Path(self.root, path).mkdir()
+
+    def remove_folder(self, path: str) -> None:
+        """Remove a folder."""
+        Path(self.root, path).rmdir()
+
+
+def find_mount(mounts: str) -> str:
+    r"""Return where tracefs is mounted, from the text of /proc/mounts.
+
+    A tracefs below debugfs counts when there is no other.  Raises TracefsNotFound.
+
+    >>> find_mount("proc /proc proc rw 0 0\nnodev /sys/kernel/tracing tracefs rw 0 0\n")
+    '/sys/kernel/tracing'
+    >>> find_mount("none /sys/kernel/debug debugfs rw 0 0\n")
+    '/sys/kernel/debug/tracing'
+    """
+    found: dict[str, str] = {}
+    for line in mounts.splitlines():
+        words = line.split(" ")
+        if len(words) > 2:
+            found.setdefault(words[2], _ESCAPE.sub(lambda match: chr(int(match[1], 8)), words[1]))
+    if "tracefs" in found:
+        return found["tracefs"]
+    if "debugfs" in found:
+        # The kernel mounts tracefs there by itself as soon as somebody looks.
+        return found["debugfs"] + "/tracing"
+    raise TracefsNotFound(HOW_TO_MOUNT)
+
+
+def find_files() -> MountedFiles:
+    """Return the tracefs of this machine; raises TracefsNotFound."""
+    root = find_mount(MOUNTS.read_text(errors="surrogateescape")) if MOUNTS.exists() else ""
+    if not root or not Path(root).is_dir():
+        raise TracefsNotFound(HOW_TO_MOUNT)
+    return MountedFiles(root)

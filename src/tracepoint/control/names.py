@@ -1,0 +1,53 @@
+"""Names of events with globs, which the kernel's own `set_event` does not know."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import TracefsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def matches(pattern: str, event: str) -> bool:
+    """Whether `pattern` means `event` (`system:event`).
+
+    With a colon both sides are globs, an empty side means any; without one the pattern is that of
+    an event's name or of a system's, as in `set_event`.
+
+    >>> [matches(p, "sched:sched_switch") for p in ("sched:*_sw*", "sched", ":sched_switch", "irq:*")]
+    [True, True, True, False]
+    """
+    system, _, name = event.partition(":")
+    if ":" in pattern:
+        left, _, right = pattern.partition(":")
+        return fnmatchcase(system, left or "*") and fnmatchcase(name, right or "*")
+    return fnmatchcase(name, pattern) or fnmatchcase(system, pattern)
+
+
+def expand(patterns: Iterable[str], events: Sequence[str]) -> list[str]:
+    """Return the events that any of `patterns` means, in the order of `events`.
+
+    Raises TracefsError for a pattern that means none, with a name that is close to it.
+    """
+    wanted: set[str] = set()
+    for pattern in patterns:
+        found = [event for event in events if matches(pattern, event)]
+        if not found:
+            raise TracefsError(no_such_event(pattern, events))
+        wanted.update(found)
+    return [event for event in events if event in wanted]
+
+
+def no_such_event(pattern: str, events: Sequence[str]) -> str:
+    """Return the sentence that says that a pattern means no event."""
+    names = {event: event for event in events}
+    if ":" not in pattern:
+        names = {event.partition(":")[2]: event for event in events}
+        names |= {event.partition(":")[0]: event.partition(":")[0] for event in events}
+    close = get_close_matches(pattern, names, n=1, cutoff=0.6)
+    hint = f"did you mean {names[close[0]]}?" if close else "`tracepoint list` shows all"
+    return f"no event {pattern!r} in this kernel; {hint}"

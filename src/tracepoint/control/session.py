@@ -1,0 +1,158 @@
+"""Opening tracefs for a while: everything that was changed is put back, however the while ends."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import itertools
+import os
+import signal
+import threading
+from typing import TYPE_CHECKING, Self
+
+from tracepoint.control.files import find_files
+from tracepoint.control.instance import Instance, TraceArray
+from tracepoint.control.journal import Journal, journal_folder
+from tracepoint.control.restore import Restored, restore_settings
+from tracepoint.control.tracefs import Tracefs
+from tracepoint.errors import TracefsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+    from types import FrameType
+
+    from tracepoint.control.files import Files
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_NUMBERS = itertools.count(1)
+
+
+class Tracing(TraceArray):
+    """The top level of a tracefs, and the way to its instances; made by `open_tracefs`.
+
+    As a context manager it puts everything back at the end, on errors, and on SIGINT, SIGTERM and
+    SIGHUP.  After SIGKILL `tracepoint restore` does, with the journal.
+    """
+
+    def __init__(self, tracefs: Tracefs) -> None:
+        super().__init__(tracefs)
+        self._owner = os.getpid()
+        self._old_handlers: dict[int, object] = {}
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            for number in _SIGNALS[1:]:
+                if signal.getsignal(number) is signal.SIG_DFL:
+                    self._old_handlers[number] = signal.signal(number, _leave)
+        return self
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            restored = self.restore()
+        finally:
+            for number in self._old_handlers:
+                signal.signal(number, signal.SIG_DFL)
+            self._old_handlers.clear()
+        if restored.problems and kind is None:
+            raise TracefsError(_not_restored(restored, self.tracefs.journal.path))
+
+    def restore(self) -> Restored:
+        """Put back what was changed up to now; what cannot be put back stays in the journal.
+
+        Signals wait until it is done.  In a child process that was forked off it does nothing.
+        """
+        if os.getpid() != self._owner:
+            return Restored()
+        with _signals_held():
+            journal = self.tracefs.journal
+            restored = (
+                restore_settings(self.tracefs.files, journal.entries) if journal.entries else Restored()
+            )
+            if restored.problems:
+                journal.leave()
+            else:
+                journal.close()
+        return restored
+
+    def keep(self) -> None:
+        """Let everything that was changed up to now stay as it is."""
+        self.tracefs.journal.close()
+
+    def instance(self, name: str = "", *, buffer_bytes: int = 0, clock: str = "") -> Instance:
+        """Return the instance `name`, made now when it is not there (without a name: a new one).
+
+        `buffer_bytes` is the size for each CPU, `clock` one of `clocks`.  One that was made here is
+        removed at the end of its `with` block or of the session.
+        """
+        name = name or f"tracepoint-{os.getpid()}-{next(_NUMBERS)}"
+        if "/" in name or "\0" in name or name in (".", "..") or len(os.fsencode(name)) > 255:
+            raise TracefsError(f"{name[:80]!r} cannot be the name of an instance")
+        is_new = not self.tracefs.exists(f"instances/{name}")
+        if is_new:
+            self.tracefs.make_instance(name)
+        made = Instance(self.tracefs, name, is_new=is_new, remove=self.remove_instance)
+        if clock:
+            made.clock = clock
+        if buffer_bytes:
+            made.set_buffer(buffer_bytes)
+        return made
+
+    @property
+    def instances(self) -> list[str]:
+        """The names of all instances."""
+        return self.tracefs.names("instances")
+
+    def remove_instance(self, name: str) -> None:
+        """Remove an instance with everything in it; this cannot be undone.  Raises TracefsError."""
+        try:
+            self.tracefs.files.remove_folder(f"instances/{name}")
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            if error.errno == errno.EBUSY:
+                raise TracefsError(
+                    "somebody still reads a file of it; end that program first",
+                    f"instances/{name}",
+                    "",
+                    error.errno,
+                ) from error
+            raise self.tracefs.explain(error, f"instances/{name}") from error
+        self.tracefs.forget_instance(name)
+
+
+def open_tracefs(
+    files: Files | None = None, *, journal: Path | None = None, keeps_journal: bool = True
+) -> Tracing:
+    """Return the tracefs of the running kernel, found through /proc/mounts.
+
+    `files` puts another one in its place, `journal` is the folder for journals (default:
+    `journal_folder()`); without `keeps_journal` nothing survives a SIGKILL.  Used without `with`,
+    everything is put back when the program ends.  Raises TracefsNotFound, saying how to mount it,
+    and TracefsPermission where this user may not look into it.
+    """
+    opened = files if files is not None else find_files()
+    folder = (journal or journal_folder()) if keeps_journal else None
+    tracing = Tracing(Tracefs(opened, Journal(folder, opened.root)))
+    tracing.tracefs.names("events")
+    atexit.register(tracing.restore)
+    return tracing
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(128 + number)
+
+
+@contextlib.contextmanager
+def _signals_held() -> Iterator[None]:
+    held = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, held)
+
+
+def _not_restored(restored: Restored, path: Path | None) -> str:
+    lines = "\n".join(f"  {problem}" for problem in restored.problems)
+    return f"not everything could be put back (`tracepoint restore` tries again from {path}):\n{lines}"

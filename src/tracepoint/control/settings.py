@@ -1,0 +1,165 @@
+"""Which settings a write changes, and how the value of each is read.
+
+A setting is named by its path, and has a text as its value.  Some writes change many settings: the
+`enable` of a system, a histogram that chooses the clock, a trigger that turns tracing off later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.control.trigger import parse_trigger
+from tracepoint.errors import TracefsError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.control.files import Files
+
+# Files of a trace array (the top level or an instance) that are settings.
+ARRAY_SETTINGS = (
+    "trace_clock",
+    "buffer_percent",
+    "set_event_pid",
+    "set_event_notrace_pid",
+    "tracing_cpumask",
+    "current_tracer",
+    "tracing_on",
+)
+SNAPSHOT_FREED = "freed"
+SNAPSHOT_ALLOCATED = "allocated"
+INSTANCE_MADE = "made"
+DYNAMIC_FILES = ("synthetic_events", "kprobe_events", "uprobe_events", "dynamic_events")
+_ARRAY = re.compile(r"instances/[^/]+/")
+
+
+def split_array(path: str) -> tuple[str, str]:
+    """Split a path into its trace array (empty for the top level) and the rest.
+
+    >>> split_array("instances/web/events/sched/enable")
+    ('instances/web/', 'events/sched/enable')
+    """
+    match = _ARRAY.match(path)
+    return (match[0], path[match.end() :]) if match else ("", path)
+
+
+def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
+    """Yield the settings that writing `text` to `path` can change, now or when an event fires."""
+    array, rest = split_array(path)
+    match rest.split("/"):
+        case ["events", "enable"] | ["set_event"]:
+            for system in _folders(files, array + "events"):
+                yield from _of_events(files, f"{array}events/{system}", "enable")
+        case ["events", system, ("enable" | "filter") as what]:
+            yield from _of_events(files, f"{array}events/{system}", what)
+        case ["events", _, _, "trigger"]:
+            yield path
+            yield from _touched_by_trigger(array, text)
+        case ["buffer_size_kb"] | ["per_cpu", _, "buffer_size_kb"]:
+            for cpu in files.names(array + "per_cpu"):
+                yield f"{array}per_cpu/{cpu}/buffer_size_kb"
+        case ["trace_options"]:
+            yield f"{array}options/{text.strip().removeprefix('no')}"
+            yield f"{array}options/{text.strip()}"
+        case [("synthetic_events" | "kprobe_events" | "uprobe_events" | "dynamic_events")]:
+            yield "dynamic_events"
+        case ["trace" | "trace_marker" | "trace_marker_raw" | "error_log"] | ["per_cpu", _, "trace"]:
+            # Data, no settings: clearing it cannot be undone.
+            return
+        case _:
+            yield path
+
+
+def _touched_by_trigger(array: str, text: str) -> Iterator[str]:
+    """Yield what a trigger changes beside itself: right away, or each time it fires."""
+    try:
+        trigger = parse_trigger(text)
+    except TracefsError:
+        return
+    match trigger.command:
+        case "traceon" | "traceoff":
+            yield array + "tracing_on"
+        case "snapshot":
+            yield array + "snapshot"
+        case "enable_event" | "disable_event":
+            yield f"{array}events/{trigger.target.replace(':', '/')}/enable"
+        case "enable_hist" | "disable_hist":
+            yield f"{array}events/{trigger.target.replace(':', '/')}/trigger"
+        case "hist":
+            # A key or value that is a time stamp chooses the clock of the whole array.
+            yield array + "trace_clock"
+            if "snapshot(" in trigger.parameters:
+                yield array + "snapshot"
+
+
+def _of_events(files: Files, folder: str, what: str) -> Iterator[str]:
+    for event in _folders(files, folder):
+        if files.exists(f"{folder}/{event}/{what}"):
+            yield f"{folder}/{event}/{what}"
+
+
+def _folders(files: Files, folder: str) -> Iterable[str]:
+    plain = {"enable", "filter", "header_page", "header_event"}
+    return [name for name in files.names(folder) if name not in plain]
+
+
+def capture(files: Files, path: str) -> str | None:
+    """Return the value of a setting as it is kept and compared, None when there is no such setting.
+
+    Only the facts that can be put back count: of a snapshot whether its buffer is there, of the
+    clock the one chosen, of an instance nothing (it is only ever kept as `made`).
+    """
+    _, rest = split_array(path)
+    if path.startswith("instances/") and not rest:
+        return None if files.exists(path.rstrip("/")) else INSTANCE_MADE
+    try:
+        return _value(rest, files.read(path))
+    except FileNotFoundError:
+        return None
+
+
+def _value(rest: str, text: str) -> str:
+    if rest == "snapshot":
+        return SNAPSHOT_FREED if "* Snapshot is freed *" in text else SNAPSHOT_ALLOCATED
+    if rest == "trace_clock":
+        return chosen(text)
+    if rest.endswith("/trigger"):
+        return "".join(line + "\n" for line in text.splitlines() if not line.startswith("#"))
+    if rest.endswith("buffer_size_kb"):
+        return text.split(" ", 1)[0].strip()
+    return text.removesuffix("\n")
+
+
+def chosen(text: str) -> str:
+    """Return the word in brackets.
+
+    >>> chosen("local [global] counter")
+    'global'
+    """
+    match = re.search(r"\[([^\]]*)\]", text)
+    return match[1] if match else text.strip()
+
+
+def read_settings(files: Files, array: str = "") -> dict[str, str]:
+    """Return every setting of a trace array that can be put back: path -> value.
+
+    With the top level (`array` empty) also the dynamic events and the names of the instances.
+    """
+    found: dict[str, str] = {}
+    paths = [array + name for name in ARRAY_SETTINGS] + [array + "snapshot"]
+    paths += [f"{array}options/{name}" for name in files.names(array + "options")]
+    paths += [f"{array}per_cpu/{cpu}/buffer_size_kb" for cpu in files.names(array + "per_cpu")]
+    if not array:
+        paths.append("dynamic_events")
+        found["instances"] = "\n".join(files.names("instances"))
+    for system in _folders(files, array + "events"):
+        for what in ("enable", "filter", "trigger"):
+            paths += _of_events(files, f"{array}events/{system}", what)
+    for path in paths:
+        with contextlib.suppress(OSError):
+            value = capture(files, path)
+            if value is not None:
+                found[path] = value
+    return found

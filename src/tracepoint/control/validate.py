@@ -1,0 +1,102 @@
+"""Judging filters and triggers before the kernel does, with advice that the kernel does not give.
+
+A filter counts as right when any kernel that we know takes it: which one runs is never asked, and
+the kernel has the last word.
+"""
+
+from __future__ import annotations
+
+import re
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from tracepoint.control.hist import MODIFIERS, SPECIAL_FIELDS, read_hist_trigger
+from tracepoint.control.trigger import TARGETED, parse_trigger
+from tracepoint.errors import TracefsError
+from tracepoint.filter.error import FilterError, FilterFault
+from tracepoint.filter.parse import is_clear, parse_filter
+from tracepoint.filter.profile import KERNEL_6_1, KERNEL_6_1_187, KERNEL_6_12
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.control.trigger import Trigger
+    from tracepoint.layout.format import EventFormat
+
+_PROFILES = (KERNEL_6_12, KERNEL_6_1, KERNEL_6_1_187)
+_WORD = re.compile(r"\w+\Z")
+_NAME = re.compile(r"[A-Za-z_]\w*")
+
+
+def check_filter(text: str, event: EventFormat, path: str = "") -> None:
+    """Raise TracefsError when no kernel that we know takes `text` as a filter for `event`.
+
+    The error carries the caret that the kernel would show, and names a field that is close to one
+    that is not there.
+    """
+    if is_clear(text):
+        return
+    refused: FilterError | None = None
+    for profile in _PROFILES:
+        try:
+            # Only the kernel knows its functions: any name is taken here.
+            parse_filter(text, event, profile, find_function=lambda _: (0, 1))
+        except FilterError as error:
+            refused = refused or error
+        else:
+            return
+    if refused is not None:
+        raise TracefsError(
+            f"filter refused: {refused}{_advice(refused, event)}", path, text, refused.errno
+        ) from refused
+
+
+def _advice(error: FilterError, event: EventFormat) -> str:
+    names = [field.name for field in event.fields] + ["comm", "cpu"]
+    if error.fault is FilterFault.FIELD_NOT_FOUND:
+        raw = error.text.encode(errors="surrogateescape")[: max(error.position - 1, 0)]
+        word = _WORD.search(raw.decode(errors="replace"))
+        close = get_close_matches(word[0], names, n=1, cutoff=0.5) if word else []
+        fields = ", ".join(field.name for field in event.event_fields)
+        return f"\ndid you mean {close[0]}?" if close else f"\nfields of {event.name}: {fields}"
+    if error.fault is FilterFault.INVALID_VALUE:
+        return "\na text needs quotes; names of enums and flags are not known to filters, only numbers"
+    return ""
+
+
+def check_trigger(text: str, event: EventFormat, events: Sequence[str]) -> Trigger:
+    """Return the trigger in its parts, or raise TracefsError saying what is wrong with it for `event`.
+
+    `events` are the names (`system:event`) that it may switch.
+    """
+    trigger = parse_trigger(text)
+    if trigger.command in TARGETED and trigger.target not in events:
+        close = get_close_matches(trigger.target, events, n=1)
+        hint = f"; did you mean {close[0]}?" if close else ""
+        raise TracefsError(f"trigger {text.strip()!r}: no event {trigger.target!r}{hint}", wrote=text)
+    if trigger.is_removal:
+        return trigger
+    if trigger.filter:
+        check_filter(trigger.filter, event)
+    if trigger.command == "hist":
+        _check_hist(trigger, event)
+    return trigger
+
+
+def _check_hist(trigger: Trigger, event: EventFormat) -> None:
+    hist = read_hist_trigger(trigger.parameters)
+    known = [field.name for field in event.fields] + list(SPECIAL_FIELDS)
+    for item in (*hist.keys, *hist.values):
+        name, _, modifier = item.partition(".")
+        if not _NAME.fullmatch(name):
+            continue  # an expression or a reference to a variable: the kernel judges it
+        if name not in known:
+            close = get_close_matches(name, known, n=1, cutoff=0.5)
+            fields = ", ".join(field.name for field in event.event_fields)
+            hint = f"did you mean {close[0]}?" if close else f"its fields: {fields}"
+            raise TracefsError(f"{event.name} has no field {name!r} to count by; {hint}", wrote=trigger.text)
+        if modifier and modifier.partition("=")[0] not in MODIFIERS:
+            raise TracefsError(
+                f"unknown modifier .{modifier} of {name}; there are: {', '.join('.' + m for m in MODIFIERS)}",
+                wrote=trigger.text,
+            )

@@ -271,7 +271,8 @@ def test_top_help_imports_no_room() -> None:
     assert rooms == {"cli", "errors"}
 
 
-EXAMPLES = [example for command in COMMANDS.values() for example in command.examples]
+# Those of commands on a running kernel are run in a guest: tests/control/test_guest.py.
+EXAMPLES = [e for command in COMMANDS.values() if not command.is_live for e in command.examples]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

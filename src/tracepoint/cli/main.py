@@ -20,9 +20,10 @@ from tracepoint.cli.status import (
     EXIT_DONE,
     EXIT_INTERRUPTED,
     EXIT_PIPE_CLOSED,
+    EXIT_REFUSED,
     EXIT_TOOL_FAILED,
 )
-from tracepoint.errors import LabError, TracepointError
+from tracepoint.errors import LabError, TracefsError, TracepointError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,12 +34,15 @@ if TYPE_CHECKING:
 class Command:
     """One subcommand: its module in `tracepoint.cli`, one line of help, and examples.
 
-    Every example is run by the tests in the root of the repository; `#` begins a comment.
+    Every example is run by the tests in the root of the repository; `#` begins a comment.  Commands
+    that are `is_live` work on a running kernel, so theirs are run in a guest; what stands behind
+    `--` is for them a command to run meanwhile.
     """
 
     module: str
     summary: str
     examples: tuple[str, ...]
+    is_live: bool = False
 
 
 COMMANDS = {
@@ -89,6 +93,58 @@ COMMANDS = {
         "lab",
         "boot kernels from Debian packages, run commands and modules in them",
         ("tracepoint lab kernels", "tracepoint lab kernels --json"),
+    ),
+    "list": Command(
+        "list_",
+        "list the events of the running kernel",
+        ("tracepoint list 'sched:*wak*'", "tracepoint list --state sched"),
+        is_live=True,
+    ),
+    "enable": Command(
+        "enable",
+        "let events of the running kernel record, for good or while a command runs",
+        ("tracepoint enable sched 'irq:softirq_*'", "tracepoint enable 'sched:sched_process_*' -- ls /"),
+        is_live=True,
+    ),
+    "disable": Command(
+        "disable",
+        "stop events of the running kernel from recording",
+        ("tracepoint disable 'irq:*'", "tracepoint disable --remove"),
+        is_live=True,
+    ),
+    "filter": Command(
+        "filter_",
+        "set, clear or show the filter of an event of the running kernel",
+        (
+            "tracepoint filter sched:sched_switch 'prev_comm == \"sh\" && next_pid != 0'",
+            "tracepoint filter sched",
+            "tracepoint filter sched:sched_switch 0",
+        ),
+        is_live=True,
+    ),
+    "trigger": Command(
+        "trigger",
+        "set, remove or show what happens when an event of the running kernel fires",
+        (
+            "tracepoint trigger sched:sched_process_fork 'traceoff:1 if child_pid > 1000'",
+            "tracepoint trigger sched:sched_process_fork '!traceoff'",
+        ),
+        is_live=True,
+    ),
+    "hist": Command(
+        "hist",
+        "count an event of the running kernel by its fields and show the table",
+        (
+            "tracepoint hist sched:sched_switch next_comm --sort hitcount.descending --seconds 1",
+            "tracepoint hist raw_syscalls:sys_enter id.syscall --where 'id < 3' -- ls /",
+        ),
+        is_live=True,
+    ),
+    "restore": Command(
+        "restore",
+        "put back what an interrupted run left behind in the running kernel",
+        ("tracepoint restore", "tracepoint restore --journals /run/tracepoint"),
+        is_live=True,
     ),
 }
 
@@ -162,7 +218,17 @@ def _guarded(words: list[str]) -> int:
         if os.environ.get("TRACEPOINT_DEBUG"):
             raise
         out.error(_explain(error))
-        return EXIT_TOOL_FAILED if isinstance(error, LabError) else EXIT_CANNOT_RUN
+        return _status_of(error)
+
+
+def _status_of(error: Exception) -> int:
+    match error:
+        case LabError():
+            return EXIT_TOOL_FAILED
+        case TracefsError():
+            return EXIT_REFUSED
+        case _:
+            return EXIT_CANNOT_RUN
 
 
 def _dispatch(words: list[str], out: Output) -> int:
@@ -170,10 +236,15 @@ def _dispatch(words: list[str], out: Output) -> int:
     if chosen and chosen not in COMMANDS:
         raise UsageError(_unknown_command(chosen))
     parser = make_parser(words)
+    after: list[str] = []
+    if chosen and COMMANDS[chosen].is_live and "--" in words:
+        cut = words.index("--")
+        words, after = words[:cut], words[cut + 1 :]
     try:
         args = parser.parse_args(words)
     except SystemExit:  # --help has printed what was asked for
         return EXIT_DONE
+    args.words_after = after
     if args.version:
         out.line(f"tracepoint {__version__}")
         return EXIT_DONE

@@ -1,0 +1,52 @@
+"""`tracepoint restore`: put back what an interrupted run left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.control.files import find_files
+from tracepoint.control.journal import journal_folder
+from tracepoint.control.restore import restore_journals
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tracepoint.cli.output import Output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument(
+        "--journals",
+        metavar="DIR",
+        default="",
+        help="where the journals are (default: $XDG_STATE_HOME/tracepoint, or /run/tracepoint for root)",
+    )
+    parser.add_argument(
+        "--forget", action="store_true", help="drop the journals and leave everything as it is"
+    )
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Put everything back; the exit status is 3 when something could not be."""
+    folder = Path(args.journals) if args.journals else journal_folder()
+    if args.forget:
+        journals = sorted(folder.glob("*.journal"))
+        for journal in journals:
+            journal.unlink()
+        out.say(f"dropped {len(journals)} journals in {folder}")
+        return EXIT_DONE
+    reports = restore_journals(folder, find_files)
+    if not reports:
+        out.say(f"nothing to put back: no journal in {folder}")
+    problems = 0
+    for report in reports:
+        out.say(f"{report.path.name}: {report.message}")
+        for path in report.restored.changed if report.restored else ():
+            out.detail(f"  {path}")
+        for problem in report.restored.problems if report.restored else ():
+            problems += 1
+            out.error(problem)
+    return EXIT_IN_PART if problems else EXIT_DONE

@@ -44,11 +44,20 @@ class FileSet(Mapping[str, str]):
         return f"FileSet({', '.join(self._files)})"
 
     def joined(self, other: FileSet) -> FileSet:
-        """Return the files of both; raises GenerateError when they differ about a path."""
-        for path in self.keys() & other.keys():
-            if self[path] != other[path]:
+        """Return the files of both, their Kbuild lines together.
+
+        Raises GenerateError when they differ about another path.
+        """
+        files = {**self, **other}
+        for path in sorted(self.keys() & other.keys()):
+            if self[path] == other[path]:
+                continue
+            if path != "Kbuild":
                 raise GenerateError("", f"two different texts are meant for {path}")
-        return FileSet({**self, **other}, (*self.notes, *other.notes))
+            lines = self[path].splitlines()
+            more = [line for line in other[path].splitlines() if line not in lines]
+            files[path] = "\n".join([*lines, *more]) + "\n"
+        return FileSet(files, (*self.notes, *other.notes))
 
     def write(self, folder: str | Path, *, overwrite: bool = False) -> list[Path]:
         """Write the files below `folder`, which is made, and return their paths.

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
-from tracepoint.model.write import declare_param
 from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.cvalue import int_type_of
 
@@ -36,6 +35,15 @@ class Argument:
     reads: tuple[str, ...]
     passed: str
     shown: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Something that fires: its name, what follows `trace_` in C, and the prototype."""
+
+    name: str
+    call: str
+    proto: Proto
 
 
 def make_argument(param: Param, module: str, given: Mapping[str, str]) -> Argument:
@@ -109,13 +117,11 @@ def _list(param: Param, element: CType, module: str) -> Argument:
     )
 
 
-def write_fire(
-    code: CodeWriter, module: str, event: str, call: str, proto: Proto, given: Mapping[str, str]
-) -> list[str]:
-    """Write the function that fires `trace_<call>()` with the words of a line; return what they are."""
-    arguments = [make_argument(param, module, given) for param in proto.params]
+def write_fire(code: CodeWriter, module: str, target: Target, given: Mapping[str, str]) -> list[str]:
+    """Write the function that fires a target with the words of a line; return what they are."""
+    arguments = [make_argument(param, module, given) for param in target.proto.params]
     reads = [read for argument in arguments for read in argument.reads]
-    code.line(f"static int {module}_fire_{event}(char *line)")
+    code.line(f"static int {module}_fire_{target.name}(char *line)")
     with code.block("{", "}"):
         for argument in arguments:
             code.lines(argument.declarations)
@@ -123,7 +129,7 @@ def write_fire(
         code.line()
         _write_reads(code, [*reads, f"{module}_end(&line)"])
         code.line()
-        code.call(f"trace_{call}", [argument.passed for argument in arguments])
+        code.call(f"trace_{target.call}", [argument.passed for argument in arguments])
         code.line("return 0;")
     code.line()
     return [argument.shown for argument in arguments if argument.shown]
@@ -155,9 +161,9 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def write_fire_inputs(code: CodeWriter, module: str, event: str, call: str, proto: Proto, table: str) -> None:
+def write_fire_inputs(code: CodeWriter, module: str, target: Target, table: str) -> None:
     """Write the function that sets the inputs of an event's class from a line and fires with no arguments."""
-    code.line(f"static int {module}_fire_{event}(char *line)")
+    code.line(f"static int {module}_fire_{target.name}(char *line)")
     with code.block("{", "}"):
         if table:
             code.line("int error;")
@@ -166,7 +172,7 @@ def write_fire_inputs(code: CodeWriter, module: str, event: str, call: str, prot
             with code.block("if (error)"):
                 code.line("return error;")
             code.line()
-        code.call(f"trace_{call}", [empty_argument(param) for param in proto.params])
+        code.call(f"trace_{target.call}", [empty_argument(param) for param in target.proto.params])
         code.line("return 0;")
     code.line()
 
@@ -181,4 +187,4 @@ def empty_argument(param: Param) -> str:
     return f"({ctype.base}){{ 0 }}" if ctype.base not in ("bool", "_Bool") else "false"
 
 
-__all__ = ["Argument", "declare_param", "empty_argument", "make_argument", "write_fire", "write_fire_inputs"]
+__all__ = ["Argument", "Target", "empty_argument", "make_argument", "write_fire", "write_fire_inputs"]

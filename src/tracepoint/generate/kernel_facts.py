@@ -6,15 +6,16 @@ Distributions backport: two kernels of one version number can differ, so no numb
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
+from tracepoint.model.origin import Code
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tracepoint.model.event import Event, TraceHeader
+    from tracepoint.model.event import Event, EventClass, TraceHeader
 
 STAGES = tuple(
     f"include/trace/stages/{name}.h"
@@ -37,6 +38,10 @@ FACT_FILES = (
     "include/trace/ftrace.h",
 )
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)(\([^)]*\))?", re.MULTILINE)
+_HELPER = re.compile(r"\b(__(?:assign|print|get)_\w+)\s*\(")
+# Arguments with calls in calls do not occur there.
+_ARGUMENT = r"(?:[^(),;]|\((?:[^();]|\([^();]*\))*\))*"
+_LENGTH_CALL = re.compile(rf"\b__assign_(rel_)?str_len\s*\(\s*(\w+)\s*,{_ARGUMENT},{_ARGUMENT}\)")
 _SUFFIX = re.compile(r"#define\s+DECLARE_TRACE\(name[^)]*\)(?:[^\n]*\\\n)*[^\n]*\bname\s*##\s*_tp\b")
 
 
@@ -102,6 +107,27 @@ def _used(event: Event) -> Iterable[str]:
     yield event.macro
     for field in event.fields:
         yield field.macro
+    yield from _HELPER.findall(f"{event.assign} {event.printk}")
 
 
-__all__ = ["FACT_FILES", "KernelFacts", "check_vocabulary", "read_facts"]
+def adapt_assignments(header: TraceHeader, facts: KernelFacts) -> TraceHeader:
+    """Return the header as the kernel spells it where the meaning stays the same.
+
+    Since 6.10 `__string_len` keeps the length, and `__assign_str_len` is gone.
+    """
+    if facts.has_macro("__assign_str_len") and facts.macros is not None:
+        return header
+    classes: dict[int, EventClass] = {}
+
+    def adapted(cls: EventClass) -> EventClass:
+        if id(cls) not in classes:
+            text = _LENGTH_CALL.sub(r"__assign_\1str(\2)", cls.assign.text)
+            changed = text != cls.assign.text
+            classes[id(cls)] = replace(cls, assign=Code(text)) if changed else cls
+        return classes[id(cls)]
+
+    events = tuple(replace(e, event_class=adapted(e.event_class)) for e in header.events)
+    return replace(header, events=events, classes=tuple(adapted(cls) for cls in header.classes))
+
+
+__all__ = ["FACT_FILES", "KernelFacts", "adapt_assignments", "check_vocabulary", "read_facts"]

@@ -13,6 +13,8 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tracepoint.generate.leaf_rewrite import Rewriter
 
 
@@ -38,25 +40,16 @@ def _write(statement: Statement, rewriter: Rewriter) -> str:
     match statement:
         case Run(expression=expression):
             return _run(expression, rewriter)
-        case Declare():
-            return _declare(statement, rewriter)
-        case Block(is_scope=True):
-            return "{ " + write_statements(statement, rewriter) + " }"
         case Block():
-            return write_statements(statement, rewriter)
-        case If():
-            return _if(statement, rewriter)
-        case Loop():
-            return _loop(statement, rewriter)
+            inner = write_statements(statement, rewriter)
+            return f"{{ {inner} }}" if statement.is_scope else inner
         case Switch(value=value, body=body):
             return f"switch ({rewriter.text(value)}) {{ {write_statements(body, rewriter)} }}"
-        case Case():
-            return _case(statement, rewriter)
         case Jump(kind=kind, value=value):
             return f"{kind};" if value is None else f"{kind} {rewriter.text(value)};"
         case Unreadable(text=text, reason=reason):
             raise GenerateError(rewriter.event, f"{text[:80]}: {reason}")
-    raise TypeError(f"not a statement: {statement!r}")
+    return _FORMS[type(statement)](statement, rewriter)
 
 
 def _run(node: ast.Node, rewriter: Rewriter) -> str:
@@ -138,7 +131,15 @@ def _if(statement: If, rewriter: Rewriter) -> str:
     after_then, rewriter.aliases = rewriter.aliases, dict(before)
     otherwise = _body(statement.otherwise, rewriter) if statement.otherwise is not None else ""
     rewriter.merge(statement.condition, after_then)
+    if not otherwise and _is_single(then):
+        return f"if ({text}) {then}"
     return f"if ({text}) {{ {then} }}" + (f" else {{ {otherwise} }}" if otherwise else "")
+
+
+def _is_single(text: str) -> bool:
+    """Whether a body is one plain statement, which stands without braces."""
+    is_plain = not re.match(r"(?:if|for|while|do|switch)\b", text)
+    return is_plain and text.count(";") == 1 and text.endswith(";") and "{" not in text
 
 
 def _body(statement: Statement, rewriter: Rewriter) -> str:
@@ -150,9 +151,10 @@ def _body(statement: Statement, rewriter: Rewriter) -> str:
 def _loop(loop: Loop, rewriter: Rewriter) -> str:
     start = _write(loop.start, rewriter).rstrip("; ") if loop.start is not None else ""
     condition = rewriter.text(loop.condition) if loop.condition is not None else ""
-    body = f"{{ {_body(loop.body, rewriter)} }}"
+    inner = _body(loop.body, rewriter)
     if loop.is_do:
-        return f"do {body} while ({condition or '1'});"
+        return f"do {{ {inner} }} while ({condition or '1'});"
+    body = inner if _is_single(inner) else f"{{ {inner} }}"
     if loop.start is None and loop.step is None:
         return f"while ({condition or '1'}) {body}"
     step = rewriter.text(loop.step) if loop.step is not None else ""
@@ -164,3 +166,6 @@ def _case(statement: Case, rewriter: Rewriter) -> str:
         return "default:"
     high = f" ... {rewriter.text(statement.high)}" if statement.high is not None else ""
     return f"case {rewriter.text(statement.value)}{high}:"
+
+
+_FORMS: dict[type[Statement], Callable[..., str]] = {Declare: _declare, If: _if, Loop: _loop, Case: _case}

@@ -23,12 +23,13 @@ several writes.  An empty line fires with all inputs zero.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
-from tracepoint.generate.firing import write_fire, write_fire_inputs
-from tracepoint.generate.kernel_facts import KernelFacts, check_vocabulary
+from tracepoint.generate.firing import Target, write_fire, write_fire_inputs
+from tracepoint.generate.kernel_facts import KernelFacts, adapt_assignments, check_vocabulary
 from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS
 from tracepoint.generate.leaf_variables import BUFFER_BYTES, LeafPlan, plan_leaves
 from tracepoint.generate.trace_header import (
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tracepoint.assign.values import Leaf
-    from tracepoint.model.event import Event, Proto
+    from tracepoint.model.event import Event, Tracepoint
 
 _ZEROS = 16384
 _COMMENT_WIDTH = 74
@@ -63,27 +64,31 @@ def kernel_module(
     prefix: str = "",
     includes: Sequence[str] = (),
     preamble: str = "",
+    export: bool = False,
 ) -> FileSet:
     """Return the files of a module called `name` that declares and fires the events.
 
     `arguments` maps names of parameters to C expressions; `leaves` switches to leaf mode (see the
     module's text); `facts` are those of the kernel for which it is written; `system` and `prefix`
     rename what a kernel has already; `includes` are more files to include before the header, with
-    brackets or quotes; `preamble` is C text that goes before the declarations, for private types.
+    brackets or quotes; `preamble` is C text that goes before the declarations, for private types;
+    `export` lets other modules register probes.
     Raises GenerateError, with the event and the reason, when the events cannot be declared like that.
     """
     facts = facts or KernelFacts()
     header = events if isinstance(events, TraceHeader) else header_of(events)
     check_name(name)
     check_events(header)
-    check_vocabulary(header, facts)
     given = pick_arguments(header, arguments)
     plan = plan_leaves(header.events, leaves) if leaves is not None else None
     if plan is not None:
         header = set_inputs(header, plan)
+        check_events(header)
+    header = adapt_assignments(header, facts)
+    check_vocabulary(header, facts)
     header = rename_events(header, system=system, prefix=prefix)
     own, notes = _own_includes(header)
-    body = _Body(name, header, facts, given, plan, len(prefix))
+    body = _Body(name, header, facts, given, plan, len(prefix), export)
     texts = {
         f"{name}_trace.h": write_module_header(header, name, facts, own, preamble),
         f"{name}.c": body.text(includes),
@@ -91,6 +96,12 @@ def kernel_module(
         "Makefile": fill_template("Makefile"),
     }
     return FileSet(texts, notes)
+
+
+def call_name(point: Tracepoint, facts: KernelFacts) -> str:
+    """Return what follows `trace_` and `register_trace_` in C for a tracepoint without an event."""
+    has_suffix = facts.has_tp_suffix and point.call_name != point.name
+    return f"{point.name}_tp" if has_suffix else point.name
 
 
 def _own_includes(header: TraceHeader) -> tuple[list[str], list[str]]:
@@ -103,24 +114,17 @@ def _own_includes(header: TraceHeader) -> tuple[list[str], list[str]]:
     return kept, notes
 
 
+@dataclass(frozen=True, slots=True)
 class _Body:
-    """Writes the `.c` file."""
+    """Writes the `.c` file; `n_prefix` is the length of what was put before the names."""
 
-    def __init__(
-        self,
-        name: str,
-        header: TraceHeader,
-        facts: KernelFacts,
-        given: Mapping[str, str],
-        plan: LeafPlan | None,
-        n_prefix: int,
-    ) -> None:
-        self.name = name
-        self.header = header
-        self.facts = facts
-        self.given = given
-        self.plan = plan
-        self.n_prefix = n_prefix
+    name: str
+    header: TraceHeader
+    facts: KernelFacts
+    given: Mapping[str, str]
+    plan: LeafPlan | None
+    n_prefix: int
+    is_exported: bool
 
     def text(self, includes: Sequence[str]) -> str:
         events, words = self._events()
@@ -135,29 +139,33 @@ class _Body:
             line_pages="64" if self.plan is not None else "1",
             helpers=helpers + self._hooks(),
             events=events.rstrip("\n"),
-            table="\n".join(f'\t{{ "{name}", {self.name}_fire_{name} }},' for name, _, _ in self._targets()),
+            table="\n".join(f'\t{{ "{t.name}", {self.name}_fire_{t.name} }},' for t in self._targets()),
+            exports=self._exports(),
             write_indent=_indent(f"static ssize_t {self.name}_write("),
         )
 
-    def _targets(self) -> list[tuple[str, str, Proto]]:
-        """Return the name, what follows trace_ in C, and the prototype of all that can be fired."""
-        targets = [(e.name, e.name, e.proto) for e in self.header.events if not e.is_nop]
-        for point in self.header.tracepoints:
-            has_suffix = self.facts.has_tp_suffix and point.call_name != point.name
-            targets.append((point.name, f"{point.name}_tp" if has_suffix else point.name, point.proto))
-        return targets
+    def _targets(self) -> list[Target]:
+        targets = [Target(e.name, e.name, e.proto) for e in self.header.events if not e.is_nop]
+        points = self.header.tracepoints
+        return targets + [Target(p.name, call_name(p, self.facts), p.proto) for p in points]
+
+    def _exports(self) -> str:
+        """Return the lines that let other modules register probes."""
+        if not self.is_exported:
+            return ""
+        return "".join(f"EXPORT_TRACEPOINT_SYMBOL_GPL({target.call});\n" for target in self._targets())
 
     def _events(self) -> tuple[str, dict[str, list[str]]]:
         code = CodeWriter()
         words: dict[str, list[str]] = {}
-        for name, call, proto in self._targets():
-            for param in proto.params:
+        for target in self._targets():
+            for param in target.proto.params:
                 if not param.name:
-                    raise GenerateError(name, f"a parameter of type {param.ctype} has no name")
+                    raise GenerateError(target.name, f"a parameter of type {param.ctype} has no name")
             if self.plan is not None:
-                write_fire_inputs(code, self.name, name, call, proto, self._table_of(name))
+                write_fire_inputs(code, self.name, target, self._table_of(target.name))
             else:
-                words[name] = write_fire(code, self.name, name, call, proto, self.given)
+                words[target.name] = write_fire(code, self.name, target, self.given)
         return code.text, words
 
     def _table_of(self, event: str) -> str:

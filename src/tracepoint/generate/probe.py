@@ -1,0 +1,124 @@
+"""A kernel module that registers a probe for one tracepoint and counts its calls.
+
+The count is in `/sys/kernel/debug/NAME/count`, one line for each CPU that met the tracepoint and
+`all SUM`; a write to `reset` sets it to zero.  The probe counts in memory of its own CPU, given to it
+as private data, and is gone for certain when the module is.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import GenerateError
+from tracepoint.generate.fileset import FileSet
+from tracepoint.generate.kernel_facts import KernelFacts
+from tracepoint.generate.module import call_name
+from tracepoint.generate.writer import CodeWriter, break_call, check_name, fill_template
+from tracepoint.model.event import Event
+from tracepoint.model.write import declare_param
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.model.event import Tracepoint
+
+_STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
+_INCLUDE = re.compile(r"""<[^<>"\n]+>|"[^<>"\n]+\"""")
+
+
+def probe_module(
+    event: Event | Tracepoint,
+    *,
+    name: str,
+    header: str = "",
+    by_name: bool = False,
+    facts: KernelFacts | None = None,
+    includes: Sequence[str] = (),
+) -> FileSet:
+    """Return the files of a module called `name` with a probe for the event's tracepoint.
+
+    `header` is what declares it, with brackets or quotes (default: `<trace/events/SYSTEM.h>`); the
+    tracepoint must be exported (EXPORT_TRACEPOINT_SYMBOL_GPL), else `by_name` looks for it among
+    those of the kernel itself.  `includes` are more files for types of the prototype.  Raises
+    GenerateError when no probe can be registered for it.
+    """
+    check_name(name)
+    facts = facts or KernelFacts()
+    point, shown = _point(event, facts)
+    if not header and isinstance(event, Event):
+        header = f"<trace/events/{event.system}.h>"
+    if not by_name and not _INCLUDE.fullmatch(header):
+        raise GenerateError(shown, f'{header!r} is no header to include; write <name.h> or "name.h"')
+    register = f"register_trace_{point}"
+    data = [f"{name}_hit", f"&{name}_private"]
+    code = CodeWriter()
+    with code.block(""):
+        if by_name:
+            code.line(f"error = {name}_register();")
+        else:
+            code.call(f"error = {register}", data)
+    unregister = CodeWriter()
+    with unregister.block(""):
+        if by_name:
+            unregister.call(
+                "tracepoint_probe_unregister", [f"{name}_private.point", f"(void *){name}_hit", data[1]]
+            )
+        else:
+            unregister.call(f"un{register}", data)
+    text = fill_template(
+        "probe.c",
+        name=name,
+        event=shown,
+        call=point,
+        includes="".join(f"#include {item}\n" for item in [*includes, *([] if by_name else [header])]),
+        forward="\n".join(f"{struct};" for struct in _structs(event)) if by_name else "",
+        members="\tstruct tracepoint *point;" if by_name else "",
+        probe=_probe(event, name),
+        find=fill_template("find.c", name=name, point=point) if by_name else "",
+        register=code.text.strip("\n"),
+        unregister=unregister.text.strip("\n"),
+        reset_indent=_indent(f"static ssize_t {name}_reset_write("),
+    )
+    return FileSet(
+        {
+            f"{name}.c": text,
+            "Kbuild": fill_template("Kbuild_plain", name=name),
+            "Makefile": fill_template("Makefile"),
+        }
+    )
+
+
+def _point(event: Event | Tracepoint, facts: KernelFacts) -> tuple[str, str]:
+    """Return the name behind `register_trace_`, and the name for people."""
+    if not isinstance(event, Event):
+        return call_name(event, facts), event.name
+    if event.is_syscall:
+        raise GenerateError(event.full_name, "a system call's event has no tracepoint of its own")
+    if event.is_nop:
+        raise GenerateError(event.full_name, "a _NOP event never fires")
+    return event.name, event.full_name
+
+
+def _structs(event: Event | Tracepoint) -> list[str]:
+    found = [name for param in event.proto.params for name in _STRUCT.findall(param.ctype)]
+    return list(dict.fromkeys(found))
+
+
+def _probe(event: Event | Tracepoint, name: str) -> str:
+    """Return the probe: the prototype of the tracepoint behind the private data."""
+    params = [declare_param(param.ctype, param.name) for param in event.proto.params]
+    head = break_call(f"static void {name}_hit", ["void *data", *params], ")")
+    lines = [
+        *head,
+        "{",
+        f"\tstruct {name}_private *private = data;",
+        "",
+        "\tthis_cpu_inc(*private->hits);",
+        "}",
+    ]
+    return "\n".join(lines)
+
+
+def _indent(head: str) -> str:
+    return "\t" * (len(head) // 8) + " " * (len(head) % 8)

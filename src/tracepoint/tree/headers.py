@@ -122,12 +122,25 @@ class _LazyIncludes:
         self._creators = creators
 
     def __iter__(self) -> Iterator[tuple[str, bool, str]]:
-        for creator in self._creators.of(self._path):
+        creators = self._creators.of(self._path)
+        for creator in creators:
             file = self._loader.read(str(creator))
             if file is not None:
                 # Its own enums and macros count too, and quoted names find it beside itself.
                 yield creator.name, True, file.path
                 yield from ((name, is_quoted, file.path) for name, is_quoted in includes_of(file.text))
+        if not creators and self._path.parent.name == "events":
+            yield from self._likely()
+
+    def _likely(self) -> Iterator[tuple[str, bool, str]]:
+        """Without C files, as in a headers package: headers of the same name, then other trace headers."""
+        include = self._path.parent.parent.parent
+        path = str(self._path)
+        for folder in ("uapi/linux", "linux", "net"):
+            for header in sorted((include / folder).glob(f"{self._path.stem}*.h")):
+                yield f"{folder}/{header.name}", False, path
+        for header in sorted(self._path.parent.glob("*.h")):
+            yield f"trace/events/{header.name}", False, path
 
 
 def _defining_siblings(path: Path, names: set[str], loader: FileLoader) -> Iterator[SourceFile]:

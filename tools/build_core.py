@@ -1,7 +1,7 @@
 """Compile the C core without a build system: for tests and benchmarks of a checkout, and for trying things.
 
 `python tools/build_core.py FOLDER [CFLAGS...]` leaves `_core.*.so` in FOLDER.  Installing the package
-builds it with meson instead.
+builds it with setuptools instead (setup.py).
 """
 
 from __future__ import annotations

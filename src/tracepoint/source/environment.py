@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MAX_CLOSURE_FILES = 6000
 MAX_CLOSURE_CHARS = 200_000_000
 
+#: What kernel/bounds.c writes to include/generated/bounds.h, which an unbuilt tree does not have.
+_BOUNDS = {"NR_PAGEFLAGS": "__NR_PAGEFLAGS", "MAX_NR_ZONES": "__MAX_NR_ZONES"}
+
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 _COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
 _ENUM = re.compile(r"\benum\b\s*(\w*)[^;{}()]*\{([^{}]*)\}")
@@ -254,7 +257,7 @@ class Environment:
             return self.evaluate(macro.body)
         declared = self._declaring(name)
         if declared is None:
-            return None
+            return self.constant(_BOUNDS[name]) if name in _BOUNDS else None
         return declared.enumerator(name, self.evaluate)
 
     def evaluate(self, tokens: Sequence[Token]) -> int | None:

@@ -1,0 +1,338 @@
+"""The text of tracefs `trace` and `trace_pipe`: heading, and one line or more for each record.
+
+In: records by time, formats, names of tasks.  Out: what the kernel writes for them
+(kernel/trace/trace.c and trace_output.c), character for character; where the kernel knows more than the
+recording, the line says what is known and `TextWriter.notes` says what is missing.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.printk.facts import NO_FACTS, RenderFacts, read_printk_formats
+from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.printk.program import compile_print
+from tracepoint.printk.render import render_record
+from tracepoint.tracefile.pages import LOST_UNKNOWN, U64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.printk.program import PrintProgram
+    from tracepoint.tracefile.buffers import RawRecord
+    from tracepoint.tracefile.tracedat import TraceFile
+
+# The other clocks count ns; kernel/trace/trace.c: trace_clocks[].
+CLOCKS_NOT_IN_NS = frozenset({"counter", "uptime", "x86-tsc"})
+
+_IRQS_OFF, _NO_SUPPORT, _NEED_RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT_RESCHED, _NMI, _BH_OFF = (
+    1 << bit for bit in range(8)
+)
+_MARKS = ((10**9, "$"), (10**8, "@"), (10**7, "*"), (10**6, "#"), (10**5, "!"), (10**4, "+"))
+_MAX_NOTES = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class TextOptions:
+    """The options of tracefs that change the text, and what it depends on beside the records.
+
+    `clock` is the name of the trace clock; `annotate` shows where the buffer of a CPU begins when events
+    were overwritten; `time_start_ns` is when the buffer was cleared, which latency times
+    count from; `release` and `preemption` (`server`, `desktop`, `preempt`) describe the kernel.
+    """
+
+    clock: str = "local"
+    irq_info: bool = True
+    record_tgid: bool = False
+    context_info: bool = True
+    latency_format: bool = False
+    verbose: bool = False
+    annotate: bool = True
+    tracer: str = "nop"
+    time_start_ns: int = 0
+    release: str = ""
+    preemption: str = "desktop"
+
+    @property
+    def is_in_ns(self) -> bool:
+        """Whether the clock counts nanoseconds."""
+        return self.clock not in CLOCKS_NOT_IN_NS
+
+
+def read_pairs(text: str) -> dict[int, str]:
+    r"""Read `saved_cmdlines`: pid to command name; lines of another shape are passed over.
+
+    >>> read_pairs("117 sh\n15 rcu preempt\n")
+    {117: 'sh', 15: 'rcu preempt'}
+    """
+    found = {}
+    for line in text.split("\n"):
+        pid, _, name = line.strip(" \0").partition(" ")
+        if pid.isascii() and pid.isdigit() and len(pid) <= 10:
+            found[int(pid)] = name
+    return found
+
+
+def read_tgids(text: str) -> dict[int, int]:
+    r"""Read `saved_tgids`: pid to the pid of its process.
+
+    >>> read_tgids("120 118\n")
+    {120: 118}
+    """
+    pairs = read_pairs(text).items()
+    return {pid: int(tgid) for pid, tgid in pairs if tgid.isascii() and tgid.isdigit() and len(tgid) <= 10}
+
+
+def flags_text(flags: int, preempt_count: int) -> str:
+    """Return the five characters of `common_flags` and `common_preempt_count`.
+
+    kernel/trace/trace_output.c: trace_print_lat_fmt().
+
+    >>> flags_text(0x09, 0x01)
+    'd.h1.'
+    """
+    is_irqs_off, is_bh_off = flags & _IRQS_OFF, flags & _BH_OFF
+    if is_irqs_off:
+        first = "D" if is_bh_off else "d"
+    elif is_bh_off:
+        first = "b"
+    else:
+        first = "X" if flags & _NO_SUPPORT else "."
+    resched = {_NEED_RESCHED: "n", _PREEMPT_RESCHED: "p", _NEED_RESCHED | _PREEMPT_RESCHED: "N"}
+    second = resched.get(flags & (_NEED_RESCHED | _PREEMPT_RESCHED), ".")
+    if flags & _NMI:
+        third = "Z" if flags & _HARDIRQ else "z"
+    elif flags & _HARDIRQ:
+        third = "H" if flags & _SOFTIRQ else "h"
+    else:
+        third = "s" if flags & _SOFTIRQ else "."
+    depth, migrate = preempt_count & 15, preempt_count >> 4
+    return f"{first}{second}{third}{f'{depth:x}' if depth else '.'}{f'{migrate:x}' if migrate else '.'}"
+
+
+def microseconds(time_ns: int) -> int:
+    """Round to microseconds as the kernel does (ns2usecs())."""
+    return (time_ns + 500 & U64) // 1000
+
+
+def _padded(text: str, width: int) -> str:
+    """Set right in `width` bytes, as `%16s` does."""
+    return " " * (width - len(text.encode("utf-8", "surrogateescape"))) + text
+
+
+class TextWriter:
+    """Writes records as text.
+
+    `events` maps ids to formats, `facts` is what rendering needs (its `comms` name the tasks), `tgids`
+    maps pids to processes.  `notes` collects what was not known, with the number of lines.
+    """
+
+    def __init__(
+        self,
+        events: Mapping[int, EventFormat],
+        facts: RenderFacts = NO_FACTS,
+        options: TextOptions | None = None,
+        tgids: Mapping[int, int] | None = None,
+        *,
+        is_big_endian: bool = False,
+    ) -> None:
+        self._events = events
+        self._facts = facts
+        self._options = options or TextOptions()
+        self._tgids = tgids or {}
+        self._programs: dict[int, PrintProgram] = {}
+        self._unpack = struct.Struct(">HBBi" if is_big_endian else "<HBBi").unpack_from
+        self._flags = {
+            (flags, count): flags_text(flags, count) for flags in range(256) for count in (0, 1, 2, 3)
+        }
+        self.notes: dict[str, int] = {}
+
+    def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
+        """Return the heading of `trace`; `trace_pipe` has none."""
+        options = self._options
+        head = f"# tracer: {options.tracer}\n#\n"
+        if not options.context_info:
+            return head
+        if options.latency_format:
+            return head + (_latency_header(options, n_entries, n_written, n_cpus) if n_entries else "")
+        if options.verbose:
+            return head
+        head += f"# entries-in-buffer/entries-written: {n_entries}/{n_written}   #P:{n_cpus}\n#\n"
+        return head + (_irq_header if options.irq_info else _plain_header)(has_tgid=options.record_tgid)
+
+    def lines(self, records: Iterable[RawRecord], *, has_overruns: bool = False) -> Iterator[str]:
+        r"""Yield the text of each record, with the lines the kernel puts before it; each ends in `\n`.
+
+        `has_overruns` tells that events were overwritten: then the begin of each CPU's buffer is
+        shown, but for the first.  trace_pipe never shows it.
+        """
+        is_annotated = self._options.annotate and has_overruns
+        started: set[int] = set()
+        previous: RawRecord | None = None
+        index = 0
+        for record in records:
+            if previous is not None:
+                index += 1
+                yield self._entry(previous, record.timestamp, index, started if is_annotated else None)
+            previous = record
+        if previous is not None:
+            yield self._entry(previous, previous.timestamp, index + 1, started if is_annotated else None)
+
+    def line(self, record: RawRecord) -> str:
+        """Return the text of one record on its own."""
+        return self._entry(record, record.timestamp, 1, None)
+
+    def _entry(self, record: RawRecord, next_time: int, index: int, started: set[int] | None) -> str:
+        text = ""
+        if record.lost:
+            number = "" if record.lost == LOST_UNKNOWN else f"{record.lost} "
+            text = f"CPU:{record.cpu} [LOST {number}EVENTS]\n"
+        if started is not None and record.cpu not in started:
+            started.add(record.cpu)
+            if index > 1:
+                text += f"##### CPU {record.cpu} buffer started ####\n"
+        # A record of the ring buffer has at least the common fields; a damaged one may not.
+        number, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
+        if self._options.context_info:
+            if self._options.latency_format:
+                text += self._latency_context(record, next_time, index, (flags, count, pid))
+            else:
+                text += self._context(record, flags, count, pid)
+        return text + self._body(number, record.data)
+
+    def comm(self, pid: int) -> str:
+        """Return the name of a task as the kernel prints it: trace_find_cmdline()."""
+        if pid <= 0:
+            return "<XXX>" if pid else "<idle>"
+        return self._facts.comms.get(pid, "<...>")
+
+    def _context(self, record: RawRecord, flags: int, count: int, pid: int) -> str:
+        options = self._options
+        text = f"{_padded(self.comm(pid), 16)}-{pid:<7d} "
+        if options.record_tgid:
+            tgid = self._tgids.get(pid)
+            text += f"({tgid:7d}) " if tgid else "(-------) "
+        text += f"[{record.cpu:03d}] "
+        if options.irq_info:
+            text += self._flags.get((flags, count)) or flags_text(flags, count)
+        if not options.is_in_ns:
+            return f"{text} {record.timestamp:12d}: "
+        seconds, rest = divmod(microseconds(record.timestamp), 1_000_000)
+        return f"{text} {seconds:5d}.{rest:06d}: "
+
+    def _latency_context(
+        self, record: RawRecord, next_time: int, index: int, common: tuple[int, int, int]
+    ) -> str:
+        """kernel/trace/trace_output.c: trace_print_lat_context()."""
+        flags, count, pid = common
+        since = record.timestamp - self._options.time_start_ns & U64
+        until = next_time - record.timestamp & U64
+        is_in_ns = self._options.is_in_ns
+        if is_in_ns:
+            since, until = microseconds(since), microseconds(until)
+        if not self._options.verbose:
+            comm = _padded(self.comm(pid)[:8], 8)
+            text = f"{comm}-{pid:<7d} {record.cpu:3d}{flags_text(flags, count)} {since:4d}"
+            return f"{text}us{_mark(until * 1000)}: " if is_in_ns else f"{text}: "
+        comm = _padded(self.comm(pid), 16)
+        text = f"{comm} {pid:7d} {record.cpu:3d} {flags} {count & 15:08x} {index:08x} "
+        if not is_in_ns:
+            return f"{text}[{record.timestamp:016x}] {since} (+{until}): "
+        return (
+            f"{text}[{microseconds(record.timestamp):08x}] {since // 1000}.{since % 1000:03d}ms "
+            f"(+{until // 1000}.{until % 1000:03d}ms): "
+        )
+
+    def _body(self, number: int, data: bytes) -> str:
+        program = self._programs.get(number)
+        if program is None:
+            event = self._events.get(number)
+            if event is None:
+                return f"Unknown type {number}\n"
+            program = self._programs[number] = compile_print(event)
+        rendered = render_record(program, data, self._facts)
+        if rendered.notes:
+            self._note(program.format, rendered.notes)
+        name = f"{program.format.name}: " if program.is_named else ""
+        return f"{name}{rendered.text}\n"
+
+    def _note(self, event: EventFormat, notes: tuple[str, ...]) -> None:
+        for note in notes:
+            text = f"{event.system}:{event.name}: {note}"
+            if text in self.notes or len(self.notes) < _MAX_NOTES:
+                self.notes[text] = self.notes.get(text, 0) + 1
+
+
+def _mark(delay_ns: int) -> str:
+    return next((mark for limit, mark in _MARKS if delay_ns > limit), " ")
+
+
+def _plain_header(*, has_tgid: bool) -> str:
+    tgid, bar = ("   TGID   ", "     |    ") if has_tgid else ("", "")
+    return (
+        f"#           TASK-PID    {tgid} CPU#     TIMESTAMP  FUNCTION\n"
+        f"#              | |      {bar}   |         |         |\n"
+    )
+
+
+def _irq_header(*, has_tgid: bool) -> str:
+    width = 12 if has_tgid else 2
+    gap, tgid, bar = " " * width, "     TGID   "[:width], "       |    "[:width]
+    start = f"#                            {gap} "
+    return (
+        f"{start} _-----=> irqs-off/BH-disabled\n"
+        f"{start}/ _----=> need-resched\n"
+        f"{start[:-1]}| / _---=> hardirq/softirq\n"
+        f"{start[:-1]}|| / _--=> preempt-depth\n"
+        f"{start[:-1]}||| / _-=> migrate-disable\n"
+        f"{start[:-1]}|||| /     delay\n"
+        f"#           TASK-PID  {tgid} CPU#  |||||  TIMESTAMP  FUNCTION\n"
+        f"#              | |    {bar}   |   |||||     |         |\n"
+    )
+
+
+_LATENCY_COLUMNS = (
+    "#                    _------=> CPU#            \n"
+    "#                   / _-----=> irqs-off/BH-disabled\n"
+    "#                  | / _----=> need-resched    \n"
+    "#                  || / _---=> hardirq/softirq \n"
+    "#                  ||| / _--=> preempt-depth   \n"
+    "#                  |||| / _-=> migrate-disable \n"
+    "#                  ||||| /     delay           \n"
+    "#  cmd     pid     |||||| time  |   caller     \n"
+    "#     \\   /        ||||||  \\    |    /       \n"
+)
+
+
+def _latency_header(options: TextOptions, n_entries: int, n_written: int, n_cpus: int) -> str:
+    """kernel/trace/trace.c: print_trace_header(), for a buffer without a recorded latency."""
+    head = (
+        f"# {options.tracer} latency trace v1.1.5 on {options.release}\n"
+        f"# {'-' * 68}\n"
+        f"# latency: 0 us, #{n_entries}/{n_written}, CPU#0 |"
+        f" (M:{options.preemption} VP:0, KP:0, SP:0 HP:0 #P:{n_cpus})\n"
+        "#    -----------------\n"
+        "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n"
+        "#    -----------------\n"
+        "#\n"
+    )
+    return head if options.verbose else head + _LATENCY_COLUMNS
+
+
+def facts_of(trace: TraceFile, known: RenderFacts = NO_FACTS) -> RenderFacts:
+    """Return what a recording tells a renderer, with what else is `known` (HZ, constants, variables)."""
+    return RenderFacts(
+        Kallsyms(trace.kallsyms) if trace.kallsyms else known.kallsyms,
+        read_printk_formats(trace.printk_formats) or known.printk_formats,
+        known.hz,
+        known.hash_pointers,
+        known.kptr_restrict,
+        known.variables,
+        known.constants,
+        known.sizeof,
+        known.n_possible_cpus,
+        {**read_pairs(trace.saved_cmdlines), **known.comms},
+    )

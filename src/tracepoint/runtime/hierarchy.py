@@ -15,11 +15,11 @@ from tracepoint.errors import TracepointError
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
-from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
+from tracepoint.runtime.recording import NONE, Recording
 from tracepoint.runtime.ring import walk_events
 
 if TYPE_CHECKING:
@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 # kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
 FIRST_ID = 20
 MAX_ID = (1 << 16) - 1
-DEFAULT_PAGES = 353
+DEFAULT_PAGES = 354
 MAX_LOG = 8
-NONE = "none"
 _lock = make_process_lock()
 PAGE_HEAD = struct.Struct("<QQ")
 
@@ -45,15 +44,6 @@ class EventError(TracepointError):
     def __init__(self, message: str, number: int = errno.EINVAL) -> None:
         super().__init__(message)
         self.errno = number
-
-
-@dataclass(slots=True)
-class _Recording:
-    """One event in one instance: whether it is enabled, and its filter."""
-
-    is_enabled: bool = False
-    filter_text: str = NONE
-    program: object = None
 
 
 class EventControl:
@@ -81,7 +71,7 @@ class EventControl:
         self._reg = reg
         self._unreg = unreg
         self._has_listeners = False
-        self._recordings: dict[Instance, _Recording] = {}
+        self._recordings: dict[Instance, Recording] = {}
         self.probes = Probes(event.full_name, tuple(event.proto.names), hints, self._apply)
 
     def __repr__(self) -> str:
@@ -130,6 +120,18 @@ class EventControl:
         """Whether `instance` records it."""
         return self._recording(instance).is_enabled
 
+    def is_registered_in(self, instance: Instance) -> bool:
+        """Whether `instance` records it or a trigger there needs it."""
+        return self._recording(instance).is_registered
+
+    def state_in(self, instance: Instance) -> str:
+        """What the `enable` file shows: `0`, `1`, `0*` or `1*`."""
+        return self._recording(instance).state
+
+    def hold(self, instance: Instance, n: int = 1) -> None:
+        """Count `n` more (or fewer) triggers that need the event: soft mode."""
+        self._recording(instance).n_soft += n
+
     @property
     def enabled(self) -> bool:
         """Whether the top instance records it."""
@@ -155,35 +157,48 @@ class EventControl:
         `filter_in` and logged by the instance.  Raises FilterError then.
         """
         recording = self._recording(instance)
-        if is_clear(text):
-            recording.filter_text, recording.program = NONE, None
-            self._refilter(instance, recording)
-            return
-        try:
-            parsed = parse_filter(text, self.layout, KERNEL_6_12)
-        except FilterError as error:
-            shown = error.for_system() if is_for_system else error
-            recording.filter_text, recording.program = shown.report.removesuffix("\n"), None
-            self._refilter(instance, recording)
-            instance.log_error(shown.log_entry)
-            raise
-        recording.filter_text = parsed.text
-        recording.program = make_filter(compile_filter(parsed))
+        failure: FilterError | None = None
+        recording.filter_text, recording.parsed = NONE, None
+        if not is_clear(text):
+            try:
+                recording.parsed = parse_filter(text, self.layout, tracing.filter_profile)
+                recording.filter_text = recording.parsed.text
+            except FilterError as error:
+                failure = error
+                shown = error.for_system() if is_for_system else error
+                recording.filter_text = shown.report.removesuffix("\n")
+                instance.log_error(shown.log_entry)
         self._refilter(instance, recording)
+        if failure is not None:
+            raise failure
+
+    def set_gate(self, text: str, instance: Instance) -> None:
+        """Record only what also passes a filter that no file shows; empty for none."""
+        recording = self._recording(instance)
+        if recording.gate != text:
+            recording.gate = text
+            self._refilter(instance, recording)
+
+    def use_buffer(self, instance: Instance) -> None:
+        """Record into the buffer that `instance` has now."""
+        recording = self._recording(instance)
+        if recording.is_enabled:
+            self.probes.replace(recording, self._entry(instance, recording))
 
     def forget(self, instance: Instance) -> None:
         """Drop all that belongs to an instance that goes away."""
         self.disable(instance)
         self._recordings.pop(instance, None)
 
-    def _recording(self, instance: Instance) -> _Recording:
-        return self._recordings.setdefault(instance, _Recording())
+    def _recording(self, instance: Instance) -> Recording:
+        return self._recordings.setdefault(instance, Recording())
 
-    def _refilter(self, instance: Instance, recording: _Recording) -> None:
-        if recording.is_enabled:
-            self.probes.replace(recording, self._entry(instance, recording))
+    def _refilter(self, instance: Instance, recording: Recording) -> None:
+        program = recording.compile(self.layout)
+        recording.program = None if program is None else make_filter(program)
+        self.use_buffer(instance)
 
-    def _entry(self, instance: Instance, recording: _Recording) -> tuple[Any, ...]:
+    def _entry(self, instance: Instance, recording: Recording) -> tuple[Any, ...]:
         return ("record", instance.buffer, self.id, recording.program)
 
     def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
@@ -237,7 +252,7 @@ class System:
 
 def state_of(events: tuple[EventControl, ...], instance: Instance) -> str:
     """Return `0`, `1`, `X`, or `?` without events: system_enable_read() in kernel/trace/trace_events.c."""
-    states = {event.is_enabled_in(instance) for event in events}
+    states = {event.is_registered_in(instance) for event in events}
     return "?" if not states else "X" if len(states) == 2 else str(int(states.pop()))
 
 
@@ -301,7 +316,7 @@ class Instance:
     @property
     def enabled_events(self) -> list[str]:
         """What `set_event` shows: enabled events, youngest declaration first."""
-        return [e.full_name for e in reversed(tracing.events) if e.is_enabled_in(self)]
+        return [e.full_name for e in reversed(tracing.events) if e.is_registered_in(self)]
 
     def set_event(self, word: str) -> None:
         """Do what one word written to `set_event` does; raises EventError (EINVAL) without a match.
@@ -348,6 +363,12 @@ class Instance:
     def clear_error_log(self) -> None:
         """Forget the log, as any write to it does."""
         self._log = []
+
+    def set_buffer(self, buffer: Any) -> None:
+        """Record into other rings from now on; raises nothing, drops what the old ones hold."""
+        self.buffer = buffer
+        for event in tracing.events:
+            event.use_buffer(self)
 
     def clear(self) -> None:
         """Empty the rings, as truncating `trace` does."""
@@ -402,6 +423,7 @@ class Tracing(Instance):
         super().__init__()
         self._registry = _Registry()
         self.instances: dict[str, Instance] = {}
+        self.filter_profile = KERNEL_6_12
 
     @property
     def events(self) -> tuple[EventControl, ...]:

@@ -30,7 +30,10 @@ if TYPE_CHECKING:
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.given import Given
     from tracepoint.lab.rehearse import LeafInput, Shot
+    from tracepoint.layout.btf import Btf
+    from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
+    from tracepoint.printk.facts import RenderFacts
 
 SCHEMA = "tracepoint.try/1"
 
@@ -46,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the value of an input, such as 'prev->pid=7' or 'prev->comm=\"bash\"'; repeatable",
     )
     parser.add_argument("--count", type=_count, default=1, metavar="N", help="fire N times (default: 1)")
+    parser.add_argument(
+        "--kernel", metavar="KERNEL", help="show the events in a booted kernel too: 6.1, 6.12, or a package"
+    )
     parser.add_argument("--summary", action="store_true", help="only say how many events could be rehearsed")
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
@@ -59,7 +65,7 @@ def _count(text: str) -> int:
 
 
 @dataclass(slots=True)
-class _Session:
+class Session:
     """One run: what was asked, how it went so far.
 
     `failed` holds the events that could not be rehearsed with the reason, `met` the given inputs
@@ -78,10 +84,12 @@ class _Session:
 
     @property
     def total(self) -> int:
+        """How many events were tried."""
         return self.rehearsed + len(self.failed)
 
     @property
     def shows_events(self) -> bool:
+        """Whether each event is written out as text."""
         return not self.args.json and not self.args.summary
 
 
@@ -90,20 +98,24 @@ def run(args: argparse.Namespace, out: Output) -> int:
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
-    session = _Session(args, out, chosen, dict(split_assignment(text) for text in args.set))
+    session = Session(args, out, chosen, dict(split_assignment(text) for text in args.set))
     find_abi(chosen.abi)
+    if args.kernel:
+        from tracepoint.cli import try_kernel  # noqa: PLC0415 - the lab is not needed without it
+
+        return try_kernel.run(session)
     inputs = [open_input(word, chosen, out) for word in args.inputs]
     if not any(header.events for item in inputs for header in item.headers):
         out.error(f"no trace events in {', '.join(args.inputs)}; a header with TRACE_EVENT() is wanted")
         return EXIT_CANNOT_RUN
-    findings = _findings(inputs, chosen)
+    findings = find_findings(inputs, chosen)
     events = [(header, event) for item in inputs for header, event in item.events()]
     seen: set[str] = set()
     with out.progress("rehearsing", len(events)) as progress:
         for header, event in progress.over(events):
             if session.shows_events and header.path not in seen:
                 seen.add(header.path)
-                _write_findings(out, header, findings)
+                write_findings(out, header, findings)
             _one(session, header, event)
     if session.refused is not None and set(session.given) - session.met:
         raise session.refused
@@ -115,7 +127,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return EXIT_FINDINGS if session.failed or (is_bad and not args.summary) else EXIT_DONE
 
 
-def _findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
+def find_findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
+    """Return what `check` says of the named events, or of whole headers."""
     headers = [header for item in inputs for header in item.headers]
     found = check_headers(headers, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi)
     wanted = {item.event for item in inputs}
@@ -125,7 +138,8 @@ def _findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
     return [d for d in found if not d.event or d.event in names]
 
 
-def _write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic]) -> None:
+def write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic]) -> None:
+    """Write the header's path and those of the findings that are its own."""
     mine = [d for d in findings if d.span.path == header.path]
     out.line(out.style(header.path, "bold"))
     if not mine:
@@ -137,7 +151,7 @@ def _write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic]
     out.write(write_full(mine, sources) if len(mine) <= 5 else write_concise(mine))
 
 
-def _one(session: _Session, header: TraceHeader, event: Event) -> None:
+def _one(session: Session, header: TraceHeader, event: Event) -> None:
     """Rehearse one event and show it."""
     out = session.out
     try:
@@ -149,7 +163,7 @@ def _one(session: _Session, header: TraceHeader, event: Event) -> None:
         if session.args.json:
             session.documents.append({"event": event.full_name, "is_complete": False, "reason": str(error)})
         elif session.shows_events:
-            _title(out, event)
+            write_title(out, event)
             out.line(out.style(f"cannot be rehearsed: {error}", "yellow"))
         return
     if rehearsal.is_complete:
@@ -159,20 +173,32 @@ def _one(session: _Session, header: TraceHeader, event: Event) -> None:
     if session.args.json:
         session.documents.append(as_document(rehearsal))
     elif session.shows_events:
-        _title(out, event)
+        write_title(out, event)
         write_rehearsal(out, rehearsal)
 
 
-def _rehearse(session: _Session, header: TraceHeader, event: Event) -> Rehearsal:
-    """Rehearse with those of the given values that name an input of this event."""
-    abi = find_abi(session.chosen.abi)
+def _rehearse(session: Session, header: TraceHeader, event: Event) -> Rehearsal:
     layout = compute_layout(
         event,
-        abi,
+        find_abi(session.chosen.abi),
         environment=header.environment,
         is_char_signed=char_sign(header.path),
         enums=header.exported_enums,
     )
+    return rehearse_with(session, header, event, layout)
+
+
+def rehearse_with(
+    session: Session,
+    header: TraceHeader,
+    event: Event,
+    layout: EventFormat,
+    *,
+    facts: RenderFacts | None = None,
+    btf: Btf | None = None,
+) -> Rehearsal:
+    """Rehearse with those of the given values that name an input of this event."""
+    abi = find_abi(session.chosen.abi)
     usable: dict[str, str | Given] = dict(session.given)
     while True:
         try:
@@ -182,6 +208,8 @@ def _rehearse(session: _Session, header: TraceHeader, event: Event) -> Rehearsal
                 set_values=usable,
                 count=session.args.count,
                 environment=header.environment,
+                btf=btf,
+                facts=facts,
                 format=layout,
                 enums=header.exported_enums,
             )
@@ -195,13 +223,14 @@ def _rehearse(session: _Session, header: TraceHeader, event: Event) -> Rehearsal
             return rehearsal
 
 
-def _title(out: Output, event: Event) -> None:
+def write_title(out: Output, event: Event) -> None:
+    """Write an event's name and where it is declared."""
     place = f"  {event.origin}" if event.origin is not None else ""
     out.line()
     out.line(out.style(event.full_name, "bold", "cyan") + place)
 
 
-def _write_summary(session: _Session) -> None:
+def _write_summary(session: Session) -> None:
     out = session.out
     is_long = out.verbosity > 0 or not session.args.summary
     out.line()
@@ -260,7 +289,7 @@ def _shot(shot: Shot) -> dict[str, Any]:
     }
 
 
-def _write_json(session: _Session, findings: list[Diagnostic]) -> None:
+def _write_json(session: Session, findings: list[Diagnostic]) -> None:
     document = {
         "schema": SCHEMA,
         "findings": [finding_as_data(d) for d in findings],

@@ -17,17 +17,17 @@ _BYTES_A_ROW = 16
 
 def write_rehearsal(out: Output, rehearsal: Rehearsal) -> None:
     """Write format, inputs, record and lines of one event, in the order a person likes to read."""
-    _heading(out, "format")
-    _indented(out, write_format(rehearsal.layout))
-    _heading(out, "inputs")
-    _inputs(out, rehearsal.leaves)
+    write_heading(out, "format")
+    write_indented(out, write_format(rehearsal.layout))
+    write_heading(out, "inputs")
+    write_inputs(out, rehearsal.leaves)
     for index, shot in enumerate(rehearsal.shots):
         if shot.record:
             which = f" {index + 1}" if len(rehearsal.shots) > 1 else ""
-            _heading(out, f"record{which}", f"{len(shot.record)} bytes")
+            write_heading(out, f"record{which}", f"{len(shot.record)} bytes")
             for row in shot.rows:
-                _row(out, row)
-    _heading(out, "trace")
+                write_row(out, row)
+    write_heading(out, "trace")
     for line in rehearsal.lines:
         out.line(line)
     if not rehearsal.lines:
@@ -38,17 +38,20 @@ def write_rehearsal(out: Output, rehearsal: Rehearsal) -> None:
         out.line("  " + out.style(f"not complete: {rehearsal.reason}", "yellow"))
 
 
-def _heading(out: Output, title: str, rest: str = "") -> None:
+def write_heading(out: Output, title: str, rest: str = "") -> None:
+    """Write the heading of a part, and what is said beside it."""
     out.line()
     out.line(out.style(title, "bold") + (f"  {rest}" if rest else ""))
 
 
-def _indented(out: Output, text: str) -> None:
+def write_indented(out: Output, text: str) -> None:
+    """Write lines two columns to the right."""
     for line in text.splitlines():
         out.line(f"  {line}" if line else "")
 
 
-def _inputs(out: Output, leaves: tuple[LeafInput, ...]) -> None:
+def write_inputs(out: Output, leaves: tuple[LeafInput, ...]) -> None:
+    """Write one row for each input that was used: expression, type, value, where it is from."""
     rows = [
         (leaf.text, leaf.ctype, _values(leaf), "given" if leaf.is_given else "sample")
         for leaf in leaves
@@ -87,7 +90,8 @@ def show_value(value: Given, ctype: str = "") -> str:
     return str(value)
 
 
-def _row(out: Output, row: DumpRow) -> None:
+def write_row(out: Output, row: DumpRow) -> None:
+    """Write the bytes of one field in hex, its name and its value."""
     name = f"{row.name} (data)" if row.is_data else row.name
     if not name:
         name = out.style(f"({row.size} bytes of padding)", "dim")

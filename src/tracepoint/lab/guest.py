@@ -235,6 +235,13 @@ def boot(
     plan = GuestPlan(
         packages.fetch_kernel(kernel), memory_mb, cpus, files or {}, tuple(modules), shares or {}, append
     )
+    with boot_plan(plan) as guest:
+        yield guest
+
+
+@contextlib.contextmanager
+def boot_plan(plan: GuestPlan) -> Iterator[Guest]:
+    """Boot what a plan says, with a kernel that is at hand, and yield the guest as `boot` does."""
     with TemporaryDirectory(prefix="tracepoint-guest-") as folder:
         initrd = Path(folder) / "initrd"
         initrd.write_bytes(build_initrd(plan))

@@ -12,7 +12,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from tracepoint.lab.packages import KernelImage
 
@@ -71,16 +71,30 @@ def fetch_headers(image: KernelImage, say: Callable[[str], None] = lambda _words
 
 
 def has_unsigned_char(headers: Path) -> bool:
-    """Whether a kernel's Makefile makes plain `char` unsigned, as since 6.2.
+    """Whether a kernel's Makefile makes plain `char` unsigned, as since 6.2."""
+    makefiles = [folder / "Makefile" for folder in source_folders(headers)]
+    return any("-funsigned-char" in _text(path) for path in makefiles)
 
-    `headers` is a headers folder; the flag stands in the Makefile, or in the one it includes.
-    """
-    makefile = headers / "Makefile"
-    text = makefile.read_text(errors="replace")
-    for name in re.findall(r"^include (.*linux-headers.*Makefile)$", text, re.MULTILINE):
-        path = headers / name.replace("$(dir $(lastword $(MAKEFILE_LIST)))", "")
-        text += path.read_text(errors="replace") if path.is_file() else ""
-    return "-funsigned-char" in text
+
+def read_texts(headers: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the texts of those of the named files (`include/...`) that the headers have."""
+    found = {}
+    for name in names:
+        path = next((p for folder in source_folders(headers) if (p := folder / name).is_file()), None)
+        if path is not None:
+            found[name] = _text(path)
+    return found
+
+
+def source_folders(headers: Path) -> list[Path]:
+    """Return the folder of headers and the one that its Makefile includes, where most of the files are."""
+    names = re.findall(r"^include (.*linux-headers.*)/Makefile$", _text(headers / "Makefile"), re.MULTILINE)
+    here = "$(dir $(lastword $(MAKEFILE_LIST)))"
+    return [headers, *(headers / name.replace(here, "") for name in names)]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="surrogateescape") if path.is_file() else ""
 
 
 def _cached(image: KernelImage) -> Path:

@@ -1,0 +1,124 @@
+"""`tracepoint try --kernel`: the events of a header in a booted kernel, beside their rehearsals."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.check.report_json import finding_as_data
+from tracepoint.cli.inputs import open_input
+from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
+from tracepoint.cli.try_ import SCHEMA, as_document, find_findings, rehearse_with, write_findings, write_title
+from tracepoint.cli.try_kernel_text import write_summary, write_witness
+from tracepoint.diagnostics import Severity
+from tracepoint.errors import TracepointError
+from tracepoint.lab.witness import fetch_kernel_at_hand, witness_events
+
+if TYPE_CHECKING:
+    from tracepoint.cli.output import Output
+    from tracepoint.cli.try_ import Session
+    from tracepoint.diagnostics import Diagnostic
+    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.witness import Sighting, Witness
+    from tracepoint.layout.btf import Btf
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import Event, TraceHeader
+    from tracepoint.printk.facts import RenderFacts
+
+
+def run(session: Session) -> int:
+    """Show every named event in the kernel; the exit status is 1 when one is not as rehearsed.
+
+    Raises LabError when the kernel cannot be booted, or a module around the events not built or loaded.
+    """
+    out, chosen = session.out, session.chosen
+    if chosen.abi != "x86_64":
+        raise TracepointError(f"--kernel boots x86_64 kernels, and --abi {chosen.abi} is asked for")
+    kernel = fetch_kernel_at_hand(session.args.kernel, out.say)
+    # What the header includes is read as that kernel has it.
+    folders = (*chosen.include, *(str(path) for path in kernel.include_paths))
+    inputs = [open_input(word, replace(chosen, include=folders), out) for word in session.args.inputs]
+    events = [(header, event) for item in inputs for header, event in item.events()]
+    if not events:
+        out.error(
+            f"no trace events in {', '.join(session.args.inputs)}; a header with TRACE_EVENT() is wanted"
+        )
+        return EXIT_CANNOT_RUN
+    findings = find_findings(inputs, chosen)
+
+    def rehearse(
+        header: TraceHeader, event: Event, layout: EventFormat, facts: RenderFacts, btf: Btf | None
+    ) -> Rehearsal:
+        return rehearse_with(session, header, event, layout, facts=facts, btf=btf)
+
+    sighting = witness_events(events, kernel, rehearse=rehearse, say=out.say)
+    if session.refused is not None and set(session.given) - session.met:
+        raise session.refused
+    if session.args.json:
+        _write_json(out, sighting, findings)
+    else:
+        _write_text(session, events, sighting, findings)
+    is_bad = any(d.severity is Severity.ERROR for d in findings)
+    return EXIT_DONE if all(w.is_equal for w in sighting.witnesses) and not is_bad else EXIT_FINDINGS
+
+
+def _write_text(
+    session: Session,
+    events: list[tuple[TraceHeader, Event]],
+    sighting: Sighting,
+    findings: list[Diagnostic],
+) -> None:
+    out = session.out
+    shown: set[str] = set()
+    by_name = {witness.event.full_name: witness for witness in sighting.witnesses}
+    for header, event in events if not session.args.summary else ():
+        if header.path not in shown:
+            shown.add(header.path)
+            write_findings(out, header, findings)
+        write_title(out, event)
+        write_witness(out, by_name[event.full_name], sighting.release)
+    write_summary(out, sighting)
+
+
+def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic]) -> None:
+    equal = sum(witness.is_equal for witness in sighting.witnesses)
+    document = {
+        "schema": SCHEMA,
+        "kernel": {
+            "release": sighting.release,
+            "seconds": sighting.seconds,
+            "warnings": list(sighting.log),
+        },
+        "findings": [finding_as_data(d) for d in findings],
+        "events": [_document(witness) for witness in sighting.witnesses],
+        "summary": {"witnessed": equal, "total": len(sighting.witnesses)},
+    }
+    out.line(json.dumps(document, indent=1))
+
+
+def _document(witness: Witness) -> dict[str, Any]:
+    """Return the rehearsal's document with what the kernel said under `witness`."""
+    answer = witness.answer
+    if witness.rehearsal is None or answer is None:
+        return {"event": witness.event.full_name, "is_complete": False, "reason": witness.reason}
+    shown = {
+        "system": witness.system,
+        "is_listed": answer.is_listed,
+        "id": answer.id,
+        "format": answer.format,
+        "enable": answer.enable,
+        "filter": {"written": witness.filter, "read": answer.filter},
+        "probe_count": answer.count,
+        "shots": [
+            {"record_hex": record.hex(), "line": line}
+            for record, line in zip(answer.records, answer.lines, strict=True)
+        ],
+        "is_equal": witness.is_equal,
+        "differences": [
+            {"what": d.what, "shot": d.shot, "rehearsed": d.rehearsed, "witnessed": d.witnessed}
+            for d in witness.differences
+        ],
+        "notes": list(witness.notes),
+    }
+    return {**as_document(witness.rehearsal), "witness": shown}

@@ -1,0 +1,122 @@
+"""A witnessed event as people read it: the kernel's own words, marked where the rehearsal differs."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.try_text import write_heading, write_indented, write_inputs, write_row
+from tracepoint.lab.dump import dump_record
+from tracepoint.layout.format import write_format
+
+if TYPE_CHECKING:
+    from tracepoint.cli.output import Output
+    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.witness import Sighting, Witness
+    from tracepoint.lab.witness_compare import Difference
+    from tracepoint.lab.witness_script import Answer
+
+_NORMALISED = (
+    "taken from the kernel before comparing: ids, flags and pids; task, processor and time of the lines",
+    "booted with no_hash_pointers and nokaslr, so that addresses can be compared",
+)
+
+
+def write_witness(out: Output, witness: Witness, release: str) -> None:
+    """Write one event as the kernel showed it, with everything in which the rehearsal differs."""
+    if witness.rehearsal is None or witness.answer is None:
+        out.line(out.style(f"not witnessed: {witness.reason}", "yellow"))
+        return
+    rehearsal, answer = witness.rehearsal, witness.answer
+    found = {(d.what, d.shot): d for d in witness.differences}
+    _format(out, rehearsal, answer, found.get(("format", -1)))
+    write_heading(out, "inputs")
+    write_inputs(out, rehearsal.leaves)
+    fired = [index for index, shot in enumerate(rehearsal.shots) if shot.record]
+    for index, record in zip(fired, answer.records, strict=False):
+        _record(out, rehearsal, index, record, found.get(("record", index)))
+    texts = [d for d in witness.differences if d.what == "text"]
+    write_heading(out, "trace", _verdict(out, is_equal=not texts))
+    for index, line in zip(fired, answer.lines, strict=False):
+        out.line(line)
+        if ("text", index) in found:
+            out.line(out.style(f"  rehearsed: {found['text', index].rehearsed}", "red"))
+    if not answer.lines:
+        out.line("  nothing: the event does not fire")
+    _control(out, witness, answer, release)
+
+
+def _verdict(out: Output, *, is_equal: bool) -> str:
+    return out.style("as rehearsed", "green") if is_equal else out.style("not as rehearsed", "red")
+
+
+def _format(out: Output, rehearsal: Rehearsal, answer: Answer, difference: Difference | None) -> None:
+    write_heading(out, "format", _verdict(out, is_equal=difference is None))
+    if difference is None:
+        write_indented(out, answer.format)
+        return
+    rehearsed = write_format(rehearsal.layout)
+    for line in difflib.ndiff(rehearsed.splitlines(), answer.format.splitlines()):
+        if not line.startswith("?"):
+            out.line(out.style(line, "red") if line[0] in "+-" else line)
+    out.line("  (- rehearsed, + the kernel's)")
+
+
+def _record(
+    out: Output, rehearsal: Rehearsal, index: int, record: bytes, difference: Difference | None
+) -> None:
+    number = f" {index + 1}" if len(rehearsal.shots) > 1 else ""
+    shown = record[: len(rehearsal.shots[index].record)] if difference is None else record
+    verdict = _verdict(out, is_equal=difference is None)
+    write_heading(out, f"record{number}", f"{len(shown)} bytes, {verdict}")
+    for row in dump_record(shown, rehearsal.layout):
+        write_row(out, row)
+    if difference is not None:
+        places = ", ".join(str(place) for place in difference.places[:16])
+        more = " ..." if len(difference.places) > 16 else ""
+        out.line(out.style(f"  rehearsed otherwise at byte {places}{more}:", "red"))
+        for row in dump_record(bytes.fromhex(difference.rehearsed), rehearsal.layout):
+            if any(row.offset <= place < row.offset + row.size for place in difference.places):
+                write_row(out, row)
+
+
+def _control(out: Output, witness: Witness, answer: Answer, release: str) -> None:
+    write_heading(out, "kernel", release)
+    rows = [
+        ("available_events", "has it" if answer.is_listed else "does not have it"),
+        ("id", str(answer.id)),
+        ("enable", f"reads {answer.enable} after 1, {answer.disabled} after 0"),
+        ("filter", answer.filter or f"refused: {answer.filter_text}"),
+        ("probe", f"called {answer.count} times" if answer.count != 1 else "called once"),
+    ]
+    wrong = {"listed": "available_events", "enable": "enable", "filter": "filter", "probe": "probe"}
+    marked = {wrong[d.what] for d in witness.differences if d.what in wrong}
+    for name, text in rows:
+        mark = "  " + _verdict(out, is_equal=False) if name in marked else ""
+        out.line(f"  {name:<17} {text}{mark}")
+    for difference in witness.differences:
+        if difference.what == "firing":
+            words = f"  {difference.witnessed} instead of {difference.rehearsed}"
+            out.line(out.style(words, "red"))
+    for note in witness.notes:
+        out.line(f"  note: {note}")
+    if not witness.rehearsal or not witness.rehearsal.is_complete:
+        reason = witness.rehearsal.reason if witness.rehearsal else ""
+        out.line("  " + out.style(f"the rehearsal is not complete: {reason}", "yellow"))
+
+
+def write_summary(out: Output, sighting: Sighting) -> None:
+    """Write how many events were as rehearsed, which were not, and what the comparison leaves out."""
+    out.line()
+    for text in sighting.log:
+        out.line(out.style(f"kernel log: {text}", "yellow"))
+    equal = sum(witness.is_equal for witness in sighting.witnesses)
+    total = len(sighting.witnesses)
+    seconds = sum(sighting.seconds.values())
+    out.line(f"{equal} of {total} events as rehearsed on {sighting.release} ({seconds:.1f} s)")
+    for witness in sighting.witnesses:
+        if not witness.is_equal:
+            kinds = ", ".join(dict.fromkeys(d.what for d in witness.differences))
+            out.line(f"  {witness.event.full_name}: {witness.reason or f'differs in {kinds}'}")
+    for text in _NORMALISED:
+        out.say(text)

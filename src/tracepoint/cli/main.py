@@ -81,6 +81,15 @@ COMMANDS = {
             "tracepoint show examples/swap.h:mm_page_swap_in --as layout --abi i386",
         ),
     ),
+    "generate": Command(
+        "generate",
+        "make source code: module, probe, header, lttng, bpf, bpftrace, commands, markdown",
+        (
+            "tracepoint generate module examples/swap.h --name swap_events",
+            "tracepoint generate bpftrace examples/swap.h:mm_page_swap_in --by comm --measure hist:address",
+            "tracepoint generate markdown examples/swap.h",
+        ),
+    ),
     "diff": Command(
         "diff",
         "say what changed between two sets of events, and whom it breaks",

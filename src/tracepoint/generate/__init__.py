@@ -5,6 +5,56 @@ Everything here is pure: it returns a `FileSet`, and only the caller writes it.
 
 from __future__ import annotations
 
-from tracepoint.generate.fileset import FileSet
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-__all__ = ["FileSet"]
+if TYPE_CHECKING:
+    from tracepoint.generate.bpf import bpf_counter, libbpf_program
+    from tracepoint.generate.fileset import FileSet
+    from tracepoint.generate.kernel_facts import KernelFacts, read_facts
+    from tracepoint.generate.leaf_variables import LeafPlan, plan_leaves
+    from tracepoint.generate.lttng import lttng_probe
+    from tracepoint.generate.module import kernel_module, module_header
+    from tracepoint.generate.page import markdown_page
+    from tracepoint.generate.probe import probe_module
+    from tracepoint.generate.scripts import bpftrace_script, command_lines
+
+# Where each name lives: importing the room imports none of them.
+_HOMES = {
+    "bpf": "bpf_counter libbpf_program",
+    "fileset": "FileSet",
+    "kernel_facts": "KernelFacts read_facts",
+    "leaf_variables": "LeafPlan plan_leaves",
+    "lttng": "lttng_probe",
+    "module": "kernel_module module_header",
+    "page": "markdown_page",
+    "probe": "probe_module",
+    "scripts": "bpftrace_script command_lines",
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = [
+    "FileSet",
+    "KernelFacts",
+    "LeafPlan",
+    "bpf_counter",
+    "bpftrace_script",
+    "command_lines",
+    "kernel_module",
+    "libbpf_program",
+    "lttng_probe",
+    "markdown_page",
+    "module_header",
+    "plan_leaves",
+    "probe_module",
+    "read_facts",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'tracepoint.generate' has no attribute {name!r}")
+    thing: object = getattr(import_module(f"tracepoint.generate.{home}"), name)
+    globals()[name] = thing
+    return thing

@@ -46,7 +46,7 @@ class Target:
     proto: Proto
 
 
-def make_argument(param: Param, module: str, given: Mapping[str, str]) -> Argument:
+def make_argument(param: Param, given: Mapping[str, str]) -> Argument:
     """Return how the argument for a parameter is got.
 
     Scalars, texts and lists of numbers are words of the line; pointers to structs are an object of
@@ -57,14 +57,14 @@ def make_argument(param: Param, module: str, given: Mapping[str, str]) -> Argume
         return Argument((), (), given[name])
     ctype = _parsed(param.ctype)
     if ctype is None or ctype.is_function or param.ctype.count("(") or ctype.pointers > 1:
-        return _address(param, module)
+        return _address(param)
     if ctype.pointers == 1:
-        return _pointer(param, ctype, module)
+        return _pointer(param, ctype)
     if ctype.array:
-        return _list(param, CType(ctype.base), module)
+        return _list(param, CType(ctype.base))
     if ctype.base.startswith(("struct ", "union ")) or ctype.base in _OBJECTS:
         return Argument((f"{ctype.base} {name} = {{ }};",), (), name)
-    return _scalar(name, ctype.base, module)
+    return _scalar(name, ctype.base)
 
 
 def _parsed(text: str) -> CType | None:
@@ -74,60 +74,58 @@ def _parsed(text: str) -> CType | None:
         return None
 
 
-def _scalar(name: str, base: str, module: str) -> Argument:
+def _scalar(name: str, base: str) -> Argument:
     stored = "u8" if base in ("bool", "_Bool") else base
-    read = f"{module}_number(&line, &{name}, sizeof({name}), is_signed_type({stored}))"
+    read = f"fire_number(&line, &{name}, sizeof({name}), is_signed_type({stored}))"
     return Argument((f"{stored} {name};",), (read,), name, f"{name}: a number")
 
 
-def _address(param: Param, module: str) -> Argument:
+def _address(param: Param) -> Argument:
     name = param.name
-    read = f"{module}_number(&line, &{name}, sizeof({name}), false)"
+    read = f"fire_number(&line, &{name}, sizeof({name}), false)"
     return Argument((f"unsigned long {name};",), (read,), f"(void *){name}", f"{name}: an address")
 
 
-def _pointer(param: Param, ctype: CType, module: str) -> Argument:
+def _pointer(param: Param, ctype: CType) -> Argument:
     name = param.name
     if ctype.base == "char":
         passed = name if "const" in ctype.qualifiers else f"(char *){name}"
-        return Argument(
-            (f"const char *{name};",), (f"{module}_text(&line, &{name})",), passed, f"{name}: a text"
-        )
+        return Argument((f"const char *{name};",), (f"fire_text(&line, &{name})",), passed, f"{name}: a text")
     if ctype.base == "struct va_format":
         text = f"{name}_text"
         lines = (f"const char *{text};", f"struct va_format {name} = {{ }};")
-        check = f"{module}_format(&line, &{text}, &{name})"
+        check = f"fire_format(&line, &{text}, &{name})"
         return Argument(lines, (check,), f"&{name}", f"{name}: a text without %")
     if ctype.base == "void":
-        return _address(param, module)
+        return _address(param)
     if int_type_of(ctype, _LONG) is not None or int_type_of(ctype.base, _LONG) is not None:
-        return _list(param, CType(ctype.base), module)
-    return Argument((), (), f"(void *){module}_zeros")
+        return _list(param, CType(ctype.base))
+    return Argument((), (), "(void *)fire_zeros")
 
 
-def _list(param: Param, element: CType, module: str) -> Argument:
+def _list(param: Param, element: CType) -> Argument:
     name, base = param.name, element.base
     if int_type_of(base, _LONG) is None:
-        return Argument((), (), f"(void *){module}_zeros")
+        return Argument((), (), "(void *)fire_zeros")
     stored = "u8" if base in ("bool", "_Bool") else base
-    read = f"{module}_list(&line, {name}, sizeof({name}[0]), ARRAY_SIZE({name}), is_signed_type({stored}))"
+    read = f"fire_list(&line, {name}, sizeof({name}[0]), ARRAY_SIZE({name}), is_signed_type({stored}))"
     passed = f"(bool *){name}" if stored != base else name
     return Argument(
         (f"static {stored} {name}[{LIST_ROOM}];",), (read,), passed, f"{name}: numbers joined by commas"
     )
 
 
-def write_fire(code: CodeWriter, module: str, target: Target, given: Mapping[str, str]) -> list[str]:
+def write_fire(code: CodeWriter, target: Target, given: Mapping[str, str]) -> list[str]:
     """Write the function that fires a target with the words of a line; return what they are."""
-    arguments = [make_argument(param, module, given) for param in target.proto.params]
+    arguments = [make_argument(param, given) for param in target.proto.params]
     reads = [read for argument in arguments for read in argument.reads]
-    code.line(f"static int {module}_fire_{target.name}(char *line)")
+    code.line(f"static int fire_trace_{target.name}(char *line)")
     with code.block("{", "}"):
         for argument in arguments:
             code.lines(argument.declarations)
         code.line("int error;")
         code.line()
-        _write_reads(code, [*reads, f"{module}_end(&line)"])
+        _write_reads(code, [*reads, "fire_end(&line)"])
         code.line()
         code.call(f"trace_{target.call}", [argument.passed for argument in arguments])
         code.line("return 0;")
@@ -161,14 +159,14 @@ def _split(text: str) -> list[str]:
     return [*parts, text[start:].strip()]
 
 
-def write_fire_inputs(code: CodeWriter, module: str, target: Target, table: str) -> None:
+def write_fire_inputs(code: CodeWriter, target: Target, table: str) -> None:
     """Write the function that sets the inputs of an event's class from a line and fires with no arguments."""
-    code.line(f"static int {module}_fire_{target.name}(char *line)")
+    code.line(f"static int fire_trace_{target.name}(char *line)")
     with code.block("{", "}"):
         if table:
             code.line("int error;")
             code.line()
-            code.call(f"error = {module}_set_all", [table, f"ARRAY_SIZE({table})", "line"])
+            code.call("error = fire_set_all", [table, f"ARRAY_SIZE({table})", "line"])
             with code.block("if (error)"):
                 code.line("return error;")
             code.line()

@@ -98,6 +98,26 @@ def kernel_module(
     return FileSet(texts, notes)
 
 
+def module_header(
+    header: TraceHeader,
+    *,
+    name: str,
+    facts: KernelFacts | None = None,
+    system: str = "",
+    prefix: str = "",
+    includes: Sequence[str] = (),
+) -> FileSet:
+    """Return the trace header `<name>_trace.h` alone, in module form; arguments as for `kernel_module`."""
+    facts = facts or KernelFacts()
+    check_name(name)
+    check_events(header)
+    header = adapt_assignments(rename_events(header, system=system, prefix=prefix), facts)
+    check_vocabulary(header, facts)
+    own, notes = _own_includes(header)
+    text = write_module_header(header, name, facts, [*own, *includes])
+    return FileSet({f"{name}_trace.h": text}, notes)
+
+
 def call_name(point: Tracepoint, facts: KernelFacts) -> str:
     """Return what follows `trace_` and `register_trace_` in C for a tracepoint without an event."""
     has_suffix = facts.has_tp_suffix and point.call_name != point.name
@@ -132,16 +152,14 @@ class _Body:
         return fill_template(
             "module.c",
             name=self.name,
-            upper=self.name.upper(),
             protocol=self._protocol(words),
             includes="".join(f"#include {item}\n" for item in includes),
             variables=self._variables(events),
             line_pages="64" if self.plan is not None else "1",
             helpers=helpers + self._hooks(),
             events=events.rstrip("\n"),
-            table="\n".join(f'\t{{ "{t.name}", {self.name}_fire_{t.name} }},' for t in self._targets()),
+            table="\n".join(f'\t{{ "{t.name}", fire_trace_{t.name} }},' for t in self._targets()),
             exports=self._exports(),
-            write_indent=_indent(f"static ssize_t {self.name}_write("),
         )
 
     def _targets(self) -> list[Target]:
@@ -163,9 +181,9 @@ class _Body:
                 if not param.name:
                     raise GenerateError(target.name, f"a parameter of type {param.ctype} has no name")
             if self.plan is not None:
-                write_fire_inputs(code, self.name, target, self._table_of(target.name))
+                write_fire_inputs(code, target, self._table_of(target.name))
             else:
-                words[target.name] = write_fire(code, self.name, target, self.given)
+                words[target.name] = write_fire(code, target, self.given)
         return code.text, words
 
     def _table_of(self, event: str) -> str:
@@ -186,22 +204,10 @@ class _Body:
         return "\n".join(lines)
 
     def _helpers(self, events: str) -> str:
-        name = self.name
         if self.plan is None:
-            text = fill_template(
-                "arguments.c",
-                name=name,
-                number_indent=_indent(f"static __maybe_unused int {name}_number("),
-                list_indent=_indent(f"static __maybe_unused int {name}_list("),
-            )
-            if f"{name}_format(" in events:
-                text += "\n" + fill_template(
-                    "format.c", name=name, indent=_indent(f"static int {name}_format(")
-                )
-            return text
-        if not any(self.plan.classes.values()):
-            return ""
-        return fill_template("inputs.c", name=name, set_indent=_indent(f"static int {name}_set_all("))
+            more = fill_template("format.c") if "fire_format(" in events else ""
+            return f"{fill_template('arguments.c')}\n{more}"
+        return fill_template("inputs.c") if any(self.plan.classes.values()) else ""
 
     def _hooks(self) -> str:
         """Return functions for TRACE_EVENT_FN that do nothing: theirs are elsewhere."""
@@ -212,18 +218,18 @@ class _Body:
 
     def _variables(self, events: str) -> str:
         if self.plan is None:
-            zeros = f"{self.name}_zeros" in events
-            line = f"static u8 {self.name}_zeros[{_ZEROS}] __aligned(64);"
+            zeros = "fire_zeros" in events
+            line = f"static u8 fire_zeros[{_ZEROS}] __aligned(64);"
             return f"/* The object behind every pointer to a struct. */\n{line}\n" if zeros else ""
-        return write_variables(self.plan, self.name)
+        return write_variables(self.plan)
 
 
-def write_variables(plan: LeafPlan, module: str) -> str:
+def write_variables(plan: LeafPlan) -> str:
     """Return the C text that defines the variables of a plan, and one table of them for each class."""
     code = CodeWriter()
     if any(plan.classes.values()):
         code.line("/* An input: a number, or a pointer and the buffer that it leads to. */")
-        with code.block(f"struct {module}_input {{", "};"):
+        with code.block("struct fire_input {", "};"):
             code.lines(("void *variable;", "size_t size;", "void *buffer;"))
         code.line()
     if any(v.is_format for variables in plan.classes.values() for v in variables):
@@ -239,7 +245,7 @@ def write_variables(plan: LeafPlan, module: str) -> str:
                 code.line(f"static u8 {variable.name}_data[{BUFFER_BYTES}] __aligned(8);")
         if variables:
             code.line()
-            with code.block(f"static const struct {module}_input {cls}_inputs[] = {{", "};"):
+            with code.block(f"static const struct fire_input {cls}_inputs[] = {{", "};"):
                 for variable in variables:
                     code.line(_row(variable.name, is_buffer=variable.is_buffer))
             code.line()
@@ -268,7 +274,3 @@ def _comment_lines(head: str, words: Sequence[str]) -> list[str]:
         else:
             line += " " + piece
     return [*lines, line]
-
-
-def _indent(head: str) -> str:
-    return "\t" * (len(head) // 8) + " " * (len(head) % 8)

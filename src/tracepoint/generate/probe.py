@@ -51,18 +51,18 @@ def probe_module(
     if not by_name and not _INCLUDE.fullmatch(header):
         raise GenerateError(shown, f'{header!r} is no header to include; write <name.h> or "name.h"')
     register = f"register_trace_{point}"
-    data = [f"{name}_hit", f"&{name}_private"]
+    data = ["probe_hit", "&probe_private"]
     code = CodeWriter()
     with code.block(""):
         if by_name:
-            code.line(f"error = {name}_register();")
+            code.line("error = probe_register();")
         else:
             code.call(f"error = {register}", data)
     unregister = CodeWriter()
     with unregister.block(""):
         if by_name:
             unregister.call(
-                "tracepoint_probe_unregister", [f"{name}_private.point", f"(void *){name}_hit", data[1]]
+                "tracepoint_probe_unregister", ["probe_private.point", "(void *)probe_hit", data[1]]
             )
         else:
             unregister.call(f"un{register}", data)
@@ -74,11 +74,10 @@ def probe_module(
         includes="".join(f"#include {item}\n" for item in [*includes, *([] if by_name else [header])]),
         forward="\n".join(f"{struct};" for struct in _structs(event)) if by_name else "",
         members="\tstruct tracepoint *point;" if by_name else "",
-        probe=_probe(event, name),
-        find=fill_template("find.c", name=name, point=point) if by_name else "",
+        probe=_probe(event),
+        find=fill_template("find.c", point=point) if by_name else "",
         register=code.text.strip("\n"),
         unregister=unregister.text.strip("\n"),
-        reset_indent=_indent(f"static ssize_t {name}_reset_write("),
     )
     return FileSet(
         {
@@ -105,20 +104,16 @@ def _structs(event: Event | Tracepoint) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _probe(event: Event | Tracepoint, name: str) -> str:
+def _probe(event: Event | Tracepoint) -> str:
     """Return the probe: the prototype of the tracepoint behind the private data."""
     params = [declare_param(param.ctype, param.name) for param in event.proto.params]
-    head = break_call(f"static void {name}_hit", ["void *data", *params], ")")
+    head = break_call("static void probe_hit", ["void *data", *params], ")")
     lines = [
         *head,
         "{",
-        f"\tstruct {name}_private *private = data;",
+        "\tstruct probe_private *private = data;",
         "",
         "\tthis_cpu_inc(*private->hits);",
         "}",
     ]
     return "\n".join(lines)
-
-
-def _indent(head: str) -> str:
-    return "\t" * (len(head) // 8) + " " * (len(head) % 8)

@@ -14,6 +14,7 @@ from tracepoint.assign.program import read_program
 from tracepoint.errors import GenerateError
 from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS, Rewriter
 from tracepoint.generate.leaf_statements import write_statements
+from tracepoint.generate.writer import check_event
 from tracepoint.model.field import BitmaskField, DynamicArrayField, SockaddrField, StringField
 from tracepoint.model.fmt import Style, format_text
 from tracepoint.model.fmt_columns import FIELD_STYLES
@@ -221,12 +222,21 @@ def _tokens(code: Code) -> Sequence:  # type: ignore[type-arg]
     return code.tokens or lex(SourceFile("<declaration>", code.text))
 
 
+def select_events(header: TraceHeader, names: Sequence[str]) -> TraceHeader:
+    """Return the header with the events of these full names and their classes only."""
+    events = tuple(event for event in header.events if event.full_name in names)
+    classes = {event.event_class.name for event in events}
+    kept = tuple(cls for cls in header.classes if cls.name in classes)
+    return replace(header, events=events, classes=kept, tracepoints=())
+
+
 def check_events(header: TraceHeader) -> None:
     """Raise GenerateError for events that no module can declare, or when there is nothing to declare."""
     if not header.events and not header.tracepoints:
         raise GenerateError(header.path or header.system, "no events to declare")
     names: dict[str, str] = {}
     for event in header.events:
+        check_event(event.system, event.name)
         if event.is_syscall or event.is_custom:
             kind = "a system call's" if event.is_syscall else "a custom"
             raise GenerateError(event.full_name, f"{kind} event cannot be declared by a module")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 TAB = 8
 WIDTH = 80
 _PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
+_EVENT_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,120}")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -125,3 +126,10 @@ def check_name(name: str, what: str = "module") -> str:
             "", f"{name[:60]!r} is no name for a {what}: use letters, digits and _, at most 40"
         )
     return name
+
+
+def check_event(system: str, name: str) -> None:
+    """Raise GenerateError unless system and name can stand in C, a path and a shell's word."""
+    if not (_EVENT_WORD.fullmatch(system) and _EVENT_WORD.fullmatch(name)):
+        shown = f"{system[:40]}:{name[:60]}"
+        raise GenerateError(shown, "system and event are names of letters, digits, _ and - here")

@@ -1,0 +1,236 @@
+"""`tracepoint generate`: modules, probes, programs, command lines and pages made from declarations."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli import settings
+from tracepoint.cli.inputs import compute_formats, open_input
+from tracepoint.cli.status import EXIT_DONE
+from tracepoint.errors import GenerateError, TracepointError
+from tracepoint.generate.bpf import bpf_counter, libbpf_program
+from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
+from tracepoint.generate.lttng import lttng_probe
+from tracepoint.generate.module import kernel_module, module_header
+from tracepoint.generate.page import markdown_page
+from tracepoint.generate.probe import probe_module
+from tracepoint.generate.scripts import BUILTINS, MEASURES, bpftrace_script, command_lines
+from tracepoint.generate.trace_header import select_events
+from tracepoint.lab.given import split_assignment
+from tracepoint.tree.kernel_files import read_kernel_files
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from tracepoint.cli.inputs import Input
+    from tracepoint.cli.output import Output
+    from tracepoint.cli.settings import Settings
+    from tracepoint.generate.fileset import FileSet
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import Event, TraceHeader
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("kind", choices=tuple(_MAKERS), metavar="KIND", help=", ".join(_MAKERS))
+    parser.add_argument("inputs", nargs="+", metavar="HEADER[:EVENT]", help="what declares the events")
+    parser.add_argument("-o", "--output", metavar="DIR", help="write the files there (default: to stdout)")
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--name", default="", help="name of the module, program or file")
+    parser.add_argument(
+        "--kernel-headers", metavar="DIR", help="the kernel it is written for (default: one of today)"
+    )
+    module = parser.add_argument_group("module, header and probe")
+    module.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="PARAMETER=EXPRESSION",
+        help="C for an argument; repeatable",
+    )
+    module.add_argument("--system", default="", help="another TRACE_SYSTEM")
+    module.add_argument("--prefix", default="", help="put before the names of events and classes")
+    module.add_argument(
+        "--with",
+        dest="includes",
+        action="append",
+        default=[],
+        metavar="'<FILE.h>'",
+        help="also #include; repeatable",
+    )
+    module.add_argument("--export", action="store_true", help="let other modules register probes")
+    module.add_argument(
+        "--header", default="", metavar="'<FILE.h>'", help="what declares the tracepoint of a probe"
+    )
+    module.add_argument("--by-name", action="store_true", help="find a tracepoint that is not exported")
+    other = parser.add_argument_group("bpftrace, commands and lttng")
+    other.add_argument(
+        "--by", default="comm", help=f"group by {', '.join(BUILTINS)} or fields (default: comm)"
+    )
+    other.add_argument("--measure", default="count", help=f"{', '.join(MEASURES)} (default: count)")
+    other.add_argument("--filter", default="", help="a filter for the command lines")
+    other.add_argument("--lttng", default="2.13", choices=("2.13", "2013"), help="layout of lttng-modules")
+    settings.add_arguments(parser, "include", "define", "exclude", "abi")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Make the files, write or print them, and tell what could not be expressed."""
+    chosen = settings.read_settings(args)
+    if settings.shows_settings(args, chosen, out):
+        return EXIT_DONE
+    inputs = [open_input(word, chosen, out) for word in args.inputs]
+    files = _MAKERS[args.kind](args, inputs, chosen)
+    for note in files.notes:
+        out.say(f"note: {note}")
+    if args.output:
+        for written in files.write(args.output, overwrite=args.force):
+            out.say(str(written))
+        return EXIT_DONE
+    for path, text in files.items():
+        if len(files) > 1:
+            out.line(out.style(f"==> {path} <==", "bold"))
+        out.write(text)
+    return EXIT_DONE
+
+
+def _facts(args: argparse.Namespace) -> KernelFacts:
+    if not args.kernel_headers:
+        return KernelFacts()
+    return read_facts(read_kernel_files(Path(args.kernel_headers), FACT_FILES))
+
+
+def _one_header(args: argparse.Namespace, inputs: list[Input]) -> TraceHeader:
+    """Return the declarations that the words name, which must stand in one header."""
+    headers = {header.path: header for item in inputs for header in item.headers}
+    if len(headers) != 1:
+        reason = (
+            "no header with declarations is named" if not headers else f"{len(headers)} headers are named"
+        )
+        raise TracepointError(f"{args.kind} is made from one header; {reason}")
+    header = next(iter(headers.values()))
+    if any(not item.event for item in inputs):
+        return header
+    return select_events(header, [event.full_name for item in inputs for _, event in item.events()])
+
+
+def _one_event(args: argparse.Namespace, inputs: list[Input]) -> Event:
+    events = [event for item in inputs for _, event in item.events()]
+    if len(events) != 1:
+        names = ", ".join(event.name for event in events[:8]) or "none"
+        raise TracepointError(f"{args.kind} is made for one event; write HEADER:EVENT (there are {names})")
+    return events[0]
+
+
+def _name(args: argparse.Namespace, inputs: list[Input], end: str = "") -> str:
+    if args.name:
+        return str(args.name)
+    stem = Path(inputs[0].word.partition(":")[0]).stem.replace("-", "_").replace(".", "_")
+    return f"{stem}{end}"
+
+
+def _formats(inputs: list[Input], chosen: Settings) -> list[EventFormat]:
+    made, problems = [], []
+    for item in inputs:
+        formats, wrong = compute_formats(item, chosen)
+        made += formats
+        problems += wrong
+    if problems:
+        raise TracepointError("\n".join(problems))
+    return made
+
+
+def _module(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    del chosen
+    return kernel_module(
+        _one_header(args, inputs),
+        name=_name(args, inputs, "_events"),
+        arguments=dict(split_assignment(text) for text in args.arg),
+        facts=_facts(args),
+        system=args.system,
+        prefix=args.prefix,
+        includes=args.includes,
+        export=args.export,
+    )
+
+
+def _header(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    del chosen
+    return module_header(
+        _one_header(args, inputs),
+        name=_name(args, inputs),
+        facts=_facts(args),
+        system=args.system,
+        prefix=args.prefix,
+        includes=args.includes,
+    )
+
+
+def _probe(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    del chosen
+    event = _one_event(args, inputs)
+    return probe_module(
+        event,
+        name=args.name or f"{event.name}_probe"[:40],
+        header=args.header,
+        by_name=args.by_name,
+        facts=_facts(args),
+        includes=args.includes,
+    )
+
+
+def _lttng(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    del chosen
+    header = _one_header(args, inputs)
+    return lttng_probe(
+        header,
+        name=args.name,
+        include=args.header,
+        includes=args.includes,
+        events=[event.name for event in header.events],
+        layout=args.lttng,
+    )
+
+
+def _bpf(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    event = _one_event(args, inputs)
+    (layout,) = _formats(inputs, chosen)
+    return libbpf_program(event, layout, name=args.name or f"{event.name}_bpf"[:40])
+
+
+def _counter(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    del chosen
+    event = _one_event(args, inputs)
+    return bpf_counter(event, name=args.name or f"{event.name}_count"[:40])
+
+
+def _bpftrace(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    layouts = _formats(inputs, chosen)
+    if len(layouts) != 1:
+        raise GenerateError("", f"a bpftrace script measures one event, {len(layouts)} are named")
+    return bpftrace_script(layouts[0], by=args.by, measure=args.measure, name=args.name)
+
+
+def _commands(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    return command_lines(
+        _formats(inputs, chosen), filter_text=args.filter, name=_name(args, inputs, "_commands")
+    )
+
+
+def _markdown(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    events = [event for item in inputs for _, event in item.events() if not event.is_nop]
+    return markdown_page(list(zip(events, _formats(inputs, chosen), strict=True)), name=_name(args, inputs))
+
+
+_MAKERS: dict[str, Callable[[argparse.Namespace, list[Input], Settings], FileSet]] = {
+    "module": _module,
+    "header": _header,
+    "probe": _probe,
+    "lttng": _lttng,
+    "bpf": _bpf,
+    "bpf-counter": _counter,
+    "bpftrace": _bpftrace,
+    "commands": _commands,
+    "markdown": _markdown,
+}

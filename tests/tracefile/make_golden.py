@@ -1,4 +1,4 @@
-"""Cut the golden files of this folder out of the recorded data: `python tests/tracefile/make_golden.py DATA`.
+"""Cut the golden files of this folder out of the recorded data: `PYTHONPATH=tests python tests/tracefile/make_golden.py DATA`.
 
 Two pages of each CPU of small.v7.zstd.dat with the formats they need, written by trace-cmd as version 6 and 7,
 and the kernel's own lines for their records.
@@ -7,18 +7,21 @@ and the kernel's own lines for their records.
 import re
 import subprocess
 import sys
+from bisect import bisect_right
 from dataclasses import replace
 from pathlib import Path
 
+from tracefile.making import KNOWN
+from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.tracefile.buffers import RawRecord
 from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.pages import walk_pages
+from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.tracedat import open_tracedat
 from tracepoint.tracefile.write import write_tracedat
 
 GOLDEN = Path(__file__).parent / "golden"
 N_PAGES = 2
-SYMBOLS = re.compile(
-    r" [tT] (_stext|exc_page_fault|asm_exc_page_fault|__put_user_nocheck_4|clear_user_erms)$"
-)
 
 
 def cut(trace):
@@ -33,6 +36,37 @@ def cut(trace):
     return BufferContent(tuple(pages), "", trace.clock), counts
 
 
+class Asking(Kallsyms):
+    """Remembers which addresses are asked for."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        self.asked = {0}
+
+    def lookup(self, address):
+        self.asked.add(address)
+        return super().lookup(address)
+
+
+def symbols_for(trace, buffer):
+    """The lines of kallsyms around the addresses that the lines of these pages show."""
+    table = Asking(trace.kallsyms)
+    writer = TextWriter(trace.events, replace(KNOWN, kallsyms=table))
+    for cpu in buffer.cpus:
+        data = cpu.blocks[0]
+        for page in walk_pages(data, trace.layout):
+            for stamp, at, size in page.records:
+                writer.line(RawRecord(stamp, cpu.cpu, data[at : at + size], 0))
+    places = sorted({int(line.split()[0], 16) for line in trace.kallsyms.splitlines()})
+    wanted = set()
+    for address in table.asked:
+        at = bisect_right(places, address)
+        wanted.update(places[max(at - 1, 0) : at + 1])
+    lines = [line for line in trace.kallsyms.splitlines() if int(line.split()[0], 16) in wanted - {0}]
+    first = [line for line in trace.kallsyms.splitlines() if line.endswith(" _stext")]
+    return "".join(f"{line}\n" for line in dict.fromkeys(first + lines))
+
+
 def main():
     data = Path(sys.argv[1])
     trace = open_tracedat(data / "small.v7.zstd.dat")
@@ -42,7 +76,7 @@ def main():
     texts = [trace.events[number] for number in sorted(used)]
     wanted = {(event.system, event.text) for event in texts}
     formats = tuple(pair for pair in trace.formats if pair in wanted)
-    symbols = "".join(f"{line}\n" for line in trace.kallsyms.split("\n") if SYMBOLS.search(line))
+    symbols = symbols_for(trace, buffer)
     content = replace(
         trace.content(), buffers=(buffer,), formats=formats, kallsyms=symbols, printk_formats=""
     )

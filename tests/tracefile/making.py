@@ -1,9 +1,11 @@
 """Contents for tests: any byte order and word size, with the tracer's own `print` event."""
 
+import re
 import struct
 from io import BytesIO
 from pathlib import Path
 
+from tracepoint.printk.facts import RenderFacts
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent, header_page_text
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.pages import PageLayout, write_pages
@@ -12,6 +14,18 @@ from tracepoint.tracefile.write import write_tracedat
 
 GOLDEN = Path(__file__).parent / "golden"
 TICK_ID = 400
+
+# What neither records nor formats of the recorded kernel tell: include/linux/hrtimer.h, struct page, the timer rate.
+# The place of the page table is not known, but pointers to it are hashed in the kernel's text.
+_MODES = ("ABS", "REL", "ABS_PINNED", "REL_PINNED", "ABS_SOFT", "REL_SOFT", "ABS_PINNED_SOFT", "REL_PINNED_SOFT",
+          "ABS_HARD", "REL_HARD", "ABS_PINNED_HARD", "REL_PINNED_HARD")  # fmt: skip
+KNOWN = RenderFacts(
+    hz=250,
+    variables={"vmemmap_base": 0xFFFFEA0000000000},
+    constants={f"HRTIMER_MODE_{name}": value for value, name in enumerate(_MODES)}.get,
+    sizeof={"struct page": 64}.get,
+)
+HASHED = re.compile(r"\b[0-9a-f]{16}\b")
 
 
 def layout_of(is_big_endian=False, long_size=8, page_size=4096):
@@ -96,3 +110,9 @@ def everything(data):
     n_records = sum(1 for buffer in trace.buffers for _ in buffer.records())
     trace.content()
     return n_records, trace.damage
+
+
+def tgids_in(text):
+    """The process of each task, as a `trace` text with record-tgid shows it."""
+    found = re.finditer(r"^.{16}-(\d+) +\( *(\d+)\)", text, re.MULTILINE)
+    return {int(match[1]): int(match[2]) for match in found}

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from tracepoint.assign.machine import Machine
 from tracepoint.assign.state import TRANSPARENT
-from tracepoint.errors import GenerateError
+from tracepoint.assign.statements import parse_statements
+from tracepoint.errors import GenerateError, SourceError
 from tracepoint.generate.leaf_variables import drops_cast, pattern_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
@@ -22,6 +23,7 @@ from tracepoint.source.cexpr import write_expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
+    from tracepoint.assign.tree import Block
     from tracepoint.generate.leaf_variables import LeafVariable
 
 _PARTS: dict[type[ast.Node], tuple[str, ...]] = {
@@ -41,19 +43,25 @@ _PARTS: dict[type[ast.Node], tuple[str, ...]] = {
 _OF_MEMBERS = ("__assign_", "__get_")
 # What a format without directives is given.
 NO_ARGUMENTS = "&tracepoint_no_arguments"
-_KNOWN = frozenset({"__entry", "NULL", "true", "false", NO_ARGUMENTS})
+_KNOWN = frozenset({"__entry", "entry", "NULL", "true", "false", NO_ARGUMENTS})
 
 
 class Rewriter:
     """Rewrites expressions of one event class.
 
-    `variables` are those of the class; `is_constant` tells names that the compiler knows as numbers.
+    `variables` are those of the class; `is_constant` tells names that the compiler knows as numbers;
+    `write_block` writes the statements of a statement expression.
     """
 
     def __init__(
-        self, event: str, variables: Iterable[LeafVariable], is_constant: Callable[[str], bool]
+        self,
+        event: str,
+        variables: Iterable[LeafVariable],
+        is_constant: Callable[[str], bool],
+        write_block: Callable[[Block, Rewriter], str],
     ) -> None:
         self.event = event
+        self.write_block = write_block
         self.variables = {variable.text: variable for variable in variables}
         self.is_constant = is_constant
         # Local pointers that lead to inputs, and locals that C still has.
@@ -184,9 +192,11 @@ class Rewriter:
         return any(v.is_buffer and v.name == name for v in self.variables.values())
 
     def _statements(self, node: ast.StatementExpression) -> ast.Node:
-        raise GenerateError(
-            self.event, f"({{ {node.text[:60]} }}): a statement expression is not supported here"
-        )
+        try:
+            block = parse_statements(node.tokens)
+        except SourceError as error:
+            raise GenerateError(self.event, f"({{ {node.text[:60]} }}): {error.message}") from None
+        return ast.Name(f"({{ {self.write_block(block, self)} }})")
 
     _forms: ClassVar[Mapping[type[ast.Node], Callable[..., ast.Node]]] = {
         ast.Call: _call,
@@ -225,7 +235,7 @@ class Rewriter:
         return next((found for item in nodes if (found := self.first_input(item)) is not None), None)
 
     def _is_known(self, name: str) -> bool:
-        is_own = name in self.kept - self.hollow or name in _KNOWN or name.startswith("*(")
+        is_own = name in self.kept - self.hollow or name in _KNOWN or name.startswith(("*(", "({ "))
         return is_own or any(v.name == name for v in self.variables.values()) or self.is_constant(name)
 
     def merge(self, condition: ast.Node, after_then: Mapping[str, ast.Node]) -> None:

@@ -189,7 +189,7 @@ def _rewriter(header: TraceHeader, event: Event, plan: LeafPlan) -> Rewriter:
         known = environment.constant(name) if environment is not None else None
         return known is not None or name.isupper()
 
-    return Rewriter(event.full_name, plan.of_event(event.name), is_constant)
+    return Rewriter(event.full_name, plan.of_event(event.name), is_constant, write_statements)
 
 
 def _with_inputs(event: Event, rewriter: Rewriter) -> EventClass:

@@ -19,6 +19,7 @@ from tracepoint.errors import GenerateError, SourceError
 from tracepoint.generate.leaf_variables import drops_cast, pattern_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.ctype import CType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -39,11 +40,24 @@ _PARTS: dict[type[ast.Node], tuple[str, ...]] = {
     ast.InitList: ("items",),
     ast.CompoundLiteral: ("items",),
 }
+_MIXED = frozenset(("<<", ">>", "&", "|", "^", "&&", "||", "<", ">", "<=", ">=", "==", "!="))
 # Their first argument is the name of a member of the record.
 _OF_MEMBERS = ("__assign_", "__get_")
 # What a format without directives is given.
 NO_ARGUMENTS = "&tracepoint_no_arguments"
 _KNOWN = frozenset({"__entry", "entry", "NULL", "true", "false", NO_ARGUMENTS})
+
+
+def map_parts(node: ast.Node, act: Callable[[ast.Node], ast.Node]) -> ast.Node:
+    """Return the node with `act` done to its parts."""
+    changed: dict[str, Any] = {}
+    for name in _PARTS.get(type(node), ()):
+        part = getattr(node, name)
+        if isinstance(part, tuple):
+            changed[name] = tuple(act(item) for item in part)
+        elif part is not None:
+            changed[name] = act(part)
+    return replace(node, **changed) if changed else node
 
 
 class Rewriter:
@@ -86,7 +100,7 @@ class Rewriter:
         if rest is not None:
             shown = write_expression(rest)[:80]
             raise GenerateError(self.event, f"{shown} is no known input, so it cannot be set from outside")
-        return write_expression(made)
+        return write_expression(with_parentheses(made))
 
     # What stands for a variable
 
@@ -123,23 +137,13 @@ class Rewriter:
                 return self.canonical(first, looks_through=looks_through)
             case ast.Cast(ctype=ctype, operand=operand) if looks_through and drops_cast(ctype):
                 return self.canonical(operand, looks_through=True)
-        return self._map(node, lambda part: self.canonical(part, looks_through=looks_through))
+        return map_parts(node, lambda part: self.canonical(part, looks_through=looks_through))
 
     # What is not one variable
 
     def descend(self, node: ast.Node) -> ast.Node:
         """Rewrite the parts of an expression."""
-        return self._map(node, self.rewrite)
-
-    def _map(self, node: ast.Node, act: Callable[[ast.Node], ast.Node]) -> ast.Node:
-        changed: dict[str, Any] = {}
-        for name in _PARTS.get(type(node), ()):
-            part = getattr(node, name)
-            if isinstance(part, tuple):
-                changed[name] = tuple(act(item) for item in part)
-            elif part is not None:
-                changed[name] = act(part)
-        return replace(node, **changed) if changed else node
+        return map_parts(node, self.rewrite)
 
     def _call(self, node: ast.Call) -> ast.Node:
         if node.name == "cpumask_bits" and len(node.arguments) == 1:
@@ -163,10 +167,30 @@ class Rewriter:
         base = self.canonical(node.base, looks_through=True)
         if isinstance(base, ast.Ternary):
             # A pointer chosen by a condition: the member is chosen by it instead.
-            then = replace(node, base=base.then if base.then is not None else base.condition)
-            otherwise = replace(node, base=base.otherwise)
+            arms = (base.then if base.then is not None else base.condition, base.otherwise)
+            then, otherwise = (ast.Number(0) if _is_null(arm) else replace(node, base=arm) for arm in arms)
             return self.rewrite(ast.Ternary(base.condition, then, otherwise))
         return self.descend(node)
+
+    def _binary(self, node: ast.Binary) -> ast.Node:
+        made = map_parts(node, self.rewrite)
+        if node.op not in ("==", "!=") or not isinstance(made, ast.Binary):
+            return made
+        # What an address is compared with is one, too, even if nothing in the text says so.
+        kinds = [self._is_address(side) for side in (made.left, made.right)]
+        if sorted(map(str, kinds)) != ["False", "True"]:
+            return made
+        left, right = (
+            ast.Cast(CType("unsigned long"), side) if kind else side
+            for side, kind in zip((made.left, made.right), kinds, strict=True)
+        )
+        return replace(made, left=left, right=right)
+
+    def _is_address(self, node: ast.Node) -> bool | None:
+        """Whether a variable holds an address; None for what is no variable."""
+        if not isinstance(node, ast.Name) or all(v.name != node.name for v in self.variables.values()):
+            return None
+        return "*" in self._named(node.name).ctype
 
     def _assign(self, node: ast.Assign) -> ast.Node:
         made = self.descend(node)
@@ -201,6 +225,7 @@ class Rewriter:
     _forms: ClassVar[Mapping[type[ast.Node], Callable[..., ast.Node]]] = {
         ast.Call: _call,
         ast.Unary: _unary,
+        ast.Binary: _binary,
         ast.Member: _member,
         ast.Index: _member,
         ast.Assign: _assign,
@@ -252,6 +277,29 @@ class Rewriter:
     def is_function(name: str) -> bool:
         """Whether a function's meaning is known, so that it may stay in the text."""
         return name in Machine.handlers or name in TRANSPARENT or name.startswith(_OF_MEMBERS)
+
+
+def _is_null(node: ast.Node) -> bool:
+    return node in (ast.Name("NULL"), ast.Number(0))
+
+
+def with_parentheses(node: ast.Node) -> ast.Node:
+    """Put the parentheses that GCC's -Wparentheses asks for where operators of two kinds meet.
+
+    >>> from tracepoint.source.cexpr import parse_expression
+    >>> write_expression(with_parentheses(parse_expression("1 << a - b")))
+    '1 << (a - b)'
+    """
+    inner = map_parts(node, with_parentheses)
+    if isinstance(inner, ast.Binary) and inner.op in _MIXED:
+        sides = [_set_apart(side, inner.op) for side in (inner.left, inner.right)]
+        return replace(inner, left=sides[0], right=sides[1])
+    return inner
+
+
+def _set_apart(node: ast.Node, op: str) -> ast.Node:
+    is_other = isinstance(node, ast.Binary) and node.op != op
+    return ast.Name(f"({write_expression(node)})") if is_other else node
 
 
 def _index_of(node: ast.Node) -> ast.Node | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.assign.machine import QUIET
 from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
 from tracepoint.errors import GenerateError
+from tracepoint.generate.leaf_rewrite import with_parentheses
 from tracepoint.model.write import declare_param
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
@@ -25,12 +26,12 @@ def write_statements(block: Block, rewriter: Rewriter) -> str:
 
 
 def _without_unused(pieces: list[str]) -> list[str]:
-    """Drop `type name;` when no other piece has the name."""
+    """Drop `type name;` and `type name = value;` when no other piece has the name."""
     kept = []
     for index, piece in enumerate(pieces):
-        match = re.fullmatch(r"[^=;(){}]*?\b(\w+)(?:\[[^=;]*\])*;", piece)
+        match = re.fullmatch(r"[^=;(){}]*?\b(\w+)(?:\[[^=;]*\])*(?: = [^;]*)?;", piece)
         others = " ".join(pieces[:index] + pieces[index + 1 :])
-        if match and " " in piece and not re.search(rf"\b{match[1]}\b", others):
+        if match and " " in piece.partition(" = ")[0] and not re.search(rf"\b{match[1]}\b", others):
             continue
         kept.append(piece)
     return kept
@@ -86,7 +87,7 @@ def _lead(name: str, value: ast.Node, rewriter: Rewriter) -> str:
         rewriter.hollow.add(name)
         return ""
     rewriter.hollow.discard(name)
-    return write_expression(made)
+    return write_expression(with_parentheses(made))
 
 
 def _filled(call: ast.Call, rewriter: Rewriter) -> str:

@@ -70,6 +70,7 @@ def rename_events(header: TraceHeader, *, system: str = "", prefix: str = "") ->
         events=events,
         classes=tuple(renamed(cls) for cls in header.classes),
         tracepoints=points,
+        enums=tuple(replace(enum, system=system) for enum in header.enums) if system else header.enums,
         form=form,
     )
 

@@ -127,6 +127,8 @@ def _usable(header: TraceHeader, events: Sequence[Event]) -> tuple[list[str], li
             notes.append(f"{event.name}: has no record in any kernel, and is left out")
         elif event.is_custom:
             notes.append(f"{event.name}: is a custom event of another tracepoint, and is left out")
+        elif not event.proto.params:
+            notes.append(f"{event.name}: has no parameters, which no kernel compiles, and is left out")
         else:
             usable.append(event)
     if header.tracepoints:
@@ -171,39 +173,29 @@ class _Writer:
         plan = plan_assignment(events[0])
         enums = self._write_enums(event_class, shown, plan)
         self._note(event_class, plan, shown, enums)
-        is_single = len(events) == 1 and not events[0].is_instance
-        has_arguments = bool(event_class.proto.params)
-        if is_single and (has_arguments or not plan.code):
-            self._write_event(events[0], plan, shown, enums)
+        if len(events) == 1 and not events[0].is_instance:
+            mapped = self._mapped(events[0])
+            names = [events[0].name] + [mapped] * (mapped != events[0].name)
+            self._open("LTTNG_TRACEPOINT_EVENT", names, plan)
+            self._write_parts(event_class, plan, shown, enums)
             return
         name = event_class.name
         while name in self.taken:
             name += "_class"
-        self._open("LTTNG_TRACEPOINT_EVENT_CLASS", [name], plan, has_arguments=has_arguments)
+        self._open("LTTNG_TRACEPOINT_EVENT_CLASS", [name], plan)
         self._write_parts(event_class, plan, shown, enums)
         for event in events:
             self._write_instance(name, event)
 
-    def _write_event(self, event: Event, plan: Plan, shown: Shown, enums: dict[str, str]) -> None:
-        mapped = self._mapped(event)
-        has_arguments = bool(event.proto.params)
-        # There is no form without arguments that has one name only.
-        names = [event.name, mapped] if mapped != event.name or not has_arguments else [event.name]
-        self._open("LTTNG_TRACEPOINT_EVENT", names, plan, has_arguments=has_arguments)
-        self._write_parts(event.event_class, plan, shown, enums)
-
-    def _open(self, macro: str, names: list[str], plan: Plan, *, has_arguments: bool) -> None:
+    def _open(self, macro: str, names: list[str], plan: Plan) -> None:
         macro += "_CODE" if plan.code else ""
         macro += "_MAP" if len(names) == 2 else ""
-        macro += "" if has_arguments else "_NOARGS"
         self.code.line(f"{macro}({', '.join(names)},")
-        self.code.line()
 
     def _write_parts(self, event_class: EventClass, plan: Plan, shown: Shown, enums: dict[str, str]) -> None:
         code = self.code
         with code.block("", ")\n"):
-            if event_class.proto.params:
-                self._write_proto(event_class, tail=",")
+            self._write_proto(event_class, tail=",")
             if plan.code:
                 with code.block("TP_locvar(", "),\n"):
                     code.lines(plan.members)
@@ -231,12 +223,7 @@ class _Writer:
         mapped = self._mapped(event)
         names = [template, event.name] + [mapped] * (mapped != event.name)
         macro = "LTTNG_TRACEPOINT_EVENT_INSTANCE" + "_MAP" * (len(names) == 3)
-        if not event.proto.params:
-            self.code.line(f"{macro}_NOARGS({', '.join(names)})")
-            self.code.line()
-            return
         self.code.line(f"{macro}({', '.join(names)},")
-        self.code.line()
         with self.code.block("", ")\n"):
             self._write_proto(event, tail="")
 

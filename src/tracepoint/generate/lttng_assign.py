@@ -30,12 +30,13 @@ from tracepoint.source.cexpr import parse_expression, write_expression
 from tracepoint.source.ctype import parse_ctype
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tracepoint.model.event import Event
     from tracepoint.model.origin import Code
 
 VSTRING_BYTES = 256
+_NO_ROOM = "statements compute its bytes, and their number is known only when the event fires"
 _COPIES = frozenset(("memcpy", "__builtin_memcpy", "memmove"))
 _GETTERS = frozenset(("__get_dynamic_array", "__get_rel_dynamic_array"))
 
@@ -197,16 +198,24 @@ class _Planner:
         bad: dict[str, str] = {}
         kept = list(pieces)
         while True:
-            drop = [(p, why) for p in kept if (why := self._why_not(p, bad))]
-            if not drop:
+            found = next(((p, why) for p in kept if (why := self._why_not(p, bad))), None)
+            if found is None:
                 return kept
-            for piece, why in drop:
-                kept.remove(piece)
-                for name in piece.fields:
-                    self.plan.lost.setdefault(name, why)
-                    self.plan.sources.pop(name, None)
-                bad |= dict.fromkeys((piece.declares, *piece.changes), why)
-                bad.pop("", None)
+            piece, why = found
+            kept.remove(piece)
+            # A field is lost too when the statement reaches it through a pointer.
+            for name in piece.fields.union(*(self._behind(local) for local in piece.names)):
+                self.plan.lost.setdefault(name, why)
+                self.plan.sources.pop(name, None)
+            later = pieces[pieces.index(piece) :]
+            for name in {piece.declares} | {n for n in piece.changes if _is_read_first(n, later)}:
+                bad.setdefault(name, why)
+            bad.pop("", None)
+
+    def _behind(self, local: str) -> frozenset[str]:
+        """Return the fields that a local may point to."""
+        makers = [p for p in self.pieces if local == p.declares or local in p.changes]
+        return frozenset().union(*(p.fields for p in makers))
 
     def _why_not(self, piece: st.Piece, bad: dict[str, str]) -> str:
         if piece.trouble:
@@ -220,10 +229,7 @@ class _Planner:
             if one is None:
                 return f"of {name}, which is no field"
             if one.is_dynamic and not _constant_length(one):
-                return (
-                    "statements compute its bytes, and only when the event fires is it known how many: "
-                    "LTTng has no room for that"
-                )
+                return _NO_ROOM
         return ""
 
     def _keep(self, kept: list[st.Piece]) -> None:
@@ -244,6 +250,14 @@ class _Planner:
         inner = [f"\t{line}" if line else "" for line in lines]
         braced = ["{", *inner, "}"] if n_declared else lines
         self.plan.code = ["memset(tp_locvar, 0, sizeof(*tp_locvar));", *braced, *self.plan.code]
+
+
+def _is_read_first(name: str, pieces: Sequence[st.Piece]) -> bool:
+    """Whether the value that the first piece leaves in a variable is read by one behind it."""
+    for piece in pieces[1:]:
+        if name in piece.names:
+            return name not in piece.resets
+    return False
 
 
 def _without_unused(pieces: list[st.Piece]) -> list[st.Piece]:

@@ -97,7 +97,7 @@ def field_notes(field: Field, shown: Shown, enums: dict[str, str]) -> list[str]:
         notes.append("text behind a NUL byte within the length is recorded as NULs")
     if field.name in shown.flags:
         notes.append("the names of its flags are lost: LTTng has no flags, only enums")
-    if field.name in shown.computed:
+    if field.name in shown.computed and kind not in (Kind.NETWORK, Kind.LITTLE):
         notes.append("the print format shows it through a function, which no reader of LTTng calls")
     if shown.names.get(field.name) == () or (shown.names.get(field.name) and field.name not in enums):
         notes.append("its names cannot be an enum of LTTng")

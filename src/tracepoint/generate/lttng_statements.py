@@ -46,8 +46,8 @@ class Piece:
     """One statement of an assignment, and what stands in it.
 
     `text` has the kernel's layout, one tab a level; `declares` is the local that it makes; `fields`
-    are members of the record, `names` all other names, `changes` those that are assigned to;
-    `trouble` says why a probe cannot run it at all.
+    are members of the record, `names` all other names, `changes` those that are assigned to, `resets`
+    those of them that are assigned to before anything else; `trouble` says why a probe cannot run it.
     """
 
     statement: Statement
@@ -56,6 +56,7 @@ class Piece:
     fields: frozenset[str]
     names: frozenset[str]
     changes: frozenset[str]
+    resets: frozenset[str]
     trouble: str = ""
 
 
@@ -164,10 +165,8 @@ def _line(statement: Statement) -> str:
 
 def _write_head(statement: If | Loop | Switch, code: CodeWriter) -> None:
     match statement:
-        case If(condition=condition, then=then, otherwise=otherwise):
-            _write_body(f"if ({write_expression(condition)})", then, code, braces=otherwise is not None)
-            if otherwise is not None:
-                _write_body("else", otherwise, code, braces=True)
+        case If():
+            _write_if(statement, code)
         case Loop(is_do=True, body=body, condition=condition):
             with code.block("do {", f"}} while ({write_expression(condition or ast.Number(1))});"):
                 _write_inside(body, code)
@@ -181,12 +180,44 @@ def _write_head(statement: If | Loop | Switch, code: CodeWriter) -> None:
             parts += [write_expression(node) if node is not None else "" for node in (condition, step)]
             _write_body(f"for ({'; '.join(parts)})", body, code)
         case Switch(value=value, body=body):
-            _write_body(f"switch ({write_expression(value)})", body, code)
+            code.line(f"switch ({write_expression(value)}) {{")
+            for inner in body.body:
+                # Labels stand where the switch does.
+                lines = CodeWriter()
+                _write(inner, lines)
+                gap = "" if isinstance(inner, Case) else "\t"
+                code.lines(gap + line for line in lines.text.splitlines())
+            code.line("}")
 
 
-def _write_body(head: str, body: Statement, code: CodeWriter, *, braces: bool = False) -> None:
-    is_single = not isinstance(body, Block) or len(body.body) == 1
-    if is_single and not braces and not isinstance(body, If | Loop | Switch):
+def _write_if(statement: If, code: CodeWriter) -> None:
+    arms: list[tuple[str, Statement]] = []
+    branch: Statement | None = statement
+    while isinstance(branch, If):
+        head = "else if" if arms else "if"
+        arms.append((f"{head} ({write_expression(branch.condition)})", branch.then))
+        branch = branch.otherwise
+    if branch is not None:
+        arms.append(("else", branch))
+    if all(_is_short(body) for _, body in arms):
+        for head, body in arms:
+            with code.block(head):
+                _write_inside(body, code)
+        return
+    for at, (head, body) in enumerate(arms):
+        with code.block(f"}} {head} {{" if at else f"{head} {{"):
+            _write_inside(body, code)
+    code.line("}")
+
+
+def _is_short(body: Statement) -> bool:
+    """Whether a body needs no braces."""
+    inner = body.body[0] if isinstance(body, Block) and len(body.body) == 1 else body
+    return not isinstance(inner, Block | If | Loop | Switch | Declare)
+
+
+def _write_body(head: str, body: Statement, code: CodeWriter) -> None:
+    if _is_short(body):
         with code.block(head):
             _write_inside(body, code)
     else:
@@ -210,6 +241,7 @@ def _piece(statement: Statement) -> Piece:
     fields: set[str] = set()
     names: set[str] = set()
     changes: set[str] = set()
+    resets: set[str] = set()
     trouble = "its text is too long" if isinstance(statement, Unreadable) and len(text) >= _CUT else ""
     for at, token in enumerate(tokens):
         if token.kind is not Kind.NAME:
@@ -224,12 +256,21 @@ def _piece(statement: Statement) -> Piece:
         elif token.text in _POINTERS | _LENGTHS and after == "(":
             fields.add(_text(tokens, at + 2))
         elif before not in ("->", "."):
+            if after == "=" and token.text not in names:
+                resets.add(token.text)
             names.add(token.text)
             if after in _CHANGES or before in ("++", "--"):
                 changes.add(token.text)
     declares = statement.name if isinstance(statement, Declare) else ""
     return Piece(
-        statement, text, declares, frozenset(fields), frozenset(names - fields), frozenset(changes), trouble
+        statement,
+        text,
+        declares,
+        frozenset(fields),
+        frozenset(names - fields),
+        frozenset(changes),
+        frozenset(resets),
+        trouble,
     )
 
 

@@ -98,6 +98,14 @@ COMMANDS = {
             "tracepoint diff --breaking examples/swap.h examples/swap.h",
         ),
     ),
+    "read": Command(
+        "read",
+        "show the records of a trace.dat as the kernel's trace file does, or as JSON lines",
+        (
+            "tracepoint read tests/tracefile/golden/cut.v6.dat",
+            "tracepoint read tests/tracefile/golden/cut.v6.dat 'sched:*wak*' irq --format jsonl",
+        ),
+    ),
     "lab": Command(
         "lab",
         "boot kernels from Debian packages, run commands and modules in them",

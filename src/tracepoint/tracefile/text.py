@@ -246,18 +246,28 @@ class TextWriter:
             f"(+{until // 1000}.{until % 1000:03d}ms): "
         )
 
+    def body(self, record: RawRecord) -> str:
+        """Return what stands behind `event_name: ` in a record's line."""
+        number = self._unpack(record.data.ljust(8, b"\0"))[0]
+        name, text = self._rendered(number, record.data)
+        return text if name is not None else f"Unknown type {number}"
+
     def _body(self, number: int, data: bytes) -> str:
+        name, text = self._rendered(number, data)
+        return f"Unknown type {number}\n" if name is None else f"{name}{text}\n"
+
+    def _rendered(self, number: int, data: bytes) -> tuple[str | None, str]:
+        """Return the name with its colon (None for an unknown type) and the text."""
         program = self._programs.get(number)
         if program is None:
             event = self._events.get(number)
             if event is None:
-                return f"Unknown type {number}\n"
+                return None, ""
             program = self._programs[number] = compile_print(event)
         rendered = render_record(program, data, self._facts)
         if rendered.notes:
             self._note(program.format, rendered.notes)
-        name = f"{program.format.name}: " if program.is_named else ""
-        return f"{name}{rendered.text}\n"
+        return (f"{program.format.name}: " if program.is_named else ""), rendered.text
 
     def _note(self, event: EventFormat, notes: tuple[str, ...]) -> None:
         for note in notes:

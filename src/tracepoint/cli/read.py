@@ -1,0 +1,153 @@
+"""`tracepoint read`: the records of a trace.dat as the kernel's `trace` shows them, or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.control.names import matches
+from tracepoint.errors import TracepointError
+from tracepoint.tracefile.cursor import byte_order
+from tracepoint.tracefile.options import OptionId, find_options
+from tracepoint.tracefile.pages import LOST_UNKNOWN
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
+from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
+from tracepoint.tracefile.values import field_values
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from tracepoint.cli.output import Output
+    from tracepoint.tracefile.buffers import RawRecord, TraceBuffer
+    from tracepoint.tracefile.tracedat import TraceFile
+
+_MAX_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("file", metavar="FILE", help="a trace.dat of version 6 or 7, or - for stdin")
+    parser.add_argument(
+        "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
+    )
+    parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="default: text")
+    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+    parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+    parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the records by time; the exit status is 1 when a pattern means no event of the file."""
+    trace = read_tracedat(sys.stdin.buffer.read(), "-") if args.file == "-" else open_tracedat(args.file)
+    with trace:
+        if trace.latency_text:
+            out.write(trace.latency_text)
+            return EXIT_DONE
+        reading = _Reading(trace, args)
+        for line in reading.jsonl() if args.format == "jsonl" else reading.text():
+            out.write(line)
+        missing = reading.unmatched(args.pattern)
+        for pattern in missing:
+            out.say(f"tracepoint: no event of {args.file} is meant by {pattern!r}")
+        _say_what_is_missing(trace, reading, out)
+        if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):
+            return EXIT_IN_PART
+    return EXIT_FINDINGS if missing else EXIT_DONE
+
+
+class _Reading:
+    """One buffer of a file on its way to the terminal."""
+
+    def __init__(self, trace: TraceFile, args: argparse.Namespace) -> None:
+        self._trace = trace
+        self._buffer = _buffer_named(trace, args.instance)
+        self._patterns = args.pattern
+        self._names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
+        self._wanted = {n for n, name in self._names.items() if any(matches(p, name) for p in self._patterns)}
+        self.n_lost = 0
+        self.is_lost_unknown = False
+        clock = self._buffer.clock or trace.clock or "local"
+        release = _release(trace)
+        options = TextOptions(clock=clock, latency_format=args.latency, release=release)
+        self.writer = TextWriter(trace.events, facts_of(trace), options, is_big_endian=trace.is_big_endian)
+
+    def unmatched(self, patterns: list[str]) -> list[str]:
+        return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
+
+    def _records(self) -> Iterator[RawRecord]:
+        order = byte_order(is_big_endian=self._trace.is_big_endian)
+        for record in self._buffer.records():
+            if record.lost == LOST_UNKNOWN:
+                self.is_lost_unknown = True
+            else:
+                self.n_lost += record.lost
+            if not self._patterns or int.from_bytes(record.data[:2], order) in self._wanted:
+                yield record
+
+    def text(self) -> Iterator[str]:
+        n_entries = sum(len(page.records) for cpu in self._buffer.cpus for _, page in cpu.pages())
+        n_overrun = 0 if self._buffer.name else _overrun(self._trace)
+        yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus)
+        yield from self.writer.lines(self._records(), has_overruns=n_overrun > 0)
+
+    def jsonl(self) -> Iterator[str]:
+        events, order = self._trace.events, byte_order(is_big_endian=self._trace.is_big_endian)
+        for record in self._records():
+            event = events.get(int.from_bytes(record.data[:2], order))
+            pid = int.from_bytes(record.data[4:8], order, signed=True)
+            data = {
+                "timestamp": record.timestamp,
+                "cpu": record.cpu,
+                "pid": pid,
+                "comm": self.writer.comm(pid),
+                "event": f"{event.system}:{event.name}" if event else None,
+                "fields": field_values(event, record.data) if event else {"data": record.data.hex()},
+                "text": self.writer.body(record),
+            }
+            if record.lost:
+                data["lost"] = record.lost
+            yield json.dumps(data, separators=(",", ":")) + "\n"
+
+
+def _buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
+    for buffer in trace.buffers:
+        if buffer.name == name:
+            return buffer
+    names = ", ".join(buffer.name or "the top one" for buffer in trace.buffers) or "none"
+    wanted = f"instance {name!r}" if name else "top buffer"
+    raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
+
+
+def _overrun(trace: TraceFile) -> int:
+    """Return how many events the kernel says were overwritten, over all CPUs."""
+    texts = (option.text for option in find_options(trace.options, OptionId.CPUSTAT))
+    return sum(
+        int(found[1]) for text in texts if (found := re.search(r"^overrun: (\d{1,18})$", text, re.MULTILINE))
+    )
+
+
+def _release(trace: TraceFile) -> str:
+    """Return the kernel's release out of the text of uname."""
+    words = " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()
+    return words[2] if len(words) > 2 else ""
+
+
+def _say_what_is_missing(trace: TraceFile, reading: _Reading, out: Output) -> None:
+    if reading.n_lost or reading.is_lost_unknown:
+        more = " or more" if reading.is_lost_unknown else ""
+        out.warn(f"{reading.n_lost}{more} events were lost while recording")
+    for damage in trace.damage[:_MAX_SHOWN]:
+        cpu = "" if damage.cpu is None else f"cpu {damage.cpu}, "
+        out.warn(f"{trace.path}: {cpu}offset {damage.offset:#x}: {damage.reason}")
+    if len(trace.damage) > _MAX_SHOWN:
+        out.warn(f"{len(trace.damage) - _MAX_SHOWN} more places are damaged")
+    notes = reading.writer.notes
+    if notes:
+        n_lines = sum(notes.values())
+        out.say(f"tracepoint: {n_lines} times a line is not the kernel's own text (-v shows why)")
+        for note, count in sorted(notes.items()):
+            out.detail(f"  {count} x {note}")

@@ -106,7 +106,7 @@ def too_long(signum, frame):
     raise TimeoutError(f"a case took more than {MAX_CASE_SECONDS} s")
 
 
-def test_mutated_recordings(tmp_path, record_property):
+def test_mutated_recordings(tmp_path, request):
     seed = int(os.environ.get("TRACEPOINT_FUZZ_SEED", str(time.time_ns())))
     rng = random.Random(seed)
     originals = [(data, places_of_interest(data)) for data in samples()]
@@ -140,6 +140,6 @@ def test_mutated_recordings(tmp_path, record_property):
         signal.signal(signal.SIGALRM, before)
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
     for name, count in {"seed": seed, **counts}.items():
-        record_property(name, count)
+        request.node.user_properties.append((name, count))
     assert counts["refused"] > 0
     assert counts["damaged"] > 0

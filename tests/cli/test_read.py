@@ -1,0 +1,157 @@
+"""`tracepoint read`: text, JSON lines, what is missing, exit statuses."""
+
+from __future__ import annotations
+
+import json
+import struct
+import sys
+from dataclasses import replace
+from io import BytesIO, StringIO
+from types import SimpleNamespace
+
+import pytest
+
+from tracefile.making import GOLDEN, content_of, layout_of, tick, written
+from tracepoint.cli.main import main
+from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.options import OptionId, text_option
+from tracepoint.tracefile.pages import PageWriter
+from tracepoint.tracefile.tracedat import read_tracedat
+
+CUT = str(GOLDEN / "cut.v6.dat")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch):
+    """Run the command in this process; returns status, stdout, stderr."""
+
+    def call(*words: str):
+        out, err = StringIO(), StringIO()
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        return main(["read", *words]), out.getvalue(), err.getvalue()
+
+    return call
+
+
+@pytest.fixture
+def file_of(tmp_path):
+    def write(content, version=7):
+        path = tmp_path / "some.dat"
+        path.write_bytes(content if isinstance(content, bytes) else written(content, version))
+        return str(path)
+
+    return write
+
+
+def test_text_has_the_kernels_heading_and_lines(run) -> None:
+    status, out, _ = run(CUT)
+    assert status == 0
+    lines = out.split("\n")
+    assert lines[2] == "# entries-in-buffer/entries-written: 400/400   #P:2"
+    assert lines[12] == "              sh-104     [000] .....    10.629676: sys_exit: NR 1 = 2"
+    assert len(lines) == 12 + 400 + 1
+
+
+def test_patterns_choose_events(run) -> None:
+    status, out, _ = run(CUT, "sched_switch", "irq:*entry")
+    assert status == 0
+    names = {line.split(": ")[1] for line in out.split("\n") if line and not line.startswith("#")}
+    assert names == {"sched_switch", "softirq_entry"}
+
+
+def test_pattern_that_means_nothing(run) -> None:
+    status, _, err = run(CUT, "sched_swich")
+    assert status == 1
+    assert "no event of" in err
+
+
+def test_json_lines(run, file_of) -> None:
+    status, out, _ = run(file_of(content_of(True, 4, n_records=2)), "--format", "jsonl")
+    assert status == 0
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {
+            "timestamp": 10**9 + 1000 * n,
+            "cpu": n,
+            "pid": 7,
+            "comm": "worker",
+            "event": "demo:tick",
+            "fields": {"n": n, "name": "a"},
+            "text": f"n={n} name=a",
+        }
+        for n in range(2)
+    ]
+
+
+def test_unknown_event_in_json(run, file_of) -> None:
+    _, out, _ = run(file_of(replace(content_of(n_records=1), formats=())), "--format", "jsonl")
+    data = json.loads(out)
+    assert (data["event"], data["text"]) == (None, "Unknown type 400")
+    assert data["fields"]["data"].startswith("9001")
+
+
+def test_instances(run, file_of) -> None:
+    path = file_of(content_of(instances=("one",), n_records=4))
+    assert run(path, "--instance", "one")[1].count("tick:") == 4
+    status, _, err = run(path, "--instance", "two")
+    assert status == 2
+    assert "no instance 'two'; buffers: the top one, one" in err
+
+
+def lossy():
+    writer = PageWriter(layout_of())
+    writer.add(1, tick(0))
+    writer.lose(9)
+    writer.add(2, tick(1))
+    return replace(content_of(), buffers=(BufferContent((CpuPages(0, (writer.pages(),)),)),))
+
+
+def test_lost_events_are_said_and_strict_tells(run, file_of) -> None:
+    path = file_of(lossy())
+    status, out, err = run(path)
+    assert status == 0
+    assert "CPU:0 [LOST 9 EVENTS]\n" in out
+    assert "9 events were lost" in err
+    assert run(path, "--strict")[0] == 3
+    assert run(CUT, "--strict")[0] == 0
+
+
+def test_overwritten_events_show_where_buffers_begin(run, file_of) -> None:
+    content = content_of(n_records=4)
+    stats = text_option(OptionId.CPUSTAT, "CPU: 0\nentries: 2\noverrun: 5\n")
+    out = run(file_of(replace(content, options=(*content.options, stats))))[1]
+    assert "# entries-in-buffer/entries-written: 4/9   #P:2" in out
+    assert out.count("buffer started") == 1
+
+
+def test_damage_is_said(run, file_of) -> None:
+    data = bytearray(written(content_of()))
+    struct.pack_into("<Q", data, read_tracedat(bytes(data)).buffers[0].cpus[1].offset + 8, 5000)
+    path = file_of(bytes(data))
+    status, _, err = run(path)
+    assert status == 0
+    assert "cpu 1, offset" in err
+    assert "claims 5000 bytes" in err
+    assert run(path, "--strict")[0] == 3
+
+
+def test_file_that_is_none(run, file_of) -> None:
+    status, _, err = run(file_of(b"hello"))
+    assert status == 2
+    assert "not a trace.dat" in err
+    assert "some.dat" in err
+
+
+def test_from_stdin(run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=BytesIO(written(content_of(n_records=3)))))
+    assert run("-")[1].count("tick:") == 3
+
+
+def test_latency_trace_is_its_text(run, file_of) -> None:
+    assert run(file_of(content_of(latency_text="# tracer: irqsoff\n")))[1] == "# tracer: irqsoff\n"
+
+
+def test_latency_format_names_the_kernel(run) -> None:
+    out = run(CUT, "--latency")[1]
+    assert "# nop latency trace v1.1.5 on 6.1.0-53-amd64\n" in out
+    assert "      sh-104       0....." in out

@@ -89,9 +89,27 @@ static inline void tp_put_number(const struct tp_field *field, uint64_t number, 
 		*to = (unsigned char)number;
 }
 
-/* Append `length` bytes for a field, the last `n_zeros` of them NULs.  Returns 0, or -1 with an exception. */
-int tp_put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
-		   struct tp_record *record);
+int tp_record_too_long(void);
+
+/* Append `length` bytes and then `n_zeros` NULs for a field.  Returns 0, or -1 with an exception. */
+static inline int tp_put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
+				 struct tp_record *record)
+{
+	uint32_t at = record->dynamic;
+	uint32_t start = field->flags & TP_FIELD_REL ? at - (field->offset + 4u) : at;
+	uint32_t word = (uint32_t)(length + n_zeros) << 16 | start;
+
+	if (length + n_zeros > TP_MAX_PAYLOAD - record->size)
+		return tp_record_too_long();
+	memcpy(record->data + field->offset, &word, sizeof(word));
+	memcpy(record->data + at, data, length);
+	if (n_zeros)
+		memset(record->data + at + length, 0, n_zeros);
+	record->dynamic += length + n_zeros;
+	record->size += length + n_zeros;
+	return 0;
+}
+
 int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_record *record);
 
 /* Convert one value and put it into the record.  Returns 0, or -1 with an exception set. */
@@ -105,7 +123,8 @@ static inline int tp_convert(const struct tp_field *field, PyObject *object, str
 		return 0;
 	}
 	if (field->kind == TP_FIELD_STRING && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object))
-		return tp_put_dynamic(field, PyUnicode_DATA(object), (size_t)PyUnicode_GET_LENGTH(object), 1, record);
+		/* Its data ends with a NUL, which is copied along. */
+		return tp_put_dynamic(field, PyUnicode_DATA(object), (size_t)PyUnicode_GET_LENGTH(object) + 1, 0, record);
 	return tp_convert_slowly(field, object, record);
 }
 

@@ -6,6 +6,11 @@
 #include <Python.h>
 #include <structmember.h>
 
+/* Firing and synchronize() both hold the GIL, where there is one. */
+#ifndef Py_GIL_DISABLED
+#define TP_ENTER_ORDER memory_order_relaxed
+#endif
+
 #include "filter.h"
 #include "thread.h"
 

@@ -46,22 +46,10 @@ static int convert_float(PyObject *object, uint32_t size, uint64_t *ret)
 
 /* ---- bytes ---- */
 
-int tp_put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
-		   struct tp_record *record)
+int tp_record_too_long(void)
 {
-	if (length + n_zeros > TP_MAX_PAYLOAD - record->size) {
-		PyErr_Format(PyExc_ValueError, "the record would be longer than %d bytes", TP_MAX_PAYLOAD);
-		return -1;
-	}
-	uint32_t at = record->dynamic;
-	uint32_t start = field->flags & TP_FIELD_REL ? at - (field->offset + 4u) : at;
-	uint32_t word = (uint32_t)(length + n_zeros) << 16 | start;
-	memcpy(record->data + field->offset, &word, sizeof(word));
-	memcpy(record->data + at, data, length);
-	memset(record->data + at + length, 0, n_zeros);
-	record->dynamic += length + n_zeros;
-	record->size += length + n_zeros;
-	return 0;
+	PyErr_Format(PyExc_ValueError, "the record would be longer than %d bytes", TP_MAX_PAYLOAD);
+	return -1;
 }
 
 static void put_fixed(const struct tp_field *field, const char *data, size_t length, struct tp_record *record)

@@ -70,10 +70,20 @@ static inline struct tp_thread *tp_thread_get(void)
 
 extern _Atomic uint64_t tp_generation;
 
+/*
+ * The store must not pass the load of the probe table that follows.  Where a global lock is held from
+ * here to there, and by who waits for the grace period, the lock sees to that: module.h says so.
+ */
+#ifndef TP_ENTER_ORDER
+#define TP_ENTER_ORDER memory_order_seq_cst
+#endif
+
 static inline void tp_thread_enter(struct tp_thread *thread)
 {
+	uint64_t generation = atomic_load_explicit(&tp_generation, memory_order_relaxed);
+
 	if (thread->depth++ == 0)
-		atomic_store(&thread->active, atomic_load_explicit(&tp_generation, memory_order_relaxed));
+		atomic_store_explicit(&thread->active, generation, TP_ENTER_ORDER);
 }
 
 static inline void tp_thread_leave(struct tp_thread *thread)

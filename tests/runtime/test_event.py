@@ -1,6 +1,10 @@
 """Declaring, firing and recording events; the same for the C core and the twin."""
 
+import copy
+import gc
+import pickle
 import struct
+import weakref
 
 import pytest
 
@@ -408,3 +412,29 @@ def test_attributes_go_to_the_control(runtime):
     with pytest.raises(AttributeError):
         _ = event.nosuch
     assert "order_placed" in repr(event)
+
+
+def test_copies_and_pickles_are_the_event_itself(runtime):
+    event = placed(runtime)
+    assert copy.copy(event) is event
+    assert copy.deepcopy([event]) == [event]
+    assert pickle.loads(pickle.dumps(event)) is event
+    with pytest.raises(AttributeError, match="shop:order_missed"):
+        pickle.loads(pickle.dumps(event).replace(b"shop:order_placed", b"shop:order_missed"))
+
+
+def test_an_event_is_no_class_to_build_on(runtime):
+    event = placed(runtime)
+    with pytest.raises(TypeError):
+        type("Sub", (event,), {})
+
+
+def test_events_that_nobody_holds_go(c_core):
+    def make():
+        event = c_core.Tracepoint("a:b", ("x",), (("x", 0, 1, 8, 4, 0, 0),), 16, 16)
+        event.set_entries((("probe", lambda x: event),))
+        return weakref.ref(event)
+
+    found = make()
+    gc.collect()
+    assert found() is None

@@ -5,6 +5,7 @@ Chosen by `TRACEPOINT_PURE=1` and where the extension was not built.  It does th
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 import time
@@ -335,6 +336,16 @@ class Tracepoint:
     def __bool__(self) -> bool:
         return bool(self._entries)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Of a kind with the core's, which pickles find by name.
+        return event_by_name, (self.name,)
+
+    def __copy__(self) -> Tracepoint:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Tracepoint:
+        return self
+
     def __repr__(self) -> str:
         return f"<tracepoint {self.__dict__['name']}>"
 
@@ -437,6 +448,13 @@ class Tracepoint:
             import _thread  # noqa: PLC0415 - hardly ever needed
 
             _thread.interrupt_main()
+
+
+def event_by_name(name: str) -> Tracepoint:
+    """Return the event of that name in this process; raises AttributeError."""
+    # Not at the top: it needs the hierarchy, which needs this module.
+    found: Tracepoint = getattr(importlib.import_module("tracepoint.runtime.named"), name)
+    return found
 
 
 def bind(

@@ -1,0 +1,59 @@
+/* The tracepoint object: a class of its own for every event, so that the interpreter calls it directly. */
+#ifndef TP_MODULE_EVENT_H
+#define TP_MODULE_EVENT_H
+
+#include "convert.h"
+
+enum { MAX_FIELDS = 256, MAX_ARGS = 64 };
+
+enum entry_kind { ENTRY_RECORD, ENTRY_PROBE };
+
+struct entry {
+	enum entry_kind kind;
+	PyObject *first;  /* record: the Buffer; probe: the function */
+	PyObject *second; /* record: the Filter or NULL; probe: its data or NULL */
+	uint32_t id;
+};
+
+/* What runs when the tracepoint fires, in order.  Never changed, only replaced as a whole. */
+struct table {
+	uint32_t references;
+	uint32_t n_entries;
+	struct entry entries[];
+};
+
+/*
+ * An event is a type whose metatype is Tracepoint: calling a type goes from the CALL instruction straight to
+ * tp_vectorcall (CALL_BUILTIN_CLASS in Python/bytecodes.c), while calling any other object of ours takes the
+ * general way, a fifth more instructions.  It is never instantiated; its truth value and its
+ * attributes are the metatype's.
+ */
+typedef struct {
+	PyHeapTypeObject type;
+	struct table *table;
+	PyObject *name;
+	PyObject *parameters; /* tuple of str */
+	PyObject *defaults;   /* dict of those that may be left out, or NULL */
+	PyObject *assign;     /* callable giving the values, or NULL: the arguments are the values */
+	PyObject *condition;  /* callable, or NULL */
+	PyObject *control;    /* what answers for all other attributes */
+	struct tp_field *fields;
+	uint32_t n_fields;
+	uint32_t n_parameters;
+	uint32_t size;    /* bytes of the fixed part with its tail padding */
+	uint32_t dynamic; /* where dynamic data begins */
+	bool has_holes;   /* bytes of the fixed part that no field covers */
+	uint64_t n_faults;
+	uint64_t n_nested;
+} EventObject;
+
+static inline vectorcallfunc *tp_event_call(EventObject *self)
+{
+	return &self->type.ht_type.tp_vectorcall;
+}
+
+PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *tp_event_off(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names);
+void tp_table_release(struct table *table);
+
+#endif

@@ -1,0 +1,256 @@
+/* Firing: probes run and records are written, in order of priority. */
+#define _GNU_SOURCE
+#include "module_event.h"
+
+#include <sched.h>
+
+void tp_table_release(struct table *table)
+{
+	if (!table || --table->references)
+		return;
+	for (uint32_t i = 0; i < table->n_entries; i++) {
+		Py_XDECREF(table->entries[i].first);
+		Py_XDECREF(table->entries[i].second);
+	}
+	PyMem_Free(table);
+}
+
+/* ---- recording ---- */
+
+/* Say which field it was. */
+static void name_field(const struct tp_field *field)
+{
+	PyObject *type, *what, *traceback;
+
+	PyErr_Fetch(&type, &what, &traceback);
+	PyErr_Format(PyExc_ValueError, "field %U: %S", field->name, what ? what : Py_None);
+	Py_XDECREF(type);
+	Py_XDECREF(what);
+	Py_XDECREF(traceback);
+}
+
+/*
+ * Make the record before any room is taken: an __index__ may fire this very tracepoint.  All but the
+ * event's number, which each buffer has its own of.
+ */
+static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t n_sources, int32_t tid,
+			struct tp_record *record)
+{
+	const struct tp_field *field = self->fields, *end = field + self->n_fields;
+	uint32_t words[2] = { 0, (uint32_t)tid };
+
+	record->size = self->size;
+	record->dynamic = self->dynamic;
+	if (self->has_holes)
+		memset(record->data, 0, self->size);
+	memcpy(record->data, words, sizeof(words));
+	for (; field < end; field++) {
+		if (field->source >= n_sources) {
+			PyErr_Format(PyExc_TypeError, "no value for field %U", field->name);
+			return false;
+		}
+		if (tp_convert(field, sources[field->source], record)) {
+			name_field(field);
+			return false;
+		}
+	}
+	/* The dynamic data began before the end of the struct, whose padding now stands behind it. */
+	if (record->dynamic < record->size)
+		memset(record->data + record->dynamic, 0, record->size - record->dynamic);
+	return true;
+}
+
+static bool passes(const FilterObject *filter, const struct tp_record *record, const char *comm)
+{
+	struct tp_filter_context context = { .cpu = (uint32_t)sched_getcpu() };
+
+	memcpy(context.comm, comm, sizeof(context.comm));
+	return tp_filter_matches(PyBytes_AS_STRING(filter->program), record->data, record->size, &context);
+}
+
+static void record_one(const struct entry *entry, struct tp_record *record, struct tp_thread *thread)
+{
+	struct tp_buffer *buffer = ((BufferObject *)entry->first)->buffer;
+	uint16_t id = (uint16_t)entry->id;
+
+	if (!atomic_load_explicit(&buffer->is_on, memory_order_relaxed))
+		return;
+	struct tp_ring *ring = tp_buffer_ring(buffer, thread);
+	if (!ring)
+		return;
+	memcpy(record->data, &id, sizeof(id));
+	if (entry->second && !passes((FilterObject *)entry->second, record, ring->head->comm))
+		return;
+	int clock = atomic_load_explicit(&buffer->clock, memory_order_relaxed);
+	void *to = tp_ring_reserve(ring, record->size, tp_clock_now(clock, &buffer->counter));
+	if (!to)
+		return;
+	memcpy(to, record->data, record->size);
+	tp_ring_commit(ring, to);
+}
+
+/* ---- firing ---- */
+
+static void fault(EventObject *self, const char *where)
+{
+	self->n_faults++;
+	tp_keep_fault(self->name, where);
+}
+
+static bool use_raw(EventObject *self, PyObject *bytes, int32_t tid, struct tp_record *record)
+{
+	Py_ssize_t size = PyBytes_GET_SIZE(bytes);
+
+	if (size < self->size || size > TP_MAX_PAYLOAD) {
+		PyErr_Format(PyExc_ValueError, "a record of %zd bytes", size);
+		return false;
+	}
+	record->size = (uint32_t)size;
+	memcpy(record->data, PyBytes_AS_STRING(bytes), size);
+	memcpy(record->data + 4, &tid, sizeof(tid));
+	return true;
+}
+
+/* A record of what `assign` makes of the arguments: the values, or the whole record as bytes. */
+static bool assign_record(EventObject *self, PyObject *const *args, int32_t tid, struct tp_record *record)
+{
+	PyObject *answer = PyObject_Vectorcall(self->assign, args, self->n_parameters, NULL);
+	bool is_raw = answer && PyBytes_CheckExact(answer);
+	PyObject *values = answer && !is_raw ? PySequence_Tuple(answer) : NULL;
+	bool is_made;
+
+	if (is_raw)
+		is_made = use_raw(self, answer, tid, record);
+	else
+		is_made = values && make_record(self, ((PyTupleObject *)values)->ob_item, PyTuple_GET_SIZE(values),
+						tid, record);
+	if (!is_made)
+		fault(self, is_raw || values ? "record" : "assign");
+	Py_XDECREF(answer);
+	Py_XDECREF(values);
+	return is_made;
+}
+
+static bool get_record(EventObject *self, PyObject *const *args, int32_t tid, struct tp_record *record)
+{
+	if (self->assign)
+		return assign_record(self, args, tid, record);
+	if (make_record(self, args, self->n_parameters, tid, record))
+		return true;
+	fault(self, "record");
+	return false;
+}
+
+static void call_probe(EventObject *self, const struct entry *entry, PyObject *const *args)
+{
+	PyObject *with_data[MAX_ARGS + 1];
+	size_t n = self->n_parameters;
+
+	if (entry->second) {
+		with_data[0] = entry->second;
+		memcpy(with_data + 1, args, n * sizeof(*args));
+		args = with_data;
+		n++;
+	}
+	PyObject *answer = PyObject_Vectorcall(entry->first, args, n, NULL);
+	if (!answer)
+		fault(self, "probe");
+	Py_XDECREF(answer);
+}
+
+static bool condition_holds(EventObject *self, PyObject *const *args)
+{
+	PyObject *answer = PyObject_Vectorcall(self->condition, args, self->n_parameters, NULL);
+	int holds = answer ? PyObject_IsTrue(answer) : -1;
+
+	Py_XDECREF(answer);
+	if (holds < 0)
+		fault(self, "condition");
+	return holds > 0;
+}
+
+static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thread)
+{
+	struct table *table = self->table;
+	struct tp_record record;
+	/* The record is made at the first entry that needs it, once for all buffers. */
+	enum { NOT_YET, MADE, FAILED } state = NOT_YET;
+
+	if (!table || (self->condition && !condition_holds(self, args)))
+		return;
+	table->references++;
+	const struct entry *end = table->entries + table->n_entries;
+	for (const struct entry *entry = table->entries; entry < end; entry++) {
+		if (entry->kind == ENTRY_PROBE) {
+			call_probe(self, entry, args);
+			continue;
+		}
+		if (state == NOT_YET)
+			state = get_record(self, args, thread->tid, &record) ? MADE : FAILED;
+		if (state == MADE)
+			record_one(entry, &record, thread);
+	}
+	tp_table_release(table);
+}
+
+/* Put keyword arguments and defaults in their places.  Returns false with an exception set. */
+static bool bind(EventObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names, PyObject **ret)
+{
+	Py_ssize_t n_names = names ? PyTuple_GET_SIZE(names) : 0;
+
+	if (n_args > self->n_parameters) {
+		PyErr_Format(PyExc_TypeError, "%zd arguments for %u", n_args, self->n_parameters);
+		return false;
+	}
+	for (uint32_t i = 0; i < self->n_parameters; i++)
+		ret[i] = i < n_args ? args[i] : NULL;
+	for (Py_ssize_t k = 0; k < n_names; k++) {
+		PyObject *name = PyTuple_GET_ITEM(names, k);
+		Py_ssize_t at = PySequence_Index(self->parameters, name);
+		if (at < 0 || ret[at]) {
+			PyErr_Clear();
+			PyErr_Format(PyExc_TypeError, "argument %U is unknown or given twice", name);
+			return false;
+		}
+		ret[at] = args[n_args + k];
+	}
+	for (uint32_t i = 0; i < self->n_parameters; i++) {
+		PyObject *name = PyTuple_GET_ITEM(self->parameters, i);
+		if (!ret[i] && self->defaults)
+			ret[i] = PyDict_GetItemWithError(self->defaults, name);
+		if (!ret[i]) {
+			if (!PyErr_Occurred())
+				PyErr_Format(PyExc_TypeError, "argument %U is missing", name);
+			return false;
+		}
+	}
+	return true;
+}
+
+PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+	EventObject *self = (EventObject *)op;
+	struct tp_thread *thread = tp_thread_get();
+	Py_ssize_t n_args = PyVectorcall_NARGS(nargsf);
+	PyObject *bound[MAX_ARGS];
+
+	if (!thread || thread->depth >= TP_MAX_DEPTH) {
+		self->n_nested++;
+		Py_RETURN_NONE;
+	}
+	tp_thread_enter(thread);
+	if (n_args == self->n_parameters && !names)
+		fire(self, args, thread);
+	else if (bind(self, args, n_args, names, bound))
+		fire(self, bound, thread);
+	else
+		fault(self, "call");
+	tp_thread_leave(thread);
+	Py_RETURN_NONE;
+}
+
+PyObject *tp_event_off(PyObject *Py_UNUSED(op), PyObject *const *Py_UNUSED(args), size_t Py_UNUSED(nargsf),
+			PyObject *Py_UNUSED(names))
+{
+	Py_RETURN_NONE;
+}

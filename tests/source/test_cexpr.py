@@ -233,3 +233,18 @@ C_TYPES = {
 @given(st.sampled_from(sorted(C_TYPES)), st.integers(-(1 << 70), 1 << 70))
 def test_wrapping_is_what_the_machine_does(kind, value):
     assert IntType(kind[0], is_signed=kind[1]).wrap(value) == C_TYPES[kind](value).value
+
+
+@pytest.mark.parametrize(
+    "call", ["__get_str(size_t)", "__assign_str(f_t, text)", "__get_dynamic_array_len(u8)"]
+)
+def test_a_member_of_the_record_may_be_called_as_types_are(call: str) -> None:
+    node = parse_expression(call)
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.arguments[0], ast.Name)
+
+
+def test_types_stay_arguments_elsewhere() -> None:
+    node = parse_expression("min_t(size_t, a, b)")
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.arguments[0], ast.TypeName)

@@ -41,6 +41,8 @@ MAX_NESTING = 150
 MAX_HEIGHT = 200
 _ASSIGN_OPS = frozenset({"=", "+=", "-=", "*=", "/=", "%=", "&=", "^=", "|=", "<<=", ">>="})
 _PREFIX_OPS = frozenset({"+", "-", "!", "~", "&", "*", "++", "--"})
+# The helpers of a record's dynamic members; their first argument is the member's name.
+_OF_MEMBERS = ("__get_", "__assign_")
 _MAY_BEGIN_OPERAND = _PREFIX_OPS | {"("}
 _SIZEOF = {"sizeof": "sizeof", "_Alignof": "_Alignof", "__alignof__": "_Alignof", "__alignof": "_Alignof"}
 _INTEGER = re.compile(r"(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)([uUlL]{0,3})\Z")
@@ -355,19 +357,31 @@ class _Parser:
         arguments: list[ast.Node] = []
         height = 0
         if self.peek() != ")":
-            arguments, height = self.argument_list({",", ")"})
+            is_field = isinstance(function, ast.Name) and function.name.startswith(_OF_MEMBERS)
+            arguments, height = self.argument_list({",", ")"}, is_field=is_field)
         last = self.expect(")", opener)
         self.height = height + 1
         return ast.Call(function, tuple(arguments), first=function.first, last=last)
 
-    def argument_list(self, enders: set[str]) -> tuple[list[ast.Node], int]:
-        arguments = [self.argument(enders)]
+    def argument_list(self, enders: set[str], *, is_field: bool = False) -> tuple[list[ast.Node], int]:
+        first = self.field_name() if is_field else None
+        arguments = [first or self.argument(enders)]
         height = self.height
         while self.peek() == "," and self.at < self.stop:
             self.at += 1
             arguments.append(self.argument(enders))
             height = max(height, self.height)
         return arguments, height
+
+    def field_name(self) -> ast.Node | None:
+        """Read the name of a record's member where it stands alone; it may end in `_t` as types do."""
+        token = self.tokens[self.at]
+        is_alone = self.at + 1 < self.stop and self.tokens[self.at + 1].text in (",", ")")
+        if token.kind is not Kind.NAME or not is_alone:
+            return None
+        self.at += 1
+        self.height = 0
+        return ast.Name(token.text, first=token, last=token)
 
     def argument(self, enders: set[str]) -> ast.Node:
         """Read one argument, which may be a type as in `offsetof(struct a, b)`."""

@@ -23,8 +23,6 @@ from tracepoint.generate.module import kernel_module
 from tracepoint.lab.headers import fetch_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tracepoint.generate import FileSet
     from tracepoint.lab.packages import KernelImage
 
@@ -212,7 +210,7 @@ def probes_of(folder: Path) -> list[FileSet]:
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KernelImage, Path, list[Path]]]:
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[KernelImage, Path, list[Path]]:
     """The kernel, the folder of the modules that fire, and the probes, all built with -Werror."""
     image = tools_or_skip()
     folder = tmp_path_factory.mktemp("lttng")
@@ -227,7 +225,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[KernelImag
     kbuild = [f"obj-m += {name}.o\n" for name in names]
     (extra / "Kbuild").write_text("ccflags-y := -I$(src)\n" + "".join(kbuild))
     lttng_lab.make(fetch_headers(image), extra, "KCFLAGS=-Werror")
-    yield image, extra, lttng_lab.build_probes(image, probes_of(extra), folder / "lttng", extra)
+    return image, extra, lttng_lab.build_probes(image, probes_of(extra), folder / "lttng", extra)
 
 
 def test_probes_build_without_warnings(built: tuple[KernelImage, Path, list[Path]]) -> None:

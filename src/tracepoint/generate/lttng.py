@@ -19,7 +19,7 @@ from tracepoint.generate.lttng_assign import Plan, plan_assignment
 from tracepoint.generate.lttng_fields import field_call, field_notes
 from tracepoint.generate.lttng_print import Shown, read_shown
 from tracepoint.generate.lttng_types import Kind, kind_of
-from tracepoint.generate.writer import CodeWriter, check_name, fill_template
+from tracepoint.generate.writer import CodeWriter, fill_template
 from tracepoint.model.field import ScalarField
 from tracepoint.model.write import declare_param
 
@@ -63,7 +63,10 @@ def lttng_probe(
     if layout not in LAYOUTS:
         raise GenerateError("", f"no layout {layout!r} is known: use {' or '.join(LAYOUTS)}")
     stem = name or PurePosixPath(header.path).stem or header.system
-    check_name(stem, "probe")
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", stem):
+        raise GenerateError(
+            "", f"{stem[:60]!r} is no name for a probe: use letters, digits, _ and -, at most 40"
+        )
     wanted = frozenset(events)
     chosen = [e for e in header.events if not wanted or e.name in wanted or e.full_name in wanted]
     notes, usable = _usable(header, chosen)
@@ -74,7 +77,7 @@ def lttng_probe(
         return write_2013(header, usable, name=stem, include=include, notes=notes)
     writer = _Writer(_identifier(header.form.system_var or usable[0].system))
     text = writer.write(usable)
-    guard = f"LTTNG_TRACE_{stem.upper()}_H"
+    guard = f"LTTNG_TRACE_{_identifier(stem.upper())}_H"
     probe = fill_template(
         "lttng_probe.c",
         name=stem,

@@ -49,7 +49,8 @@ def write_2013(
     lttng = fill_template(
         "lttng_events_2013.h",
         system=system,
-        guard=f"_TRACE_{name.upper()}_H",
+        # The kernel's own guard: its header comes first, and must not be declared a second time.
+        guard=header.form.guard or re.sub(r"\W", "_", f"_TRACE_{name.upper()}_H", flags=re.ASCII),
         includes="\n".join(f"#include {one}" for one in own),
         events=writer.code.text,
     )

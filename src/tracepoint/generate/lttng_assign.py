@@ -92,7 +92,10 @@ class _Planner:
         self.locals = frozenset(p.declares for p in self.pieces if p.declares) | (changed & self.params)
         for one in self.fields.values():
             self._bind_declared(one)
-        direct = {id(p) for p in self.pieces if self._bind_direct(p)}
+        jump = next((at for at, p in enumerate(self.pieces) if p.jumps), len(self.pieces))
+        for piece in self.pieces[jump:]:
+            self.plan.lost |= dict.fromkeys(piece.fields, "its statement may be jumped over")
+        direct = {id(p) for p in self.pieces[:jump] if self._bind_direct(p)}
         kept = self._drop_lost([p for p in self.pieces if id(p) not in direct])
         self._keep(kept)
         for name in self.fields:

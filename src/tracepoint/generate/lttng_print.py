@@ -64,7 +64,7 @@ def _read_calls(shown: Shown, node: ast.Node) -> None:
     match node:
         case ast.Call(arguments=(value, *rest)) as call if call.name in _SYMBOLIC:
             name, pairs = _field_of(value), _pairs(rest)
-            if name and pairs and shown.names.setdefault(name, pairs) != pairs:
+            if name and shown.names.setdefault(name, pairs) != pairs:
                 shown.names[name] = ()
         case ast.Call(arguments=(value, *_)) as call if call.name in _FLAGS:
             shown.flags.add(_field_of(value))

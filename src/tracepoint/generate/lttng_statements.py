@@ -47,7 +47,8 @@ class Piece:
 
     `text` has the kernel's layout, one tab a level; `declares` is the local that it makes; `fields`
     are members of the record, `names` all other names, `changes` those that are assigned to, `resets`
-    those of them that are assigned to before anything else; `trouble` says why a probe cannot run it.
+    those of them that are assigned to before anything else; `trouble` says why a probe cannot run it;
+    `jumps` tells of a `return` or `goto` in it.
     """
 
     statement: Statement
@@ -58,6 +59,7 @@ class Piece:
     changes: frozenset[str]
     resets: frozenset[str]
     trouble: str = ""
+    jumps: bool = False
 
 
 def cut(block: Block) -> list[Piece]:
@@ -242,7 +244,8 @@ def _piece(statement: Statement) -> Piece:
     names: set[str] = set()
     changes: set[str] = set()
     resets: set[str] = set()
-    trouble = "its text is too long" if isinstance(statement, Unreadable) and len(text) >= _CUT else ""
+    trouble = ""
+    jumps = False
     for at, token in enumerate(tokens):
         if token.kind is not Kind.NAME:
             continue
@@ -252,10 +255,10 @@ def _piece(statement: Statement) -> Piece:
         elif token.text == "__entry":
             trouble = "the whole record is handed on"
         elif token.text in ("return", "goto"):
-            trouble = f"it leaves early by {token.text}"
+            jumps = True
         elif token.text in _POINTERS | _LENGTHS and after == "(":
             fields.add(_text(tokens, at + 2))
-        elif before not in ("->", "."):
+        elif before not in ("->", ".") and _text(tokens, at - 2) not in _POINTERS | _LENGTHS:
             if after == "=" and token.text not in names:
                 resets.add(token.text)
             names.add(token.text)
@@ -267,11 +270,27 @@ def _piece(statement: Statement) -> Piece:
         text,
         declares,
         frozenset(fields),
-        frozenset(names - fields),
+        frozenset(names),
         frozenset(changes),
         frozenset(resets),
-        trouble,
+        trouble or _unread(statement),
+        jumps=jumps,
     )
+
+
+def _unread(statement: Statement) -> str:
+    """Say what is wrong with a statement of which only the text is known; loops by a macro are fine."""
+    match statement:
+        case Unreadable(text=text, reason=reason):
+            is_loop = "for_each" in text.partition("(")[0] and len(text) < _CUT
+            return "" if is_loop else reason
+        case Block(body=body):
+            return next(filter(None, map(_unread, body)), "")
+        case If(then=then, otherwise=otherwise):
+            return _unread(then) or (_unread(otherwise) if otherwise is not None else "")
+        case Loop(body=inner) | Switch(body=inner):
+            return _unread(inner)
+    return ""
 
 
 def tokens_of(text: str) -> list[Token]:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from tracepoint.generate.leaf_rewrite import Rewriter
 
+_DECLARATION = re.compile(
+    r"(?!return |goto |case )(?:[A-Za-z_]\w* )+(?:\*|const )*([A-Za-z_]\w*)(?:\[[^=;]*\])*(?: = [^;]*)?;"
+)
+
 
 def write_statements(block: Block, rewriter: Rewriter) -> str:
     """Return the text of the statements; declarations that nothing uses any more are left out."""
@@ -29,9 +33,9 @@ def _without_unused(pieces: list[str]) -> list[str]:
     """Drop `type name;` and `type name = value;` when no other piece has the name."""
     kept = []
     for index, piece in enumerate(pieces):
-        match = re.fullmatch(r"[^=;(){}]*?\b(\w+)(?:\[[^=;]*\])*(?: = [^;]*)?;", piece)
+        match = _DECLARATION.fullmatch(piece)
         others = " ".join(pieces[:index] + pieces[index + 1 :])
-        if match and " " in piece.partition(" = ")[0] and not re.search(rf"\b{match[1]}\b", others):
+        if match and not re.search(rf"\b{match[1]}\b", others):
             continue
         kept.append(piece)
     return kept

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.kernel_facts import KernelFacts
-from tracepoint.generate.module import call_name
 from tracepoint.generate.writer import CodeWriter, break_call, check_name, fill_template
 from tracepoint.model.event import Event
 from tracepoint.model.write import declare_param
@@ -91,7 +90,9 @@ def probe_module(
 def _point(event: Event | Tracepoint, facts: KernelFacts) -> tuple[str, str]:
     """Return the name behind `register_trace_`, and the name for people."""
     if not isinstance(event, Event):
-        return call_name(event, facts), event.name
+        # The header is the kernel's own, so what it calls DECLARE_TRACE means what the kernel says.
+        has_suffix = facts.has_tp_suffix and not event.macro.startswith("DECLARE_TRACE_EVENT")
+        return f"{event.name}_tp" if has_suffix else event.name, event.name
     if event.is_syscall:
         raise GenerateError(event.full_name, "a system call's event has no tracepoint of its own")
     if event.is_nop:

@@ -1,0 +1,106 @@
+"""Fixed texts of the control files: formats of the tracer's own events, help, option names."""
+
+from __future__ import annotations
+
+from tracepoint.layout.format import EventFormat, FieldFormat
+
+_COMMON = (
+    FieldFormat("common_type", "unsigned short", 0, 2, False),
+    FieldFormat("common_flags", "unsigned char", 2, 1, False),
+    FieldFormat("common_preempt_count", "unsigned char", 3, 1, False),
+    FieldFormat("common_pid", "int", 4, 4, True),
+)
+PRINT_ID, FUNCTION_ID, STACK_ID, RAW_ID = 5, 1, 4, 18
+_FRAMES = 8
+
+
+def _own(name: str, number: int, fields: tuple[FieldFormat, ...], print_fmt: str) -> EventFormat:
+    return EventFormat("ftrace", name, (*_COMMON, *fields), print_fmt, id=number)
+
+
+_STACK_FMT = " ".join([r'"\t=> %ps\n\t=> %ps\n\t=> %ps\n"'] * 2 + [r'"\t=> %ps\n\t=> %ps\n"'])
+OWN_EVENTS = (
+    _own(
+        "function",
+        FUNCTION_ID,
+        (
+            FieldFormat("ip", "unsigned long", 8, 8, False),
+            FieldFormat("parent_ip", "unsigned long", 16, 8, False),
+        ),
+        '" %ps <-- %ps", (void *)REC->ip, (void *)REC->parent_ip',
+    ),
+    _own(
+        "kernel_stack",
+        STACK_ID,
+        (
+            FieldFormat("size", "int", 8, 4, True),
+            FieldFormat("caller", f"unsigned long[{_FRAMES}]", 16, 8 * _FRAMES, False),
+        ),
+        _STACK_FMT + "".join(f", (void *)REC->caller[{i}]" for i in range(_FRAMES)),
+    ),
+    _own(
+        "print",
+        PRINT_ID,
+        (FieldFormat("ip", "unsigned long", 8, 8, False), FieldFormat("buf", "char[]", 16, 0, True)),
+        '"%ps: %s", (void *)REC->ip, REC->buf',
+    ),
+    _own(
+        "raw_data",
+        RAW_ID,
+        (FieldFormat("id", "unsigned int", 8, 4, False), FieldFormat("buf", "char[]", 12, 0, True)),
+        '"id:%04x %08x", REC->id, (int)REC->buf[0]',
+    ),
+)
+OWN_BY_NAME = {form.name: form for form in OWN_EVENTS}
+
+# Defaults of the kernel's options; those in NO_EFFECT cannot be switched on here.
+OPTIONS = {
+    word.removeprefix("no"): not word.startswith("no")
+    for word in (
+        "print-parent nosym-offset nosym-addr noverbose noraw nohex nobin noblock trace_printk annotate "
+        "nouserstacktrace nosym-userobj noprintk-msg-only context-info nolatency-format record-cmd "
+        "norecord-tgid overwrite nodisable_on_free irq-info markers noevent-fork nopause-on-trace "
+        "hash-ptr function-trace nofunction-fork nodisplay-graph nostacktrace notest_nop_accept "
+        "notest_nop_refuse"
+    ).split()
+}
+NO_EFFECT = frozenset({"raw", "hex", "bin", "test_nop_refuse"})
+
+SYSTEM_FILTER = (
+    "### global filter ###\n"
+    "# Use this to set filters for multiple events.\n"
+    "# Only events with the given fields will be affected.\n"
+    "# If no events are modified, an error message will be displayed here\n"
+)
+SNAPSHOT_HELP = (
+    "# Snapshot commands:\n"
+    "# echo 0 > snapshot : Clears and frees snapshot buffer\n"
+    "# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
+    "#                      Takes a snapshot of the main buffer.\n"
+    "# echo 2 > snapshot : Clears snapshot buffer (but does not allocate or free)\n"
+    "#                      (Doesn't have to be '2' works with any number that\n"
+    "#                       is not a '0' or '1')\n"
+)
+NO_TRIGGER = (
+    "# Available triggers:\n"
+    "# traceon traceoff snapshot stacktrace enable_event disable_event enable_hist disable_hist hist\n"
+)
+README = """\
+The trace events of one Python process, with the files of the kernel's tracefs.
+
+  available_events            every event, system:event
+  set_event                   events to record: [!]EVENT, [!]SYSTEM:EVENT; > replaces, >> adds
+  set_event_pid               record only these threads
+  events/enable               0, 1, or X for some
+  events/SYSTEM/{enable,filter}
+  events/SYSTEM/EVENT/{enable,filter,format,id,trigger,hist}
+  tracing_on                  0 stops recording
+  trace                       what was recorded; writing clears it
+  trace_pipe                  the same, taken out while it is read
+  trace_marker                text written here becomes a record
+  trace_clock, trace_options, options/, buffer_size_kb, error_log
+  per_cpu/cpuN                rings; every thread has one, cpuN shows those with number N modulo CPUs
+  instances                   mkdir makes a set of rings with own events
+  snapshot                    1 moves what was recorded here
+  synthetic_events            events made by hist triggers
+"""

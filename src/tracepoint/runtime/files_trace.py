@@ -1,0 +1,207 @@
+"""The files that show what was recorded: trace, trace_pipe, trace_pipe_raw, snapshot, stats."""
+
+from __future__ import annotations
+
+import errno
+import os
+import time
+from typing import TYPE_CHECKING
+
+from tracepoint.printk.facts import RenderFacts
+from tracepoint.runtime.files import File, Handle, failure, read_decimal
+from tracepoint.runtime.files_text import OWN_EVENTS, SNAPSHOT_HELP
+from tracepoint.runtime.symbols import symbols
+from tracepoint.tracefile.buffers import RawRecord
+from tracepoint.tracefile.pages import PageLayout, read_page
+from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, TextWriter, microseconds
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.runtime.files_state import InstanceState
+
+_LAYOUT = PageLayout()
+POLL_S = 0.01
+PAGE = 4096
+
+
+def never() -> bool:
+    """Say that nobody interrupted: what a file system replaces."""
+    return False
+
+
+def records_by_time(pages: dict[int, list[bytes]]) -> list[RawRecord]:
+    """Return the records of pages by CPU, in the order of time, with what was lost before each."""
+    found: list[RawRecord] = []
+    for cpu, blocks in pages.items():
+        for block in blocks:
+            page = read_page(block, 0, _LAYOUT)
+            lost = page.lost
+            for stamp, start, size in page.records:
+                found.append(RawRecord(stamp, cpu, block[start : start + size], lost))
+                lost = 0
+    return sorted(found, key=lambda record: record.timestamp)
+
+
+def text_writer(state: InstanceState) -> TextWriter:
+    """Return the writer of text for an instance as it is set now."""
+    events = {e.id: e.layout for e in state.tracing.events} | {form.id: form for form in OWN_EVENTS}
+    options = state.options
+    comms = state.comms()
+    shown = TextOptions(
+        clock=state.instance.clock,
+        irq_info=options["irq-info"],
+        record_tgid=options["record-tgid"],
+        context_info=options["context-info"],
+        latency_format=options["latency-format"],
+        verbose=options["verbose"],
+        annotate=options["annotate"],
+        release=os.uname().release,
+    )
+    facts = RenderFacts(kallsyms=symbols(), comms=comms if options["record-cmd"] else {})
+    return TextWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()))
+
+
+def trace_text(state: InstanceState, cpu: int = -1) -> str:
+    """Return what `trace` shows."""
+    stats = state.stats(cpu)
+    entries, overrun = stats.get("entries", 0), stats.get("overrun", 0)
+    writer = text_writer(state)
+    lines = writer.lines(records_by_time(state.peek_pages(cpu)), has_overruns=overrun > 0)
+    return writer.header(entries, entries + overrun, state.n_cpus) + "".join(lines)
+
+
+def snapshot_text(state: InstanceState) -> str:
+    """Return what `snapshot` shows."""
+    if not state.snapshot:
+        word = "freed" if state.snapshot is None else "allocated"
+        return f"# tracer: nop\n#\n#\n# * Snapshot is {word} *\n#\n{SNAPSHOT_HELP}"
+    writer = text_writer(state)
+    records = records_by_time(state.snapshot)
+    return writer.header(len(records), len(records), state.n_cpus) + "".join(writer.lines(records))
+
+
+def snapshot_file(state: InstanceState) -> File:
+    """Make the file `snapshot`."""
+
+    def write(data: bytes) -> None:
+        match read_decimal(data):
+            case 0:
+                state.snapshot = None
+            case 1:
+                state.take_snapshot()
+            case _:
+                state.snapshot = {} if state.snapshot is not None else None
+
+    return File(lambda: snapshot_text(state), write)
+
+
+def trace_file(state: InstanceState, cpu: int = -1) -> File:
+    """Make the file `trace`."""
+    return File(lambda: trace_text(state, cpu), lambda _: None, lambda: state.clear(cpu))
+
+
+def stats_text(state: InstanceState, cpu: int) -> str:
+    """Return what per_cpu/cpuN/stats shows: tracing_stats_read() in kernel/trace/trace.c."""
+    counts = state.stats(cpu)
+
+    def stamp(value: int) -> str:
+        if state.instance.clock in CLOCKS_NOT_IN_NS:
+            return str(value)
+        seconds, rest = divmod(microseconds(value), 1_000_000)
+        return f"{seconds:5d}.{rest:06d}"
+
+    now = state.instance.buffer.now()
+    return (
+        f"entries: {counts.get('entries', 0)}\n"
+        f"overrun: {counts.get('overrun', 0)}\n"
+        f"commit overrun: {counts.get('commit_overrun', 0)}\n"
+        f"bytes: {counts.get('bytes', 0)}\n"
+        f"oldest event ts: {stamp(counts['oldest_stamp'])}\n"
+        f"now ts: {stamp(now)}\n"
+        f"dropped events: {counts.get('dropped', 0)}\n"
+        f"read events: {counts.get('read', 0)}\n"
+    )
+
+
+class _Consumer(Handle):
+    """An open file that takes records out; waits while there are none."""
+
+    def __init__(self, state: InstanceState, cpu: int, flags: int) -> None:
+        self._state = state
+        self._cpu = cpu
+        self._is_waiting = not flags & os.O_NONBLOCK
+        self._held = b""
+        self._has_read = False
+        self.is_interrupted: Callable[[], bool] = never
+
+    def _more(self) -> bytes:
+        raise NotImplementedError
+
+    def _is_ended(self) -> bool:
+        return self._has_read and not self._state.instance.is_on
+
+    def read(self, size: int, offset: int) -> bytes:
+        """Return what there is; nothing at the end, which comes when tracing is off."""
+        del offset
+        while not self._held:
+            self._held = self._more()
+            if self._held:
+                self._has_read = True
+            elif not self._is_waiting:
+                raise failure(errno.EAGAIN)
+            elif self._is_ended():
+                return b""
+            elif self.is_interrupted():
+                raise failure(errno.EINTR)
+            else:
+                time.sleep(POLL_S)
+        made, self._held = self._held[:size], self._held[size:]
+        return made
+
+
+class PipeHandle(_Consumer):
+    """`trace_pipe`: text, taken out of the rings; only one reader."""
+
+    def __init__(self, state: InstanceState, cpu: int, flags: int) -> None:
+        if cpu in state.readers or (state.readers and (cpu < 0 or -1 in state.readers)):
+            raise failure(errno.EBUSY)
+        state.readers.add(cpu)
+        super().__init__(state, cpu, flags)
+
+    def _more(self) -> bytes:
+        records = records_by_time(self._state.take_pages(self._cpu))
+        if not records:
+            return b""
+        return "".join(text_writer(self._state).lines(records)).encode(errors="surrogateescape")
+
+    def close(self) -> None:
+        """Let the next reader in."""
+        self._state.readers.discard(self._cpu)
+
+
+class RawHandle(_Consumer):
+    """`trace_pipe_raw`: whole pages, one for each read of a page."""
+
+    def _more(self) -> bytes:
+        for serial in self._state.serials(self._cpu):
+            try:
+                page: bytes | None = self._state.instance.buffer.read(serial)
+            except KeyError:
+                continue
+            if page is not None:
+                return page
+        return b""
+
+    def _is_ended(self) -> bool:
+        return not self._state.instance.is_on
+
+
+def pipe_file(state: InstanceState, cpu: int = -1) -> File:
+    """Make the file `trace_pipe`."""
+    return File(open=lambda flags: PipeHandle(state, cpu, flags))
+
+
+def raw_file(state: InstanceState, cpu: int) -> File:
+    """Make the file `trace_pipe_raw`."""
+    return File(open=lambda flags: RawHandle(state, cpu, flags))

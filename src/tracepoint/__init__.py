@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.diagnostics import Diagnostic, Edit, Fix, Related, Safety, Severity, Span
-    from tracepoint.errors import LabError, LayoutError, RenderError, SourceError, TracepointError
+    from tracepoint.errors import LabError, LayoutError, RenderError, SourceError, TracepointError, TreeError
     from tracepoint.lab.rehearse import rehearse_event
     from tracepoint.layout.abi import Abi
     from tracepoint.layout.compare import compare_formats
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tracepoint.printk.program import compile_print
     from tracepoint.printk.render import render_record
     from tracepoint.tree.headers import read_header
+    from tracepoint.tree.query_open import open_tree
 
 __version__ = "0.1.0"
 
@@ -47,7 +48,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "diagnostics": "Diagnostic Edit Fix Related Safety Severity Span",
-    "errors": "LabError LayoutError RenderError SourceError TracepointError",
+    "errors": "LabError LayoutError RenderError SourceError TracepointError TreeError",
     "lab.rehearse": "rehearse_event",
     "layout.abi": "Abi",
     "layout.compare": "compare_formats",
@@ -67,6 +68,7 @@ _HOMES = {
     "printk.program": "compile_print",
     "printk.render": "render_record",
     "tree.headers": "read_header",
+    "tree.query_open": "open_tree",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -89,6 +91,7 @@ __all__ = [
     "Span",
     "TraceHeader",
     "TracepointError",
+    "TreeError",
     "array",
     "bitmask",
     "check_header",
@@ -105,6 +108,7 @@ __all__ = [
     "dynamic_array",
     "fix_text",
     "format_text",
+    "open_tree",
     "read_format",
     "read_header",
     "read_header_text",

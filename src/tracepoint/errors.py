@@ -52,6 +52,15 @@ class RenderError(TracepointError):
         self.reason = reason
 
 
+class TreeError(TracepointError):
+    """A folder that is not a kernel tree, or one that cannot be read; `path` says which."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
 class GenerateError(TracepointError):
     """Source code that cannot be made from a declaration; `event` names it, `reason` says why."""
 

@@ -16,7 +16,7 @@ from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.config import Config
@@ -40,6 +40,8 @@ class HeaderReader:
         config: Config | None = None,
         defines: dict[str, str] | None = None,
         arch: str = "x86",
+        make_loader: Callable[[Iterable[Path]], FileLoader] = FileLoader,
+        creators: Creators | None = None,
     ) -> None:
         self._given_paths = tuple(include_paths)
         self._given_config = config
@@ -47,7 +49,8 @@ class HeaderReader:
         self._arch = arch
         self._loaders: dict[Path | None, FileLoader] = {}
         self._configs: dict[Path | None, Config] = {}
-        self._creators: dict[Path, Creators] = {}
+        self._make_loader = make_loader
+        self._creators = {creators.root: creators} if creators is not None else {}
         self._shared: dict[Path | None, SharedFiles] = {}
 
     def _loader(self, root: Path | None) -> FileLoader:

@@ -60,6 +60,15 @@ def is_trace_header(data: bytes) -> bool:
     return bool((_SYSTEM in data and _SETS_SYSTEM.search(data)) or _DECLARES.search(data))
 
 
+def is_machinery(path: str) -> bool:
+    """Whether a file is part of the macros that make events, rather than a user of them.
+
+    >>> is_machinery("include/trace/stages/init.h"), is_machinery("include/trace/events/sched.h")
+    (True, False)
+    """
+    return path.endswith(_MACHINERY) or "include/trace/stages/" in path
+
+
 def _walk(folder: Path) -> Iterator[Path]:
     for top, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))

@@ -1,0 +1,240 @@
+"""C text as a finder of call sites needs it: comments blanked, directives apart, functions by name.
+
+Nothing is parsed in earnest: kernel code closes its functions in the first column, and that is
+enough to name the function around a place, also in files that no C parser can follow because of
+their macros.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_NOISE = re.compile(r'/\*.*?(?:\*/|\Z)|//[^\n]*|"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)*\'', re.DOTALL)
+_NOT_NEWLINE = re.compile(r"[^\n]+")
+_DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTILINE)
+_DEFINE = re.compile(r"[ \t]*([A-Za-z_]\w*)(\([^)]*\))?")
+_CLOSE = re.compile(r"^\}", re.MULTILINE)
+_OPEN = re.compile(r"^\{", re.MULTILINE)
+_HEAD = re.compile(r"^[A-Za-z_][^;{}]*\{", re.MULTILINE)
+_GROUP = re.compile(r"(\w+)\s*\(")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_PARENTHESIS = re.compile(r"[()]")
+_BRACE = re.compile(r"[{};]")
+_ATTRIBUTES = frozenset(
+    "__acquires __releases __must_hold __cond_acquires __printf __scanf __attribute__ __alloc_size "
+    "__aligned __section __realloc_size __no_sanitize __nocfi typeof __typeof__ __counted_by "
+    "__assume_aligned __acquire __release __cond_lock __context__ _Pragma".split()
+)
+_MODIFIERS = re.compile(r"\b(?:static|inline|noinstr|noinline|notrace|__always_inline|__init|__visible)\b")
+#: Longer headers of functions do not exist; what looks like one is other text.
+_MAX_HEAD = 8000
+
+
+class Define(NamedTuple):
+    """One `#define`: its name, everything after the word `define`, and its line from 1."""
+
+    name: str
+    text: str
+    line: int
+
+
+class Code(NamedTuple):
+    """A C text with comments, literals, directives and `#if 0` blanked; offsets are those of the text."""
+
+    text: str
+    code: str
+    defines: tuple[Define, ...]
+
+
+def read_code(text: str) -> Code:
+    r"""Blank everything of a C text that is not code.
+
+    >>> code = read_code('a(); /* b() */ "c()";\n#define D e()\n')
+    >>> code.code.split("\n"), code.defines
+    (['a();                ;', '             ', ''], (Define(name='D', text=' D e()', line=2),))
+    """
+    bare = _NOISE.sub(_blank, text)
+    pieces: list[str] = []
+    defines: list[Define] = []
+    at = 0
+    for start, end, define in _dead_text(text, bare):
+        pieces.append(bare[at:start])
+        pieces.append(_NOT_NEWLINE.sub(_blank, bare[start:end]))
+        at = end
+        if define is not None:
+            defines.append(define)
+    pieces.append(bare[at:])
+    return Code(text, "".join(pieces), tuple(defines))
+
+
+def _blank(match: re.Match[str]) -> str:
+    found = match[0]
+    if "\n" not in found:
+        return " " * len(found)
+    return _NOT_NEWLINE.sub(lambda m: " " * len(m[0]), found)
+
+
+def _dead_text(text: str, bare: str) -> Iterator[tuple[int, int, Define | None]]:
+    """Yield the stretches that are directives or stand under `#if 0`, and what is defined in them."""
+    if "#" not in bare:
+        return
+    depth = 0  # of conditionals below an `#if 0`
+    dead_from = -1
+    line, counted = 1, 0
+    for match in _DIRECTIVE.finditer(bare):
+        keyword, rest = match[1], match[2]
+        if dead_from >= 0:
+            if keyword.startswith("if"):
+                depth += 1
+            elif keyword == "endif" or (depth == 1 and keyword in ("else", "elif")):
+                depth -= keyword == "endif"
+                if depth == 0 or keyword != "endif":
+                    yield dead_from, match.end(), None
+                    dead_from, depth = -1, 0
+            continue
+        if keyword == "if" and rest.strip() == "0":
+            dead_from, depth = match.start(), 1
+            continue
+        define = None
+        if keyword == "define":
+            line += text.count("\n", counted, match.start())
+            counted = match.start()
+            define = _define(text, match, line)
+        yield match.start(), match.end(), define
+    if dead_from >= 0:
+        yield dead_from, len(bare), None
+
+
+def _define(text: str, match: re.Match[str], line: int) -> Define | None:
+    named = _DEFINE.match(match[2])
+    if named is None:
+        return None
+    return Define(named[1], text[match.start(2) : match.end(2)], line)
+
+
+class Functions:
+    r"""Names the function around an offset of blanked code.
+
+    >>> Functions("int f(void)\n{\n\ta();\n}\n").around(17)
+    'f'
+    """
+
+    def __init__(self, code: str) -> None:
+        self._code = code
+        self._closes: list[int] | None = None
+
+    def around(self, offset: int) -> str:
+        """Return the function's name, empty outside of functions."""
+        if self._closes is None:
+            self._closes = [m.start() for m in _CLOSE.finditer(self._code)]
+        index = bisect_left(self._closes, offset)
+        begin = self._closes[index - 1] + 1 if index else 0
+        region = self._code[begin:offset]
+        opens = [m.start() for m in _OPEN.finditer(region)]
+        if opens:
+            return function_name(_head_before(region[: opens[-1]]))
+        # Not the kernel's way: the brace on the line of the name.
+        for match in reversed(list(_HEAD.finditer(region))):
+            rest = region[match.end() :]
+            if rest.count("}") <= rest.count("{"):
+                return function_name(match[0][:-1])
+        return ""
+
+
+def _head_before(text: str) -> str:
+    text = text[-_MAX_HEAD:]
+    return text[max(text.rfind(";"), text.rfind("}")) + 1 :]
+
+
+def function_name(head: str) -> str:
+    """Name the function that a piece of text before a brace declares, empty when it declares none.
+
+    Macros that make functions are looked through: they name it in their first argument.
+
+    >>> function_name("static int __init foo(int (*cb)(void)) __acquires(lock)")
+    'foo'
+    >>> function_name("SYSCALL_DEFINE3(open, const char __user *, name, int, flags, umode_t, mode)")
+    'sys_open'
+    >>> function_name("DEFINE_IDTENTRY(exc_divide_error)")
+    'exc_divide_error'
+    >>> function_name("static __be32 STALE_CLIENTID(clientid_t *clid)")
+    'STALE_CLIENTID'
+    >>> function_name("static int FNAME(fetch)(struct kvm_vcpu *vcpu)")
+    'fetch'
+    >>> function_name("struct foo x =")
+    ''
+    """
+    groups = [g for g in _groups(head) if g[0] not in _ATTRIBUTES]
+    begin = 0
+    # A macro without semicolon before the function, such as `LIST_HEAD(x)` or `EXPORT_SYMBOL(y)`.
+    while len(groups) > 1 and not head[begin : groups[0][2]].strip():
+        begin = groups[0][3]
+        if head[begin:].lstrip()[:1] == "(":
+            break
+        del groups[0]
+    if not groups or "=" in head[: groups[0][2]]:
+        return ""
+    name, inner, start, end = groups[0]
+    is_made = not _MODIFIERS.sub("", head[begin:start]).strip() or head[end:].lstrip()[:1] == "("
+    if not name.isupper() or not is_made:
+        return name
+    words = _WORD.findall(inner.split(",", 1)[0])
+    if not words:
+        return name
+    if name.startswith("SYSCALL_DEFINE"):
+        return f"sys_{words[-1]}"
+    if name.startswith("COMPAT_SYSCALL_DEFINE"):
+        return f"compat_sys_{words[-1]}"
+    return str(words[-1])
+
+
+def _groups(head: str) -> list[tuple[str, str, int, int]]:
+    """Return each `name(inner)` that stands in no other parentheses, with its start and end."""
+    groups = []
+    at = 0
+    while (match := _GROUP.search(head, at)) is not None:
+        end = closing(head, match.end() - 1)
+        if end < 0:
+            break
+        groups.append((match[1], head[match.end() : end], match.start(), end + 1))
+        at = end + 1
+    return groups
+
+
+def closing(code: str, at: int, limit: int = 20_000) -> int:
+    """Return the offset of the `)` that closes the `(` at an offset, -1 when there is none near."""
+    depth = 0
+    for match in _PARENTHESIS.finditer(code, at, at + limit):
+        depth += 1 if match[0] == "(" else -1
+        if depth == 0:
+            return match.start()
+    return -1
+
+
+def functions_of(code: str) -> Iterator[tuple[str, int, int]]:
+    """Yield name, start and end of each function of a text by counting braces alone.
+
+    For text that macros made, where line ends mean nothing.
+    """
+    depth = 0
+    start = at = 0
+    name = ""
+    for match in _BRACE.finditer(code):
+        at = match.end()
+        if match[0] == "{":
+            if depth == 0:
+                name = function_name(code[start : match.start()])
+            depth += 1
+        elif match[0] == "}":
+            depth = max(0, depth - 1)
+            if depth == 0:
+                if name:
+                    yield name, start, at
+                start = at
+        elif depth == 0:
+            start = at

@@ -1,0 +1,335 @@
+"""The index of a kernel source tree: built in parallel, and brought up to date file by file.
+
+What is kept is plain data (dicts, lists, strings, numbers), so that it goes between processes and
+to disk; `query` makes objects of it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from tracepoint.errors import TreeError
+from tracepoint.source.text import decode
+from tracepoint.tree.callsites import read_facts
+from tracepoint.tree.callsites_macros import HiddenCalls, Hider, find_hiders
+from tracepoint.tree.callsites_text import Define
+from tracepoint.tree.creators import created_headers
+from tracepoint.tree.headers import paused_collector
+from tracepoint.tree.index_headers import HeaderIndexer
+from tracepoint.tree.index_scan import (
+    TREE_MARK,
+    Holds,
+    fingerprint,
+    is_kernel_tree,
+    list_files,
+    look_at,
+    read_bytes,
+)
+from tracepoint.tree.index_syscalls import read_syscalls
+from tracepoint.tree.store import IndexData
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from tracepoint.tree.index_headers import Record
+
+_Row = TypeVar("_Row")
+#: Fewer files than this are read here: starting processes takes longer.
+_WORTH_PROCESSES = 200
+_PIECES_PER_JOB = 8
+#: A machine with more cores gains nothing: what is left is in one process.
+_MAX_JOBS = 8
+
+
+@dataclass(slots=True)
+class Work:
+    """What building an index had to do: files listed, searched, headers and C files read."""
+
+    n_files: int = 0
+    n_searched: int = 0
+    n_headers: int = 0
+    n_sources: int = 0
+
+
+def build_index(
+    root: str,
+    old: IndexData | None = None,
+    *,
+    jobs: int = 0,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> tuple[IndexData, Work]:
+    """Index the tree at `root`, reading only what changed since `old`.
+
+    `jobs` is the number of processes, by default one a core; `on_progress` is told stage, files
+    done, files in all.  Raises TreeError for a folder that is not a kernel tree.
+    """
+    if not is_kernel_tree(root):
+        raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
+    with paused_collector(), _Builder(root, old, jobs, on_progress) as builder:
+        return builder.run(), builder.work
+
+
+class _Builder:
+    def __init__(
+        self,
+        root: str,
+        old: IndexData | None,
+        jobs: int,
+        on_progress: Callable[[str, int, int], None] | None,
+    ) -> None:
+        self.root = root
+        self.old = old or IndexData(root, "source", {}, {})
+        self.jobs = min(jobs or os.cpu_count() or 1, _MAX_JOBS)
+        self.on_progress = on_progress
+        self.work = Work()
+        self.files = list_files(root)
+        self._pool: ProcessPoolExecutor | None = None
+        self._old_files: dict[str, list[int]] = self.old.state.get("files", {})
+        self.changed = {p for p, stat in self.files.items() if self._old_files.get(p, ())[:2] != [*stat]}
+        self.gone = set(self._old_files) - set(self.files)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def run(self) -> IndexData:
+        """Do all steps and return the index."""
+        self.work.n_files = len(self.files)
+        holds = self._search()
+        headers = self._headers(holds)
+        names = sorted(_call_names(headers))
+        facts = self._facts(holds, names)
+        hidden = self._hidden(holds, facts, names)
+        head = {
+            "headers": {path: record["head"] for path, record in headers.items()},
+            "sites": {path: fact["sites"] for path, fact in facts.items() if fact["sites"]},
+            "hidden": hidden,
+            "exports": {path: fact["exports"] for path, fact in facts.items() if fact["exports"]},
+            "creators": self._creators(holds, set(headers)),
+            "syscalls": self._syscalls(holds),
+            "unreadable": sorted(p for p, flags in holds.items() if flags & Holds.UNREADABLE),
+        }
+        state = {
+            "files": {path: [*stat, int(holds.get(path, 0))] for path, stat in self.files.items()},
+            "deps": {path: record["deps"] for path, record in headers.items()},
+            "words": {path: fact["words"] for path, fact in facts.items()},
+            "defines": {path: fact["defines"] for path, fact in facts.items() if fact["defines"]},
+            "names": names,
+        }
+        more = {path: record["more"] for path, record in headers.items()}
+        return IndexData(self.root, "source", head, more, state, fingerprint(self.files))
+
+    # The steps.
+
+    def _search(self) -> dict[str, int]:
+        holds = {p: row[2] for p, row in self._old_files.items() if p in self.files and p not in self.changed}
+        self.work.n_searched = len(self.changed)
+        holds.update(self._each("searching", look_at, self.changed))
+        return {path: flags for path, flags in holds.items() if flags}
+
+    def _headers(self, holds: Mapping[str, int]) -> dict[str, Record]:
+        wanted = _holding(holds, Holds.DECLARATIONS)
+        creating = _holding(holds, Holds.CREATES)
+        old = self._old_headers(creating)
+        asked = [path for path in wanted if path not in old]
+        self.work.n_headers = len(asked)
+        read = dict(self._each("reading headers", _read_headers, asked, tuple(creating)))
+        return {path: read[path] if path in read else old[path] for path in wanted}
+
+    def _old_headers(self, creating: Sequence[str]) -> dict[str, Record]:
+        """The records that are still true: neither the header nor what it includes has changed."""
+        state, touched = self.old.state, self.changed | self.gone
+        came_or_went = {p for p in touched if p in self.gone or p not in self._old_files}
+        was_creating = sorted(p for p, row in self._old_files.items() if row[2] & Holds.CREATES)
+        if any(p.endswith(".h") for p in came_or_went) or was_creating != list(creating):
+            return {}
+        return {
+            path: {"head": head, "more": self.old.more[path], "deps": state["deps"][path]}
+            for path, head in self.old.head.get("headers", {}).items()
+            if path not in touched and touched.isdisjoint(state["deps"][path])
+        }
+
+    def _facts(self, holds: Mapping[str, int], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        old = self._old_facts(names)
+        wanted = _holding(holds, Holds.TRACE)
+        asked = [path for path in wanted if path not in old]
+        self.work.n_sources = len(asked)
+        read = dict(self._each("finding call sites", _read_sources, asked, tuple(names)))
+        return {path: read[path] if path in read else old[path] for path in wanted}
+
+    def _old_facts(self, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+        state, head = self.old.state, self.old.head
+        different = set(state.get("names", ())) ^ set(names)
+        return {
+            path: {
+                "words": words,
+                "sites": head["sites"].get(path, []),
+                "exports": head["exports"].get(path, []),
+                "defines": state["defines"].get(path, []),
+            }
+            for path, words in state.get("words", {}).items()
+            if path not in self.changed and not any(_mentions(word, different) for word in words)
+        }
+
+    def _hidden(
+        self, holds: Mapping[str, int], facts: Mapping[str, dict[str, Any]], names: Sequence[str]
+    ) -> dict[str, Any]:
+        defines = {path: fact["defines"] for path, fact in facts.items() if fact["defines"]}
+        hiders = _hiders(defines)
+        is_same = names == self.old.state.get("names") and hiders == _hiders(
+            self.old.state.get("defines", {})
+        )
+        hidden = HiddenCalls(hiders, names)
+        paths = self.changed if is_same else self.files
+        asked = [p for p in paths if hidden.may_hide(p, has_trace=bool(holds.get(p, 0) & Holds.TRACE))]
+        kept = {p: rows for p, rows in self.old.head["hidden"].items() if p in self.files} if is_same else {}
+        read = dict(self._each("looking through macros", _read_hidden, asked, tuple(hiders), tuple(names)))
+        kept = {path: rows for path, rows in kept.items() if path not in self.changed}
+        return {**kept, **read}
+
+    def _creators(self, holds: Mapping[str, int], headers: set[str]) -> dict[str, list[str]]:
+        old = self.old.head.get("creators", {})
+        found = {}
+        for path in _holding(holds, Holds.CREATES):
+            is_old = path in old and path not in self.changed and headers.issuperset(old[path])
+            made = old[path] if is_old else created_headers(self.root, path, headers)
+            found[path] = made
+        return found
+
+    def _syscalls(self, holds: Mapping[str, int]) -> dict[str, Any]:
+        old = self.old.head.get("syscalls", {})
+        found = {}
+        for path in _holding(holds, Holds.SYSCALLS):
+            if path in old and path not in self.changed:
+                found[path] = old[path]
+            else:
+                found[path] = [list(row) for row in read_syscalls(_text(self.root, path))]
+        return {path: rows for path, rows in found.items() if rows}
+
+    # Doing it in parallel.
+
+    def _each(
+        self, stage: str, work: Callable[..., list[_Row]], paths: Iterable[str], *extra: object
+    ) -> Iterator[_Row]:
+        """Give every path to `work(root, paths, *extra)` and yield the rows it returns."""
+        todo = sorted(paths, key=lambda p: self.files[p], reverse=True)
+        if len(todo) < _WORTH_PROCESSES or self.jobs == 1:
+            return iter(work(self.root, todo, *extra) if todo else [])
+        n_pieces = self.jobs * _PIECES_PER_JOB
+        pieces = [todo[i::n_pieces] for i in range(n_pieces)]
+        pool = self._processes()
+        running = [pool.submit(work, self.root, piece, *extra) for piece in pieces]
+        return chain.from_iterable(self._watched(stage, [f.result for f in running], len(todo)))
+
+    def _watched(
+        self, stage: str, results: Sequence[Callable[[], list[_Row]]], total: int
+    ) -> Iterator[list[_Row]]:
+        for number, result in enumerate(results, 1):
+            yield result()
+            if self.on_progress is not None:
+                self.on_progress(stage, total * number // len(results), total)
+
+    def _processes(self) -> ProcessPoolExecutor:
+        if self._pool is None:
+            # A fork is ten times faster, but must not copy the locks of other threads.
+            can_fork = "fork" in multiprocessing.get_all_start_methods() and threading.active_count() == 1
+            context = multiprocessing.get_context("fork" if can_fork else "spawn")
+            self._pool = ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_start_process)
+        return self._pool
+
+
+def _start_process() -> None:
+    # The parent decides what an interrupt means; the process is too short-lived to collect garbage.
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+
+
+def _holding(holds: Mapping[str, int], flag: Holds) -> list[str]:
+    return sorted(path for path, flags in holds.items() if flags & flag)
+
+
+def _text(root: str, path: str) -> str:
+    return decode(read_bytes(root, path) or b"")
+
+
+def _call_names(headers: Mapping[str, Record]) -> set[str]:
+    names = {row[1] for record in headers.values() for row in record["head"]["events"]}
+    names.update(row[1] for record in headers.values() for row in record["head"]["tracepoints"])
+    return names
+
+
+def _mentions(word: str, names: set[str]) -> bool:
+    """Whether a word may mean one of some names: prefix and suffix are not told apart exactly."""
+    if not names:
+        return False
+    rest = word.partition("trace_")[2] or word
+    forms = (rest, rest.removesuffix("_enabled"), rest.removesuffix("_rcuidle"), rest.removeprefix("call__"))
+    return any(form in names for form in (word, *forms, rest.removeprefix("prio_")))
+
+
+def _hiders(defines: Mapping[str, Iterable[Sequence[Any]]]) -> list[Hider]:
+    return find_hiders((path, Define(*row)) for path, rows in defines.items() for row in rows)
+
+
+# What the processes do; the tables are made once in each.
+
+
+@lru_cache(1)
+def _indexer(root: str, creating: tuple[str, ...]) -> HeaderIndexer:
+    return HeaderIndexer(root, creating)
+
+
+def _read_headers(root: str, paths: Sequence[str], creating: tuple[str, ...]) -> list[tuple[str, Record]]:
+    indexer = _indexer(root, creating)
+    return [(path, indexer.record(path)) for path in paths]
+
+
+@lru_cache(1)
+def _name_set(names: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(names)
+
+
+def _read_sources(
+    root: str, paths: Sequence[str], names: tuple[str, ...]
+) -> list[tuple[str, dict[str, Any]]]:
+    known = _name_set(names)
+    found = []
+    for path in paths:
+        facts = read_facts(_text(root, path), known)
+        rows = {key: [list(row) for row in getattr(facts, key)] for key in ("sites", "defines", "exports")}
+        found.append((path, {"words": facts.words, **rows}))
+    return found
+
+
+@lru_cache(1)
+def _hidden_calls(hiders: tuple[Hider, ...], names: tuple[str, ...]) -> HiddenCalls:
+    return HiddenCalls(hiders, _name_set(names))
+
+
+def _read_hidden(
+    root: str, paths: Sequence[str], hiders: tuple[Hider, ...], names: tuple[str, ...]
+) -> list[tuple[str, list[list[Any]]]]:
+    hidden = _hidden_calls(hiders, names)
+    found = []
+    for path in paths:
+        words = [name.encode() for name in hidden.visible(path)]
+        data = read_bytes(root, path) or b""
+        if any(word in data for word in words):
+            rows = [list(site) for site in hidden.find(path, decode(data))]
+            if rows:
+                found.append((path, rows))
+    return found

@@ -1,0 +1,86 @@
+"""Opening a tree: from its saved index when that is still true, else by indexing what changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import TreeError
+from tracepoint.tree.index_scan import fingerprint, is_kernel_tree, list_files
+from tracepoint.tree.query import Tree
+from tracepoint.tree.store import StoredIndex, StoreError, cache_path, save_index
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.tree.store import IndexData
+
+
+def open_tree(
+    path: Path | str,
+    *,
+    fresh: bool = False,
+    jobs: int = 0,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> Tree:
+    """Open a kernel tree, or what else has events, indexing what changed since the last time.
+
+    `path` is a source tree (`~` is expanded), a folder of modules or of format files, a file of
+    BTF, or a single object.  `fresh` builds the index anew; `jobs` is the number of processes, by
+    default one a core; `on_progress` is told stage, files done, files in all.  Raises TreeError for
+    anything else.
+    """
+    root = os.path.realpath(Path(path).expanduser())
+    if not os.path.exists(root):  # noqa: PTH110 - real paths of this room are strings
+        raise TreeError(str(path), "no such file or folder")
+    if not is_kernel_tree(root):
+        from tracepoint.tree.index_other import read_other  # noqa: PLC0415 - a saved index needs none of it
+
+        return Tree.of(read_other(root))
+    notes: list[str] = []
+    stored = None if fresh else _open_stored(root, notes)
+    if stored is not None:
+        try:
+            if stored.mark == fingerprint(list_files(root)):
+                return Tree(root, stored.kind, stored.section("head"), lambda: stored.section("more"))
+            return _updated(root, stored.whole(), notes, jobs, on_progress)
+        except StoreError as error:
+            notes.append(f"{error}; the index was built anew")
+    return _updated(root, None, notes, jobs, on_progress)
+
+
+def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
+    try:
+        stored = StoredIndex(cache_path(root))
+    except FileNotFoundError:
+        return None
+    except (StoreError, OSError) as error:
+        notes.append(f"{error}; the index was built anew")
+        return None
+    if stored.root != root or stored.kind != "source":
+        notes.append(f"{stored.path}: the index of another tree; it was built anew")
+        return None
+    return stored
+
+
+def _updated(
+    root: str,
+    old: IndexData | None,
+    notes: list[str],
+    jobs: int,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> Tree:
+    from tracepoint.tree.index import build_index  # noqa: PLC0415 - a saved index needs none of it
+
+    data, work = build_index(root, old, jobs=jobs, on_progress=on_progress)
+    notes.append(
+        f"{work.n_files} files: {work.n_searched} searched, {work.n_headers} headers and "
+        f"{work.n_sources} C files read"
+    )
+    notes.extend(f"{name}: cannot be read, left out" for name in data.head["unreadable"])
+    try:
+        save_index(data, cache_path(root))
+    except OSError as error:
+        notes.append(f"the index could not be saved: {error}")
+    return Tree.of(data, notes)

@@ -1,0 +1,255 @@
+"""Where indexes are kept between runs, and how: checksummed, compressed sections in one file.
+
+The file is read as if a stranger had written it: sizes are bounded, every section has a checksum,
+the data is JSON (never code), and rows have the shape that their users expect.  Whatever is wrong
+is a `StoreError`, upon which the index is built anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.errors import TracepointError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: The system of the events that system calls make.
+SYSCALLS = "syscalls"
+#: Changes whenever what the sections hold changes.
+FORMAT = "tracepoint tree index 1\n"
+_MAX_FILE = 1 << 29
+_MAX_SECTION = 1 << 30
+_MAX_HEADER = 4096
+_SECTIONS = ("head", "more", "state")
+_DIGEST_SIZE = 16
+_HEADER_KEYS = {"root", "kind", "mark", "sections"}
+
+# The shapes of rows: s text, i number, l list of anything, b number or truth value.
+_EVENT = "ssiiislb"
+_TRACEPOINT = "ssiissl"
+_SITE = "ssiisss"
+_EXPORT = "sib"
+_SYSCALL = "sli"
+_CLASS = "ssllls" + "is"
+_DETAIL = "issssss"
+_LAYOUT = "lis"
+_KINDS = {"s": str, "i": int, "l": list, "b": int}
+
+
+@dataclass(slots=True)
+class IndexData:
+    """What is known of a tree.
+
+    `kind` is `source`, `objects`, `formats` or `btf`.  `head` answers most questions: per header
+    what it declares, per file its call sites, exports and system calls.  `more` holds fields and
+    layouts by header; `state` what bringing up to date needs; `mark` changes with any file.
+    """
+
+    root: str
+    kind: str
+    head: dict[str, Any]
+    more: dict[str, Any]
+    state: dict[str, Any] = field(default_factory=dict)
+    mark: int = 0
+
+
+class StoreError(TracepointError):
+    """A saved index that cannot be used; the message says why."""
+
+
+def cache_path(root: str) -> Path:
+    """Return where the index of a tree is kept: below XDG_CACHE_HOME, by default `~/.cache`."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    folder = (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint" / "trees"
+    name = Path(root).name or "root"
+    digest = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
+    return folder / f"{name[:60]}-{digest}.index"
+
+
+def save_index(data: IndexData, path: Path) -> None:
+    """Write an index so that a reader sees the old file or the new one, never half; raises OSError."""
+    packed = {name: _pack(getattr(data, name)) for name in _SECTIONS}
+    sections = {
+        name: [len(blob), hashlib.blake2b(blob, digest_size=_DIGEST_SIZE).hexdigest()]
+        for name, blob in packed.items()
+    }
+    header = {"root": data.root, "kind": data.kind, "mark": data.mark, "sections": sections}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+        try:
+            stream.write(FORMAT.encode())
+            stream.write(json.dumps(header).encode() + b"\n")
+            for blob in packed.values():
+                stream.write(blob)
+            stream.close()
+            Path(stream.name).replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(stream.name).unlink()
+            raise
+
+
+class StoredIndex:
+    """A saved index, opened; the sections are read when asked for.
+
+    Raises FileNotFoundError when there is none and StoreError when it cannot be used.
+    """
+
+    def __init__(self, path: Path) -> None:
+        if path.stat().st_size > _MAX_FILE:
+            raise StoreError(f"{path}: too large for an index")
+        try:
+            self._bytes = path.read_bytes()
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror or error}") from error
+        self.path = path
+        header, self._at = self._header()
+        self.root: str = header["root"]
+        self.kind: str = header["kind"]
+        self.mark: int = header["mark"]
+        self._sections: dict[str, list[Any]] = header["sections"]
+
+    def _header(self) -> tuple[dict[str, Any], int]:
+        start = len(FORMAT)
+        if self._bytes[:start] != FORMAT.encode():
+            raise StoreError(f"{self.path}: written by another version, or no index")
+        end = self._bytes.find(b"\n", start, start + _MAX_HEADER)
+        header = _parse(self._bytes[start : max(end, start)], self.path)
+        if not isinstance(header, dict) or set(header) != _HEADER_KEYS:
+            raise StoreError(f"{self.path}: damaged")
+        kinds = (("root", str), ("kind", str), ("mark", int), ("sections", dict))
+        if not all(isinstance(header[key], kind) for key, kind in kinds):
+            raise StoreError(f"{self.path}: damaged")
+        sections = header["sections"]
+        if tuple(sections) != _SECTIONS or not all(_is_row(row, "is") for row in sections.values()):
+            raise StoreError(f"{self.path}: damaged")
+        return header, end + 1
+
+    def section(self, name: str) -> dict[str, Any]:
+        """Return one section: `head`, `more` or `state`; raises StoreError when it is damaged."""
+        at = self._at
+        for section in _SECTIONS[: _SECTIONS.index(name)]:
+            at += max(0, self._sections[section][0])
+        size, digest = self._sections[name]
+        blob = self._bytes[at : at + max(0, size)]
+        if hashlib.blake2b(blob, digest_size=_DIGEST_SIZE).hexdigest() != digest:
+            raise StoreError(f"{self.path}: damaged ({name})")
+        unpacker = zlib.decompressobj()
+        try:
+            text = unpacker.decompress(blob, _MAX_SECTION)
+        except zlib.error as error:
+            raise StoreError(f"{self.path}: damaged ({name}: {error})") from error
+        data = _parse(text, self.path)
+        if not isinstance(data, dict) or not _CHECKS[name](data):
+            raise StoreError(f"{self.path}: damaged ({name})")
+        return data
+
+    def whole(self) -> IndexData:
+        """Return everything."""
+        head, more, state = (self.section(name) for name in _SECTIONS)
+        return IndexData(self.root, self.kind, head, more, state, self.mark)
+
+
+def _pack(data: Mapping[str, Any]) -> bytes:
+    return zlib.compress(json.dumps(data, separators=(",", ":")).encode(), 6)
+
+
+def _parse(data: bytes, path: Path) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{path}: damaged ({error})") from error
+
+
+# Whether data has the shape that its users rely on.
+
+
+def _is_row(row: object, shape: str) -> bool:
+    return (
+        isinstance(row, list)
+        and len(row) == len(shape)
+        and all(isinstance(value, _KINDS[letter]) for value, letter in zip(row, shape, strict=True))
+    )
+
+
+def _are_rows(rows: object, shape: str) -> bool:
+    return isinstance(rows, list) and all(_is_row(row, shape) for row in rows)
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(value, str) for value in values)
+
+
+def _by_file(table: object, shape: str) -> bool:
+    return isinstance(table, dict) and all(_are_rows(rows, shape) for rows in table.values())
+
+
+def _lists(table: object) -> bool:
+    return isinstance(table, dict) and all(_are_texts(rows) for rows in table.values())
+
+
+def _is_head(head: dict[str, Any]) -> bool:
+    headers = head.get("headers")
+    return (
+        isinstance(headers, dict)
+        and all(_is_header(record) for record in headers.values())
+        and all(_by_file(head.get(key), _SITE) for key in ("sites", "hidden"))
+        and _by_file(head.get("exports"), _EXPORT)
+        and _lists(head.get("creators"))
+        and _by_file(head.get("syscalls"), _SYSCALL)
+        and _are_texts(head.get("unreadable"))
+    )
+
+
+def _is_header(record: object) -> bool:
+    return (
+        isinstance(record, dict)
+        and all(isinstance(record.get(key), str) for key in ("system", "include_file", "problem"))
+        and _are_texts(record.get("systems"))
+        and _are_texts(record.get("classes"))
+        and _are_rows(record.get("events"), _EVENT)
+        and all(0 <= row[2] < len(record["classes"]) for row in record["events"])
+        and _are_rows(record.get("tracepoints"), _TRACEPOINT)
+    )
+
+
+def _is_more(more: dict[str, Any]) -> bool:
+    return all(
+        isinstance(record, dict)
+        and _are_rows(record.get("classes"), _CLASS)
+        and all(
+            _are_rows(row[2], "ss") and _are_texts(row[3]) and _are_rows(row[4], "ssss")
+            for row in record["classes"]
+        )
+        and _are_rows(record.get("layouts"), _LAYOUT)
+        and all(_are_rows(row[0], "ssiib") for row in record["layouts"])
+        and _are_rows(record.get("events"), _DETAIL)
+        and all(row[0] < len(record["layouts"]) for row in record["events"])
+        for record in more.values()
+    )
+
+
+def _is_state(state: dict[str, Any]) -> bool:
+    if not state:
+        return True
+    return (
+        _by_file({"": list(state.get("files", {}).values())}, "iii")
+        and _lists(state.get("deps"))
+        and _lists(state.get("words"))
+        and _by_file(state.get("defines"), "ssi")
+        and _are_texts(state.get("names"))
+    )
+
+
+_CHECKS = {"head": _is_head, "more": _is_more, "state": _is_state}

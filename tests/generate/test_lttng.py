@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -237,6 +238,15 @@ def test_a_field_filled_through_a_pointer_is_lost_with_the_statement() -> None:
 def test_what_cannot_run_in_a_probe_is_left_out(assign: str) -> None:
     assert "ctf_integer" not in events_of("__field(int, a)", assign)
     assert any("is left out" in note for note in notes_of("__field(int, a)", assign))
+
+
+def test_an_assignment_without_end_is_refused_in_time() -> None:
+    struct = " ".join(f"__field(int, f{at})" for at in range(900))
+    chain = " ".join(f"__entry->f{at} = g(__entry, __entry->f{at + 1});" for at in range(899))
+    started = time.monotonic()
+    assert len(notes_of(struct, chain)) == 900
+    assert "more than 1000" in notes_of("__field(int, a)", "__entry->a = n;" * 1001)[0]
+    assert time.monotonic() - started < 20
 
 
 def test_names_of_values_become_an_enum_once() -> None:

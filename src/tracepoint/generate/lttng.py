@@ -75,26 +75,32 @@ def lttng_probe(
     include = include or f"<trace/events/{PurePosixPath(header.path).name or stem + '.h'}>"
     if layout == "2013":
         return write_2013(header, usable, name=stem, include=include, notes=notes)
-    writer = _Writer(_identifier(header.form.system_var or usable[0].system))
-    text = writer.write(usable)
-    guard = f"LTTNG_TRACE_{_identifier(stem.upper())}_H"
-    probe = fill_template(
-        "lttng_probe.c",
-        name=stem,
-        header=include,
-        system=writer.system,
-        includes="\n".join(f"#include {one}" for one in includes),
-    )
-    return FileSet(
-        {
-            f"include/instrumentation/events/{stem}.h": fill_template(
-                "lttng_events.h", system=writer.system, guard=guard, events=text
-            ),
-            f"src/probes/lttng-probe-{stem}.c": probe,
-            f"src/probes/Kbuild.{stem}": kbuild_line(stem) + "\n",
-        },
-        [*notes, *writer.notes],
-    )
+    return _write_today(header, usable, name=stem, include=include, includes=includes, notes=notes)
+
+
+def _write_today(
+    header: TraceHeader,
+    events: Sequence[Event],
+    *,
+    name: str,
+    include: str,
+    includes: Sequence[str],
+    notes: Sequence[str],
+) -> FileSet:
+    writer = _Writer(_identifier(header.form.system_var or events[0].system))
+    text = writer.write(events)
+    guard = f"LTTNG_TRACE_{_identifier(name.upper())}_H"
+    own = "\n".join(f"#include {one}" for one in includes)
+    files = {
+        f"include/instrumentation/events/{name}.h": fill_template(
+            "lttng_events.h", system=writer.system, guard=guard, events=text
+        ),
+        f"src/probes/lttng-probe-{name}.c": fill_template(
+            "lttng_probe.c", name=name, header=include, system=writer.system, includes=own
+        ),
+        f"src/probes/Kbuild.{name}": kbuild_line(name) + "\n",
+    }
+    return FileSet(files, [*notes, *writer.notes])
 
 
 def kbuild_line(name: str) -> str:

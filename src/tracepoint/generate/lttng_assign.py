@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from tracepoint.model.origin import Code
 
 VSTRING_BYTES = 256
+# Far beyond any assignment of a kernel; what each statement needs is looked up among all others.
+MAX_STATEMENTS = 1000
 _NO_ROOM = "statements compute its bytes, and their number is known only when the event fires"
 _COPIES = frozenset(("memcpy", "__builtin_memcpy", "memmove"))
 _GETTERS = frozenset(("__get_dynamic_array", "__get_rel_dynamic_array"))
@@ -74,6 +76,10 @@ def plan_assignment(event: Event) -> Plan:
         return plan
     calls = [call for statement in program.statements.body for call in st.stores(statement)]
     pieces = st.cut(program.statements)
+    if len(pieces) + len(calls) > MAX_STATEMENTS:
+        why = f"its assignment has more than {MAX_STATEMENTS} statements"
+        plan.lost = dict.fromkeys((f.name for f in event.fields), why)
+        return plan
     _Planner(event, plan, pieces, calls).run()
     return plan
 

@@ -6,7 +6,7 @@ it, so that `lttng_assign` can decide which pieces a probe needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
@@ -239,43 +239,54 @@ def _piece(statement: Statement) -> Piece:
     code = CodeWriter()
     _write(statement, code)
     text = code.text.rstrip("\n")
-    tokens = tokens_of(text)
-    fields: set[str] = set()
-    names: set[str] = set()
-    changes: set[str] = set()
-    resets: set[str] = set()
-    trouble = ""
-    jumps = False
-    for at, token in enumerate(tokens):
-        if token.kind is not Kind.NAME:
-            continue
-        before, after = _text(tokens, at - 1), _text(tokens, at + 1)
-        if token.text == "__entry" and after == "->":
-            fields.add(_text(tokens, at + 2))
-        elif token.text == "__entry":
-            trouble = "the whole record is handed on"
-        elif token.text in ("return", "goto"):
-            jumps = True
-        elif token.text in _POINTERS | _LENGTHS and after == "(":
-            fields.add(_text(tokens, at + 2))
-        elif before not in ("->", ".") and _text(tokens, at - 2) not in _POINTERS | _LENGTHS:
-            if after == "=" and token.text not in names:
-                resets.add(token.text)
-            names.add(token.text)
-            if after in _CHANGES or before in ("++", "--"):
-                changes.add(token.text)
     declares = statement.name if isinstance(statement, Declare) else ""
+    words = _Words(tokens_of(text))
+    words.read()
     return Piece(
         statement,
         text,
         declares,
-        frozenset(fields),
-        frozenset(names),
-        frozenset(changes),
-        frozenset(resets),
-        trouble or _unread(statement),
-        jumps=jumps,
+        frozenset(words.fields),
+        frozenset(words.names),
+        frozenset(words.changes),
+        frozenset(words.resets),
+        "the whole record is handed on" if words.hands_on else _unread(statement),
+        jumps=words.jumps,
     )
+
+
+@dataclass(slots=True)
+class _Words:
+    """Sorts the names in a statement."""
+
+    tokens: list[Token]
+    fields: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    changes: set[str] = field(default_factory=set)
+    resets: set[str] = field(default_factory=set)
+    hands_on: bool = False
+    jumps: bool = False
+
+    def read(self) -> None:
+        for at, token in enumerate(self.tokens):
+            if token.kind is Kind.NAME:
+                self._name(at, token.text)
+
+    def _name(self, at: int, name: str) -> None:
+        before, after = _text(self.tokens, at - 1), _text(self.tokens, at + 1)
+        if name == "__entry":
+            self.hands_on |= after != "->"
+            self.fields |= {_text(self.tokens, at + 2)} if after == "->" else set()
+        elif name in ("return", "goto"):
+            self.jumps = True
+        elif name in _POINTERS | _LENGTHS and after == "(":
+            self.fields.add(_text(self.tokens, at + 2))
+        elif before not in ("->", ".") and _text(self.tokens, at - 2) not in _POINTERS | _LENGTHS:
+            if after == "=" and name not in self.names:
+                self.resets.add(name)
+            self.names.add(name)
+            if after in _CHANGES or before in ("++", "--"):
+                self.changes.add(name)
 
 
 def _unread(statement: Statement) -> str:

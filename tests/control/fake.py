@@ -506,7 +506,7 @@ class FakeTracefs:
         self._hold(event, True)
 
     def _define(self, text: str) -> None:
-        head, _, rest = text.strip().partition(" ")
+        head, rest = (*text.split(None, 1), "")[:2]
         kind, _, name = head.partition(":")
         full = name.replace("/", ":")
         if kind == "-":
@@ -527,4 +527,5 @@ class FakeTracefs:
         self.formats[full] = make_format(*full.split(":"), rest if kind == "s" else "long __probe_ip", 1000)
         for array in self.arrays.values():
             array.events[full] = FakeEvent()
-        self.dynamic.append((f"{kind}:{full.replace(':', '/')} {rest}", full))
+        gap = "\t" if kind == "s" else " "
+        self.dynamic.append((f"{kind}:{full.replace(':', '/')}{gap}{rest}", full))

@@ -95,9 +95,9 @@ def _touched_by_trigger(array: str, text: str) -> Iterator[str]:
 
 
 def _of_events(files: Files, folder: str, what: str) -> Iterator[str]:
+    # Not each has such a file (those of `ftrace` have none); who reads it finds that out.
     for event in _folders(files, folder):
-        if files.exists(f"{folder}/{event}/{what}"):
-            yield f"{folder}/{event}/{what}"
+        yield f"{folder}/{event}/{what}"
 
 
 def _folders(files: Files, folder: str) -> Iterable[str]:
@@ -155,8 +155,8 @@ def read_settings(files: Files, array: str = "") -> dict[str, str]:
         paths.append("dynamic_events")
         found["instances"] = "\n".join(files.names("instances"))
     for system in _folders(files, array + "events"):
-        for what in ("enable", "filter", "trigger"):
-            paths += _of_events(files, f"{array}events/{system}", what)
+        events = [f"{array}events/{system}/{event}" for event in _folders(files, f"{array}events/{system}")]
+        paths += [f"{event}/{what}" for event in events for what in ("enable", "filter", "trigger")]
     for path in paths:
         with contextlib.suppress(OSError):
             value = capture(files, path)

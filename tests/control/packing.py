@@ -1,0 +1,76 @@
+"""Python for a guest: the interpreter, the modules that are used, and our package, as files of a ram disk."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import py_compile
+import re
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SITE = "/py/site"
+# What the driver and the command line load, also what they load only when it is needed.
+LOAD = """
+import sys, json
+sys.path[:0] = [{tests!r}, {src!r}]
+import control.in_guest, difflib, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
+import tracepoint.__main__
+import tracepoint.cli.main as main
+for command in main.COMMANDS.values():
+    if command.is_live:
+        main._load(command)
+print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
+"""
+
+
+def python_files() -> dict[str, bytes]:
+    """Return path -> content of everything that `python -m control.in_guest` needs; 10 to 20 MB."""
+    program = str(Path(sys._base_executable).resolve())
+    script = LOAD.format(tests=str(ROOT / "tests"), src=str(ROOT / "src"))
+    done = subprocess.run([program, "-I", "-B", "-c", script], capture_output=True, text=True, check=True)
+    modules = [Path(name) for name in json.loads(done.stdout)]
+    files = {program: Path(program).read_bytes()}
+    for path in modules:
+        files.update(_module(path))
+    shared = [program, *(str(path) for path in modules if path.suffix == ".so")]
+    for library in _libraries(shared):
+        files[library] = Path(library).read_bytes()
+    stdlib = sysconfig.get_path("stdlib")
+    # Where these are missing the interpreter says that it cannot find itself.
+    files[f"{stdlib}/lib-dynload/.keep"] = b""
+    files["/bin/python3"] = (
+        f'#!/bin/sh\nPYTHONPATH={SITE} PYTHONDONTWRITEBYTECODE=1 exec {program} "$@"\n'.encode()
+    )
+    files["/bin/tracepoint"] = b'#!/bin/sh\nexec /bin/python3 -m tracepoint "$@"\n'
+    return files
+
+
+def _module(path: Path) -> dict[str, bytes]:
+    target = str(path)
+    for folder in (ROOT / "src", ROOT / "tests"):
+        if path.is_relative_to(folder):
+            target = f"{SITE}/{path.relative_to(folder)}"
+    found = {target: path.read_bytes()}
+    if path.suffix == ".py":
+        # Ready-made byte code saves seconds of an emulated processor.
+        with tempfile.NamedTemporaryFile(suffix=".pyc") as made:
+            py_compile.compile(
+                str(path),
+                made.name,
+                dfile=target,
+                doraise=True,
+                invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+            )
+            found[importlib.util.cache_from_source(target)] = Path(made.name).read_bytes()
+    return found
+
+
+def _libraries(programs: list[str]) -> set[str]:
+    listed = subprocess.run(["ldd", *programs], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"(?:=> |^\s+)(/\S+) \(0x", listed, re.MULTILINE))

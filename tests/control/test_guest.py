@@ -1,0 +1,184 @@
+"""Control on real kernels: the state machine beside the fake, kills, filters, and the command line.
+
+One boot a kernel.  TRACEPOINT_CONTROL_KERNELS names other kernels, parted by blanks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import sys
+import time
+
+import pytest
+
+from control import filter_texts, machine
+from control.fake import DEFAULT_EVENTS, FakeTracefs
+from control.packing import python_files
+from guest.conftest import kernel_or_skip
+from tracepoint.cli.main import COMMANDS
+from tracepoint.control.journal import Journal
+from tracepoint.control.session import Tracing
+from tracepoint.control.settings import read_settings
+from tracepoint.control.tracefs import Tracefs
+from tracepoint.filter.error import FilterError
+from tracepoint.filter.parse import is_clear, parse_filter
+from tracepoint.filter.profile import KERNEL_6_1, KERNEL_6_1_187, KERNEL_6_12
+from tracepoint.lab import guest as lab_guest
+from tracepoint.layout.format import read_format
+
+pytestmark = pytest.mark.guest
+
+KERNELS = os.environ.get("TRACEPOINT_CONTROL_KERNELS", "6.1 6.12").split()
+N_FILTERS = 2000
+N_KILLS = 100
+FUNCTIONS = {b"do_sys_openat2", b"schedule"}
+
+
+def say(text: str) -> None:
+    """Tell a measured figure; seen with -s."""
+    sys.stderr.write(f"\n{text}")
+
+
+class Lab:
+    """A booted kernel that does jobs, and what it is known to be able to do."""
+
+    def __init__(self, guest: lab_guest.Guest) -> None:
+        self.guest = guest
+        self.facts = self.job("facts")
+        accepts = [
+            not answer[0]
+            for answer in self.job(
+                "filters", filters=[["irq:softirq_entry", t] for t in ("vec == 1 &&", "CPU & CPUS{0}")]
+            )
+        ]
+        self.profile = KERNEL_6_1_187 if accepts[0] else KERNEL_6_12 if accepts[1] else KERNEL_6_1
+
+    def job(self, name: str, timeout: int = 400, **rest: object) -> object:
+        self.guest.put("/tmp/job.json", json.dumps({"job": name, **rest}).encode())
+        began = time.monotonic()
+        self.guest.run("python3 -m control.in_guest /tmp/job.json /tmp/answer.json", timeout=timeout)
+        say(f"{name}: {time.monotonic() - began:.1f} s")
+        return json.loads(self.guest.get("/tmp/answer.json"))
+
+    def fake(self) -> FakeTracefs:
+        """Return a made-up tracefs with the events, options and sizes of this kernel."""
+        listed = [name for name in self.facts["available"].split() if name in self.facts["formats"]]
+        formats = {
+            name: read_format(self.facts["formats"][name], name.split(":")[0]) for name in reversed(listed)
+        }
+        made = FakeTracefs(formats, self.profile)
+        settings = self.facts["settings"]
+        array = made.arrays[""]
+        array.options = {p.split("/")[1]: int(v) for p, v in settings.items() if p.startswith("options/")}
+        array.clock = settings["trace_clock"]
+        sizes = [int(v) for p, v in settings.items() if p.startswith("per_cpu/")]
+        array.pages = [-(-size * 1024 // 4080) for size in sizes]
+        return made
+
+
+@pytest.fixture(scope="module", params=KERNELS)
+def lab(request: pytest.FixtureRequest):
+    kernel_or_skip(request.param)
+    began = time.monotonic()
+    with lab_guest.boot(request.param, files=python_files(), append="rcupdate.rcu_expedited=1") as guest:
+        made = Lab(guest)
+        say(
+            f"{guest.image.version}: profile {made.profile.name}, ready after {time.monotonic() - began:.1f} s"
+        )
+        yield made
+
+
+def test_the_fake_does_what_the_kernel_does(lab):
+    """The same operations in both: the same answers, and the same settings after each."""
+    seeds = list(range(1, 6))
+    told = lab.job("machine", seeds=seeds, n=40)
+    differences = []
+    assert told["left"] == {}
+    for seed, (steps, left, problems) in zip(seeds, told["runs"], strict=True):
+        assert (left, problems) == ({}, []), f"seed {seed}"
+        files = lab.fake()
+        tracing = Tracing(Tracefs(files, Journal(None)))
+        last = read_settings(files)
+        for number, (operation, answer, changed) in enumerate(steps):
+            mine = machine.perform(tracing, tuple(operation))
+            now = read_settings(files)
+            difference = {
+                p: [last.get(p, ""), now.get(p, "")]
+                for p in sorted({*last, *now})
+                if last.get(p, "") != now.get(p, "")
+            }
+            shown = {p: [a or "", b or ""] for p, (a, b) in changed.items()}
+            if mine != answer or difference != shown:
+                differences.append((seed, number, operation, answer, mine, shown, difference))
+                break
+            last = now
+    assert differences == [], differences
+
+
+def test_killed_at_many_moments_everything_comes_back(lab):
+    told = lab.job("kills", n=N_KILLS, seed=4, seconds=0.4)
+    say(str({k: v for k, v in told.items() if k != "wrong"}))
+    assert told["wrong"] == []
+    assert told["journals"] > N_KILLS * 0.5
+    assert told["settings"] > 3000
+    assert told["left"] == {}
+
+
+def test_filters_are_judged_as_the_kernel_judges(lab):
+    """Verdict, errno, message and caret column of every expression, as the kernel shows and logs them."""
+    asked = [("sched:sched_switch", text) for text in filter_texts.KNOWN]
+    asked += filter_texts.generate(20, N_FILTERS)
+    asked = [(event, text) for event, text in asked if text]
+    told = lab.job("filters", filters=asked)
+    layouts = {}
+    for event in filter_texts.EVENTS:
+        path = f"/sys/kernel/tracing/events/{event.replace(':', '/')}/format"
+        layouts[event] = read_format(lab.guest.read(path), event.split(":")[0])
+    n_cpus = int(lab.guest.read("/sys/devices/system/cpu/possible").strip().rpartition("-")[2]) + 1
+    different = []
+    refused = 0
+    for (event, text), (number, shown, log) in zip(asked, told, strict=True):
+        expected = _judge(text, layouts[event], lab.profile, n_cpus)
+        refused += number != 0
+        if expected != (number, shown, log.partition("] ")[2]):
+            different.append((event, text, (number, shown, log), expected))
+    say(f"{len(asked)} expressions, {refused} refused by the kernel, {len(different)} judged differently")
+    assert different == []
+    assert len(asked) * 0.2 < refused < len(asked) * 0.8
+
+
+def _judge(text, layout, profile, n_cpus):
+    if is_clear(text):
+        return 0, "none\n", ""
+    try:
+        parsed = parse_filter(
+            text,
+            layout,
+            profile,
+            n_cpus=n_cpus,
+            find_function=lambda wanted: (1, 1) if wanted in FUNCTIONS else None,
+        )
+    except FilterError as error:
+        return error.errno, error.report, error.log_entry
+    return 0, parsed.text + "\n", ""
+
+
+def test_every_example_of_the_help_runs_and_leaves_what_it_says(lab):
+    examples = [example for command in COMMANDS.values() if command.is_live for example in command.examples]
+    told = lab.job("commands", commands=[shlex.split(example) for example in examples])
+    assert set(told["left"]) <= {"instances"}
+    told = told["runs"]
+    for example, (status, _, errors, changed) in zip(examples, told, strict=True):
+        assert status == 0, f"{example}\n{errors}"
+        assert set(changed) <= {"instances"}, example
+    output = {example: stdout for example, (_, stdout, _, _) in zip(examples, told, strict=True)}
+    assert "sched:sched_wakeup\n" in output["tracepoint list 'sched:*wak*'"]
+    assert "sched_process_exec" in output["tracepoint enable 'sched:sched_process_*' -- ls /"]
+    assert "sys_read" in output["tracepoint hist raw_syscalls:sys_enter id.syscall --where 'id < 3' -- ls /"]
+    assert lab.guest.run("ls /sys/kernel/tracing/instances").text == ""
+
+
+def test_the_default_events_of_the_fake_are_real(lab):
+    assert set(DEFAULT_EVENTS) <= set(lab.facts["available"].split())

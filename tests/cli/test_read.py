@@ -117,10 +117,10 @@ def test_lost_events_are_said_and_strict_tells(run, file_of) -> None:
 
 
 def test_overwritten_events_show_where_buffers_begin(run, file_of) -> None:
-    content = content_of(n_records=4)
+    content = content_of(n_records=6, n_cpus=3)
     stats = text_option(OptionId.CPUSTAT, "CPU: 0\nentries: 2\noverrun: 5\n")
     out = run(file_of(replace(content, options=(*content.options, stats))))[1]
-    assert "# entries-in-buffer/entries-written: 4/9   #P:2" in out
+    assert "# entries-in-buffer/entries-written: 6/11   #P:3" in out
     assert out.count("buffer started") == 1
 
 

@@ -105,14 +105,17 @@ def test_lost_events():
 
 
 def test_begin_of_buffers_is_shown_when_events_were_overwritten():
-    records = [record(cpu=1), record(cpu=0), record(cpu=1), record(cpu=0), record(cpu=2, lost=4)]
+    cpus = (1, 3, 0, 1, 3, 0)
+    records = [*(record(cpu=cpu) for cpu in cpus), record(cpu=2, lost=4)]
     text = "".join(writer().lines(records, has_overruns=True)).split("\n")
     kinds = [line if line.startswith(("#", "CPU")) else line[25:30] for line in text[:-1]]
     assert kinds == [
         "[001]",
+        "[003]",  # the kernel tests for more than one line before, not for one
         "##### CPU 0 buffer started ####",
         "[000]",
         "[001]",
+        "[003]",
         "[000]",
         "CPU:2 [LOST 4 EVENTS]",
         "##### CPU 2 buffer started ####",
@@ -134,7 +137,7 @@ def test_verbose_latency_lines():
     options = writer(latency_format=True, verbose=True)
     lines = list(options.lines([record(time=2_345_000), record(time=3_456_000)]))
     assert lines[0] == (
-        "          worker       7   0 0 00000000 00000001 [00000929] 2.345ms (+1.111ms): tick: n=3 name=ab\n"
+        "          worker       7   0 0 00000000 00000000 [00000929] 2.345ms (+1.111ms): tick: n=3 name=ab\n"
     )
     ticks = writer(latency_format=True, verbose=True, clock="counter")
     assert "[000000000000004d] 77 (+0): " in next(ticks.lines([record(time=77)]))

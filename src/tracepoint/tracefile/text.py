@@ -172,18 +172,19 @@ class TextWriter:
         is_annotated = self._options.annotate and has_overruns
         started: set[int] = set()
         previous: RawRecord | None = None
+        # The kernel counts from 0 here: trace.c: s_start() begins at -1.
         index = 0
         for record in records:
             if previous is not None:
-                index += 1
                 yield self._entry(previous, record.timestamp, index, started if is_annotated else None)
+                index += 1
             previous = record
         if previous is not None:
-            yield self._entry(previous, previous.timestamp, index + 1, started if is_annotated else None)
+            yield self._entry(previous, previous.timestamp, index, started if is_annotated else None)
 
     def line(self, record: RawRecord) -> str:
         """Return the text of one record on its own."""
-        return self._entry(record, record.timestamp, 1, None)
+        return self._entry(record, record.timestamp, 0, None)
 
     def _entry(self, record: RawRecord, next_time: int, index: int, started: set[int] | None) -> str:
         text = ""

@@ -1,0 +1,119 @@
+"""The text of one buffer under every option, as a 6.1 kernel in a guest wrote it (make_variants.py)."""
+
+import base64
+import json
+import lzma
+import re
+
+import pytest
+
+from tracefile.making import GOLDEN
+from tracepoint.layout.format import read_format
+from tracepoint.printk.facts import RenderFacts
+from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.pages import LOST_UNKNOWN, read_page_layout
+from tracepoint.tracefile.text import TextOptions, TextWriter, read_pairs, read_tgids
+
+MADE = json.loads(lzma.decompress((GOLDEN / "variants.json.xz").read_bytes()))
+OPTIONS = {
+    "plain": {},
+    "tgid": {"record_tgid": True},
+    "no irq-info": {"irq_info": False},
+    "no irq-info, tgid": {"irq_info": False, "record_tgid": True},
+    "latency": {"latency_format": True},
+    "latency, verbose": {"latency_format": True, "verbose": True},
+    "verbose": {"verbose": True},
+    "no context": {"context_info": False},
+    "no annotate": {"annotate": False},
+}
+NS = 1000
+
+
+def events():
+    forms = (read_format(text, system) for system, text in MADE["formats"])
+    return {form.id: form for form in forms}
+
+
+def buffer_of(recording):
+    layout = read_page_layout(MADE["header_page"])
+    data = [base64.b64decode(pages) for pages in recording["pages"]]
+    cpus = (CpuData(number, 0, len(pages), layout, pages) for number, pages in enumerate(data))
+    return TraceBuffer("", recording["clock"], tuple(cpus))
+
+
+def count(recording, name):
+    return sum(int(re.search(rf"^{name}: (\d+)", text, re.MULTILINE)[1]) for text in recording["stats"])
+
+
+def cleared_at(recording, records):
+    """When the buffer was cleared, which only the kernel knew: what all latency times agree on."""
+    if recording["clock"] == "counter":
+        first = re.search(r" \[[0-9a-f]{16}\] (\d+) ", recording["texts"]["latency, verbose"])
+        return records[0].timestamp - int(first[1])
+    shown = [int(n) for n in re.findall(r" +(\d+)us.: ", recording["texts"]["latency"])]
+    assert len(shown) == len(records)
+    ends = [
+        (r.timestamp + 500 - NS * (us + 1), r.timestamp + 500 - NS * us)
+        for r, us in zip(records, shown, strict=True)
+    ]
+    low, high = max(low for low, _ in ends), min(high for _, high in ends)
+    assert low < high
+    return high
+
+
+@pytest.mark.parametrize("recording", MADE["recordings"], ids=lambda recording: recording["clock"])
+@pytest.mark.parametrize("variant", OPTIONS)
+def test_text_under_every_option(recording, variant):
+    # `trace` does not say what was lost before its first line; trace_pipe does.
+    records = [record._replace(lost=0) for record in buffer_of(recording).records()]
+    options = TextOptions(
+        clock=recording["clock"],
+        time_start_ns=cleared_at(recording, records),
+        release=MADE["release"],
+        **OPTIONS[variant],
+    )
+    facts = RenderFacts(
+        kallsyms=Kallsyms(MADE["symbols"]), hz=250, comms=read_pairs(recording["saved_cmdlines"])
+    )
+    writer = TextWriter(events(), facts, options, read_tgids(recording["saved_tgids"]))
+    n_entries, n_overrun = count(recording, "entries"), count(recording, "overrun")
+    assert len(records) == n_entries
+    text = writer.header(n_entries, n_entries + n_overrun, 2)
+    text += "".join(writer.lines(records, has_overruns=n_overrun > 0))
+    assert text == recording["texts"][variant]
+    assert writer.notes == {}
+
+
+def test_the_recordings_hold_what_is_compared():
+    """Both CPUs, tasks with and without a process, overwritten events, the mark of a late begin."""
+    local, counter = MADE["recordings"]
+    assert count(local, "overrun") + count(counter, "overrun") > 0
+    texts = "".join(text for recording in (local, counter) for text in recording["texts"].values())
+    for expected in (
+        "buffer started ####",
+        "(-------)",
+        "[000]",
+        "[001]",
+        "us+:",
+        "us#:",
+        "us@:",
+        "us!:",
+        "us*:",
+    ):
+        assert expected in texts
+
+
+def test_loss_is_counted_in_the_page_as_trace_pipe_says():
+    found = re.match(r"CPU:(\d) \[LOST (\d+) EVENTS\]\n", MADE["pipe"]["text"])
+    assert int(found[2]) == count(MADE["pipe"], "overrun")
+    n_known = 0
+    for recording in MADE["recordings"]:
+        for cpu, text in zip(buffer_of(recording).cpus, recording["stats"], strict=True):
+            _, first = next(cpu.pages())
+            overrun = int(re.search(r"overrun: (\d+)", text)[1])
+            # The kernel keeps the number only where the page has room for it.
+            has_room = first.size + 8 <= cpu.layout.data_size
+            assert first.lost == (overrun if has_room else LOST_UNKNOWN)
+            n_known += has_room
+    assert n_known

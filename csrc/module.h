@@ -35,6 +35,22 @@ extern PyType_Spec tp_tracepoint_spec;
 PyObject *tp_stats_dict(const struct tp_ring_stats *stats);
 
 /*
+ * Pages are copied first and become Python objects afterwards: making objects may run the garbage
+ * collector, whose finalisers may fire a tracepoint, which may need the lock of the buffer.
+ */
+struct tp_copied {
+	unsigned char *pages;
+	size_t n_pages;
+	bool is_out_of_memory;
+};
+
+void tp_copy_read(struct tp_ring *ring, struct tp_copied *ret);
+void tp_copy_peek(struct tp_ring *ring, struct tp_copied *ret);
+/* Both free what was copied. */
+PyObject *tp_as_list(struct tp_copied *copied);
+PyObject *tp_as_page(struct tp_copied *copied); /* None where there was nothing to read */
+
+/*
  * Keep the exception that is set: something of ours failed while the traced program ran, which must not
  * see it.  `where` names the part, such as "probe".
  */

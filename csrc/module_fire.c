@@ -1,8 +1,5 @@
 /* Firing: probes run and records are written, in order of priority. */
-#define _GNU_SOURCE
 #include "module_event.h"
-
-#include <sched.h>
 
 void tp_table_release(struct table *table)
 {
@@ -60,9 +57,9 @@ static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t 
 	return true;
 }
 
-static bool passes(const FilterObject *filter, const struct tp_record *record, const char *comm)
+static bool passes(const FilterObject *filter, const struct tp_record *record, int32_t cpu, const char *comm)
 {
-	struct tp_filter_context context = { .cpu = (uint32_t)sched_getcpu() };
+	struct tp_filter_context context = { .cpu = (uint32_t)cpu };
 
 	memcpy(context.comm, comm, sizeof(context.comm));
 	return tp_filter_matches(PyBytes_AS_STRING(filter->program), record->data, record->size, &context);
@@ -79,10 +76,11 @@ static void record_one(const struct entry *entry, struct tp_record *record, stru
 	if (!ring)
 		return;
 	memcpy(record->data, &id, sizeof(id));
-	if (entry->second && !passes((FilterObject *)entry->second, record, ring->head->comm))
+	int32_t cpu = tp_cpu_now();
+	if (entry->second && !passes((FilterObject *)entry->second, record, cpu, ring->head->comm))
 		return;
 	int clock = atomic_load_explicit(&buffer->clock, memory_order_relaxed);
-	void *to = tp_ring_reserve(ring, record->size, tp_clock_now(clock, &buffer->counter));
+	void *to = tp_ring_reserve(ring, record->size, tp_clock_now(clock, &buffer->counter), cpu);
 	if (!to)
 		return;
 	memcpy(to, record->data, record->size);

@@ -1,49 +1,9 @@
-#include "ring.h"
+/* Making rings, and the writing side. */
+#include "ring_parts.h"
 
 #include <errno.h>
-#include <string.h>
-
-enum {
-	MISSED_EVENTS_BIT = 31,
-	MISSED_STORED_BIT = 30,
-	COMMIT_MASK = (1 << 27) - 1,
-	DELTA_BITS = 27,
-	DELTA_MASK = (1 << DELTA_BITS) - 1,
-	STAMP_BITS = 59,
-	EXTEND_SIZE = 8,
-	INDEX_BITS = 16,
-	SLOT_FREE = 1 << INDEX_BITS,
-	SEQ_SHIFT = INDEX_BITS + 1,
-};
 
 static const char magic[8] = "tp-ring";
-
-#define load(p) atomic_load_explicit(p, memory_order_relaxed)
-#define load_acquire(p) atomic_load_explicit(p, memory_order_acquire)
-#define store(p, v) atomic_store_explicit(p, v, memory_order_relaxed)
-#define store_release(p, v) atomic_store_explicit(p, v, memory_order_release)
-/* For counters with a single writer: no locked instruction. */
-#define add(p, v) store(p, load(p) + (v))
-
-static uint64_t slot_word(uint64_t seq, uint64_t is_free, uint32_t index)
-{
-	return seq << SEQ_SHIFT | (is_free ? SLOT_FREE : 0) | index;
-}
-
-static uint64_t slot_seq(uint64_t word)
-{
-	return word >> SEQ_SHIFT;
-}
-
-static bool slot_is_free(uint64_t word)
-{
-	return word & SLOT_FREE;
-}
-
-static uint32_t slot_index(uint64_t word)
-{
-	return word & (SLOT_FREE - 1);
-}
 
 static size_t head_size(uint32_t n_pages)
 {
@@ -77,6 +37,7 @@ int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t 
 	if (n_pages < TP_MIN_PAGES || n_pages > TP_MAX_PAGES)
 		return -EINVAL;
 	set_pointers(ring, memory, n_pages);
+	ring->cpu = -1;
 	for (uint32_t i = 0; i < n_pages; i++)
 		store(&ring->slots[i], slot_word(i, true, i));
 	/* Page 0 is being written from the start. */
@@ -90,6 +51,7 @@ int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t 
 	head->n_pages = n_pages;
 	store(&head->flags, flags);
 	store(&head->read_page, n_pages);
+	store(&head->read_cpu, -1);
 	atomic_thread_fence(memory_order_release);
 	memcpy(head->magic, magic, sizeof(magic));
 	return 0;
@@ -198,6 +160,7 @@ static bool next_page(struct tp_ring *ring)
 	ring->page = page;
 	ring->page_index = index;
 	ring->at = ring->end = 0;
+	ring->cpu = -1;
 	ring->last_payload = NULL;
 	return true;
 }
@@ -222,25 +185,53 @@ static enum stamp_kind stamp_kind(const struct tp_ring *ring, uint64_t stamp)
 	return stamp >> STAMP_BITS == ring->stamp >> STAMP_BITS ? STAMP_ABSOLUTE : STAMP_NEW_PAGE;
 }
 
-static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp)
+/* The bytes before an event: its CPU when that changed, its time when that does not fit the header. */
+static uint32_t room_before(const struct tp_ring *ring, enum stamp_kind kind, int32_t cpu)
 {
-	enum stamp_kind kind = stamp_kind(ring, stamp);
 	uint32_t room = kind == STAMP_DELTA ? 0 : EXTEND_SIZE;
 
-	if (kind == STAMP_NEW_PAGE || ring->at + room + size > TP_PAGE_DATA) {
+	return cpu >= 0 && cpu != ring->cpu ? room + CPU_MARK_SIZE : room;
+}
+
+/* Write the mark and return the time of what was before the event, now that one unit of it is gone. */
+static uint64_t mark_cpu(struct tp_ring *ring, int32_t cpu, uint64_t *stamp)
+{
+	uint64_t before = ring->stamp;
+
+	if (!ring->at) {
+		before = *stamp - 1;
+		ring->page->time_stamp = before;
+	} else if (before == *stamp) {
+		++*stamp;
+	}
+	put_cpu_mark(ring->page->data + ring->at, (uint32_t)cpu);
+	ring->at += CPU_MARK_SIZE;
+	ring->cpu = cpu;
+	return before + 1;
+}
+
+static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp, int32_t cpu)
+{
+	enum stamp_kind kind = stamp_kind(ring, stamp);
+
+	if (kind == STAMP_NEW_PAGE || ring->at + room_before(ring, kind, cpu) + size > TP_PAGE_DATA) {
 		if (!next_page(ring))
 			return NULL;
 		kind = stamp_kind(ring, stamp);
-		if (kind == STAMP_ABSOLUTE && EXTEND_SIZE + size > TP_PAGE_DATA)
+		/* The longest events fill a page alone. */
+		if (room_before(ring, kind, cpu) + size > TP_PAGE_DATA)
+			cpu = -1;
+		if (room_before(ring, kind, cpu) + size > TP_PAGE_DATA)
 			kind = STAMP_DELTA;
 	}
-	ring->last_at = ring->at;
-	ring->last_stamp = ring->stamp;
-	uint64_t delta = stamp - ring->stamp;
-	if (ring->at == 0) {
+	uint64_t before = ring->at ? ring->stamp : stamp;
+	if (!ring->at)
 		ring->page->time_stamp = stamp;
-		delta = 0;
-	}
+	if (cpu >= 0 && cpu != ring->cpu)
+		before = mark_cpu(ring, cpu, &stamp);
+	ring->last_at = ring->at;
+	ring->last_stamp = before;
+	uint64_t delta = stamp - before;
 	unsigned char *to = ring->page->data + ring->at;
 	if (kind == STAMP_EXTEND) {
 		to = put_header(to, TP_TYPE_TIME_EXTEND, delta, delta >> DELTA_BITS);
@@ -257,13 +248,13 @@ static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp)
 	return payload;
 }
 
-/* Most events: the page has begun, there is room, and the time since the last fits the header. */
-static inline void *place_quickly(struct tp_ring *ring, uint32_t size, uint64_t stamp)
+/* Most events: the page has begun, there is room, on the same CPU, and the time since the last fits the header. */
+static inline void *place_quickly(struct tp_ring *ring, uint32_t size, uint64_t stamp, int32_t cpu)
 {
 	uint64_t delta = stamp - ring->stamp;
 	uint32_t at = ring->at;
 
-	if (!at || delta > DELTA_MASK || at + size > TP_PAGE_DATA ||
+	if (!at || cpu != ring->cpu || delta > DELTA_MASK || at + size > TP_PAGE_DATA ||
 	    load(&ring->head->flags) & TP_RING_ABSOLUTE)
 		return NULL;
 	void *payload = put_event(ring->page->data + at, size, delta);
@@ -275,7 +266,7 @@ static inline void *place_quickly(struct tp_ring *ring, uint32_t size, uint64_t 
 	return payload;
 }
 
-void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp)
+void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp, int32_t cpu)
 {
 	void *payload = NULL;
 
@@ -289,9 +280,9 @@ void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp)
 		add(&ring->head->n_dropped, 1);
 	} else {
 		uint32_t size = event_size(length);
-		payload = place_quickly(ring, size, stamp);
+		payload = place_quickly(ring, size, stamp, cpu);
 		if (!payload)
-			payload = place_event(ring, size, stamp);
+			payload = place_event(ring, size, stamp, cpu);
 	}
 	if (payload)
 		ring->depth++;
@@ -374,254 +365,4 @@ void tp_ring_discard(struct tp_ring *ring, void *payload, size_t length)
 		publish(ring);
 	atomic_signal_fence(memory_order_seq_cst);
 	ring->is_busy = false;
-}
-
-/* ---- reading ---- */
-
-/* What one page holds between two places, walked as a reader does. */
-struct walk {
-	uint64_t n_entries;
-	uint64_t stamp;
-};
-
-static struct walk walk_events(const unsigned char *data, uint32_t end, uint64_t stamp)
-{
-	struct walk walk = { 0, stamp };
-	uint32_t at = 0;
-
-	while (at + 4 <= end) {
-		uint32_t header, value = 0;
-		memcpy(&header, data + at, sizeof(header));
-		if (at + 8 <= end)
-			memcpy(&value, data + at + 4, sizeof(value));
-		uint64_t delta = header >> 5;
-		uint64_t size;
-		switch (header & 31) {
-		case TP_TYPE_PADDING:
-			if (!delta)
-				return walk;
-			size = 4 + (uint64_t)value;
-			walk.stamp += delta;
-			break;
-		case TP_TYPE_TIME_EXTEND:
-			size = EXTEND_SIZE;
-			walk.stamp += ((uint64_t)value << DELTA_BITS) + delta;
-			break;
-		case TP_TYPE_TIME_STAMP:
-			size = EXTEND_SIZE;
-			walk.stamp &= ~((1ull << STAMP_BITS) - 1);
-			walk.stamp |= ((uint64_t)value << DELTA_BITS) + delta;
-			break;
-		case 0:
-			size = 4 + (((uint64_t)value + 3) & ~3ull);
-			walk.stamp += delta;
-			walk.n_entries++;
-			break;
-		default:
-			size = 4 + 4 * (header & 31);
-			walk.stamp += delta;
-			walk.n_entries++;
-		}
-		at += size > TP_PAGE_DATA ? TP_PAGE_DATA : size;
-	}
-	return walk;
-}
-
-static uint32_t committed(const struct tp_page *page)
-{
-	uint32_t size = load_acquire(&page->commit) & COMMIT_MASK;
-
-	return size > TP_PAGE_DATA ? TP_PAGE_DATA : size;
-}
-
-static void fill_page(struct tp_page *out, const unsigned char *data, uint32_t size, uint64_t stamp)
-{
-	out->time_stamp = stamp;
-	store(&out->commit, size);
-	memcpy(out->data, data, size);
-	memset(out->data + size, 0, TP_PAGE_DATA - size);
-}
-
-/* As ring_buffer_read_page(): bit 31 added as a negative int, the count behind the data if it fits. */
-static void mark_lost(struct tp_page *out, uint64_t lost)
-{
-	uint32_t size = load(&out->commit);
-	uint64_t commit = size + (0xffffffffull << 32 | 1ull << MISSED_EVENTS_BIT);
-
-	if (size + sizeof(lost) <= TP_PAGE_DATA) {
-		memcpy(out->data + size, &lost, sizeof(lost));
-		commit += 1ull << MISSED_STORED_BIT;
-	}
-	store(&out->commit, commit);
-}
-
-/* Exchange the spare page for the oldest unread one, up to page number `tail`. */
-static bool take_page(struct tp_ring *ring, uint64_t tail, uint64_t *lost)
-{
-	struct tp_ring_head *head = ring->head;
-	uint64_t first = load(&head->read_seq);
-
-	if (tail >= ring->n_pages && first < tail - ring->n_pages + 1)
-		first = tail - ring->n_pages + 1;
-	for (uint64_t seq = first; seq <= tail; seq++) {
-		_Atomic uint64_t *slot = &ring->slots[seq % ring->n_pages];
-		uint64_t overrun = load_acquire(&head->n_overrun);
-		uint64_t word = load_acquire(slot);
-		uint32_t index = slot_index(word);
-		if (slot_is_free(word) || slot_seq(word) != seq || index > ring->n_pages)
-			continue;
-		uint64_t spare = slot_word(seq + ring->n_pages, true, load(&head->read_page));
-		if (!atomic_compare_exchange_strong(slot, &word, spare))
-			continue;
-		*lost = overrun - load(&head->seen_overrun);
-		store(&head->seen_overrun, overrun);
-		store(&head->read_page, index);
-		store(&head->read_at, 0);
-		store(&head->read_stamp, ring->pages[index].time_stamp);
-		store_release(&head->read_seq, seq + 1);
-		return true;
-	}
-	return false;
-}
-
-/* Make the reader's page one with something to read; returns its bytes, 0 when there is nothing. */
-static uint32_t page_to_read(struct tp_ring *ring, uint64_t *lost)
-{
-	struct tp_ring_head *head = ring->head;
-
-	for (;;) {
-		uint64_t tail = load_acquire(&head->tail);
-		uint64_t held = load(&head->read_seq);
-		uint32_t index = load(&head->read_page);
-		if (index > ring->n_pages)
-			return 0;
-		if (held) {
-			uint32_t size = committed(&ring->pages[index]);
-			if (load(&head->read_at) < size)
-				return size;
-			if (held > tail)
-				return 0;
-		}
-		if (!take_page(ring, tail, lost) && load_acquire(&head->tail) == tail)
-			return 0;
-	}
-}
-
-/* Count what is between the place read last and `size` as read. */
-static void consume(struct tp_ring *ring, uint32_t size)
-{
-	struct tp_ring_head *head = ring->head;
-	const struct tp_page *page = &ring->pages[load(&head->read_page)];
-	uint32_t at = load(&head->read_at);
-	struct walk walk = walk_events(page->data + at, size - at, load(&head->read_stamp));
-
-	add(&head->n_read, walk.n_entries);
-	store(&head->read_stamp, walk.stamp);
-	store_release(&head->read_at, size);
-}
-
-int tp_ring_read(struct tp_ring *ring, void *out)
-{
-	struct tp_ring_head *head = ring->head;
-	uint64_t lost = 0;
-	uint32_t size = page_to_read(ring, &lost);
-
-	if (!size)
-		return 0;
-	const struct tp_page *page = &ring->pages[load(&head->read_page)];
-	uint32_t at = load(&head->read_at);
-	fill_page(out, page->data + at, size - at, load(&head->read_stamp));
-	if (lost)
-		mark_lost(out, lost);
-	consume(ring, size);
-	return size - at;
-}
-
-void tp_ring_clear(struct tp_ring *ring)
-{
-	struct tp_ring_head *head = ring->head;
-	uint64_t lost;
-	uint32_t size;
-
-	while ((size = page_to_read(ring, &lost)))
-		consume(ring, size);
-	store(&head->base_overrun, load(&head->n_overrun));
-	store(&head->base_read, load(&head->n_read));
-	store(&head->base_dropped, load(&head->n_dropped));
-	store(&head->base_commit_overrun, load(&head->n_commit_overrun));
-	store(&head->base_nested, load(&head->n_nested));
-}
-
-/* Copy page number seq from its slot; false when it is not there or was overwritten meanwhile. */
-static bool peek_page(struct tp_ring *ring, uint64_t seq, struct tp_page *out)
-{
-	_Atomic uint64_t *slot = &ring->slots[seq % ring->n_pages];
-	uint64_t word = load_acquire(slot);
-	uint32_t index = slot_index(word);
-
-	if (slot_is_free(word) || slot_seq(word) != seq || index > ring->n_pages)
-		return false;
-	if (load_acquire(&ring->notes[index].seq) != seq)
-		return false;
-	const struct tp_page *page = &ring->pages[index];
-	fill_page(out, page->data, committed(page), page->time_stamp);
-	atomic_thread_fence(memory_order_acquire);
-	return load(slot) == word;
-}
-
-int tp_ring_peek(struct tp_ring *ring, uint64_t *cursor, void *out)
-{
-	struct tp_ring_head *head = ring->head;
-	uint64_t tail = load_acquire(&head->tail);
-	uint64_t held = load(&head->read_seq);
-	uint32_t index = load(&head->read_page);
-
-	if (!*cursor) {
-		*cursor = held + 1;
-		uint32_t at = load(&head->read_at);
-		uint32_t size = held && index <= ring->n_pages ? committed(&ring->pages[index]) : 0;
-		if (at < size) {
-			fill_page(out, ring->pages[index].data + at, size - at, load(&head->read_stamp));
-			return size - at;
-		}
-	}
-	while (*cursor - 1 <= tail) {
-		uint64_t seq = *cursor - 1;
-		if (tail >= ring->n_pages && seq < tail - ring->n_pages + 1)
-			seq = tail - ring->n_pages + 1;
-		*cursor = seq + 2;
-		if (peek_page(ring, seq, out) && load(&((struct tp_page *)out)->commit))
-			return load(&((struct tp_page *)out)->commit);
-	}
-	return 0;
-}
-
-void tp_ring_stats(const struct tp_ring *ring, struct tp_ring_stats *ret)
-{
-	const struct tp_ring_head *head = ring->head;
-	uint64_t read = load(&head->n_read), overrun = load(&head->n_overrun);
-	uint64_t tail = load_acquire(&head->tail), held = load(&head->read_seq);
-	uint32_t index = load(&head->read_page);
-
-	memset(ret, 0, sizeof(*ret));
-	ret->entries = load(&head->n_written) - overrun - read;
-	ret->overrun = overrun - load(&head->base_overrun);
-	ret->read = read - load(&head->base_read);
-	ret->dropped = load(&head->n_dropped) - load(&head->base_dropped);
-	ret->commit_overrun = load(&head->n_commit_overrun) - load(&head->base_commit_overrun);
-	ret->nested = load(&head->n_nested) - load(&head->base_nested);
-	if (held && index <= ring->n_pages && load(&head->read_at) < committed(&ring->pages[index])) {
-		ret->bytes = committed(&ring->pages[index]) - load(&head->read_at);
-		ret->oldest_stamp = load(&head->read_stamp);
-	}
-	uint64_t seq = tail >= ring->n_pages && held < tail - ring->n_pages + 1 ? tail - ring->n_pages + 1 : held;
-	for (; seq <= tail; seq++) {
-		uint64_t word = load_acquire(&ring->slots[seq % ring->n_pages]);
-		index = slot_index(word);
-		if (slot_is_free(word) || slot_seq(word) != seq || index > ring->n_pages)
-			continue;
-		if (!ret->bytes)
-			ret->oldest_stamp = ring->pages[index].time_stamp;
-		ret->bytes += committed(&ring->pages[index]);
-	}
 }

@@ -29,7 +29,7 @@ enum {
 	TP_MAX_PAYLOAD = TP_PAGE_DATA - 8,
 	TP_MIN_PAGES = 2,
 	TP_MAX_PAGES = 65534,
-	TP_RING_FORMAT = 1,
+	TP_RING_FORMAT = 2,
 };
 
 enum tp_ring_flags {
@@ -90,6 +90,7 @@ struct tp_ring_head {
 	_Atomic uint64_t base_nested;
 	_Atomic uint32_t read_page; /* the page it holds, or the spare one */
 	_Atomic uint32_t read_at;   /* bytes of it that were read */
+	_Atomic int32_t read_cpu;   /* of the last event of them; -1: not known */
 };
 
 struct tp_ring {
@@ -104,6 +105,7 @@ struct tp_ring {
 	uint32_t page_index;
 	uint32_t at;       /* bytes used of the page, TP_PAGE_DATA when it may take no more */
 	uint32_t end;      /* bytes that hold events */
+	int32_t cpu;       /* of the last event of this page; -1: none yet */
 	uint32_t depth;    /* events reserved and not committed yet */
 	bool is_busy;      /* a signal handler that comes now must keep out */
 	uint64_t seq;      /* page being written */
@@ -140,10 +142,10 @@ int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t 
 int tp_ring_attach(struct tp_ring *ring, void *memory, size_t size);
 
 /*
- * Make room for `length` bytes and return where they go, or NULL: too long, no room, or interrupted in
+ * Make room for `length` bytes on `cpu` (-1: not known) and return where they go, or NULL: too long, no room, or interrupted in
  * the middle of another reserve; the event is then counted as dropped, overrun or nested.
  */
-void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp);
+void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp, int32_t cpu);
 void tp_ring_commit(struct tp_ring *ring, void *payload);
 /* Take an event back: it leaves nothing if it was the last, else padding that readers pass over. */
 void tp_ring_discard(struct tp_ring *ring, void *payload, size_t length);

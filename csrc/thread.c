@@ -1,7 +1,9 @@
+#define _GNU_SOURCE
 #include "thread.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +27,11 @@ static pthread_key_t thread_key;
 static int32_t current_tid(void)
 {
 	return (int32_t)syscall(SYS_gettid);
+}
+
+int32_t tp_cpu_slowly(void)
+{
+	return sched_getcpu();
 }
 
 /* ---- threads ---- */

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "clock.h"
+#include "cpu.h"
 #include "ring.h"
 
 enum {

@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import os
 import pickle
 import struct
 import weakref
@@ -438,3 +439,19 @@ def test_events_that_nobody_holds_go(c_core):
     found = make()
     gc.collect()
     assert found() is None
+
+
+def test_the_cpu_of_a_record(runtime):
+    event = placed(runtime)
+    event.enable()
+    allowed = os.sched_getaffinity(0)
+    try:
+        for cpu in sorted(allowed):
+            os.sched_setaffinity(0, {cpu})
+            event(cpu, "x")
+            runtime.tracing.records()
+            event(cpu, "y")
+    finally:
+        os.sched_setaffinity(0, allowed)
+    records = runtime.tracing.records()
+    assert [r.cpu for r in records] == [struct.unpack_from("<Q", r.data, 8)[0] for r in records]

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tracepoint.runtime import ring as twin
-from tracepoint.runtime.ring import MAX_PAYLOAD, PAGE_DATA, event_size, walk_events
+from tracepoint.runtime.ring import MAX_PAYLOAD, PAGE_DATA, event_size, walk_events, walk_events_cpu
 
 
 @pytest.fixture(params=["c", "twin"])
@@ -17,8 +17,8 @@ def make_ring(request):
     return request.getfixturevalue("c_core").Ring if request.param == "c" else twin.Ring
 
 
-def write(ring, stamp, payload):
-    token = ring.reserve(stamp, payload)
+def write(ring, stamp, payload, *cpu):
+    token = ring.reserve(stamp, payload, *cpu)
     if token is not None:
         ring.commit(token)
     return token is not None
@@ -43,6 +43,42 @@ def read_all(ring):
     while (page := ring.read()) is not None:
         events += parse(page)
     return events
+
+
+def read_with_cpu(ring):
+    """Return (stamp, payload, CPU) of every event."""
+    found = []
+    for page in iter(ring.read, None):
+        stamp, commit = struct.unpack_from("<QQ", page)
+        data = page[16 : 16 + (commit & 0x7FFFFFF)]
+        found += [(when, data[at : at + size], cpu) for at, size, when, cpu in walk_events_cpu(data, stamp)]
+    return found
+
+
+class TestCpus:
+    def test_a_mark_where_the_cpu_changes(self, make_ring):
+        ring = make_ring(2)
+        for stamp, cpu in ((10, 3), (20, 3), (30, 1), (30, 2)):
+            write(ring, stamp, b"aaaa", cpu)
+        page = ring.peek()[0]
+        assert page[16:28] == bytes.fromhex("3d000000 08000000 03000000"), "padding of 12 bytes"
+        assert [s for s, _ in parse(page)] == [10, 20, 30, 31], "a mark takes a unit of time"
+        assert [c for *_, c in read_with_cpu(ring)] == [3, 3, 1, 2]
+
+    def test_a_page_read_in_parts(self, make_ring):
+        ring = make_ring(2)
+        write(ring, 10, b"aaaa", 3)
+        assert read_with_cpu(ring) == [(10, b"aaaa", 3)]
+        write(ring, 20, b"bbbb", 3)
+        assert read_with_cpu(ring) == [(20, b"bbbb", 3)]
+        write(ring, 30, b"cccc", 0)
+        assert read_with_cpu(ring) == [(30, b"cccc", 0)]
+
+    def test_the_longest_events_have_none(self, make_ring):
+        ring = make_ring(3)
+        write(ring, 10, bytes(MAX_PAYLOAD), 3)
+        write(ring, 20, b"bbbb", 3)
+        assert [c for *_, c in read_with_cpu(ring)] == [-1, 3]
 
 
 def test_header_bytes(make_ring):
@@ -230,6 +266,12 @@ STEPS = st.lists(
             st.sampled_from([0, 4, 8, 60, 1000]),
             st.sampled_from([0, 1, 1 << 40, -(1 << 60)]),
         ),
+        st.tuples(
+            st.sampled_from(["write", "open"]),
+            st.integers(0, 4072),
+            st.integers(-1, 1 << 28),
+            st.integers(-1, 2),
+        ),
         st.tuples(st.just("open"), st.integers(0, 300), st.integers(0, 100)),
         st.tuples(st.sampled_from(["commit", "discard", "read", "peek"])),
         st.tuples(st.just("clear")),
@@ -244,9 +286,9 @@ def run_steps(ring, steps):
     stamp = 1 << 61
     for kind, *rest in steps:
         if kind in ("write", "open"):
-            length, delta = rest
+            length, delta, *cpu = rest
             stamp = (stamp + delta) % (1 << 64)
-            token = ring.reserve(stamp, bytes(i & 0xFF for i in range(length)))
+            token = ring.reserve(stamp, bytes(i & 0xFF for i in range(length)), *cpu)
             seen.append(token is None)
             if token is not None:
                 opened.append(token)
@@ -276,26 +318,28 @@ def test_the_c_ring_is_its_twin(c_core, steps, n_pages, overwrite, absolute):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
-    events=st.lists(st.tuples(st.binary(max_size=300), st.integers(0, 1 << 30)), max_size=200),
+    events=st.lists(
+        st.tuples(st.binary(max_size=300), st.integers(1, 1 << 30), st.integers(0, 3)), max_size=200
+    ),
     every=st.integers(1, 50),
 )
 def test_what_goes_in_comes_out(make_ring, events, every):
     """read + overrun + dropped = fired, and what is read is a subsequence in order."""
     ring = make_ring(2)
     fired, got, stamp = [], [], 0
-    for i, (payload, delta) in enumerate(events):
+    for i, (payload, delta, cpu) in enumerate(events):
         stamp += delta
-        fired.append((stamp, payload))
-        assert write(ring, stamp, payload)
+        fired.append((stamp, payload, cpu))
+        assert write(ring, stamp, payload, cpu)
         if i % every == 0:
-            got += read_all(ring)
-    got += read_all(ring)
+            got += read_with_cpu(ring)
+    got += read_with_cpu(ring)
     stats = ring.stats()
     assert stats["read"] == len(got)
     assert stats["read"] + stats["overrun"] + stats["dropped"] == len(fired)
     remaining = iter(fired)
-    for when, payload in got:
-        assert any(w == when and payload[: len(p)] == p for w, p in remaining)
+    for when, payload, cpu in got:
+        assert any(w == when and payload[: len(p)] == p and c == cpu for w, p, c in remaining)
 
 
 @pytest.mark.parametrize("damage", range(60))

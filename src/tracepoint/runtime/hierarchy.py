@@ -20,7 +20,7 @@ from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, s
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
 from tracepoint.runtime.recording import NONE, Recording
-from tracepoint.runtime.ring import walk_events
+from tracepoint.runtime.ring import walk_events_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -258,11 +258,15 @@ def state_of(events: tuple[EventControl, ...], instance: Instance) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RawRecord:
-    """One record as it lies in a ring: time by the instance's clock, kernel thread id, bytes."""
+    """One record as it lies in a ring: time by the instance's clock, kernel thread id, bytes, CPU.
+
+    The CPU is 0 where nobody knew it.
+    """
 
     timestamp: int
     tid: int
     data: bytes
+    cpu: int = 0
 
     @property
     def type(self) -> int:
@@ -405,9 +409,10 @@ def records_of(page: bytes) -> Iterator[RawRecord]:
     """Yield the records of one page."""
     stamp, commit = PAGE_HEAD.unpack_from(page)
     data = page[PAGE_HEAD.size : PAGE_HEAD.size + (commit & ((1 << 27) - 1))]
-    for start, size, when in walk_events(data, stamp):
+    for start, size, when, cpu in walk_events_cpu(data, stamp):
         payload = data[start : start + size]
-        yield RawRecord(when, int.from_bytes(payload[4:8], "little", signed=True), payload)
+        tid = int.from_bytes(payload[4:8], "little", signed=True)
+        yield RawRecord(when, tid, payload, max(cpu, 0))
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ DELTA_MASK = (1 << DELTA_BITS) - 1
 STAMP_BITS = 59
 STAMP_MASK = (1 << STAMP_BITS) - 1
 EXTEND_SIZE = 8
+CPU_MARK_SIZE = 12
 U64_MASK = (1 << 64) - 1
 
 # Bit 31 is added to the long as a negative int, hence the ones above it: ring_buffer_read_page().
@@ -50,6 +51,7 @@ class _Page:
     end: int = 0
     commit: int = 0
     n_entries: int = 0
+    cpu: int = -1
 
 
 def event_size(length: int) -> int:
@@ -71,6 +73,17 @@ def walk_events(data: bytes | bytearray, stamp: int) -> Iterator[tuple[int, int,
 
     Stops at what no writer makes.
     """
+    for start, size, when, _ in walk_events_cpu(data, stamp):
+        yield start, size, when
+
+
+def walk_events_cpu(
+    data: bytes | bytearray, stamp: int, cpu: int = -1
+) -> Iterator[tuple[int, int, int, int]]:
+    """Yield (start, size, time stamp, CPU) of every event; the CPU is `cpu` until a mark tells it.
+
+    A mark is a padding event of 12 bytes, a size that no other padding has: see `event_size`.
+    """
     at = 0
     while at + 4 <= len(data):
         header = int.from_bytes(data[at : at + 4], "little")
@@ -80,6 +93,8 @@ def walk_events(data: bytes | bytearray, stamp: int) -> Iterator[tuple[int, int,
             if not delta:
                 return
             stamp += delta
+            if 4 + value == CPU_MARK_SIZE <= len(data) - at:
+                cpu = int.from_bytes(data[at + 8 : at + 12], "little", signed=True)
             at += 4 + value
         elif kind == TYPE_TIME_EXTEND:
             stamp += (value << DELTA_BITS) + delta
@@ -91,7 +106,12 @@ def walk_events(data: bytes | bytearray, stamp: int) -> Iterator[tuple[int, int,
             stamp += delta
             start = at + 4 if kind else at + 8
             at += 4 + (4 * kind if kind else (value + 3) & ~3)
-            yield start, at - start, stamp & U64_MASK
+            yield start, at - start, stamp & U64_MASK, cpu
+
+
+def _cpu_mark(cpu: int) -> bytes:
+    """A padding event with the number of the CPU, one unit of time after what was before."""
+    return struct.pack("<IIi", TYPE_PADDING | 1 << 5, CPU_MARK_SIZE - 4, cpu)
 
 
 class Ring:
@@ -123,14 +143,15 @@ class Ring:
         self._next_read = 0
         self._read_at = 0
         self._read_stamp = 0
+        self._read_cpu = -1
         self._seen_overrun = 0
         self._n_written = self._overrun = self._dropped = self._commit_overrun = self._read = 0
         self._base = {"overrun": 0, "dropped": 0, "commit_overrun": 0, "read": 0}
 
     # Writing.
 
-    def reserve(self, stamp: int, payload: bytes) -> Token | None:
-        """Put `payload` (up to 4072 bytes) at time `stamp` (ns or ticks, 64 bits).
+    def reserve(self, stamp: int, payload: bytes, cpu: int = -1) -> Token | None:
+        """Put `payload` (up to 4072 bytes) at time `stamp` (ns or ticks, 64 bits) on `cpu` (-1: not known).
 
         Returns what `commit` or `discard` takes, or None when it was dropped.
         """
@@ -139,27 +160,48 @@ class Ring:
             return None
         size = event_size(len(payload))
         kind = self._stamp_kind(stamp)
-        room = 0 if kind == "delta" else EXTEND_SIZE
-        if kind == "page" or self._at + room + size > PAGE_DATA:
+        if kind == "page" or self._at + self._room_before(kind, cpu) + size > PAGE_DATA:
             if not self._next_page():
                 return None
             kind = self._stamp_kind(stamp)
-            if kind == "absolute" and EXTEND_SIZE + size > PAGE_DATA:
+            # The longest events fill a page alone.
+            if self._room_before(kind, cpu) + size > PAGE_DATA:
+                cpu = -1
+            if self._room_before(kind, cpu) + size > PAGE_DATA:
                 kind = "delta"
-        before = self._at
+        before = self._stamp if self._at else stamp
         if self._at == 0:
             self._page.stamp = stamp
-        delta = stamp - self._stamp if self._at else 0
+        if cpu not in (-1, self._page.cpu):
+            before, stamp = self._mark_cpu(cpu, stamp)
+        at, delta = self._at, (stamp - before) & U64_MASK
         event = self._stamp_event(kind, stamp, delta)
         start = len(event) + (8 if size - 4 > 4 * TYPE_DATA_MAX else 4)
         event += self._event(size, delta if kind == "delta" else 0, payload)
-        self._page.data[before : before + len(event)] = event
-        self._at = self._page.end = before + len(event)
-        token = (self._seq, before + start, len(payload))
-        self._last = (token, before, self._stamp)
+        self._page.data[at : at + len(event)] = event
+        self._at = self._page.end = at + len(event)
+        token = (self._seq, at + start, len(payload))
+        self._last = (token, at, before)
         self._stamp = stamp
         self._depth += 1
         return token
+
+    def _room_before(self, kind: str, cpu: int) -> int:
+        """The bytes before an event: its CPU when that changed, its time when it does not fit the header."""
+        room = 0 if kind == "delta" else EXTEND_SIZE
+        return room if cpu in (-1, self._page.cpu) else room + CPU_MARK_SIZE
+
+    def _mark_cpu(self, cpu: int, stamp: int) -> tuple[int, int]:
+        """Write a mark; return the time of what was before the event, and the event's."""
+        before = self._stamp
+        if self._at == 0:
+            before = self._page.stamp = (stamp - 1) & U64_MASK
+        elif before == stamp:
+            stamp = (stamp + 1) & U64_MASK
+        self._page.data[self._at : self._at + CPU_MARK_SIZE] = _cpu_mark(cpu)
+        self._at += CPU_MARK_SIZE
+        self._page.cpu = cpu
+        return (before + 1) & U64_MASK, stamp
 
     def commit(self, token: Token) -> None:
         """Make an event count; readers see it when no event begun before it is still open."""
@@ -250,6 +292,7 @@ class Ring:
                 self._held = self._pages.pop(seq)
                 self._next_read = seq + 1
                 self._read_at = 0
+                self._read_cpu = -1
                 self._read_stamp = self._held.stamp
                 return True
         return False
@@ -270,10 +313,18 @@ class Ring:
             self._seen_overrun = self._overrun
 
     def _consume(self, page: _Page) -> None:
-        for _, _, stamp in walk_events(page.data[self._read_at : page.commit], self._read_stamp):
+        rest = page.data[self._read_at : page.commit]
+        for _, _, stamp, cpu in walk_events_cpu(rest, self._read_stamp, self._read_cpu):
             self._read += 1
-            self._read_stamp = stamp
+            self._read_stamp, self._read_cpu = stamp, cpu
         self._read_at = page.commit
+
+    def _rest(self, page: _Page) -> tuple[bytes, int]:
+        """What was not read yet of the reader's page, with the CPU that a mark in the other part told."""
+        rest = bytes(page.data[self._read_at : page.commit])
+        if self._read_cpu < 0 or self._read_at < CPU_MARK_SIZE:
+            return rest, self._read_stamp
+        return _cpu_mark(self._read_cpu) + rest, (self._read_stamp - 1) & U64_MASK
 
     def read(self) -> bytes | None:
         """Take the oldest unread events as one page, or None when there are none."""
@@ -281,7 +332,7 @@ class Ring:
         if found is None:
             return None
         page, lost = found
-        made = _page_bytes(page.data[self._read_at : page.commit], self._read_stamp, lost)
+        made = _page_bytes(*self._rest(page), lost)
         self._consume(page)
         return made
 
@@ -289,8 +340,7 @@ class Ring:
         """Return all pages that can be read, without taking them."""
         made = []
         if self._held is not None and self._read_at < self._held.commit:
-            rest = self._held.data[self._read_at : self._held.commit]
-            made.append(_page_bytes(rest, self._read_stamp))
+            made.append(_page_bytes(*self._rest(self._held)))
         for seq in sorted(self._pages):
             page = self._pages[seq]
             if seq <= self._tail and page.commit:

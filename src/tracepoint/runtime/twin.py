@@ -5,12 +5,13 @@ Chosen by `TRACEPOINT_PURE=1` and where the extension was not built.  It does th
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tracepoint.filter.program import FilterProgram, RecordContext
 from tracepoint.runtime.convert import make_record
@@ -123,7 +124,7 @@ class _RingOf:
                 return False
             self.is_busy = True
             try:
-                token = self.ring.reserve(stamp(), record)
+                token = self.ring.reserve(stamp(), record, current_cpu())
                 if token is not None:
                     self.ring.commit(token)
             finally:
@@ -487,10 +488,19 @@ class _FaultError(Exception):
         self.where = where
 
 
-def current_cpu() -> int:
-    """Return the number of the CPU that this thread ran on last, 0 where that cannot be known."""
+@functools.cache
+def _sched_getcpu() -> Callable[[], int]:
     try:
-        with open("/proc/thread-self/stat", "rb") as file:  # noqa: PTH123 - as early and as light as can be
-            return int(file.read().rsplit(b")", 1)[1].split()[36])
-    except (OSError, IndexError, ValueError):
-        return 0
+        import ctypes  # noqa: PLC0415 - not every Python has it
+
+        found = ctypes.CDLL(None).sched_getcpu
+        found.restype = ctypes.c_int
+    except (ImportError, OSError, AttributeError):
+        return lambda: 0
+    else:
+        return cast("Callable[[], int]", found)
+
+
+def current_cpu() -> int:
+    """Return the number of the CPU that this thread runs on, 0 where that cannot be known."""
+    return max(_sched_getcpu()(), 0)

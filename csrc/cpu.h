@@ -1,0 +1,32 @@
+/* Which CPU this thread runs on, at the price of a load where the C library has rseq (glibc 2.35). */
+#ifndef TP_CPU_H
+#define TP_CPU_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
+#define TP_HAS_RSEQ 1
+extern const ptrdiff_t __rseq_offset __attribute__((weak));
+extern const unsigned int __rseq_size __attribute__((weak));
+#else
+#define TP_HAS_RSEQ 0
+#endif
+
+int32_t tp_cpu_slowly(void);
+
+static inline int32_t tp_cpu_now(void)
+{
+#if TP_HAS_RSEQ
+	/* struct rseq of include/uapi/linux/rseq.h: cpu_id stands at 4 and is negative until it is known. */
+	if (&__rseq_size && __rseq_size) {
+		int32_t cpu = *(const volatile int32_t *)((const char *)__builtin_thread_pointer() + __rseq_offset + 4);
+		if (cpu >= 0)
+			return cpu;
+	}
+#endif
+	return tp_cpu_slowly();
+}
+
+#endif

@@ -106,6 +106,19 @@ COMMANDS = {
             "tracepoint read tests/tracefile/golden/cut.v6.dat 'sched:*wak*' irq --format jsonl",
         ),
     ),
+    "index": Command(
+        "index",
+        "index a kernel tree: its events, call sites, exports",
+        ("tracepoint index tests/tree/small", "tracepoint index tests/tree/small --json"),
+    ),
+    "find": Command(
+        "find",
+        "find events of an indexed tree, their callers, or those without any",
+        (
+            "tracepoint find 'swap_*' --tree tests/tree/small --callers",
+            "tracepoint find --unused --tree tests/tree/small",
+        ),
+    ),
     "lab": Command(
         "lab",
         "boot kernels from Debian packages, run commands and modules in them",
@@ -154,6 +167,22 @@ COMMANDS = {
         (
             "tracepoint hist sched:sched_switch next_comm --sort hitcount.descending --seconds 1",
             "tracepoint hist raw_syscalls:sys_enter id.syscall --where 'id < 3' -- ls /",
+        ),
+        is_live=True,
+    ),
+    "mount": Command(
+        "mount",
+        "show the events of a running Python process as a directory like tracefs",
+        ("tracepoint mount /tmp/shop --pid 4711",),
+        is_live=True,
+    ),
+    "ps": Command(
+        "ps",
+        "list the Python processes that can be traced, and control one of them",
+        (
+            "tracepoint ps",
+            "tracepoint ps --pid 4711 --enable shop:",
+            "tracepoint ps --pid 4711 --record shop.dat --seconds 1",
         ),
         is_live=True,
     ),

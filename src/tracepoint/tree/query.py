@@ -188,6 +188,12 @@ class Tree:
         found = {site: None for one in chosen for site in self._sites_of(one) if site.kind in wanted}
         return sorted(found, key=lambda s: (s.span, s.via))
 
+    def all_sites(self, kind: SiteKind) -> Iterator[CallSite]:
+        """Yield every mention of one kind, of events and of tracepoints without an event."""
+        for table in (self._head["sites"], self._head["hidden"]):
+            for path, rows in table.items():
+                yield from (make_site(RawSite(*row), path) for row in rows if row[0] == kind)
+
     def unused_events(self) -> list[TreeEvent]:
         """Return the events that no C file of the tree fires.
 

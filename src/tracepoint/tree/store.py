@@ -66,13 +66,17 @@ class StoreError(TracepointError):
     """A saved index that cannot be used; the message says why."""
 
 
-def cache_path(root: str) -> Path:
-    """Return where the index of a tree is kept: below XDG_CACHE_HOME, by default `~/.cache`."""
+def cache_folder() -> Path:
+    """Return where indexes are kept: below XDG_CACHE_HOME, by default `~/.cache`."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    folder = (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint" / "trees"
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint" / "trees"
+
+
+def cache_path(root: str) -> Path:
+    """Return the file that keeps the index of a tree."""
     name = Path(root).name or "root"
     digest = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
-    return folder / f"{name[:60]}-{digest}.index"
+    return cache_folder() / f"{name[:60]}-{digest}.index"
 
 
 def save_index(data: IndexData, path: Path) -> None:

@@ -1,0 +1,68 @@
+"""`tracepoint index`: index a kernel tree, or bring its index up to date."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.trees import open_with_progress
+from tracepoint.tree.callsites import SiteKind
+from tracepoint.tree.query import CALLING
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tracepoint.cli.output import Output
+    from tracepoint.tree.query import Tree
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument(
+        "tree", metavar="TREE", help="a kernel source tree; or a folder of modules or format files, or BTF"
+    )
+    parser.add_argument("--fresh", action="store_true", help="build the index anew")
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: one a core)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Index the tree and print what is in it."""
+    tree = open_with_progress(args.tree, out, fresh=args.fresh, jobs=max(0, args.jobs))
+    counts = count(tree)
+    if args.json:
+        data = {"schema": "tracepoint.index/1", "tree": tree.root, "kind": tree.kind, **counts}
+        out.line(json.dumps(data, indent=1))
+        return EXIT_DONE
+    out.line(f"{tree.root} ({tree.kind})")
+    width = max(len(str(n)) for n in counts.values())
+    for name, number in counts.items():
+        out.line(f"  {number:{width}} {name.replace('_', ' ')}")
+    return EXIT_DONE
+
+
+def count(tree: Tree) -> dict[str, int]:
+    """Return how many of each thing a tree has; what only sources tell is left out for others."""
+    events = tree.events()
+    syscalls = sum(event.is_syscall for event in events)
+    counts = {"events": len(events) - syscalls, "systems": len(tree.systems())}
+    if tree.kind != "source":
+        return counts
+    sites = {kind: sum(1 for _ in tree.all_sites(kind)) for kind in SiteKind}
+    return {
+        **counts,
+        "events_of_system_calls": syscalls,
+        "events_from_wrapper_macros": sum(bool(event.via) for event in events),
+        "tracepoints_without_event": len(tree.tracepoints()),
+        "headers": len(tree.headers()),
+        "calls": sum(number for kind, number in sites.items() if kind in CALLING),
+        "calls_hidden_in_macros": sum(bool(site.via) for site in tree.all_sites(SiteKind.CALL)),
+        "questions_whether_enabled": sites[SiteKind.ENABLED],
+        "probes_registered": sites[SiteKind.REGISTER],
+        "events_without_a_caller": len(tree.unused_events()),
+        "names_declared_twice": len(tree.duplicates()),
+        "headers_not_named_as_their_system": len(tree.misnamed_headers()),
+    }

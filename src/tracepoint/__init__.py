@@ -7,8 +7,19 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
+    from tracepoint.control.session import open_tracefs
     from tracepoint.diagnostics import Diagnostic, Edit, Fix, Related, Safety, Severity, Span
-    from tracepoint.errors import LabError, LayoutError, RenderError, SourceError, TracepointError, TreeError
+    from tracepoint.errors import (
+        LabError,
+        LayoutError,
+        RenderError,
+        SourceError,
+        TracefsError,
+        TracefsNotFound,
+        TracefsPermission,
+        TracepointError,
+        TreeError,
+    )
     from tracepoint.lab.rehearse import rehearse_event
     from tracepoint.layout.abi import Abi
     from tracepoint.layout.compare import compare_formats
@@ -47,8 +58,12 @@ __version__ = "0.1.0"
 # Where each public name lives: importing the package imports none of them.
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
+    "control.session": "open_tracefs",
     "diagnostics": "Diagnostic Edit Fix Related Safety Severity Span",
-    "errors": "LabError LayoutError RenderError SourceError TracepointError TreeError",
+    "errors": (
+        "LabError LayoutError RenderError SourceError TracefsError TracefsNotFound TracefsPermission "
+        "TracepointError TreeError"
+    ),
     "lab.rehearse": "rehearse_event",
     "layout.abi": "Abi",
     "layout.compare": "compare_formats",
@@ -90,6 +105,9 @@ __all__ = [
     "SourceError",
     "Span",
     "TraceHeader",
+    "TracefsError",
+    "TracefsNotFound",
+    "TracefsPermission",
     "TracepointError",
     "TreeError",
     "array",
@@ -108,6 +126,7 @@ __all__ = [
     "dynamic_array",
     "fix_text",
     "format_text",
+    "open_tracefs",
     "open_tree",
     "read_format",
     "read_header",

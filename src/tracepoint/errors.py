@@ -132,7 +132,9 @@ class DecodeError(TracepointError):
     CPU whose data is meant; None where there is none.
     """
 
-    def __init__(self, reason: str, path: str = "", offset: int | None = None, cpu: int | None = None) -> None:
+    def __init__(
+        self, reason: str, path: str = "", offset: int | None = None, cpu: int | None = None
+    ) -> None:
         where = [path] if path else []
         if offset is not None:
             where.append(f"offset {offset:#x}")

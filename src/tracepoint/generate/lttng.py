@@ -224,7 +224,8 @@ class _Writer:
         params = [declare_param(p.ctype, p.name) for p in owner.proto.params]
         self.code.call("TP_PROTO", params, "),")
         self.code.line()
-        self.code.call("TP_ARGS", owner.args, f"){tail}")
+        # Not `owner.args`: perf has marks such as __perf_task(p) there.
+        self.code.call("TP_ARGS", owner.proto.names, f"){tail}")
         if tail:
             self.code.line()
 

@@ -89,7 +89,7 @@ class _Writer:
         params = [declare_param(p.ctype, p.name) for p in event.proto.params] or ["void"]
         self.code.call("TP_PROTO", params, "),")
         self.code.line()
-        self.code.call("TP_ARGS", event.args, f"){tail}")
+        self.code.call("TP_ARGS", event.proto.names, f"){tail}")
 
     def _write_parts(self, head: str, event: Event) -> None:
         plan = plan_assignment(event)

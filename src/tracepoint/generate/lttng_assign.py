@@ -7,6 +7,7 @@ as far as that has room for what they store.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,6 +40,8 @@ VSTRING_BYTES = 256
 # Far beyond any assignment of a kernel; what each statement needs is looked up among all others.
 MAX_STATEMENTS = 1000
 _NO_ROOM = "statements compute its bytes, and their number is known only when the event fires"
+# include/trace/trace_events.h: trace_event_raw_event_##call()
+_KERNELS_OWN = frozenset(("entry", "trace_file", "fbuffer", "__data_offsets", "__data_size"))
 _COPIES = frozenset(("memcpy", "__builtin_memcpy", "memmove"))
 _GETTERS = frozenset(("__get_dynamic_array", "__get_rel_dynamic_array"))
 
@@ -80,22 +83,30 @@ def plan_assignment(event: Event) -> Plan:
         why = f"its assignment has more than {MAX_STATEMENTS} statements"
         plan.lost = dict.fromkeys((f.name for f in event.fields), why)
         return plan
-    _Planner(event, plan, pieces, calls).run()
+    _Planner(event, plan, pieces, calls, frozenset(st.declared(program.statements))).run()
     return plan
 
 
 class _Planner:
-    def __init__(self, event: Event, plan: Plan, pieces: list[st.Piece], calls: list[ast.Call]) -> None:
+    def __init__(
+        self,
+        event: Event,
+        plan: Plan,
+        pieces: list[st.Piece],
+        calls: list[ast.Call],
+        declared: frozenset[str],
+    ) -> None:
         self.fields = {f.name: f for f in event.fields}
         self.params = frozenset(event.proto.names)
+        self.texts = frozenset(p.name for p in event.proto.params if p.ctype.strip().endswith("char *"))
         self.plan = plan
         self.pieces = pieces
         self.calls = calls
+        # A parameter that a statement changes is as good as a local.
+        changed = frozenset().union(*(p.changes for p in pieces))
+        self.locals = declared | (changed & self.params)
 
     def run(self) -> None:
-        changed = frozenset().union(*(p.changes for p in self.pieces))
-        # A parameter that a statement changes is as good as a local.
-        self.locals = frozenset(p.declares for p in self.pieces if p.declares) | (changed & self.params)
         for one in self.fields.values():
             self._bind_declared(one)
         jump = next((at for at, p in enumerate(self.pieces) if p.jumps), len(self.pieces))
@@ -115,7 +126,7 @@ class _Planner:
         text = write_expression(node)
         tokens = [token.text for token in st.tokens_of(text)]
         unfit = {"__entry", "++", "--", "{", "=", *_GETTERS}
-        return not unfit & set(tokens) and not self.locals & set(tokens)
+        return not (unfit | self.locals | _KERNELS_OWN) & set(tokens)
 
     def _bind_declared(self, one: Field) -> None:
         """Bind what the declaration of a field itself names, and what is copied by one `__assign_` call."""
@@ -135,7 +146,8 @@ class _Planner:
     def _bind_string(self, one: StringField) -> None:
         if one.va_list is None:
             length = one.length.text if one.length is not None else ""
-            self.plan.sources[one.name] = Source(one.source.text, length)
+            text = one.source.text if length or self._is_text(one.source) else _as_text(one.source.text)
+            self.plan.sources[one.name] = Source(text, length)
             return
         self.plan.members.append(f"char {one.name}[{VSTRING_BYTES}];")
         self.plan.code += [
@@ -151,11 +163,30 @@ class _Planner:
         self.plan.sources[one.name] = Source(f"tp_locvar->{one.name}")
         self.plan.remarks[one.name] = f"text behind {VSTRING_BYTES - 1} characters is cut"
 
+    def _is_text(self, code: Code) -> bool:
+        """Whether an expression is known to be a pointer to characters, which LTTng insists on."""
+        try:
+            node = parse_expression(code.text)
+        except SourceError:
+            return False
+        todo: list[ast.Node | None] = [node]
+        while todo:
+            match todo.pop():
+                case ast.Ternary(then=then, otherwise=otherwise):
+                    todo += [then, otherwise]
+                case ast.String() | ast.Name(name="NULL") | ast.Call(function=ast.Name(name="dev_name")):
+                    continue
+                case ast.Name(name=name) if name in self.texts:
+                    continue
+                case _:
+                    return False
+        return True
+
     def _bind_call(self, one: Field, call: ast.Call, length: str) -> None:
         if len(call.arguments) < 2 or not self._is_plain(call.arguments[1]):
             self.plan.lost[one.name] = "it is copied from what other statements compute"
             return
-        self.plan.sources[one.name] = Source(write_expression(call.arguments[1]), length)
+        self.plan.sources[one.name] = Source(st.expression_text(call.arguments[1]), length)
 
     def _bind_direct(self, piece: st.Piece) -> bool:
         """Make a statement the source of a field where it is its only one; tell whether it was."""
@@ -177,17 +208,17 @@ class _Planner:
                 if not self._is_plain(value):
                     return None
                 if kind_of(one.ctype) is not Kind.BYTES:
-                    return Source(write_expression(value))
+                    return Source(st.expression_text(value))
                 is_place = isinstance(value, ast.Member | ast.Index | ast.Name) or (
                     isinstance(value, ast.Unary) and value.op == "*"
                 )
-                return Source(write_expression(ast.Unary("&", value))) if is_place else None
+                return Source(st.expression_text(ast.Unary("&", value))) if is_place else None
             case ast.Call(arguments=(target, value, size)) as call if call.name in _COPIES:
                 is_whole = self._is_target(target, one) and _is_whole(one, size)
                 if not is_whole or not self._is_plain(value):
                     return None
                 length = one.length.text if isinstance(one, ArrayField | DynamicArrayField) else ""
-                return Source(write_expression(value), length)
+                return Source(st.expression_text(value), length)
         return None
 
     @staticmethod
@@ -229,6 +260,8 @@ class _Planner:
     def _why_not(self, piece: st.Piece, bad: dict[str, str]) -> str:
         if piece.trouble:
             return f"of its statement: {piece.trouble}"
+        for name in sorted(_KERNELS_OWN & piece.names - self.locals):
+            return f"of its statement: {name} is a variable of the kernel's own probe"
         for name in sorted(piece.names & bad.keys()):
             return bad[name]
         for name in sorted(piece.fields):
@@ -292,6 +325,12 @@ def _is_member(node: ast.Node, name: str) -> bool:
 def _first_name(call: ast.Call) -> str:
     first = call.arguments[0] if call.arguments else None
     return first.name if isinstance(first, ast.Name) else ""
+
+
+def _as_text(text: str) -> str:
+    """Cast a source as `__string` does: names of files, for one, are unsigned characters."""
+    is_primary = re.fullmatch(r"[\w.>\[\]-]+", text)
+    return f"(const char *){text}" if is_primary else f"(const char *)({text})"
 
 
 def _is_whole(one: Field, size: ast.Node) -> bool:

@@ -6,7 +6,7 @@ it, so that `lttng_assign` can decide which pieces a probe needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
@@ -74,10 +74,13 @@ def cut(block: Block) -> list[Piece]:
 
 def _flat(block: Block) -> Iterator[Statement]:
     for statement in block.body:
-        if isinstance(statement, Block) and not statement.is_scope:
-            yield from statement.body
-        else:
-            yield statement
+        match statement:
+            case Block(is_scope=False):
+                yield from statement.body
+            case Run(expression=ast.Comma() as comma):
+                yield from _flat(Block((Run(comma.left), Run(comma.right))))
+            case _:
+                yield statement
 
 
 def stores(statement: Statement) -> Iterator[ast.Call]:
@@ -94,6 +97,22 @@ def stores(statement: Statement) -> Iterator[ast.Call]:
                 yield from stores(otherwise)
         case Loop(body=inner) | Switch(body=inner):
             yield from stores(inner)
+
+
+def declared(statement: Statement) -> Iterator[str]:
+    """Yield the names that a statement declares, however deep."""
+    match statement:
+        case Declare(name=name):
+            yield name
+        case Block(body=body):
+            for inner in body:
+                yield from declared(inner)
+        case If(then=then, otherwise=otherwise):
+            yield from declared(then)
+            if otherwise is not None:
+                yield from declared(otherwise)
+        case Loop(body=inner) | Switch(body=inner):
+            yield from declared(inner)
 
 
 def _prune(statement: Statement) -> Statement | None:
@@ -127,6 +146,42 @@ def _prune_if(statement: If) -> Statement | None:
     return replace(statement, condition=ast.Unary("!", statement.condition), then=otherwise, otherwise=None)
 
 
+# GCC's -Wparentheses wants other operators below these in parentheses.
+_GROUPING = frozenset(("<<", ">>", "&", "|", "^"))
+
+
+def expression_text(node: ast.Node) -> str:
+    """Return an expression with the parentheses that a kernel build asks for.
+
+    >>> from tracepoint.source.cexpr import parse_expression
+    >>> expression_text(parse_expression("(a - 1) << 2 | f((b & c) == d)"))
+    '((a - 1) << 2) | f((b & c) == d)'
+    """
+    return write_expression(_grouped(node))
+
+
+def _grouped(node: ast.Node) -> ast.Node:
+    """Put operands that are easily misread into parentheses: a call of nothing is written like them."""
+    changes: dict[str, object] = {}
+    for each in fields(node):
+        value = getattr(node, each.name)
+        if isinstance(value, ast.Node):
+            changes[each.name] = _grouped(value)
+        elif isinstance(value, tuple) and value and all(isinstance(item, ast.Node) for item in value):
+            changes[each.name] = tuple(map(_grouped, value))
+    made = replace(node, **changes) if changes else node  # type: ignore[arg-type]
+    if not isinstance(made, ast.Binary):
+        return made
+    return replace(made, left=_operand(made.op, made.left), right=_operand(made.op, made.right))
+
+
+def _operand(op: str, node: ast.Node) -> ast.Node:
+    if not isinstance(node, ast.Binary) or node.op == op:
+        return node
+    is_mixed = op in _GROUPING or (op == "||" and node.op == "&&")
+    return ast.Call(ast.Name(""), (node,)) if is_mixed else node
+
+
 # --- writing --------------------------------------------------------------------------------
 
 
@@ -149,17 +204,17 @@ def _line(statement: Statement) -> str:
     """Return a statement that has no other ones inside."""
     match statement:
         case Run(expression=expression):
-            return f"{write_expression(expression)};"
+            return f"{expression_text(expression)};"
         case Declare(name=name, ctype=ctype, initial=initial):
-            value = f" = {write_expression(initial)}" if initial is not None else ""
+            value = f" = {expression_text(initial)}" if initial is not None else ""
             return f"{declare_param(str(ctype), name)}{value};"
         case Case(value=None):
             return "default:"
         case Case(value=value, high=high) if value is not None:
-            to = f" ... {write_expression(high)}" if high is not None else ""
-            return f"case {write_expression(value)}{to}:"
+            to = f" ... {expression_text(high)}" if high is not None else ""
+            return f"case {expression_text(value)}{to}:"
         case Jump(kind=kind, value=value):
-            return f"{kind} {write_expression(value)};" if value is not None else f"{kind};"
+            return f"{kind} {expression_text(value)};" if value is not None else f"{kind};"
         case Unreadable(text=text):
             return text
     raise TypeError(f"not a statement: {statement!r}")
@@ -170,19 +225,19 @@ def _write_head(statement: If | Loop | Switch, code: CodeWriter) -> None:
         case If():
             _write_if(statement, code)
         case Loop(is_do=True, body=body, condition=condition):
-            with code.block("do {", f"}} while ({write_expression(condition or ast.Number(1))});"):
+            with code.block("do {", f"}} while ({expression_text(condition or ast.Number(1))});"):
                 _write_inside(body, code)
         case Loop(start=None, step=None, condition=condition, body=body):
-            _write_body(f"while ({write_expression(condition or ast.Number(1))})", body, code)
+            _write_body(f"while ({expression_text(condition or ast.Number(1))})", body, code)
         case Loop(start=start, condition=condition, step=step, body=body):
             first = CodeWriter()
             if start is not None:
                 _write(start, first)
             parts = [first.text.strip().rstrip(";")]
-            parts += [write_expression(node) if node is not None else "" for node in (condition, step)]
+            parts += [expression_text(node) if node is not None else "" for node in (condition, step)]
             _write_body(f"for ({'; '.join(parts)})", body, code)
         case Switch(value=value, body=body):
-            code.line(f"switch ({write_expression(value)}) {{")
+            code.line(f"switch ({expression_text(value)}) {{")
             for inner in body.body:
                 # Labels stand where the switch does.
                 lines = CodeWriter()
@@ -197,7 +252,7 @@ def _write_if(statement: If, code: CodeWriter) -> None:
     branch: Statement | None = statement
     while isinstance(branch, If):
         head = "else if" if arms else "if"
-        arms.append((f"{head} ({write_expression(branch.condition)})", branch.then))
+        arms.append((f"{head} ({expression_text(branch.condition)})", branch.then))
         branch = branch.otherwise
     if branch is not None:
         arms.append(("else", branch))
@@ -331,7 +386,7 @@ def rewrite(text: str) -> str:
             new, taken = "", 1
         elif token.text in _POINTERS | _LENGTHS and _text(tokens, at + 3) == ")":
             member = f"tp_locvar->{_text(tokens, at + 2)}"
-            new, taken = (f"sizeof({member})" if token.text in _LENGTHS else f"(void *){member}"), 4
+            new, taken = _place(token.text, member, _text(tokens, at + 4)), 4
         if taken:
             pieces += (text[done : token.start], new)
             at += taken
@@ -339,3 +394,12 @@ def rewrite(text: str) -> str:
         else:
             at += 1
     return "".join((*pieces, text[done:]))
+
+
+def _place(getter: str, member: str, after: str) -> str:
+    """Return what stands for a getter and its field when `after` follows."""
+    if getter in _LENGTHS:
+        return f"sizeof({member})"
+    if getter.endswith("_str"):
+        return member
+    return f"((void *){member})" if after in ("[", "->", ".") else f"(void *){member}"

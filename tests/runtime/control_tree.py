@@ -6,7 +6,8 @@ from types import SimpleNamespace
 
 MODULES = (
     "bridge_logging",
-    "control_socket",
+    "socket_client",
+    "socket_server",
     "files_events",
     "files_settings",
     "files_state",
@@ -16,6 +17,7 @@ MODULES = (
     "mount",
     "registry",
     "save",
+    "hist_table",
     "synthetic",
     "triggers",
 )

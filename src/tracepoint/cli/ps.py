@@ -1,0 +1,97 @@
+"""`tracepoint ps`: the Python processes that can be traced, and control of one of them."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
+from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
+from tracepoint.runtime.socket_client import RemoteFiles
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tracepoint.cli.output import Output
+
+
+def add_pid_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--pid`."""
+    parser.add_argument(
+        "--pid", type=int, metavar="N", help="the process; may be left out when only one listens"
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    add_pid_argument(parser)
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--list", action="store_true", help="list its events with their states")
+    what.add_argument("--enable", nargs="+", metavar="EVENT", help="record these, as set_event takes them")
+    what.add_argument("--disable", nargs="+", metavar="EVENT", help="stop recording these")
+    what.add_argument("--filter", nargs=2, metavar=("EVENT", "FILTER"), help="record only what passes")
+    what.add_argument("--cat", metavar="FILE", help="print a control file, such as trace or error_log")
+    what.add_argument("--write", nargs=2, metavar=("FILE", "TEXT"), help="write to a control file")
+    what.add_argument("--record", metavar="FILE", type=Path, help="save what was recorded as trace.dat")
+    parser.add_argument("--seconds", type=float, default=0.0, metavar="S", help="wait before --record saves")
+    parser.add_argument("--version-6", action="store_true", help="write trace.dat version 6")
+
+
+def the_process(pid: int | None) -> Process:
+    """Return the process meant; raises ProcessError when none or several could be."""
+    if pid is not None:
+        return find_process(pid)
+    found = find_processes()
+    if len(found) == 1:
+        return found[0]
+    told = ", ".join(str(process.pid) for process in found) or "none listens: start one with TRACEPOINT=1"
+    raise ProcessError(f"say which process with --pid: {told}")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """List the processes, or do one thing with one of them; the status is 1 when none listens."""
+    chosen = ("list", "enable", "disable", "filter", "cat", "write", "record")
+    if args.pid is None and not any(getattr(args, name) for name in chosen):
+        return _list_processes(out)
+    with RemoteFiles(the_process(args.pid).pid) as files:
+        _act(args, files, out)
+    return EXIT_DONE
+
+
+def _list_processes(out: Output) -> int:
+    found = find_processes()
+    out.line(f"{'PID':>7}  {'EVENTS':>6}  {'ENABLED':>7}  COMMAND") if found else out.say(
+        "no process listens"
+    )
+    for process in found:
+        try:
+            with RemoteFiles(process.pid) as files:
+                told = files.hello()
+        except ProcessError:
+            continue
+        out.line(f"{process.pid:7}  {told['n_events']:6}  {told['n_enabled']:7}  {process.command}")
+    return EXIT_DONE if found else EXIT_FINDINGS
+
+
+def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
+    if args.enable or args.disable:
+        words = args.enable or [f"!{word}" for word in args.disable]
+        for word in words:
+            files.write_text("set_event", word, append=True)
+    elif args.filter:
+        event, text = args.filter
+        files.write_text(f"events/{event.replace(':', '/', 1)}/filter", text)
+    elif args.cat:
+        out.write(files.read_text(args.cat))
+    elif args.write:
+        files.write_text(args.write[0], args.write[1], append=True)
+    elif args.record:
+        time.sleep(max(args.seconds, 0.0))
+        data = files.save(6 if args.version_6 else 7)
+        args.record.write_bytes(data)
+        out.say(f"{args.record}: {len(data)} bytes")
+    else:
+        enabled = set(files.read_text("set_event").split())
+        for name in files.read_text("available_events").split():
+            out.line(f"{'1' if name in enabled else '0'}  {name}")

@@ -1,0 +1,99 @@
+"""Where processes that may be controlled put their sockets: a folder for each user."""
+
+from __future__ import annotations
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+
+from tracepoint.errors import TracepointError
+
+PRIVATE = 0o700
+
+
+class ProcessError(TracepointError):
+    """A process that cannot be found, asked, or served."""
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process that listens: its pid, its socket, its command line."""
+
+    pid: int
+    path: Path
+
+    @property
+    def command(self) -> str:
+        """The command line, as far as it can be read."""
+        try:
+            raw = Path(f"/proc/{self.pid}/cmdline").read_bytes()
+        except OSError:
+            return ""
+        return " ".join(raw.replace(b"\0", b" ").decode(errors="replace").split())
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether there is a process of this number."""
+        return Path(f"/proc/{self.pid}").exists()
+
+
+def socket_folder(uid: int | None = None) -> Path:
+    """Return the folder of a user's sockets.
+
+    `TRACEPOINT_SOCKETS` names another one; else it lies below XDG_RUNTIME_DIR, or /tmp.
+    """
+    given = os.environ.get("TRACEPOINT_SOCKETS")
+    if given:
+        return Path(given)
+    uid = os.geteuid() if uid is None else uid
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    if runtime and uid == os.geteuid():
+        return Path(runtime) / "tracepoint"
+    return Path(f"/tmp/tracepoint-{uid}")  # noqa: S108 - made with mode 0700 and its owner checked
+
+
+def check_folder(folder: Path, *, make: bool = False) -> bool:
+    """Return whether the folder is there; raises ProcessError when others may put sockets into it."""
+    if make:
+        folder.mkdir(mode=PRIVATE, parents=True, exist_ok=True)
+    try:
+        found = folder.lstat()
+    except FileNotFoundError:
+        return False
+    is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o022
+    if not is_private or found.st_uid not in (os.geteuid(), 0):
+        raise ProcessError(f"{folder} may be written by others: remove it, or set TRACEPOINT_SOCKETS")
+    return True
+
+
+def socket_path(pid: int, folder: Path | None = None) -> Path:
+    """Return where the socket of a process is."""
+    return (folder or socket_folder()) / f"{pid}.socket"
+
+
+def find_processes() -> list[Process]:
+    """Return the processes of this user that listen, by pid; sockets of dead ones are removed."""
+    folder = socket_folder()
+    if not check_folder(folder):
+        return []
+    found = []
+    for path in sorted(folder.glob("*.socket")):
+        if not path.stem.isdigit():
+            continue
+        process = Process(int(path.stem), path)
+        if process.is_alive:
+            found.append(process)
+        else:
+            path.unlink(missing_ok=True)
+    return sorted(found, key=lambda process: process.pid)
+
+
+def find_process(pid: int) -> Process:
+    """Return one process; raises ProcessError when it does not listen."""
+    folder = socket_folder()
+    if not check_folder(folder) or not socket_path(pid, folder).exists():
+        raise ProcessError(
+            f"process {pid} does not listen: start it with TRACEPOINT=1, or call tracepoint.listen() in it"
+        )
+    return Process(pid, socket_path(pid, folder))

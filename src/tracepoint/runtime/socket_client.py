@@ -1,0 +1,176 @@
+"""The control files of another process, through its socket."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import socket
+import stat
+import struct
+import threading
+from typing import TYPE_CHECKING, Any, Self
+
+from tracepoint.runtime.files import Handle, write_all
+from tracepoint.runtime.files_trace import never
+from tracepoint.runtime.registry import Process, ProcessError, find_process
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_UCRED = struct.Struct("3i")
+
+
+class Line:
+    """One connection: asks and gets answers, one at a time."""
+
+    def __init__(self, process: Process) -> None:
+        self._lock = threading.Lock()
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            if not stat.S_ISSOCK(process.path.lstat().st_mode):
+                raise ProcessError(f"{process.path} is not a socket")
+            self.socket.connect(str(process.path))
+        except OSError as error:
+            self.socket.close()
+            raise ProcessError(f"process {process.pid} does not answer: {error.strerror}") from None
+        raw = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+        if _UCRED.unpack(raw)[1] not in (os.geteuid(), 0) and os.geteuid() != 0:
+            self.socket.close()
+            raise ProcessError(f"the socket of process {process.pid} belongs to another user")
+        self._answers = self.socket.makefile("rb")
+
+    def ask(self, op: str, **request: Any) -> dict[str, Any]:
+        """Send a request and return the answer; raises OSError as the other side says."""
+        with self._lock:
+            try:
+                self.socket.sendall(json.dumps({"op": op, **request}).encode() + b"\n")
+                line = self._answers.readline()
+            except (OSError, ValueError):
+                line = b""
+        if not line:
+            raise ProcessError("the process is gone")
+        answer: dict[str, Any] = json.loads(line)
+        if "errno" in answer:
+            raise OSError(answer["errno"], os.strerror(answer["errno"]), request.get("path"))
+        return answer
+
+    def close(self) -> None:
+        """Hang up."""
+        self._answers.close()
+        self.socket.close()
+
+
+class RemoteHandle(Handle):
+    """A file that is open in the other process, over a connection of its own."""
+
+    def __init__(self, line: Line, number: int) -> None:
+        self._line = line
+        self._number = number
+        self.is_interrupted: Callable[[], bool] = never
+
+    def read(self, size: int, offset: int) -> bytes:
+        """Return bytes; waits where the file does, unless it is interrupted."""
+        while True:
+            answer = self._line.ask("read", handle=self._number, size=size, offset=offset)
+            if "data" in answer:
+                return base64.b64decode(answer["data"])
+            if self.is_interrupted():
+                raise InterruptedError
+
+    def write(self, data: bytes) -> int:
+        """Return how many bytes were taken."""
+        text = base64.b64encode(data).decode()
+        return int(self._line.ask("write", handle=self._number, data=text)["taken"])
+
+    def close(self) -> None:
+        """Close the file and the connection."""
+        try:
+            self._line.ask("close", handle=self._number)
+        finally:
+            self._line.close()
+
+
+class RemoteFiles:
+    """The control files of a process, by pid; raises ProcessError when it does not listen."""
+
+    def __init__(self, pid: int) -> None:
+        self._process = find_process(pid)
+        self._line = Line(self._process)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
+
+    def hello(self) -> dict[str, int]:
+        """Return what the process says of itself: pid, n_events, n_enabled."""
+        return self._line.ask("hello")
+
+    def open(self, path: str, flags: int = os.O_RDONLY) -> RemoteHandle:
+        """Open a file there."""
+        line = Line(self._process)
+        try:
+            return RemoteHandle(line, line.ask("open", path=path, flags=flags)["handle"])
+        except BaseException:
+            line.close()
+            raise
+
+    def stat(self, path: str) -> tuple[int, bool]:
+        """Return permission bits and whether it is a folder."""
+        answer = self._line.ask("stat", path=path)
+        return answer["mode"], answer["folder"]
+
+    def names(self, path: str) -> list[str]:
+        """Return what is in a folder."""
+        found: list[str] = self._line.ask("list", path=path)["names"]
+        return found
+
+    def mkdir(self, path: str) -> None:
+        """Make an instance."""
+        self._line.ask("mkdir", path=path)
+
+    def rmdir(self, path: str) -> None:
+        """Remove an instance."""
+        self._line.ask("rmdir", path=path)
+
+    def truncate(self, path: str) -> None:
+        """Do what O_TRUNC does."""
+        self._line.ask("truncate", path=path)
+
+    def read_text(self, path: str) -> str:
+        """Return the whole content of a file that ends."""
+        handle = self.open(path)
+        parts: list[bytes] = []
+        offset = 0
+        try:
+            while part := handle.read(1 << 16, offset):
+                parts.append(part)
+                offset += len(part)
+        finally:
+            handle.close()
+        return b"".join(parts).decode(errors="surrogateescape")
+
+    def write_text(self, path: str, text: str, *, append: bool = False) -> None:
+        """Write as `echo -n TEXT > path` does."""
+        handle = self.open(path, os.O_WRONLY | (os.O_APPEND if append else os.O_TRUNC))
+        try:
+            write_all(handle, text.encode(errors="surrogateescape"))
+        finally:
+            handle.close()
+
+    def save(self, version: int = 7, compression: str = "none") -> bytes:
+        """Return what was recorded there as trace.dat."""
+        return base64.b64decode(self._line.ask("save", version=version, compression=compression)["data"])
+
+    def wait_for_end(self) -> None:
+        """Return when the process is gone."""
+        line = Line(self._process)
+        try:
+            while line.socket.recv(1):
+                pass
+        except OSError:
+            return
+        finally:
+            line.close()

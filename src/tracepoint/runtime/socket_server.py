@@ -1,0 +1,207 @@
+"""Control from outside: a socket that only the owner of the process may open.
+
+`listen()` starts it; nothing listens before.  A request is a line of JSON, and so is the answer; bytes are
+in base64.  One connection has the files open that it opened.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import errno
+import json
+import os
+import socket
+import struct
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.errors import TracepointError
+from tracepoint.runtime.files import File, Folder, Handle
+from tracepoint.runtime.files_tree import ControlFiles
+from tracepoint.runtime.hierarchy import tracing
+from tracepoint.runtime.registry import ProcessError, check_folder, socket_folder, socket_path
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MAX_LINE = 1 << 20
+MAX_READ = 1 << 18
+MAX_HANDLES = 256
+WAIT_S = 0.25
+_UCRED = struct.Struct("3i")
+
+
+class _Connection:
+    """One client: reads requests, answers them, closes its files at the end."""
+
+    def __init__(self, stream: socket.socket, tree: ControlFiles) -> None:
+        self._stream = stream
+        self._tree = tree
+        self._handles: dict[int, Handle] = {}
+        self._next = 0
+
+    def run(self) -> None:
+        """Serve until the client goes."""
+        try:
+            with self._stream, self._stream.makefile("rb") as lines:
+                while (line := lines.readline(MAX_LINE)).endswith(b"\n"):
+                    self._stream.sendall(json.dumps(self._answer(line)).encode() + b"\n")
+        except OSError:
+            pass
+        finally:
+            for handle in self._handles.values():
+                handle.close()
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        try:
+            request = json.loads(line)
+            act = getattr(self, f"_do_{request['op']}", None)
+            if act is None:
+                return {"errno": errno.ENOSYS, "text": "no such request"}
+            del request["op"]
+            answer: dict[str, Any] = act(**request)
+        except OSError as error:
+            return {"errno": error.errno or errno.EIO, "text": str(error)}
+        except TracepointError as error:
+            return {"errno": errno.EINVAL, "text": str(error)}
+        except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
+            return {"errno": errno.EPROTO, "text": "this is not a request"}
+        return answer
+
+    def _do_hello(self) -> dict[str, Any]:
+        n_enabled = len(tracing.enabled_events)
+        return {"pid": os.getpid(), "n_events": len(tracing.events), "n_enabled": n_enabled}
+
+    def _do_open(self, path: str, flags: int) -> dict[str, Any]:
+        if len(self._handles) >= MAX_HANDLES:
+            raise OSError(errno.EMFILE, "too many open files")
+        handle = self._tree.open(path, flags)
+        self._next += 1
+        self._handles[self._next] = handle
+        return {"handle": self._next}
+
+    def _do_read(self, handle: int, size: int, offset: int) -> dict[str, Any]:
+        opened = self._handles[handle]
+        end = time.monotonic() + WAIT_S
+        opened.is_interrupted = lambda: time.monotonic() > end  # type: ignore[attr-defined]
+        try:
+            data = opened.read(min(size, MAX_READ), offset)
+        except InterruptedError:
+            return {"again": True}
+        return {"data": base64.b64encode(data).decode()}
+
+    def _do_write(self, handle: int, data: str) -> dict[str, Any]:
+        return {"taken": self._handles[handle].write(base64.b64decode(data))}
+
+    def _do_close(self, handle: int) -> dict[str, Any]:
+        self._handles.pop(handle).close()
+        return {}
+
+    def _do_stat(self, path: str) -> dict[str, Any]:
+        node = self._tree.find(path)
+        return {"mode": node.mode, "folder": isinstance(node, Folder)}
+
+    def _do_list(self, path: str) -> dict[str, Any]:
+        return {"names": self._tree.folder(path).names()}
+
+    def _do_mkdir(self, path: str) -> dict[str, Any]:
+        self._tree.mkdir(path)
+        return {}
+
+    def _do_rmdir(self, path: str) -> dict[str, Any]:
+        self._tree.rmdir(path)
+        return {}
+
+    def _do_truncate(self, path: str) -> dict[str, Any]:
+        if isinstance(self._tree.find(path), File):
+            self._tree.truncate(path)
+        return {}
+
+    def _do_save(self, version: int, compression: str) -> dict[str, Any]:
+        from tracepoint.runtime.save import saved_bytes  # noqa: PLC0415 - loads the writer of trace.dat
+
+        return {"data": base64.b64encode(saved_bytes(self._tree, version, compression)).decode()}
+
+
+class Listener:
+    """The socket of this process; `close()` ends it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        folder = folder or socket_folder()
+        check_folder(folder, make=True)
+        self.path = socket_path(os.getpid(), folder)
+        self.path.unlink(missing_ok=True)
+        self.tree = ControlFiles(tracing)
+        self._pid = os.getpid()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Nobody can come in between: the folder is closed to others.
+        self._socket.bind(str(self.path))
+        self.path.chmod(0o600)
+        self._socket.listen(16)
+        self._thread = threading.Thread(target=self._serve, name="tracepoint", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                stream, _ = self._socket.accept()
+            except OSError:
+                return
+            if not is_owner(stream):
+                stream.close()
+                continue
+            run = _Connection(stream, self.tree).run
+            threading.Thread(target=run, name="tracepoint-client", daemon=True).start()
+
+    def close(self) -> None:
+        """Stop listening and remove the socket; in a child, only let go of the parent's."""
+        if self._pid == os.getpid():
+            self.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def is_owner(stream: socket.socket) -> bool:
+    """Whether the other side runs as this user, or as root: SO_PEERCRED, which nobody can forge."""
+    raw = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+    _, uid, _ = _UCRED.unpack(raw)
+    return uid in (os.geteuid(), 0)
+
+
+_listeners: list[Listener] = []
+
+
+def listen() -> Path:
+    """Let this user's commands (`tracepoint ps`, `tracepoint mount --pid`) control this process.
+
+    Returns the socket's path; a second call changes nothing.  Raises ProcessError when the
+    socket cannot be made.
+    """
+    if not _listeners:
+        try:
+            _listeners.append(Listener())
+        except OSError as error:
+            raise ProcessError(f"cannot listen: {error}") from None
+    return _listeners[0].path
+
+
+def stop_listening() -> None:
+    """Close the socket."""
+    while _listeners:
+        _listeners.pop().close()
+
+
+def _after_fork_in_child() -> None:
+    if _listeners:
+        stop_listening()
+        # A child without a socket is better than a child that fails.
+        with suppress(TracepointError):
+            listen()
+
+
+atexit.register(stop_listening)
+os.register_at_fork(after_in_child=_after_fork_in_child)

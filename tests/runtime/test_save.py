@@ -1,0 +1,95 @@
+"""Saved recordings: read by our own reader and by trace-cmd, with the same text."""
+
+import importlib
+import re
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from runtime import control_tree
+from tracepoint.model.python_types import s32, u64
+from tracepoint.tracefile.compression import has_zstd
+from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.tracedat import open_tracedat
+
+KINDS = [(6, "none"), (7, "none"), (7, "zlib"), (7, "zstd")]
+
+
+@pytest.fixture
+def filled(runtime, monkeypatch):
+    files = control_tree.load(monkeypatch)
+
+    @runtime.trace_event(system="shop", printk='"order=%llu by %s left=%d", order_id, customer, left')
+    def order_placed(order_id: u64, customer: str, left: s32) -> None: ...
+
+    tree = files.ControlFiles(runtime.tracing)
+    order_placed.enable()
+    for number in range(300):
+        order_placed(number, f"customer {number}", -number)
+    other = threading.Thread(target=order_placed, args=(1000, "thread", 0))
+    other.start()
+    other.join()
+    tree.write_text("trace_marker", "the end")
+    tree.save = importlib.import_module("tracepoint.runtime.save").save
+    return tree
+
+
+def bodies(text):
+    """Return what stands behind the time stamp, and the stamp itself, of each line."""
+    found = re.findall(r"^ *\S.*?-(\d+) +\[\d+\] +(?:\S+ +)??(\d+\.\d+): (.*)$", text, re.MULTILINE)
+    return [(pid, stamp, " ".join(body.split())) for pid, stamp, body in found]
+
+
+@pytest.mark.parametrize(("version", "compression"), KINDS)
+def test_our_reader_finds_every_record(filled, tmp_path, version, compression):
+    if compression == "zstd" and not has_zstd():
+        pytest.skip("zstandard is missing: pip install zstandard")
+    target = tmp_path / "x.dat"
+    filled.save(target, version=version, compression=compression)
+    with open_tracedat(target) as trace:
+        records = sorted(trace.buffers[0].records(), key=lambda r: r.timestamp)
+        writer = TextWriter(trace.events, facts_of(trace))
+        shown = [writer.line(record) for record in records]
+        assert trace.damage == ()
+    assert len(records) == 302
+    ours = [line + "\n" for line in filled.read_text("trace").splitlines() if not line.startswith("#")]
+    assert shown == ours
+
+
+# Debian's trace-cmd has no zlib.
+@pytest.mark.parametrize(("version", "compression"), [kind for kind in KINDS if kind[1] != "zlib"])
+def test_trace_cmd_reads_the_same(filled, tmp_path, version, compression):
+    if shutil.which("trace-cmd") is None:
+        pytest.skip("trace-cmd is missing: apt install trace-cmd")
+    if compression == "zstd" and not has_zstd():
+        pytest.skip("zstandard is missing: pip install zstandard")
+    target = tmp_path / "x.dat"
+    filled.save(target, version=version, compression=compression)
+    done = subprocess.run(
+        ["trace-cmd", "report", "-i", str(target)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert done.stderr == ""
+    theirs = bodies(done.stdout)
+    ours = bodies(filled.read_text("trace"))
+    assert len(ours) == 302
+    ours[-1] = (*ours[-1][:2], f"print: {ours[-1][2]}")
+    assert theirs == ours
+
+
+def test_a_text_file_is_the_trace(filled, tmp_path):
+    filled.save(tmp_path / "x.txt")
+    text = (tmp_path / "x.txt").read_text()
+    assert "order_placed: order=299 by customer 299 left=-299\n" in text
+    assert text == filled.read_text("trace")
+
+
+def test_wrong_combinations_are_refused(filled, tmp_path):
+    errors = sys.modules["tracepoint.errors"]
+    with pytest.raises(errors.TracepointError, match="never compressed"):
+        filled.save(tmp_path / "x.dat", version=6, compression="zlib")
+    with pytest.raises(errors.TracepointError, match="6 and 7"):
+        filled.save(tmp_path / "x.dat", version=5)

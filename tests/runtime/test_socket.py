@@ -1,0 +1,175 @@
+"""Control from outside: the socket, who may open it, and what it answers."""
+
+import importlib
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+import time
+
+import pytest
+
+from runtime import control_tree
+from tracepoint.model.python_types import u64
+
+
+@pytest.fixture
+def served(runtime, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
+    control_tree.load(monkeypatch)
+    server = importlib.import_module("tracepoint.runtime.socket_server")
+
+    @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
+    def order_sent(order_id: u64) -> None: ...
+
+    server.path = server.listen()
+    server.sent = order_sent
+    yield server
+    server.stop_listening()
+    assert not server.path.exists()
+
+
+@pytest.fixture
+def client(served):
+    module = importlib.import_module("tracepoint.runtime.socket_client")
+    with module.RemoteFiles(os.getpid()) as files:
+        files.sent = served.sent
+        yield files
+
+
+def test_nothing_listens_without_a_call(runtime, monkeypatch, tmp_path):
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
+    control_tree.load(monkeypatch)
+    importlib.import_module("tracepoint.runtime.socket_server")
+    registry = importlib.import_module("tracepoint.runtime.registry")
+    assert registry.find_processes() == []
+    with pytest.raises(registry.ProcessError, match="TRACEPOINT=1"):
+        registry.find_process(os.getpid())
+
+
+def test_only_the_owner_may_open_it(served):
+    assert stat.S_IMODE(served.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
+    near, far = socket.socketpair()
+    with near, far:
+        assert served.is_owner(near)
+    served.path.parent.chmod(0o777)
+    with pytest.raises(served.ProcessError, match="written by others"):
+        served.check_folder(served.path.parent)
+    served.path.parent.chmod(0o700)
+
+
+def test_another_user_is_turned_away(served):
+    class Stranger:
+        def getsockopt(self, *_):
+            return served._UCRED.pack(1, os.geteuid() + 12345, 1)
+
+    assert not served.is_owner(Stranger())
+
+
+def test_an_event_is_switched_and_read_from_outside(client):
+    assert client.hello() == {"pid": os.getpid(), "n_events": 1, "n_enabled": 0}
+    client.write_text("events/shop/order_sent/enable", "1")
+    client.sent(5)
+    assert "order_sent: order=5\n" in client.read_text("trace")
+    assert client.stat("events") == (0o750, True)
+    assert "enable" in client.names("events/shop/order_sent")
+    client.mkdir("instances/a")
+    client.rmdir("instances/a")
+    client.truncate("trace")
+    assert "order=5" not in client.read_text("trace")
+    with pytest.raises(OSError, match="Invalid argument"):
+        client.write_text("set_event", "nosuch")
+    with pytest.raises(FileNotFoundError):
+        client.stat("nosuch")
+
+
+def test_a_pipe_waits_beyond_one_answer(client, served):
+    pipe = client.open("trace_pipe")
+    calls = []
+    pipe.is_interrupted = lambda: calls.append(1) or len(calls) > 1
+    with pytest.raises(InterruptedError):
+        pipe.read(100, 0)
+    client.write_text("trace_marker", "found")
+    assert b"found" in pipe.read(4096, 0)
+    pipe.close()
+    assert served.tracing.is_on
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b"", b"[]", b"{}", b'{"op": 1}', b'{"op": "open"}', b'{"op": "read", "handle": 9, "size": 1, "offset": 0}',
+     b'{"op": "nosuch"}', b"\xff", b"[" * 5000, b'{"op": "open", "path": 1, "flags": "x"}',
+     b'{"op": "__class__"}', b'{"op": "write", "handle": {}, "data": "!"}'],
+)  # fmt: skip
+def test_nonsense_is_answered(served, line):
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.connect(str(served.path))
+        stream.sendall(line + b"\n")
+        answer = json.loads(stream.makefile("rb").readline())
+        assert answer["errno"] > 0
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.connect(str(served.path))
+        stream.sendall(b'{"op": "hello"}\n')
+        assert json.loads(stream.makefile("rb").readline())["pid"] == os.getpid()
+
+
+PROGRAM = """
+import os, sys, time
+from tracepoint.runtime.event import trace_event
+from tracepoint.runtime.socket_server import listen
+from tracepoint.model.python_types import u64
+
+@trace_event(system="shop", printk='"order=%llu", order_id')
+def order_sent(order_id: u64) -> None: ...
+
+listen()
+child = os.fork()
+number = 0
+while True:
+    order_sent(number)
+    number += 1
+    time.sleep(0.01)
+"""
+
+
+def command(*words):
+    done = subprocess.run(
+        [sys.executable, "-m", "tracepoint", "ps", *words], capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_the_command_finds_switches_and_records(monkeypatch, tmp_path):
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
+    assert command() == (1, "no process listens\n")
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM], start_new_session=True)
+    try:
+        sockets = tmp_path / "sockets"
+        end = time.monotonic() + 20
+        while len(list(sockets.glob("*.socket"))) < 2 and time.monotonic() < end:
+            time.sleep(0.05)
+        status, text = command()
+        assert status == 0
+        pids = [int(line.split()[0]) for line in text.splitlines()[1:]]
+        assert program.pid in pids
+        assert len(pids) == 2
+        assert "say which process" in command("--list")[1]
+        pid = str(program.pid)
+        assert command("--pid", pid, "--enable", "shop:") == (0, "")
+        assert command("--pid", pid, "--filter", "shop:order_sent", "order_id > 1")[0] == 0
+        assert command("--pid", pid) == (0, "1  shop:order_sent\n")
+        assert command("--pid", pid, "--enable", "nosuch")[0] == 2
+        time.sleep(0.2)
+        assert "order_sent: order=" in command("--pid", pid, "--cat", "trace")[1]
+        target = tmp_path / "x.dat"
+        assert command("--pid", pid, "--record", str(target))[0] == 0
+        assert target.read_bytes()[3:10] == b"tracing"
+        assert command("--pid", pid, "--disable", "shop:order_sent")[0] == 0
+        assert command("--pid", pid, "--list")[1] == "0  shop:order_sent\n"
+    finally:
+        os.killpg(program.pid, 9)
+        program.wait()
+    assert command("--pid", str(program.pid), "--list")[0] == 2

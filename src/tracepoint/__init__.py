@@ -44,12 +44,29 @@ if TYPE_CHECKING:
         struct_field,
         vstring,
     )
+    from tracepoint.model.python_types import (
+        char_array,
+        double,
+        float32,
+        s8,
+        s16,
+        s32,
+        s64,
+        string_t,
+        u8,
+        u16,
+        u32,
+        u64,
+    )
     from tracepoint.model.python_write import write_python
     from tracepoint.model.read import read_header_text
     from tracepoint.model.schema import read_json, write_json
     from tracepoint.model.write import write_header
     from tracepoint.printk.program import compile_print
     from tracepoint.printk.render import render_record
+    from tracepoint.runtime.event import TraceEvent, trace_event
+    from tracepoint.runtime.hierarchy import tracing
+    from tracepoint.runtime.load import load
     from tracepoint.tree.headers import read_header
     from tracepoint.tree.query_open import open_tree
 
@@ -76,12 +93,16 @@ _HOMES = {
         "array bitmask cpumask declare declare_class declare_tracepoint define_event dynamic_array scalar "
         "sockaddr string string_len struct_field vstring"
     ),
+    "model.python_types": "char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
     "model.python_write": "write_python",
     "model.read": "read_header_text",
     "model.schema": "read_json write_json",
     "model.write": "write_header",
     "printk.program": "compile_print",
     "printk.render": "render_record",
+    "runtime.event": "TraceEvent trace_event",
+    "runtime.hierarchy": "tracing",
+    "runtime.load": "load",
     "tree.headers": "read_header",
     "tree.query_open": "open_tree",
 }
@@ -104,6 +125,7 @@ __all__ = [
     "Severity",
     "SourceError",
     "Span",
+    "TraceEvent",
     "TraceHeader",
     "TracefsError",
     "TracefsNotFound",
@@ -112,6 +134,7 @@ __all__ = [
     "TreeError",
     "array",
     "bitmask",
+    "char_array",
     "check_header",
     "check_headers",
     "check_text",
@@ -123,9 +146,12 @@ __all__ = [
     "declare_class",
     "declare_tracepoint",
     "define_event",
+    "double",
     "dynamic_array",
     "fix_text",
+    "float32",
     "format_text",
+    "load",
     "open_tracefs",
     "open_tree",
     "read_format",
@@ -135,11 +161,22 @@ __all__ = [
     "read_object",
     "rehearse_event",
     "render_record",
+    "s8",
+    "s16",
+    "s32",
+    "s64",
     "scalar",
     "sockaddr",
     "string",
     "string_len",
+    "string_t",
     "struct_field",
+    "trace_event",
+    "tracing",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
     "vstring",
     "write_format",
     "write_header",

@@ -31,7 +31,7 @@ def c_core(tmp_path_factory):
     return core
 
 
-RUNTIME = ("core", "probes", "hierarchy", "event", "named")
+RUNTIME = ("core", "probes", "hierarchy", "event", "named", "load")
 
 
 @pytest.fixture(params=["c", "twin"])

@@ -154,7 +154,9 @@ def check_signature(
         p for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     ]
     for own, given in list(zip(positional, wanted, strict=False))[has_data:]:
-        if own.name != given and not own.name.startswith("_"):
+        # A positional-only parameter has a name that no caller uses.
+        is_named = own.kind is own.POSITIONAL_OR_KEYWORD and not own.name.startswith("_")
+        if is_named and own.name != given:
             raise ProbeError(
                 f"{name}: the probe calls {own.name!r} what the prototype calls {given!r}", errno.EINVAL
             )

@@ -1,0 +1,249 @@
+"""The events of a TRACE_EVENT header, to be fired in this process with Python objects.
+
+`load("kmem.h")` reads the header and gives a callable `trace_NAME` for every event and every
+tracepoint without a record; what TP_fast_assign reads is read from the arguments.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.assign.leaves import param_types
+from tracepoint.assign.program import Inputs, Program, read_program, run_program
+from tracepoint.assign.tree import Block
+from tracepoint.errors import TracepointError
+from tracepoint.layout.abi import Abi
+from tracepoint.layout.compute import compute_layout
+from tracepoint.layout.sizes import TypeSizes
+from tracepoint.model.event import TraceHeader
+from tracepoint.model.event import Tracepoint as Declared
+from tracepoint.runtime.core import Tracepoint
+from tracepoint.runtime.hierarchy import EventControl, EventError, tracing
+from tracepoint.runtime.objects import AssignError, Reader
+from tracepoint.runtime.plan import RecordPlan
+from tracepoint.runtime.probes import Probes, Registration
+from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.lexer import lex
+from tracepoint.source.text import SourceFile
+from tracepoint.tree.headers import read_header
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import Event
+    from tracepoint.model.origin import Code, Origin
+    from tracepoint.source.ctype import CType
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedHeader:
+    """The tracepoints of a header: `loaded.trace_NAME(...)` fires one, `loaded["NAME"]` is the same object.
+
+    `problems` maps those that cannot be fired in this process to the reason.
+    """
+
+    header: TraceHeader
+    events: Mapping[str, Any]
+    problems: Mapping[str, str]
+
+    def __getattr__(self, name: str) -> Any:
+        plain = name.removeprefix("trace_")
+        if plain == name or plain not in {*self.events, *self.problems}:
+            raise AttributeError(f"{self.header.path or 'the header'} declares no {name}()")
+        return self[plain]
+
+    def __getitem__(self, name: str) -> Any:
+        """Return the tracepoint called `name`; KeyError without one, TracepointError if it has a problem."""
+        if name in self.problems:
+            raise TracepointError(f"{name}: {self.problems[name]}")
+        return self.events[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.events)
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+
+def load(
+    header: TraceHeader | Path | str,
+    *,
+    functions: Mapping[str, Any] | None = None,
+    include: Iterable[Path] = (),
+) -> LoadedHeader:
+    """Declare everything in a trace header in this process.
+
+    `functions` says what names of the kernel mean that assignments, conditions and
+    TRACE_EVENT_FN use: functions such as `page_to_pfn`, objects such as `current`, constants.
+    `include` are include paths.  Raises SourceError when the header cannot be read and EventError
+    when an event exists that was declared elsewhere.
+    """
+    read = header if isinstance(header, TraceHeader) else read_header(header, include=include)
+    known = dict(functions or {})
+    made: dict[str, Any] = {}
+    problems: dict[str, str] = {}
+    for event in read.events:
+        try:
+            made[event.name] = _declare_nop(event, known) if event.is_nop else _declare(event, read, known)
+        except EventError:
+            raise
+        except TracepointError as error:
+            problems[event.name] = str(error)
+    for bare in read.tracepoints:
+        made[bare.call_name or bare.name] = _declare_bare(bare, known)
+    return LoadedHeader(read, made, problems)
+
+
+def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any]) -> Any:
+    where = _place(event.origin, header.path)
+    again = tracing.same_declaration(event, where)
+    if again is not None:
+        return again.tracepoint
+    layout = compute_layout(event, Abi.X86_64, environment=header.environment, enums=header.exported_enums)
+    stage = _Stage(event, layout, TypeSizes(Abi.X86_64, environment=header.environment), functions)
+    control = EventControl(
+        event,
+        RecordPlan(layout, ()),
+        hints={},
+        where=where,
+        reg=_given(event.reg, functions),
+        unreg=_given(event.unreg, functions),
+    )
+    control.tracepoint = Tracepoint(
+        event.full_name,
+        tuple(event.proto.names),
+        (),
+        max(layout.size_bytes, 8),
+        8,
+        assign=stage.assign,
+        condition=stage.holds if event.condition is not None else None,
+        control=control,
+    )
+    tracing.add(control)
+    return control.tracepoint
+
+
+def _given(name: str, functions: Mapping[str, Any]) -> Callable[[], object] | None:
+    found = functions.get(name)
+    return found if callable(found) else None
+
+
+def _place(origin: Origin | None, path: str) -> str:
+    return f"{path}:{origin.span.line}" if origin is not None and origin.span is not None else path
+
+
+class _Stage:
+    """One event's assignment over Python objects."""
+
+    def __init__(
+        self, event: Event, layout: EventFormat, sizes: TypeSizes, functions: Mapping[str, Any]
+    ) -> None:
+        whole = read_program(event)
+        if whole.condition_error:
+            raise TracepointError(f"TP_CONDITION could not be read: {whole.condition_error}")
+        self._statements = replace(whole, condition=None)
+        self._condition = Program(Block(()), whole.condition)
+        self._names = tuple(event.proto.names)
+        self._functions = functions
+        self._layout = layout
+        self._fields = event.fields
+        self._params = param_types(event.proto)
+        self._sizes = sizes
+
+    def _inputs(self, args: tuple[Any, ...]) -> Inputs:
+        reader = Reader(dict(zip(self._names, args, strict=True)), self._functions)
+        return Inputs(self._layout, self._fields, self._params, reader.resolve, self._constant, self._sizeof)
+
+    def _constant(self, name: str) -> int | None:
+        given = self._functions.get(name)
+        return int(given) if isinstance(given, int) else self._sizes.constant(name)
+
+    def _sizeof(self, ctype: CType) -> int | None:
+        try:
+            return self._sizes.of(str(ctype)).size
+        except TracepointError:
+            return None
+
+    def assign(self, *args: Any) -> bytes:
+        """Return the record; raises AssignError when a part of it cannot be known."""
+        done = run_program(self._statements, self._inputs(args))
+        for lost in done.unfollowed:
+            raise AssignError(lost.reason)
+        for name, reason in done.unknown.items():
+            raise AssignError(f"field {name}: {reason}")
+        return done.record
+
+    def holds(self, *args: Any) -> bool:
+        """Return whether TP_CONDITION holds; raises AssignError when that cannot be known."""
+        done = run_program(self._condition, replace(self._inputs(args), fields=()))
+        for note in done.notes:
+            raise AssignError(note)
+        return done.has_fired
+
+
+@dataclass(slots=True)
+class HookControl:
+    """A tracepoint without a record, as DECLARE_TRACE makes them: probes and nothing else."""
+
+    name: str
+    where: str
+    parameters: tuple[str, ...]
+    declared: object
+    tracepoint: Any = None
+    probes: Probes = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.probes = Probes(self.name, self.parameters, {}, self._apply)
+
+    def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
+        self.tracepoint.set_entries(entries)
+
+    def register(self, probe: Callable[..., object], **options: Any) -> Registration:
+        """Call a probe whenever the tracepoint fires; see `Probes.register`."""
+        return self.probes.register(probe, **options)
+
+
+_hooks: dict[str, HookControl] = {}
+
+
+def _declare_bare(bare: Declared, functions: Mapping[str, Any]) -> Any:
+    return _hook(bare.name, bare, bare.condition, functions)
+
+
+def _declare_nop(event: Event, functions: Mapping[str, Any]) -> Any:
+    return _hook(event.name, event, event.condition, functions)
+
+
+def _hook(name: str, declared: Any, condition: Code | None, functions: Mapping[str, Any]) -> Any:
+    where = _place(declared.origin, "")
+    known = _hooks.get(name)
+    if known is not None:
+        if (known.declared, known.where) == (declared, where):
+            return known.tracepoint
+        raise EventError(
+            f"tracepoint {name} is declared twice: at {known.where} and at {where}", errno.EEXIST
+        )
+    parameters = tuple(declared.proto.names)
+    control = HookControl(name, where, parameters, declared)
+    control.tracepoint = Tracepoint(
+        name, parameters, (), condition=_condition_of(condition, parameters, functions), control=control
+    )
+    _hooks[name] = control
+    return control.tracepoint
+
+
+def _condition_of(
+    code: Code | None, parameters: tuple[str, ...], functions: Mapping[str, Any]
+) -> Callable[..., bool] | None:
+    if code is None:
+        return None
+    node = parse_expression(list(code.tokens) or lex(SourceFile("<condition>", code.text)))
+
+    def holds(*args: Any) -> bool:
+        return bool(Reader(dict(zip(parameters, args, strict=True)), functions).read(node))
+
+    return holds

@@ -1,0 +1,133 @@
+"""The inputs of a C assignment read from Python objects: `page->pfn` is an attribute or an item.
+
+In goes a leaf of the assignment and what its names stand for; out comes a value that
+`assign.program` takes.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.errors import TracepointError
+from tracepoint.source import ast
+from tracepoint.source.cexpr import write_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.assign.state import LeafValue
+    from tracepoint.assign.values import Leaf
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+class AssignError(TracepointError):
+    """An input that the Python objects do not have, or a statement that cannot be followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads leaves: `names` are the arguments by the prototype's names, `functions` the user's."""
+
+    names: Mapping[str, Any]
+    functions: Mapping[str, Any]
+
+    def resolve(self, leaf: Leaf) -> LeafValue:
+        """Return the value of a leaf; raises AssignError when there is none."""
+        return as_leaf_value(self.read(leaf.node), leaf)
+
+    def read(self, node: ast.Node) -> Any:
+        """Return the object that an expression stands for."""
+        match node:
+            case ast.Number(value=value) | ast.Char(value=value) | ast.String(value=value):
+                return value
+            case ast.Name(name=name):
+                return self._name(name)
+            case ast.Member(base=base, name=name):
+                return member_of(self.read(base), name, write_expression(base))
+            case ast.Index(base=base, index=index):
+                return self.read(base)[self.read(index)]
+            case ast.Cast(operand=operand) | ast.Unary(op="&", operand=operand):
+                return self.read(operand)
+            case ast.Unary(op="*", operand=operand):
+                return self._target(self.read(operand))
+            case ast.Call():
+                return self._call(node)
+            case ast.Binary(op=op) if op in _ARITHMETIC:
+                return _ARITHMETIC[op](self.read(node.left), self.read(node.right))
+        raise AssignError(f"{write_expression(node)}: this kind of expression has no meaning in Python")
+
+    def _name(self, name: str) -> Any:
+        if name in self.names:
+            return self.names[name]
+        if name in self.functions:
+            found = self.functions[name]
+            # `current` is a macro that gives a pointer; in Python a function without arguments is one.
+            return found() if callable(found) and name == "current" else found
+        raise AssignError(f"nothing says what {name!r} is; give it with functions={{{name!r}: ...}}")
+
+    def _call(self, node: ast.Call) -> Any:
+        function = self.functions.get(node.name)
+        if function is None:
+            raise AssignError(f"{node.name}() is the kernel's; give it with functions={{{node.name!r}: ...}}")
+        return function(*(self.read(argument) for argument in node.arguments))
+
+    @staticmethod
+    def _target(value: Any) -> Any:
+        """What a pointer points to: the first of a sequence, else the object itself."""
+        return value[0] if isinstance(value, (list, tuple, bytes, bytearray)) else value
+
+
+def member_of(base: Any, name: str, text: str) -> Any:
+    """Return `base.name`, or `base["name"]`; raises AssignError."""
+    if base is None:
+        raise AssignError(f"{text} is None and has no {name!r}")
+    if isinstance(base, Mapping):
+        if name in base:
+            return base[name]
+    elif hasattr(base, name):
+        return getattr(base, name)
+    raise AssignError(f"{text}, a {type(base).__name__}, has no {name!r}")
+
+
+def as_leaf_value(value: Any, leaf: Leaf) -> LeafValue:
+    """Bring a Python value into one of the forms that assignments take.
+
+    An object that is stored as a pointer gives its id().  Raises AssignError for a value that is
+    no number where one is wanted.
+    """
+    if value is None:
+        return None if leaf.role in ("string", "bytes") else 0
+    if isinstance(value, (str, bytes, bytearray, memoryview)):
+        if leaf.role in ("int", "length", "index") and not leaf.ctype.endswith("*"):
+            raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number")
+        return value if isinstance(value, str) else bytes(value)
+    if isinstance(value, (list, tuple)):
+        return [operator.index(item) for item in value]
+    if hasattr(type(value), "__index__"):
+        return operator.index(value)
+    if leaf.role == "condition":
+        return int(bool(value))
+    if leaf.role == "pointer" or leaf.ctype.endswith("*"):
+        return id(value)
+    if leaf.role == "bytes" and hasattr(type(value), "__bytes__"):
+        return bytes(value)
+    raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number, text or bytes")

@@ -8,7 +8,6 @@ import base64
 import json
 import lzma
 import re
-import sys
 from pathlib import Path
 
 from tracepoint.lab import guest as lab_guest
@@ -92,8 +91,9 @@ def symbols(guest, recordings):
     return "".join(f"{line}\n" for line in lines if line.split()[2] in names or line is last)
 
 
-def main():
-    with lab_guest.boot(sys.argv[1] if len(sys.argv) > 1 else "6.1", append="no_hash_pointers") as guest:
+def make(kernel):
+    """Boot a kernel and return all that the tests compare."""
+    with lab_guest.boot(kernel, append="no_hash_pointers") as guest:
         made = {
             "release": guest.run("uname -r").text.strip(),
             "recordings": [record(guest, clock) for clock in ("local", "counter")],
@@ -102,8 +102,8 @@ def main():
             "pipe": lossy_pipe(guest),
         }
         made["symbols"] = symbols(guest, made["recordings"])
-    TARGET.write_bytes(lzma.compress(json.dumps(made, indent=1).encode()))
+    return made
 
 
 if __name__ == "__main__":
-    main()
+    TARGET.write_bytes(lzma.compress(json.dumps(make("6.1"), indent=1).encode()))

@@ -151,6 +151,14 @@ def test_discarded_event_counts_its_time(layout):
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
+def test_odd_length_of_a_long_event_is_rounded_up(layout):
+    data = words(layout, event(layout, 0, 3), 10, 1, 2, event(layout, 1, 4), 0)
+    page = read_page(made(layout, data), 0, layout)
+    start = layout.data_offset
+    assert page.records == [(1003, start + 8, 6), (1007, start + 20, 4)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
 def test_padding_without_time_ends_the_page(layout):
     data = words(layout, event(layout, 1, 4), 0, event(layout, 29, 0), event(layout, 1, 4), 0)
     page = read_page(made(layout, data), 0, layout)

@@ -4,10 +4,14 @@ import base64
 import json
 import lzma
 import re
+import shutil
 
 import pytest
 
+from tracefile.make_variants import make
 from tracefile.making import GOLDEN
+from tracepoint.lab.kernels import find_kernel
+from tracepoint.lab.packages import cached_kernels
 from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
@@ -30,13 +34,13 @@ OPTIONS = {
 NS = 1000
 
 
-def events():
-    forms = (read_format(text, system) for system, text in MADE["formats"])
+def events(made):
+    forms = (read_format(text, system) for system, text in made["formats"])
     return {form.id: form for form in forms}
 
 
-def buffer_of(recording):
-    layout = read_page_layout(MADE["header_page"])
+def buffer_of(made, recording):
+    layout = read_page_layout(made["header_page"])
     data = [base64.b64decode(pages) for pages in recording["pages"]]
     cpus = (CpuData(number, 0, len(pages), layout, pages) for number, pages in enumerate(data))
     return TraceBuffer("", recording["clock"], tuple(cpus))
@@ -62,27 +66,43 @@ def cleared_at(recording, records):
     return high
 
 
-@pytest.mark.parametrize("recording", MADE["recordings"], ids=lambda recording: recording["clock"])
-@pytest.mark.parametrize("variant", OPTIONS)
-def test_text_under_every_option(recording, variant):
+def compare(made, recording, variant):
     # `trace` does not say what was lost before its first line; trace_pipe does.
-    records = [record._replace(lost=0) for record in buffer_of(recording).records()]
+    records = [record._replace(lost=0) for record in buffer_of(made, recording).records()]
     options = TextOptions(
         clock=recording["clock"],
         time_start_ns=cleared_at(recording, records),
-        release=MADE["release"],
+        release=made["release"],
         **OPTIONS[variant],
     )
-    facts = RenderFacts(
-        kallsyms=Kallsyms(MADE["symbols"]), hz=250, comms=read_pairs(recording["saved_cmdlines"])
-    )
-    writer = TextWriter(events(), facts, options, read_tgids(recording["saved_tgids"]))
+    comms = read_pairs(recording["saved_cmdlines"])
+    facts = RenderFacts(kallsyms=Kallsyms(made["symbols"]), hz=250, comms=comms)
+    writer = TextWriter(events(made), facts, options, read_tgids(recording["saved_tgids"]))
     n_entries, n_overrun = count(recording, "entries"), count(recording, "overrun")
     assert len(records) == n_entries
     text = writer.header(n_entries, n_entries + n_overrun, 2)
     text += "".join(writer.lines(records, has_overruns=n_overrun > 0))
     assert text == recording["texts"][variant]
     assert writer.notes == {}
+
+
+@pytest.mark.parametrize("recording", MADE["recordings"], ids=lambda recording: recording["clock"])
+@pytest.mark.parametrize("variant", OPTIONS)
+def test_text_under_every_option(recording, variant):
+    compare(MADE, recording, variant)
+
+
+@pytest.mark.guest
+@pytest.mark.parametrize("kernel", ["6.1", "6.12"])
+def test_text_of_a_kernel_booted_now(kernel):
+    if not cached_kernels(find_kernel(kernel)):
+        pytest.skip(f"no package of kernel {kernel} at hand: tracepoint lab run --kernel {kernel} fetches it")
+    if shutil.which("qemu-system-x86_64") is None:
+        pytest.skip("no QEMU: apt-get install qemu-system-x86")
+    made = make(kernel)
+    for recording in made["recordings"]:
+        for variant in OPTIONS:
+            compare(made, recording, variant)
 
 
 def test_the_recordings_hold_what_is_compared():
@@ -108,7 +128,7 @@ def test_loss_is_counted_in_the_page_as_trace_pipe_says():
     assert int(found[2]) == count(MADE["pipe"], "overrun")
     n_known = 0
     for recording in MADE["recordings"]:
-        for cpu, text in zip(buffer_of(recording).cpus, recording["stats"], strict=True):
+        for cpu, text in zip(buffer_of(MADE, recording).cpus, recording["stats"], strict=True):
             _, first = next(cpu.pages())
             overrun = int(re.search(r"overrun: (\d+)", text)[1])
             # The kernel keeps the number only where the page has room for it.

@@ -17,6 +17,8 @@ import pytest
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 
+pytestmark = pytest.mark.limits
+
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 CPU_S = 30
 MEMORY_BYTES = 2 << 30

@@ -309,7 +309,7 @@ def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, G
     )
     result = run_program(stage.program, inputs)
     if not result.has_fired:
-        return Shot(b"", (), "")
+        return Shot(b"", (), "", inputs=values)
     _take_notes(stage, result)
     task = _task(stage, values, task_of(stage.event.full_name, index))
     record = _with_common(result.record, stage.layout, task)

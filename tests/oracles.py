@@ -69,5 +69,7 @@ def builtin_formats() -> dict[str, str]:
         for member in tar:
             file = tar.extractfile(member) if member.name.endswith("/format") else None
             if file is not None:
-                formats["/".join(member.name.split("/")[-3:-1])] = file.read().decode("utf-8", "surrogateescape")
+                formats["/".join(member.name.split("/")[-3:-1])] = file.read().decode(
+                    "utf-8", "surrogateescape"
+                )
     return formats

@@ -95,7 +95,7 @@ class Shape:
         return "instance" if self.macro.startswith("DEFINE_") else "tracepoint"
 
 
-class Unbalanced(Exception):
+class Unbalanced(Exception):  # noqa: N818 - caught here and there, never shown
     """Brackets that do not match; `token` is the one that has no partner."""
 
     def __init__(self, token: Token, message: str) -> None:

@@ -121,7 +121,7 @@ class Evaluator:
 
     # -- expressions ----------------------------------------------------------------------
 
-    def value(self, node: ast.Node) -> Value:
+    def value(self, node: ast.Node) -> Value:  # noqa: C901, PLR0912  one case a kind of node
         """Compile an expression."""
         match node:
             case ast.Number(value=number, suffix=suffix, is_decimal=is_decimal):
@@ -455,7 +455,7 @@ class Evaluator:
 
     def statement_expression(self, node: ast.StatementExpression) -> Value:
         """Compile `({ ... })` when it is a single expression, as macros often make."""
-        from tracepoint.printk.statements import compile_statements
+        from tracepoint.printk.statements import compile_statements  # noqa: PLC0415  it needs this module
 
         return compile_statements(self, node)
 

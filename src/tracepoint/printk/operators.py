@@ -253,9 +253,7 @@ def _compare_pointers(evaluator: Evaluator, op: str, left: Value, right: Value) 
     return negated(truth) if op == "==" else negated(negated(truth))
 
 
-def choice(
-    evaluator: Evaluator, condition: IntValue, then: Value, otherwise: Value
-) -> Value:
+def choice(evaluator: Evaluator, condition: IntValue, then: Value, otherwise: Value) -> Value:
     """Compile `condition ? then : otherwise` for every kind of value."""
     if condition.constant is not None and _same_kind(then, otherwise):
         chosen = then if condition.constant else otherwise

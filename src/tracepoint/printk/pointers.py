@@ -277,7 +277,7 @@ def _escape(byte: int) -> str:
 
 
 def _time(argument: PointerArgument) -> Text:
-    from tracepoint.printk.times import rtc_text, time64_text
+    from tracepoint.printk.times import rtc_text, time64_text  # noqa: PLC0415  seldom used
 
     size, make = (36, rtc_text) if argument.letters.startswith("tR") else (8, time64_text)
 

@@ -231,7 +231,7 @@ class _Constant:
         self.sizeof = sizeof
         self.long_size = long_size
 
-    def value(self, node: ast.Node) -> Typed | None:  # noqa: C901, PLR0911  one case a kind of node
+    def value(self, node: ast.Node) -> Typed | None:  # noqa: C901  one case a kind of node
         match node:
             case ast.Number(value=value, suffix=suffix, is_decimal=is_decimal):
                 kind = number_type(value, suffix, is_decimal=is_decimal, long_size=self.long_size)

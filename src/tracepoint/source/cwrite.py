@@ -125,7 +125,7 @@ def _sizeof(node: ast.SizeOf) -> tuple[str, int]:
     return f"{node.op}({inside})", UNARY
 
 
-def _compound(node: ast.Node) -> tuple[str, int]:  # noqa: PLR0911  one case a kind of node
+def _compound(node: ast.Node) -> tuple[str, int]:
     match node:
         case ast.Comma(left=left, right=right):
             return f"{_write(left, COMMA)}, {_write(right, ASSIGN)}", COMMA
@@ -155,7 +155,7 @@ def _compound(node: ast.Node) -> tuple[str, int]:  # noqa: PLR0911  one case a k
     raise TypeError(f"not a node of an expression: {node!r}")
 
 
-def _parts(node: ast.Node | None) -> tuple[str, int]:  # noqa: C901, PLR0911  one case a kind of node
+def _parts(node: ast.Node | None) -> tuple[str, int]:  # noqa: C901  one case a kind of node
     match node:
         case ast.Number():
             return _number(node), POSTFIX

@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from tracepoint.runtime.event import TraceEvent, trace_event
     from tracepoint.runtime.hierarchy import tracing
     from tracepoint.runtime.load import load
+    from tracepoint.runtime.mount import mount
+    from tracepoint.runtime.save import save
+    from tracepoint.runtime.socket_server import listen
     from tracepoint.tree.headers import read_header
     from tracepoint.tree.query_open import open_tree
 
@@ -103,6 +106,9 @@ _HOMES = {
     "runtime.event": "TraceEvent trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.load": "load",
+    "runtime.mount": "mount",
+    "runtime.save": "save",
+    "runtime.socket_server": "listen",
     "tree.headers": "read_header",
     "tree.query_open": "open_tree",
 }
@@ -151,7 +157,9 @@ __all__ = [
     "fix_text",
     "float32",
     "format_text",
+    "listen",
     "load",
+    "mount",
     "open_tracefs",
     "open_tree",
     "read_format",
@@ -165,6 +173,7 @@ __all__ = [
     "s16",
     "s32",
     "s64",
+    "save",
     "scalar",
     "sockaddr",
     "string",

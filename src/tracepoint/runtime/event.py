@@ -7,7 +7,9 @@ A declared event is the core's tracepoint object: calling it fires.  Everything 
 from __future__ import annotations
 
 import inspect
+import os
 import sys
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from tracepoint.errors import TracepointError
@@ -199,3 +201,17 @@ def _place_of(function: Callable[..., object]) -> str:
         module = sys.modules.get(getattr(function, "__module__", ""))
         return getattr(module, "__file__", None) or "?"
     return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _listen_if_asked() -> None:
+    """Let `tracepoint ps` and `tracepoint mount --pid` in, where the environment asks for it."""
+    if os.environ.get("TRACEPOINT") != "1":
+        return
+    from tracepoint.runtime.socket_server import listen  # noqa: PLC0415 - hardly ever wanted
+
+    # A program must not fail because it cannot be traced.
+    with suppress(TracepointError):
+        listen()
+
+
+_listen_if_asked()

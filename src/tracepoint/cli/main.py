@@ -173,7 +173,7 @@ COMMANDS = {
     "mount": Command(
         "mount",
         "show the events of a running Python process as a directory like tracefs",
-        ("tracepoint mount /tmp/shop --pid 4711",),
+        ("tracepoint mount /tmp/shop --pid 4711", "tracepoint mount ./trace"),
         is_live=True,
     ),
     "ps": Command(

@@ -1,0 +1,87 @@
+"""The example service: switched on from the shell while it serves, filtered, read in trace-cmd and Python."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "web_service"
+
+
+@pytest.fixture
+def service(tmp_path):
+    environment = {**os.environ, "TRACEPOINT": "1", "TRACEPOINT_SOCKETS": str(tmp_path / "sockets")}
+    program = subprocess.Popen(
+        [sys.executable, str(EXAMPLE / "service.py"), "0"], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    url = program.stdout.readline().strip()
+    environment.pop("TRACEPOINT")
+
+    def command(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "tracepoint", "ps", "--pid", str(program.pid), *words],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=environment,
+        ).stdout
+
+    def get(path):
+        try:
+            with urllib.request.urlopen(url + path, timeout=10) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            error.close()
+            return error.code
+
+    yield command, get
+    program.kill()
+    program.wait()
+    program.stdout.close()
+
+
+def test_the_service_is_traced_while_it_serves(service, tmp_path):
+    command, get = service
+    assert get("/order/zoe/tea/1") == 200
+    assert command("--list").split()[1::2] == [
+        "shop:stock_low",
+        "shop:order_placed",
+        "web:request_done",
+        "web:request_start",
+    ]
+    command("--enable", "shop:", "web:request_done")
+    command("--filter", "shop:order_placed", 'total > 1000 && customer != "bob"')
+    for path in ("/order/ada/tea/3", "/order/bob/cake/9", "/order/cyd/cake/8", "/order/ada/tea/1", "/nosuch"):
+        get(path)
+    text = command("--cat", "trace")
+    assert "order_placed: order=2 customer=ada item=tea total=1050\n" in text
+    assert "customer=bob" not in text
+    assert "stock_low: item=cake left=3\n" in text
+    assert re.search(r"request_done: /nosuch status=404 took=\d+us\n", text)
+    assert "request_start" not in text
+    target = tmp_path / "shop.dat"
+    command("--record", str(target))
+    read = subprocess.run(
+        [sys.executable, str(EXAMPLE / "read_trace.py"), str(target)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert "order_placed: order=2 customer=ada item=tea total=1050\n" in read
+    assert read.splitlines()[-3:] == [
+        "     2 shop:order_placed",
+        "     1 shop:stock_low",
+        "     5 web:request_done",
+    ]
+    if shutil.which("trace-cmd") is not None:
+        report = subprocess.run(
+            ["trace-cmd", "report", "-i", str(target)], capture_output=True, text=True, check=True
+        ).stdout
+        assert report.count("request_done:") == 5
+        assert "order=2 customer=ada item=tea total=1050" in report

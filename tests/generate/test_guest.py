@@ -110,6 +110,19 @@ def test_a_module_fires_and_a_probe_counts_the_same(lab: Lab) -> None:
     assert lab.guest.run(f"ls {TRACING}/events/demo {DEBUG}/demo", check=False).status != 0
 
 
+def test_the_example_of_the_documentation(lab: Lab) -> None:
+    header = read_header(EXAMPLES / "swap.h")
+    lab.load(kernel_module(header, name="swap_events", facts=lab.facts, system="swap_demo"))
+    lab.guest.run(
+        f"echo >{TRACING}/trace; echo 1 >{TRACING}/events/swap_demo/enable;"
+        f"echo '0x7f001000 0 1' >{DEBUG}/swap_events/mm_page_swap_in; echo 0 >{TRACING}/events/swap_demo/enable"
+    )
+    (line,) = lab.lines()
+    assert line.startswith("mm_page_swap_in: ")
+    assert "7f001000" in line
+    lab.clean("swap_events")
+
+
 def test_a_probe_found_by_name_counts_with_the_ring_buffer(lab: Lab) -> None:
     header = read_header(EXAMPLES / "sched_switch.h")
     lab.load(probe_module(header.events[0], name="switches", by_name=True, facts=lab.facts))

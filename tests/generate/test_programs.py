@@ -10,6 +10,7 @@ import pytest
 
 from generate.samples import TICK, header_of_text
 from tracepoint.errors import GenerateError
+from tracepoint.filter.error import FilterError
 from tracepoint.generate import bpf_counter, bpftrace_script, command_lines, libbpf_program, markdown_page
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import EventFormat, FieldFormat
@@ -98,7 +99,7 @@ def test_command_lines(tmp_path: Path) -> None:
     text = files["commands.sh"]
     assert "trace-cmd record -e demo:tick -f 'name == \"it'\"'\"'s\"' -o trace.dat sleep 3" in text
     assert "perf record -a -e demo:tick --filter 'name" in text
-    assert "echo 1 > events/demo/tick/enable" in text
+    assert "\techo 1 > events/demo/tick/enable\n" in text
     (path,) = files.write(tmp_path)
     assert subprocess.run(["sh", "-n", path], check=False).returncode == 0
     assert subprocess.run(["sh", path], capture_output=True, check=False).returncode == 2
@@ -128,3 +129,8 @@ def test_nothing_to_describe() -> None:
         markdown_page([])
     with pytest.raises(GenerateError, match="no events"):
         command_lines([])
+
+
+def test_a_filter_is_tried_first() -> None:
+    with pytest.raises(FilterError, match="Field not found"):
+        command_lines([LAYOUT], filter_text="m == 1")

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
+from tracepoint.filter.parse import parse_filter
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.writer import check_event, check_name, fill_template
 
@@ -95,29 +96,36 @@ def command_lines(
     """Return a page of shell commands that record the events with trace-cmd, perf and tracefs.
 
     `filter_text` is a filter in the kernel's words, for every event; `seconds` (1 and more) how long is
-    recorded.  Raises GenerateError when there are no events.
+    recorded.  Raises GenerateError when there are no events, FilterError for a filter that the kernel
+    would refuse.
     """
     if not layouts:
         raise GenerateError("", "no events to record")
     for layout in layouts:
         check_event(layout.system, layout.name)
+        if filter_text:
+            parse_filter(filter_text, layout)
     quoted = shlex.quote(filter_text) if filter_text else ""
     names = [f"{layout.system}:{layout.name}" for layout in layouts]
     per_event = "".join(f" -e {event}{' -f ' + quoted if quoted else ''}" for event in names)
     perf = "".join(f" -e {event}{' --filter ' + quoted if quoted else ''}" for event in names)
     folders = [f"events/{layout.system}/{layout.name}" for layout in layouts]
-    set_filters = "".join(f"echo {quoted} > {folder}/filter\n" for folder in folders) if quoted else ""
-    clear_filters = "".join(f"echo 0 > {folder}/filter\n" for folder in folders) if quoted else ""
+    set_filters = [f"echo {quoted} > {folder}/filter" for folder in folders if quoted]
+    clear_filters = [f"echo 0 > {folder}/filter" for folder in folders if quoted]
     text = fill_template(
         "commands.sh",
         events=", ".join(names),
         trace_cmd=per_event,
         perf=perf,
         stat=" ".join(f"-e {event}" for event in names),
-        set_filters=set_filters,
-        enable="".join(f"echo 1 > {folder}/enable\n" for folder in folders),
-        disable="".join(f"echo 0 > {folder}/enable\n" for folder in folders),
-        clear_filters=clear_filters,
+        set_filters=_indented(set_filters),
+        enable=_indented([f"echo 1 > {folder}/enable" for folder in folders]),
+        disable=_indented([f"echo 0 > {folder}/enable" for folder in folders]),
+        clear_filters=_indented(clear_filters),
         seconds=str(max(seconds, 1)),
     )
     return FileSet({f"{check_name(name, 'file')}.sh": text})
+
+
+def _indented(lines: Sequence[str]) -> str:
+    return "\n".join(f"\t{line}" for line in lines)

@@ -20,11 +20,9 @@ LOAD = """
 import sys, json
 sys.path[:0] = [{tests!r}, {src!r}]
 import control.in_guest, difflib, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
-import tracepoint.__main__
 import tracepoint.cli.main as main
-for command in main.COMMANDS.values():
-    if command.is_live:
-        main._load(command)
+for name in "list enable disable filter trigger hist restore".split():
+    main._load(main.COMMANDS[name])
 print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
 """
 
@@ -34,7 +32,7 @@ def python_files() -> dict[str, bytes]:
     program = str(Path(sys._base_executable).resolve())
     script = LOAD.format(tests=str(ROOT / "tests"), src=str(ROOT / "src"))
     done = subprocess.run([program, "-I", "-B", "-c", script], capture_output=True, text=True, check=True)
-    modules = [Path(name) for name in json.loads(done.stdout)]
+    modules = [Path(name) for name in json.loads(done.stdout)] + [ROOT / "src/tracepoint/__main__.py"]
     files = {program: Path(program).read_bytes()}
     for path in modules:
         files.update(_module(path))

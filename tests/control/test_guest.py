@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +33,8 @@ from tracepoint.layout.format import read_format
 pytestmark = pytest.mark.guest
 
 KERNELS = os.environ.get("TRACEPOINT_CONTROL_KERNELS", "6.1 6.12").split()
+ROOT = Path(__file__).resolve().parents[2]
+ON_KERNEL = ("list", "enable", "disable", "filter", "trigger", "hist", "restore")
 N_FILTERS = 2000
 N_KILLS = 100
 FUNCTIONS = {b"do_sys_openat2", b"schedule"}
@@ -166,7 +170,7 @@ def _judge(text, layout, profile, n_cpus):
 
 
 def test_every_example_of_the_help_runs_and_leaves_what_it_says(lab):
-    examples = [example for command in COMMANDS.values() if command.is_live for example in command.examples]
+    examples = [example for name in ON_KERNEL for example in COMMANDS[name].examples]
     told = lab.job("commands", commands=[shlex.split(example) for example in examples])
     assert set(told["left"]) <= {"instances"}
     told = told["runs"]
@@ -177,7 +181,42 @@ def test_every_example_of_the_help_runs_and_leaves_what_it_says(lab):
     assert "sched:sched_wakeup\n" in output["tracepoint list 'sched:*wak*'"]
     assert "sched_process_exec" in output["tracepoint enable 'sched:sched_process_*' -- ls /"]
     assert "sys_read" in output["tracepoint hist raw_syscalls:sys_enter id.syscall --where 'id < 3' -- ls /"]
-    assert lab.guest.run("ls /sys/kernel/tracing/instances").text == ""
+    assert (
+        lab.guest.run("tracepoint disable --remove; ls /sys/kernel/tracing/instances").text.count("\n") == 1
+    )
+
+
+def test_the_page_about_control_works(lab):
+    """Every command and the Python of docs/howto/control.md."""
+    page = (ROOT / "docs/howto/control.md").read_text()
+    blocks = re.findall(r"^```(sh|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = [["sh", "-c", line] for kind, text in blocks if kind == "sh" for line in text.splitlines()]
+    lines += [["python3", "-c", text] for kind, text in blocks if kind == "python"]
+    told = lab.job("commands", commands=[*lines, ["tracepoint", "disable", "--remove"]])
+    for words, (status, _, errors, _) in zip(lines, told["runs"], strict=False):
+        assert status == 0, f"{words[2]}\n{errors}"
+    assert told["left"] == {}
+
+
+REFUSED = (
+    (["filter", "sched:sched_switch", 'prev_comn == "x"'], "did you mean prev_comm?"),
+    (["filter", "sched:sched_swich", "prev_pid == 1"], "did you mean sched:sched_switch?"),
+    (["filter", "--unchecked", "sched:sched_switch", "(prev_pid == 1"], "Too many '('"),
+    (["filter", "sched", "nosuch == 1"], "Field not found"),
+    (["trigger", "sched:sched_switch", "traceof"], "did you mean traceoff?"),
+    (["trigger", "--unchecked", "sched:sched_switch", "hist:keys=nosuch"], "Couldn't find field"),
+    (["hist", "sched:sched_switch", "prev_pidd"], "did you mean prev_pid?"),
+    (["enable", "shed:*"], "no event 'shed:*'"),
+    (["disable", "sched:*"], "no instance 'tracepoint'"),
+)
+
+
+def test_what_is_refused_says_why_and_leaves_nothing(lab):
+    told = lab.job("commands", commands=[["tracepoint", *words] for words, _ in REFUSED])
+    for (words, message), (status, _, errors, changed) in zip(REFUSED, told["runs"], strict=True):
+        assert (status, changed) == (4, {}), (words, errors)
+        assert message in errors, words
+    assert told["left"] == {}
 
 
 def test_the_default_events_of_the_fake_are_real(lab):

@@ -165,7 +165,7 @@ def _row(match: re.Match[str], wanted: tuple[str, ...], modifiers: dict[str, str
         rest = rest.removeprefix(", ").removeprefix(name + ":")
         # A text may hold ", " itself: the next key's name says where it ends.
         following = wanted[number + 1].partition(".")[0] if number + 1 < len(wanted) else None
-        end = rest.find(f", {following}:") if following else -1
+        end = _end_of_cell(rest, f", {following}:") if following else -1
         shown, rest = (rest[:end], rest[end:]) if end >= 0 else (rest, "")
         keys[name] = read_value(shown.removeprefix(" "), modifier)
     values: dict[str, Value] = {"hitcount": read_value(match["hitcount"])}
@@ -173,6 +173,12 @@ def _row(match: re.Match[str], wanted: tuple[str, ...], modifiers: dict[str, str
         (name, read_value(shown, modifiers.get(name, ""))) for name, shown in _VALUE.findall(match["values"])
     )
     return HistRow(keys, values)
+
+
+def _end_of_cell(rest: str, following: str) -> int:
+    """Return where a cell ends: after its padding when it is a text, else at the next key's name."""
+    padded = 1 + _TEXT_WIDTH + 1
+    return padded if rest.startswith(following, padded) else rest.find(following)
 
 
 _NUMBER = re.compile(r"-?[0-9]+")

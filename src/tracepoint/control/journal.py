@@ -33,6 +33,7 @@ class Journal:
         self.root = root
         self.path = None if folder is None else folder / f"{os.getpid()}-{id(self):x}.journal"
         self._handle = -1
+        self._is_made = False
 
     def record(self, values: Mapping[str, str]) -> None:
         """Keep the values of settings that have not been kept yet; on return they are on disk."""
@@ -55,7 +56,7 @@ class Journal:
         """Drop the journal: everything is as it was, or as it is meant to stay."""
         self.entries.clear()
         self.leave()
-        if self.path is not None:
+        if self.path is not None and self._is_made:
             self.path.unlink(missing_ok=True)
 
     def leave(self) -> None:
@@ -68,6 +69,7 @@ class Journal:
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+            self._is_made = True
         except OSError as error:
             raise TracefsError(
                 f"cannot keep a journal of changes in {path.parent}: {error.strerror}; nothing was changed"

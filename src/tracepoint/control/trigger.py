@@ -19,7 +19,7 @@ TARGETED = ("enable_event", "disable_event", "enable_hist", "disable_hist")
 COMMANDS = (*COUNTED, *TARGETED, "hist")
 MAX_TRIGGER = 4095
 _STATE = re.compile(r" \[(active|paused)\]$")
-_HIST_FILTER = re.compile(r"[ \t]if[ \t]")
+_HIST_FILTER = re.compile(r"[ \t]if(?:[ \t]|$)")
 # What may be added to a trigger of each kind without making it another one: the kernel keeps one
 # of each type an event (traceon and traceoff are one type).
 _TYPES = {"traceoff": "traceon", "disable_event": "enable_event", "disable_hist": "enable_hist"}

@@ -340,6 +340,35 @@ def test_the_probe_forgets_where_the_kernel_header_lives() -> None:
     assert [probe.index(line) for line in order] == sorted(probe.index(line) for line in order)
 
 
+def test_helpers_of_the_kernels_own_probes_are_taken_along() -> None:
+    text = """#define TRACE_SYSTEM demo
+#ifdef CREATE_TRACE_POINTS
+#include "private.h"
+#ifdef CONFIG_A
+static inline int helper(int n)
+{
+	return n;
+}
+#endif
+#else
+int not_this(void) { }
+#endif /* CREATE_TRACE_POINTS */
+#if defined(CREATE_TRACE_POINTS)
+#define ONLY_A_MACRO 1
+#endif
+#ifndef CREATE_TRACE_POINTS
+int nor_this(void) { }
+#endif
+TRACE_EVENT(one, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(int, a)),
+	TP_fast_assign(__entry->a = helper(n);), TP_printk("x"));
+"""
+    probe = lttng_probe(read_header_text(text), name="demo")["src/probes/lttng-probe-demo.c"]
+    assert "#ifdef CONFIG_A\nstatic inline int helper(int n)\n{\n\treturn n;\n}\n#endif\n" in probe
+    assert probe.index("helper") < probe.index("#define CREATE_TRACE_POINTS")
+    for word in ("not_this", "nor_this", "ONLY_A_MACRO", "private.h"):
+        assert word not in probe
+
+
 def test_chosen_events_only() -> None:
     header = tracepoint.read_header(HEADERS["swap"])
     text = lttng_probe(header, events=["kmem:mm_page_swap_out"])["include/instrumentation/events/swap.h"]

@@ -87,7 +87,9 @@ def make(headers: Path, folder: Path, *variables: str) -> str:
     command = ["nice", "make", "-C", str(headers), f"M={folder}", "-j2", *variables, "modules"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        tail = "\n".join((done.stdout + done.stderr).splitlines()[-30:])
+        lines = (done.stdout + done.stderr).splitlines()
+        errors = [line for line in lines if "error: " in line]
+        tail = "\n".join(errors[:12] or lines[-12:])
         raise LabError("modules do not build", " ".join(command), done.returncode, tail)
     return done.stdout
 

@@ -17,6 +17,7 @@ from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.lttng_2013 import write_2013
 from tracepoint.generate.lttng_assign import Plan, plan_assignment
 from tracepoint.generate.lttng_fields import field_call, field_notes
+from tracepoint.generate.lttng_helpers import private_helpers
 from tracepoint.generate.lttng_print import Shown, read_shown
 from tracepoint.generate.lttng_types import Kind, kind_of
 from tracepoint.generate.writer import CodeWriter, fill_template
@@ -91,12 +92,15 @@ def _write_today(
     text = writer.write(events)
     guard = f"LTTNG_TRACE_{_identifier(name.upper())}_H"
     own = "\n".join(f"#include {one}" for one in includes)
+    helpers = private_helpers(header.source.text) if header.source is not None else ""
+    if helpers:
+        helpers = f"/*\n * What the header defines for the kernel's own probes only.\n */\n{helpers}"
     files = {
         f"include/instrumentation/events/{name}.h": fill_template(
             "lttng_events.h", system=writer.system, guard=guard, events=text
         ),
         f"src/probes/lttng-probe-{name}.c": fill_template(
-            "lttng_probe.c", name=name, header=include, system=writer.system, includes=own
+            "lttng_probe.c", name=name, header=include, system=writer.system, includes=own, helpers=helpers
         ),
         f"src/probes/Kbuild.{name}": kbuild_line(name) + "\n",
     }

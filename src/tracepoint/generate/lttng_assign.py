@@ -154,7 +154,7 @@ class _Planner:
             "{",
             "\tva_list copy;",
             "",
-            f"\tva_copy(copy, *({one.va_list.text}));",
+            f"\tva_copy(copy, *{_grouped(one.va_list.text)});",
             f"\tvsnprintf(tp_locvar->{one.name}, sizeof(tp_locvar->{one.name}),",
             f"\t\t  {one.source.text}, copy);",
             "\tva_end(copy);",
@@ -329,8 +329,12 @@ def _first_name(call: ast.Call) -> str:
 
 def _as_text(text: str) -> str:
     """Cast a source as `__string` does: names of files, for one, are unsigned characters."""
-    is_primary = re.fullmatch(r"[\w.>\[\]-]+", text)
-    return f"(const char *){text}" if is_primary else f"(const char *)({text})"
+    return f"(const char *){_grouped(text)}"
+
+
+def _grouped(text: str) -> str:
+    """Put an expression into parentheses unless it is a name or a member."""
+    return text if re.fullmatch(r"[\w.>\[\]-]+", text) else f"({text})"
 
 
 def _is_whole(one: Field, size: ast.Node) -> bool:

@@ -1,6 +1,7 @@
 """Options of trace.dat and the clocks they describe."""
 
 import struct
+import time
 from contextlib import suppress
 
 import pytest
@@ -84,10 +85,26 @@ SAMPLES = [ClockSample(1000, 10, 1), ClockSample(2000, 30, 1), ClockSample(4000,
 
 @pytest.mark.parametrize(
     ("stamp", "expected"),
-    [(500, 500), (1000, 1010), (1500, 1520), (2000, 2030), (3000, 3030), (5000, 5030)],
+    [(500, 501), (1000, 1010), (1500, 1520), (2000, 2030), (3000, 3030), (5000, 5030)],
 )
 def test_interpolation_between_samples(stamp, expected):
     assert shift_time(stamp, SAMPLES, 1) == expected
+
+
+def test_interpolation_rounds_as_c_does():
+    falling = [ClockSample(1000, 10, 1), ClockSample(2000, 7, 1)]
+    assert [shift_time(stamp, falling, 1) - stamp for stamp in (1000, 1500, 1900, 2000)] == [10, 9, 8, 8]
+
+
+def test_a_guest_with_very_many_samples_is_read_in_time():
+    samples = struct.pack("<I", 40_000) + b"".join(struct.pack("<40000Q", *range(40_000)) for _ in range(3))
+    shift = Option(OptionId.TIME_SHIFT, struct.pack("<QII", 1, 1, 1) + samples)
+    convert = time_map([shift], is_big_endian=False)
+    begin = time.process_time()
+    assert convert(10, 1) == 10
+    for stamp in range(20_000):
+        convert(stamp, 0)
+    assert time.process_time() - begin < 2
 
 
 def test_steps_without_interpolation():

@@ -37,13 +37,15 @@ def shift_time(stamp: int, samples: Sequence[ClockSample], flags: int) -> int:
         return stamp
     if len(samples) == 1:
         return stamp + samples[0].offset
-    after = bisect_right([s.time for s in samples], stamp)
-    low = samples[min(max(after - 1, 0), len(samples) - 2)]
-    high = samples[samples.index(low) + 1]
+    after = bisect_right(samples, stamp, key=lambda sample: sample.time)
+    at = min(max(after - 1, 0), len(samples) - 2)
+    low, high = samples[at], samples[at + 1]
     offset = low.offset
     if flags & _INTERPOLATE:
         span = high.time - low.time
-        offset += ((stamp - low.time) * (high.offset - low.offset) + span // 2) // span
+        moved = (stamp - low.time) * (high.offset - low.offset) + span // 2
+        # C rounds towards zero.
+        offset += moved // span if moved >= 0 else -(-moved // span)
     return (stamp * low.scaling >> low.fraction) + offset
 
 

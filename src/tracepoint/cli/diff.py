@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import settings
+from tracepoint.cli.files import read_text
 from tracepoint.cli.inputs import compute_formats, open_input
+from tracepoint.cli.settings import Settings
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
+from tracepoint.cli.trees import open_with_progress
 from tracepoint.layout.compare import compare_formats
+from tracepoint.tree.index_scan import is_kernel_tree
+from tracepoint.tree.query_diff import compare_prototypes, find_uses, tree_formats
 
 if TYPE_CHECKING:
     import argparse
 
     from tracepoint.cli.output import Output
-    from tracepoint.cli.settings import Settings
     from tracepoint.layout.compare import Change
     from tracepoint.layout.format import EventFormat
+    from tracepoint.tree.query import Tree
+    from tracepoint.tree.query_diff import Uses
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +35,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--breaking", action="store_true", help="only what breaks readers; exit status 1 when there is any"
     )
+    parser.add_argument(
+        "--uses",
+        metavar="FILE",
+        help="only what a script uses: bpftrace, BPF C, trace-cmd, Python text; - is stdin",
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     settings.add_arguments(parser, "include", "define", "exclude", "abi")
 
@@ -36,44 +49,87 @@ def run(args: argparse.Namespace, out: Output) -> int:
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
-    old, new = (_formats(word, chosen, out) for word in (args.old, args.new))
-    if len(old) == len(new) == 1:
-        # Two single events are compared with each other, whatever they are called.
-        changes = compare_formats(next(iter(old.values())), next(iter(new.values())))
-    else:
-        changes = compare_formats(old, new)
-    breaking = [change for change in changes if change.breaks_readers]
+    old, new = (_read(word, chosen, out) for word in (args.old, args.new))
+    changes = _compare(old, new)
+    uses = _uses(args.uses, old, new, out) if args.uses else None
+    if uses is not None:
+        changes = [change for change in changes if uses.concerns(change)]
+    breaking = [c for c in changes if (c.breaks_readers if uses is None else uses.broken_by(c))]
     shown = breaking if args.breaking else changes
     if args.json:
-        out.line(
-            json.dumps({"schema": "tracepoint.diff/1", "changes": [_as_data(c) for c in shown]}, indent=1)
-        )
+        data: dict[str, object] = {"schema": "tracepoint.diff/1", "changes": [_as_data(c) for c in shown]}
+        if uses is not None:
+            data["uses"] = {event: sorted(fields) for event, fields in uses.fields.items()}
+        out.line(json.dumps(data, indent=1))
     else:
         for change in shown:
-            out.line(_line(change, out))
+            out.line(_line(change, uses, out))
+    whom = "readers" if uses is None else args.uses
     out.say(
-        f"{len(old)} and {len(new)} events: {len(changes)} changes, {len(breaking)} of them break readers"
+        f"{len(old.formats)} and {len(new.formats)} events: "
+        f"{len(changes)} changes, {len(breaking)} of them break {whom}"
     )
     return EXIT_FINDINGS if args.breaking and breaking else EXIT_DONE
 
 
-def _formats(word: str, chosen: Settings, out: Output) -> dict[str, EventFormat]:
-    formats, problems = compute_formats(open_input(word, chosen, out), chosen)
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One of the two things compared; `tree` is set when it is a kernel source tree."""
+
+    formats: dict[str, EventFormat]
+    tree: Tree | None = None
+
+
+def _compare(old: _Side, new: _Side) -> list[Change]:
+    if len(old.formats) == len(new.formats) == 1:
+        # Two single events are compared with each other, whatever they are called.
+        return compare_formats(next(iter(old.formats.values())), next(iter(new.formats.values())))
+    changes = compare_formats(old.formats, new.formats)
+    if old.tree is not None and new.tree is not None:
+        changes = sorted([*changes, *compare_prototypes(old.tree, new.tree)], key=lambda c: c.event)
+    return changes
+
+
+def _uses(name: str, old: _Side, new: _Side, out: Output) -> Uses:
+    known: dict[str, set[str]] = {}
+    for event, layout in (*old.formats.items(), *new.formats.items()):
+        known.setdefault(event, set()).update(field.name for field in layout.fields)
+    uses = find_uses(read_text(Path(name)), known)
+    for event in uses.unknown:
+        out.warn(f"{name}: {event} is in neither of them")
+    n_fields = sum(map(len, uses.fields.values()))
+    out.say(
+        f"{name} uses {len(uses.fields)} events and {n_fields} fields, by {', '.join(sorted(uses.readers))}"
+    )
+    if not uses.fields:
+        out.warn(f"{name}: no event of either is named in it")
+    return uses
+
+
+def _read(word: str, chosen: Settings, out: Output) -> _Side:
+    is_plain = chosen.abi == Settings().abi and not (chosen.include or chosen.define or chosen.exclude)
+    if is_plain and is_kernel_tree(word):
+        tree = open_with_progress(word, out)
+        formats, problems = tree_formats(tree)
+    else:
+        tree = None
+        events, problems = compute_formats(open_input(word, chosen, out), chosen)
+        formats = {}
+        for event in events:
+            formats.setdefault(f"{event.system}:{event.name}", event)
     if problems:
         out.warn(f"{word}: {len(problems)} events have no layout and are not compared (-v names them)")
         for problem in problems:
             out.detail(problem)
-    named: dict[str, EventFormat] = {}
-    for event in formats:
-        named.setdefault(f"{event.system}:{event.name}", event)
-    return named
+    return _Side(formats, tree)
 
 
-def _line(change: Change, out: Output) -> str:
+def _line(change: Change, uses: Uses | None, out: Output) -> str:
     text = str(change)
-    if not change.breaks_readers:
+    broken = change.breaks if uses is None else uses.broken_by(change)
+    if not broken:
         return text
-    readers = ", ".join(sorted(change.breaks))
+    readers = ", ".join(sorted(broken))
     return f"{out.style(text, 'bold')} [breaks {readers}]"
 
 

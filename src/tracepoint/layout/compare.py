@@ -22,12 +22,15 @@ class Reader(enum.StrEnum):
     CO-RE, a struct copied into a program); `BPF_CORE` is an eBPF program that finds members by
     name in BTF; `BY_NAME` reads the `format` file and looks fields up by name; `TEXT` parses the
     printed line.
+    `PROBE` is a function called with the arguments of `trace_<event>()`: a module's probe, an eBPF
+    program on a raw tracepoint.
     """
 
     OFFSETS = "hard-coded offsets"
     BPF_CORE = "eBPF with CO-RE"
     BY_NAME = "the format file by name"
     TEXT = "the printed text"
+    PROBE = "probes and raw tracepoints"
 
 
 _ALL = frozenset(Reader)
@@ -49,6 +52,7 @@ class ChangeKind(enum.StrEnum):
     STORAGE_CHANGED = "storage changed"
     PRINT_CHANGED = "print format changed"
     SIZE_CHANGED = "record size changed"
+    PROTO_CHANGED = "prototype changed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _DEFINE = re.compile(r"^SYSCALL_DEFINE([0-6])\s*\(\s*(\w+)", re.MULTILINE)
+_USER = re.compile(r"\b__user\b")
 _SPACE = re.compile(r"\s+")
 Syscall = tuple[str, list[list[str]], int]
 
@@ -24,7 +25,9 @@ def read_syscalls(text: str) -> Iterator[Syscall]:
     code = read_code(text).code
     for match in _DEFINE.finditer(code):
         end = closing(code, code.index("(", match.start()))
-        parts = [_SPACE.sub(" ", p).strip() for p in code[match.end() : max(end, 0)].split(",")[1:]]
+        # The macro __user is empty for the compiler, and so in the formats.
+        inner = _USER.sub("", code[match.end() : max(end, 0)])
+        parts = [_SPACE.sub(" ", part).strip() for part in inner.split(",")[1:]]
         n_params = int(match[1])
         if end < 0 or len(parts) != 2 * n_params:
             continue

@@ -7,6 +7,7 @@ setting after each of them, so it cannot lie for long.
 from __future__ import annotations
 
 import errno
+import re
 from dataclasses import dataclass, field
 
 from tracepoint.control.trigger import parse_trigger
@@ -488,7 +489,8 @@ class FakeTracefs:
             + (f":clock={parts.get('clock', 'global')}" if uses_clock else "")
             + (f" if {condition}" if condition else "")
         )
-        there = [line for line in event.hists if line.rpartition(" [")[0] == shown]
+        # The number of entries makes no difference: hist_trigger_match() in trace_events_hist.c.
+        there = [line for line in event.hists if _without_size(line) == _without_size(shown)]
         if is_removal:
             for line in there[:1]:
                 event.hists.remove(line)
@@ -498,7 +500,7 @@ class FakeTracefs:
         if there:
             if state == "active":
                 raise fail(errno.EEXIST)
-            event.hists[event.hists.index(there[0])] = f"{shown} [paused]"
+            event.hists[event.hists.index(there[0])] = f"{there[0].rpartition(' [')[0]} [paused]"
             return
         event.hists.append(f"{shown} [{state}]")
         if uses_clock:
@@ -529,3 +531,7 @@ class FakeTracefs:
             array.events[full] = FakeEvent()
         gap = "\t" if kind == "s" else " "
         self.dynamic.append((f"{kind}:{full.replace(':', '/')}{gap}{rest}", full))
+
+
+def _without_size(shown: str) -> str:
+    return re.sub(r":size=\d+| \[(active|paused)\]$", "", shown)

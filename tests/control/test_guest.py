@@ -113,7 +113,7 @@ def test_the_fake_does_what_the_kernel_does(lab):
                 for p in sorted({*last, *now})
                 if last.get(p, "") != now.get(p, "")
             }
-            shown = {p: [a or "", b or ""] for p, (a, b) in changed.items()}
+            shown = {p: [a or "", b or ""] for p, (a, b) in changed.items() if (a or "") != (b or "")}
             if mine != answer or difference != shown:
                 differences.append((seed, number, operation, answer, mine, shown, difference))
                 break

@@ -593,3 +593,13 @@ def test_a_refused_filter_comes_back_as_it_was(files, tmp_path):
         with open_tracefs(files, journal=tmp_path) as tracing:
             tracing.event("sched:sched_switch").filter = "prev_pid == 1"
         assert files.read("events/sched/sched_switch/filter") == before
+
+
+def test_a_filter_refused_for_a_system_is_noted(files, tmp_path):
+    files.write("events/sched/filter", "prev_pid == 3")
+    tracing = open_tracefs(files, journal=tmp_path)
+    tracing.event("sched:sched_wakeup").filter = "pid == 1"
+    done = tracing.restore()
+    assert (done.problems, len(done.notes)) == ([], 1)
+    assert files.read("events/sched/sched_wakeup/filter") == "none\n"
+    assert list(tmp_path.iterdir()) == []

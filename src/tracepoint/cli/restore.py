@@ -46,6 +46,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(f"{report.path.name}: {report.message}")
         for path in report.restored.changed if report.restored else ():
             out.detail(f"  {path}")
+        for note in report.restored.notes if report.restored else ():
+            out.warn(note)
         for problem in report.restored.problems if report.restored else ():
             problems += 1
             out.error(problem)

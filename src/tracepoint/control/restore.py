@@ -36,10 +36,14 @@ _EMPTY_FILTER = "\nError: (0)\n"
 
 @dataclass(slots=True)
 class Restored:
-    """What restoring did: paths written, and what could not be put back (one sentence each)."""
+    """What restoring did: paths written, and sentences about what could not be put back.
+
+    `problems` may be gone another time (somebody reads an instance), `notes` never will.
+    """
 
     changed: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def restore_settings(files: Files, before: Mapping[str, str]) -> Restored:
@@ -216,7 +220,7 @@ class _Run:
             # Only a write for the whole system makes this text, and it would change the other
             # events; like the text, no filter at all lets everything through.
             self._write(path, "0")
-            self.done.problems.append(f"{path}: the refused filter of its system is not shown again")
+            self.done.notes.append(f"{path}: the refused filter of its system is not shown again")
         else:
             text = value[: bad.start()] if bad else value.removesuffix(_EMPTY_FILTER)
             with contextlib.suppress(OSError):

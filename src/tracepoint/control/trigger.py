@@ -20,9 +20,6 @@ COMMANDS = (*COUNTED, *TARGETED, "hist")
 MAX_TRIGGER = 4095
 _STATE = re.compile(r" \[(active|paused)\]$")
 _HIST_FILTER = re.compile(r"[ \t]if(?:[ \t]|$)")
-# What may be added to a trigger of each kind without making it another one: the kernel keeps one
-# of each type an event (traceon and traceoff are one type).
-_TYPES = {"traceoff": "traceon", "disable_event": "enable_event", "disable_hist": "enable_hist"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +58,6 @@ class Trigger:
         if self.command == "hist":
             return "!" + self.text.removeprefix("!")
         return "!" + self.command + (f":{self.target}" if self.target else "")
-
-    @property
-    def slot(self) -> str:
-        """What an event can have only one of: type and target, for a histogram its whole text."""
-        if self.command == "hist":
-            return self.text.removeprefix("!")
-        return f"{_TYPES.get(self.command, self.command)}:{self.target}"
 
 
 def parse_trigger(text: str) -> Trigger:

@@ -20,6 +20,7 @@ def bridge(runtime, monkeypatch):
 def logger(bridge):
     made = logging.getLogger("shop")
     made.setLevel(logging.INFO)
+    made.propagate = False
     made.addHandler(bridge.TraceHandler())
     yield made
     made.handlers.clear()

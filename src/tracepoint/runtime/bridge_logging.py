@@ -7,7 +7,7 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from tracepoint.model.python_types import s32, string_t, u64
+from tracepoint.model.python_types import s32, string_t, u64  # noqa: TC001 - read when an event is declared
 from tracepoint.runtime.event import trace_event
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def _log_event() -> Any:
         printk='"%s %s: %s (%s:%d)", levelname, logger, message, file, line',
         name="log_record",
     )
-    def log_record(
+    def log_record(  # noqa: PLR0917 - the fields of a log record
         level: s32, levelname: string_t, logger: string_t, message: string_t, file: string_t, line: s32
     ) -> None:
         del level, levelname, logger, message, file, line

@@ -25,3 +25,7 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def root() -> Path:
     """The root of the repository."""
     return ROOT
+
+
+# Programs beside the tests, which `make fuzz` runs with their own folder in the path.
+collect_ignore_glob = ["fuzz/run.py", "fuzz/fuzz_one.py"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.guest, pytest.mark.oracle]
 HERE = Path(__file__).parent / "lttng"
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SECONDS = 60
 
 #: What goes before the declarations of the modules that fire the examples, and what they fire.
 MODULES = {
@@ -237,12 +235,10 @@ def test_recorded_values_are_those_that_were_fired(
     built: tuple[KernelImage, Path, list[Path]], tmp_path: Path
 ) -> None:
     image, extra, probes = built
-    started = time.monotonic()
     modules = sorted(extra.glob("*.ko"))
     trace = lttng_lab.record(image, modules, probes, FIRE, tmp_path, EVENTS)
     events = [(name, payload(text)) for name, text in lttng_lab.babeltrace(trace)]
     assert events == [("example_fields_every_field", FIELDS), *EXPECTED]
-    assert time.monotonic() - started < SECONDS
 
 
 def test_every_field_of_the_example_is_recorded(built: tuple[KernelImage, Path, list[Path]]) -> None:

@@ -198,6 +198,26 @@ class Rewriter:
         if isinstance(value, ast.Name) and self._is_buffer(value.name) and isinstance(made, ast.Assign):
             target = write_expression(made.target)
             return replace(made, value=ast.Name(self.object_text(value.name, f"typeof({target})")))
+        if isinstance(made, ast.Assign) and made.op == "=" and self._is_wide(made.value):
+            # A leaf without a type may go to a pointer hidden by a typedef.
+            ctype = CType(f"typeof({write_expression(made.target)})")
+            return replace(made, value=ast.Cast(ctype, made.value))
+        return made
+
+    def _is_wide(self, node: ast.Node) -> bool:
+        if isinstance(node, ast.Ternary) and node.then is not None:
+            return self._is_wide(node.then) or self._is_wide(node.otherwise)
+        return isinstance(node, ast.Name) and any(
+            v.name == node.name and v.ctype in ("u64", "s64") for v in self.variables.values()
+        )
+
+    def _ternary(self, node: ast.Ternary) -> ast.Node:
+        made = map_parts(node, self.rewrite)
+        if isinstance(made, ast.Ternary) and made.then is not None:
+            if made.otherwise == ast.Name("NULL") and self._is_address(made.then) is False:
+                return replace(made, otherwise=ast.Number(0))
+            if made.then == ast.Name("NULL") and self._is_address(made.otherwise) is False:
+                return replace(made, then=ast.Number(0))
         return made
 
     def object_text(self, name: str, ctype: str) -> str:
@@ -226,6 +246,7 @@ class Rewriter:
         ast.Call: _call,
         ast.Unary: _unary,
         ast.Binary: _binary,
+        ast.Ternary: _ternary,
         ast.Member: _member,
         ast.Index: _member,
         ast.Assign: _assign,

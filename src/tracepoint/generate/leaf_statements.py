@@ -14,7 +14,7 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tracepoint.generate.leaf_rewrite import Rewriter
 
@@ -25,8 +25,17 @@ _DECLARATION = re.compile(
 
 def write_statements(block: Block, rewriter: Rewriter) -> str:
     """Return the text of the statements; declarations that nothing uses any more are left out."""
-    pieces = [_write(statement, rewriter) for statement in block.body]
+    pieces = [_write(statement, rewriter) for statement in _flat(block.body)]
     return " ".join(piece for piece in _without_unused(pieces) if piece)
+
+
+def _flat(body: Iterable[Statement]) -> Iterator[Statement]:
+    """Yield statements, those of `int a, b;` one by one: others may use the names."""
+    for statement in body:
+        if isinstance(statement, Block) and not statement.is_scope:
+            yield from _flat(statement.body)
+        else:
+            yield statement
 
 
 def _without_unused(pieces: list[str]) -> list[str]:

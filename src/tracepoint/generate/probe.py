@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.kernel_facts import KernelFacts
-from tracepoint.generate.writer import CodeWriter, break_call, check_name, fill_template
+from tracepoint.generate.writer import TAB, break_call, check_name, fill_template
 from tracepoint.model.event import Event
 from tracepoint.model.write import declare_param
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Tracepoint
 
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
+_REGISTERED = ["probe_hit", "&probe_private"]
 _INCLUDE = re.compile(r"""<[^<>"\n]+>|"[^<>"\n]+\"""")
 
 
@@ -49,22 +50,6 @@ def probe_module(
         header = f"<trace/events/{event.system}.h>"
     if not by_name and not _INCLUDE.fullmatch(header):
         raise GenerateError(shown, f'{header!r} is no header to include; write <name.h> or "name.h"')
-    register = f"register_trace_{point}"
-    data = ["probe_hit", "&probe_private"]
-    code = CodeWriter()
-    with code.block(""):
-        if by_name:
-            code.line("error = probe_register();")
-        else:
-            code.call(f"error = {register}", data)
-    unregister = CodeWriter()
-    with unregister.block(""):
-        if by_name:
-            unregister.call(
-                "tracepoint_probe_unregister", ["probe_private.point", "(void *)probe_hit", data[1]]
-            )
-        else:
-            unregister.call(f"un{register}", data)
     text = fill_template(
         "probe.c",
         name=name,
@@ -75,8 +60,8 @@ def probe_module(
         members="\tstruct tracepoint *point;" if by_name else "",
         probe=_probe(event),
         find=fill_template("find.c", point=point) if by_name else "",
-        register=code.text.strip("\n"),
-        unregister=unregister.text.strip("\n"),
+        register=_register(point, by_name=by_name),
+        unregister=_unregister(point, by_name=by_name),
     )
     return FileSet(
         {
@@ -85,6 +70,19 @@ def probe_module(
             "Makefile": fill_template("Makefile"),
         }
     )
+
+
+def _register(point: str, *, by_name: bool) -> str:
+    call, arguments = ("probe_register", []) if by_name else (f"register_trace_{point}", _REGISTERED)
+    return "\n".join("\t" + line for line in break_call(f"error = {call}", arguments, ");", TAB))
+
+
+def _unregister(point: str, *, by_name: bool) -> str:
+    call, arguments = f"unregister_trace_{point}", _REGISTERED
+    if by_name:
+        call = "tracepoint_probe_unregister"
+        arguments = ["probe_private.point", "(void *)probe_hit", "&probe_private"]
+    return "\n".join("\t" + line for line in break_call(call, arguments, ");", TAB))
 
 
 def _point(event: Event | Tracepoint, facts: KernelFacts) -> tuple[str, str]:

@@ -382,6 +382,8 @@ def test_chosen_events_only() -> None:
         ({"name": "a/b"}, "no name"),
         ({"name": 'x"'}, "no name"),
         ({"events": ["nothing"]}, "no event"),
+        ({"include": "swap.h"}, "cannot be included"),
+        ({"includes": ['"a.h"\n#error']}, "cannot be included"),
     ],
 )
 def test_refusals(kwargs: dict[str, object], words: str) -> None:

@@ -73,7 +73,13 @@ def lttng_probe(
     notes, usable = _usable(header, chosen)
     if not usable:
         raise GenerateError("", f"{header.path or stem}: no event that LTTng could record")
-    include = include or f"<trace/events/{PurePosixPath(header.path).name or stem + '.h'}>"
+    file = PurePosixPath(header.path).name
+    if not re.fullmatch(r"[\w+-]+\.h", file):
+        file = f"{stem}.h"  # a text without a file
+    include = include or f"<trace/events/{file}>"
+    for one in (include, *includes):
+        if not re.fullmatch(r'<[\w./+-]+>|"[\w./+-]+"', one):
+            raise GenerateError("", f'{one[:60]!r} cannot be included: write <file.h> or "file.h"')
     if layout == "2013":
         return write_2013(header, usable, name=stem, include=include, notes=notes)
     return _write_today(header, usable, name=stem, include=include, includes=includes, notes=notes)

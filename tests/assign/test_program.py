@@ -236,6 +236,16 @@ def test_condition():
     assert fire(A, "__entry->a = n;", {"n": 1}, macro="TP_CONDITION(n > 0), ").result.has_fired
 
 
+@pytest.mark.parametrize(
+    ("given_value", "stored"), [(1 << 32, 2), (1, 1), (-(1 << 32), 2), ((1 << 32) + 1, 1)]
+)
+def test_a_condition_sees_no_more_of_a_value_than_its_type_holds(given_value, stored):
+    assert (
+        fire("__field(int, f)", "if (n) __entry->f = 1; else __entry->f = 2;", {"n": given_value})["f"]
+        == stored
+    )
+
+
 def test_work_is_bounded():
     nest = "".join(f"for (int i{k} = 0; i{k} < 9000; i{k}++) " for k in range(8))
     fired = fire(A, nest + "__entry->a++;")

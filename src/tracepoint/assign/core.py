@@ -21,6 +21,7 @@ from tracepoint.assign.values import (
 )
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -115,6 +116,10 @@ class Core(State):
                 return True
             case Outside():
                 answer = self.ask(found, CONDITION)
+                declared = int_type_of(found.ctype, self.shapes.long_size) if found.ctype else None
+                if isinstance(answer, int) and declared is not None:
+                    # An int that was given as 1 << 32 is 0.
+                    return declared.wrap(answer) != 0
                 return self.to_int(answer, CONDITION).value != 0 if is_value(answer) else bool(answer)
         raise CannotFollowError("a condition that is no number")
 

@@ -56,7 +56,7 @@ class HeaderReader:
     def _loader(self, root: Path | None) -> FileLoader:
         if root not in self._loaders:
             below = kernel_include_paths(root, self._arch) if root else ()
-            self._loaders[root] = FileLoader((*self._given_paths, *below))
+            self._loaders[root] = self._make_loader((*self._given_paths, *below))
         return self._loaders[root]
 
     def _config(self, root: Path | None) -> Config:

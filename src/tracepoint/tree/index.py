@@ -75,6 +75,7 @@ def build_index(
     """
     if not is_kernel_tree(root):
         raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
+    _indexer.cache_clear()  # it remembers the texts of files, which may have changed
     with paused_collector(), _Builder(root, old, jobs, on_progress) as builder:
         return builder.run(), builder.work
 

@@ -124,7 +124,7 @@ def _events_of(text: str, known: Mapping[str, Collection[str]]) -> set[str]:
     found = {name for pair in _PAIR.findall(text) if (name := ":".join(pair)) in known}
     named = {name.partition(":")[2] for name in found}
     words = set(_WORD.findall(text))
-    words.update(_after_prefixes(words))
+    words.update(_after_prefixes(tuple(words)))
     for name in known:
         event = name.partition(":")[2]
         # A word without an underscore is rarely meant as an event.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
 #: Changes whenever what the sections hold changes.
-FORMAT = "tracepoint tree index 2\n"
+FORMAT = "tracepoint tree index 4\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096
@@ -247,8 +247,10 @@ def _is_more(more: dict[str, Any]) -> bool:
 def _is_state(state: dict[str, Any]) -> bool:
     if not state:
         return True
+    files = state.get("files")
     return (
-        _by_file({"": list(state.get("files", {}).values())}, "iii")
+        isinstance(files, dict)
+        and _are_rows(list(files.values()), "iii")
         and _lists(state.get("deps"))
         and _lists(state.get("words"))
         and _by_file(state.get("defines"), "ssi")

@@ -17,7 +17,7 @@ MODULES = (
     "mount",
     "registry",
     "save",
-    "hist_table",
+    "hist_parse",
     "synthetic",
     "triggers",
 )

@@ -28,7 +28,6 @@ NO_SUCH_FILE = {
     "set_ftrace_filter",
     "set_ftrace_pid",
     "stack_trace",
-    "synthetic_events",
     "tracing_thresh",
     "uprobe_events",
 }

@@ -1,4 +1,4 @@
-"""Bridges for programs that are written already: log records as events, functions as entry and exit events."""
+"""Bridges for programs that are written: log records as events, functions as entry and exit events."""
 
 from __future__ import annotations
 

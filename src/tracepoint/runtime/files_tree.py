@@ -37,6 +37,7 @@ from tracepoint.runtime.files_settings import (
 from tracepoint.runtime.files_state import InstanceState, count_possible_cpus
 from tracepoint.runtime.files_text import README
 from tracepoint.runtime.files_trace import pipe_file, raw_file, snapshot_file, stats_text, trace_file
+from tracepoint.runtime.synthetic import synthetic_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -108,6 +109,7 @@ class ControlFiles(Tree):
             "saved_cmdlines": lambda: text_file(self._comms),
             "saved_cmdlines_size": lambda: number_file(lambda: self._cmdlines, self._set_cmdlines),
             "saved_tgids": lambda: text_file(self._tgids),
+            "synthetic_events": lambda: synthetic_file(state),
             **_instance_files(state),
         }
         folder = made_folder(dict(sorted(files.items())))

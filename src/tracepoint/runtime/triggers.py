@@ -22,12 +22,14 @@ from tracepoint.filter.program import FilterProgram, RecordContext, compile_filt
 from tracepoint.runtime.files import MAX_WRITE, failure
 from tracepoint.runtime.files_text import NO_TRIGGER, OWN_BY_NAME, STACK_ID
 from tracepoint.runtime.hierarchy import records_of
+from tracepoint.runtime.hist import HistTrigger
+from tracepoint.runtime.hist_parse import HistError, parse_hist
 from tracepoint.runtime.probes import DEFAULT_PRIORITY
 from tracepoint.runtime.symbols import stack_of
 from tracepoint.runtime.twin import comm_of_thread, current_cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
     from types import FrameType
 
     from tracepoint.layout.format import EventFormat
@@ -44,6 +46,8 @@ _TYPES = {
     "stacktrace": "stacktrace",
     "enable_event": "event_enable",
     "disable_event": "event_enable",
+    "enable_hist": "hist_enable",
+    "disable_hist": "hist_enable",
 }
 _POST = ("traceoff", "stacktrace")
 
@@ -91,6 +95,9 @@ class Trigger:
                 record_stack(state, sys._getframe())  # noqa: SLF001 - the way to the caller's stack
             case "enable_event" if target and self.may_act(changes=not target.is_enabled_in(instance)):
                 target.enable(instance)
+            case "enable_hist" | "disable_hist" if target:
+                for hist in trigger_set(state, target.full_name).hists:
+                    hist.is_paused = self.command == "disable_hist"
             case "disable_event" if target and self.may_act(changes=target.is_enabled_in(instance)):
                 target.disable(instance)
         del record
@@ -152,7 +159,8 @@ class TriggerSet:
     def __init__(self, state: InstanceState, name: str) -> None:
         self._state = state
         self._event = None if name == PRINT else state.tracing.event(name)
-        self._items: list[Trigger] = []
+        self._items: list[Trigger | HistTrigger] = []
+        self._name = name
         self._pending = threading.local()
         self._tap: _Tap | None = None
 
@@ -166,11 +174,63 @@ class TriggerSet:
         return "".join(f"{item}\n" for item in self._items) if self._items else NO_TRIGGER
 
     def hist_text(self) -> str:
-        """What the `hist` file shows."""
-        return ""
+        """What the `hist` file shows: kernel/trace/trace_events_hist.c, hist_show()."""
+        return "\n\n".join(hist.text() for hist in self.hists)
+
+    @property
+    def hists(self) -> list[HistTrigger]:
+        """Its hist triggers, oldest first."""
+        return [item for item in reversed(self._items) if isinstance(item, HistTrigger)]
 
     def truncate(self) -> None:
-        """Simple triggers stay when the file is opened with O_TRUNC."""
+        """Remove hist triggers whose variables nobody reads; simple ones stay when O_TRUNC opens the file."""
+        self._remove([hist for hist in self.hists if not self._is_read(hist)])
+
+    def _all_hists(self) -> list[HistTrigger]:
+        return [hist for triggers in self._state.triggers.values() for hist in triggers.hists]
+
+    def _is_read(self, hist: HistTrigger) -> bool:
+        return any(other.refers_to(hist) for other in self._all_hists())
+
+    def _write_hist(self, text: str, rest: str, *, is_removal: bool) -> None:
+        """Take a hist trigger: event_hist_trigger_parse()."""
+        attributes, _, condition = rest.partition(" if ")
+        try:
+            self._take_hist(attributes.strip(), condition.strip(), is_removal=is_removal)
+        except HistError as error:
+            if error.text:
+                at = max(text.find(error.needle), 0)
+                caret = " " * (len("  Command: ") + at) + "^"
+                where = f"hist:{self._name}"
+                self._state.instance.log_error(f"{where}: error: {error.text}\n  Command: {text}\n{caret}\n")
+            raise failure(errno.EEXIST if "already exists" in error.text else errno.EINVAL) from None
+
+    def _take_hist(self, attributes: str, condition: str, *, is_removal: bool) -> None:
+        spec = parse_hist(attributes, self.layout)
+        known = next((hist for hist in self.hists if hist.spec.identity == spec.identity), None)
+        if is_removal:
+            if known is not None and self._is_read(known):
+                raise failure(errno.EBUSY)
+            self._remove([known] if known is not None else [])
+        elif known is not None:
+            self._change(known, spec.words)
+        elif spec.words & {"clear", "continue"}:
+            raise HistError("Can't clear or continue a nonexistent hist trigger")
+        else:
+            made = HistTrigger(self._state, self._name, self.layout, spec, _Others(self._all_hists))
+            if condition:
+                made.filter_text, made.program = self._filter(condition)
+            self._add(made)
+
+    @staticmethod
+    def _change(known: HistTrigger, words: set[str]) -> None:
+        if not words:
+            raise HistError("Hist trigger already exists")
+        if "clear" in words:
+            known.table.clear()
+            known.n_hits = known.n_dropped = 0
+        if words & {"pause", "continue"}:
+            known.is_paused = "pause" in words
 
     def write(self, data: bytes) -> None:
         """Take one line of the grammar; raises OSError."""
@@ -180,19 +240,22 @@ class TriggerSet:
         word, rest = _split_at(text, ": \t")
         is_removal = word.startswith("!")
         command = word.removeprefix("!")
+        if command == "hist":
+            self._write_hist(text.removeprefix("!"), rest, is_removal=is_removal)
+            return
         if command not in _TYPES:
             raise failure(errno.EINVAL)
         made, rest = self._parse_target(command, rest)
         if is_removal:
-            self._remove([item for item in self._items if item.type == made.type])
+            self._remove([i for i in self._items if isinstance(i, Trigger) and i.type == made.type])
             return
         self._parse_rest(made, rest)
-        if any(item.type == made.type for item in self._items):
+        if any(isinstance(item, Trigger) and item.type == made.type for item in self._items):
             raise failure(errno.EEXIST)
         self._add(made)
 
     def _parse_target(self, command: str, rest: str) -> tuple[Trigger, str]:
-        if not command.endswith("_event"):
+        if not command.endswith(("_event", "_hist")):
             return Trigger(command), rest
         parameters, filter_part = _split_at(rest, " \t")
         system, colon, name = parameters.partition(":")
@@ -216,16 +279,24 @@ class TriggerSet:
         word, text = _split_at(rest, " \t")
         if word != "if" or not text:
             raise failure(errno.EINVAL)
+        made.filter_text, made.program = self._filter(text)
+
+    def _filter(self, text: str) -> tuple[str, FilterProgram]:
         try:
             parsed = parse_filter(text, self.layout, self._state.tracing.filter_profile)
         except FilterError as error:
             raise failure(error.errno) from None
-        made.filter_text, made.program = parsed.text, compile_filter(parsed)
+        return parsed.text, compile_filter(parsed)
 
-    def _add(self, made: Trigger) -> None:
+    def _hold_others(self, item: Trigger | HistTrigger, n: int) -> None:
+        if isinstance(item, HistTrigger):
+            item.hold(n)
+        elif item.target is not None and item.command.endswith("_event"):
+            item.target.hold(self._state.instance, n)
+
+    def _add(self, made: Trigger | HistTrigger) -> None:
         self._items.insert(0, made)
-        if made.target is not None:
-            made.target.hold(self._state.instance)
+        self._hold_others(made, 1)
         if self._event is not None:
             self._event.hold(self._state.instance)
             if self._tap is None:
@@ -234,11 +305,10 @@ class TriggerSet:
                 self._tap = _Tap(self._event, scratch, self._before)
                 self._tap.attach(self._after)
 
-    def _remove(self, gone: list[Trigger]) -> None:
+    def _remove(self, gone: Sequence[Trigger | HistTrigger]) -> None:
         for item in gone:
             self._items.remove(item)
-            if item.target is not None:
-                item.target.hold(self._state.instance, -1)
+            self._hold_others(item, -1)
             if self._event is not None:
                 self._event.hold(self._state.instance, -1)
         if not self._items and self._tap is not None:
@@ -261,7 +331,9 @@ class TriggerSet:
                 context = context or RecordContext(current_cpu(), comm_of_thread())
                 if not item.program.matches(record.data, context):
                     continue
-            if item.command in _POST:
+            if isinstance(item, HistTrigger):
+                item.act(record)
+            elif item.command in _POST:
                 self._pending.__dict__.setdefault("items", []).append((item, record))
             else:
                 item.act(self._state, record)
@@ -270,6 +342,16 @@ class TriggerSet:
         waiting = self._pending.__dict__.pop("items", ())
         for item, record in waiting:
             item.act(self._state, record)
+
+
+class _Others:
+    """The hist triggers of an instance, as they are whenever they are gone through."""
+
+    def __init__(self, find: Callable[[], list[HistTrigger]]) -> None:
+        self._find = find
+
+    def __iter__(self) -> Iterator[HistTrigger]:
+        return iter(self._find())
 
 
 def trigger_set(state: InstanceState, name: str) -> TriggerSet:

@@ -1,0 +1,228 @@
+"""Hist triggers and synthetic events: grammar, tables, variables, actions, errors."""
+
+import errno
+import re
+
+import pytest
+
+from runtime import control_tree
+from tracepoint.model.python_types import s32, u32, u64
+
+PLACED = "events/shop/order_placed"
+SENT = "events/shop/order_sent"
+
+
+@pytest.fixture
+def shop(runtime, monkeypatch):
+    files = control_tree.load(monkeypatch)
+
+    @runtime.trace_event(system="shop", printk='"order=%llu by %s total=%u", order_id, customer, total')
+    def order_placed(order_id: u64, customer: str, total: u32) -> None: ...
+
+    @runtime.trace_event(system="shop", printk='"order=%llu left=%d", order_id, left')
+    def order_sent(order_id: u64, left: s32) -> None: ...
+
+    tree = files.ControlFiles(runtime.tracing, n_cpus=2)
+    tree.placed, tree.sent, tree.tracing = order_placed, order_sent, runtime.tracing
+    yield tree
+    assert runtime.tracing.faults[0] == 0, runtime.tracing.faults
+
+
+def trigger(tree, text, event=PLACED):
+    tree.write_text(f"{event}/trigger", text, append=True)
+
+
+def refused(tree, text, path=f"{PLACED}/trigger"):
+    with pytest.raises(OSError) as caught:
+        tree.write_text(path, text, append=True)
+    return errno.errorcode[caught.value.errno]
+
+
+def rows(tree, event=PLACED):
+    return [line for line in tree.read_text(f"{event}/hist").splitlines() if line.startswith("{")]
+
+
+def bodies(tree):
+    lines = tree.read_text("trace").splitlines()
+    return [line.split(": ", 1)[-1] for line in lines if not line.startswith("#")]
+
+
+def fire(tree):
+    for order_id, customer, total in ((1, "ada", 10), (2, "bob", 300), (3, "ada", 20)):
+        tree.placed(order_id, customer, total)
+
+
+def test_a_table_counts_and_sums(shop):
+    trigger(shop, "hist:keys=customer:vals=total:sort=total.descending if order_id > 0")
+    fire(shop)
+    canonical = (
+        "hist:keys=customer:vals=hitcount,total:sort=total.descending:size=2048 if order_id > 0 [active]"
+    )
+    assert shop.read_text(f"{PLACED}/trigger") == f"{canonical}\n"
+    assert shop.read_text(f"{PLACED}/hist") == (
+        f"# event histogram\n#\n# trigger info: {canonical}\n#\n\n"
+        f"{{ customer: {'bob':<50} }} hitcount: {1:10}  total: {300:10}\n"
+        f"{{ customer: {'ada':<50} }} hitcount: {2:10}  total: {30:10}\n"
+        "\nTotals:\n    Hits: 3\n    Entries: 2\n    Dropped: 0\n"
+    )
+    assert shop.read_text(f"{PLACED}/enable") == "0*\n"
+
+
+@pytest.mark.parametrize(
+    ("keys", "shown"),
+    [
+        ("total", ["total:         10", "total:         20", "total:        300"]),
+        ("total.hex", ["total: a", "total: 14", "total: 12c"]),
+        ("total.log2", ["total: ~ 2^4 ", "total: ~ 2^5 ", "total: ~ 2^9 "]),
+        ("total.buckets=100", ["total: ~ 0-99", "total: ~ 300-399"]),
+        ("customer,total", None),
+    ],
+)
+def test_keys_are_shown_by_their_modifier(shop, keys, shown):
+    trigger(shop, f"hist:keys={keys}:sort=total")
+    fire(shop)
+    found = [re.match(r"\{ (.*) \} hitcount", row)[1] for row in rows(shop)]
+    if shown is None:
+        assert len(found) == 3
+        assert all(re.fullmatch(r"customer: (ada|bob) +, total: +\d+", text) for text in found)
+    else:
+        assert found == shown
+
+
+def test_pause_continue_clear_and_removal(shop):
+    trigger(shop, "hist:keys=customer")
+    fire(shop)
+    assert refused(shop, "hist:keys=customer") == "EEXIST"
+    assert "Hist trigger already exists" in shop.read_text("error_log")
+    trigger(shop, "hist:keys=customer:pause")
+    assert "[paused]" in shop.read_text(f"{PLACED}/trigger")
+    fire(shop)
+    assert rows(shop)[-1].endswith(f"hitcount: {2:10}")
+    trigger(shop, "hist:keys=customer:cont")
+    fire(shop)
+    assert rows(shop)[-1].endswith(f"hitcount: {4:10}")
+    trigger(shop, "hist:keys=customer:clear")
+    assert rows(shop) == []
+    trigger(shop, "!hist:keys=total")
+    assert "keys=customer" in shop.read_text(f"{PLACED}/trigger")
+    trigger(shop, "!hist:keys=customer")
+    assert shop.read_text(f"{PLACED}/trigger").startswith("# Available triggers:")
+    assert shop.read_text(f"{PLACED}/hist") == ""
+
+
+def test_truncation_removes_hists_and_keeps_simple_triggers(shop):
+    trigger(shop, "traceon")
+    trigger(shop, "hist:keys=customer")
+    shop.truncate(f"{PLACED}/trigger")
+    assert shop.read_text(f"{PLACED}/trigger") == "traceon:unlimited\n"
+
+
+def test_a_full_table_drops(shop):
+    trigger(shop, "hist:keys=order_id:size=128")
+    assert ":size=128 " in shop.read_text(f"{PLACED}/trigger")
+    for number in range(130):
+        shop.placed(number, "x", 1)
+    assert "    Entries: 128\n    Dropped: 2\n" in shop.read_text(f"{PLACED}/hist")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hist:vals=total", ""),
+        ("hist", ""),
+        ("hist:keys=customer:size=64", ""),
+        ("hist:keys=order_id,customer,total,common_pid", ""),
+        ("hist:keys=nosuch", "Couldn't find field"),
+        ("hist:keys=total.nosuch", "Invalid field modifier"),
+        ("hist:keys=total.execname", "Invalid field modifier"),
+        ("hist:keys=customer:sort=total", "Sort field must be a key or a val"),
+        ("hist:keys=customer:sort=customer.up", "Invalid sort modifier"),
+        ("hist:keys=customer:x=total/0", "Division by zero"),
+        ("hist:keys=customer:x=total+1+2+3+4", "Too many subexpressions (3 max)"),
+        ("hist:keys=customer:x=customer+1", "String type can not be an operand in expression"),
+        ("hist:keys=customer:x=", "Empty assignment"),
+        ("hist:keys=customer:clear", "Can't clear or continue a nonexistent hist trigger"),
+        ("hist:keys=customer:onmax(total).save(total)", "For onmax(x) or onchange(x), x must be a variable"),
+        ("hist:keys=customer:onmatch(shop.order_sent).save(total)", "Handler doesn't support action"),
+        ("hist:keys=customer:onmatch(shop.order_sent).trace(nosuch,total)", "Couldn't find synthetic event"),
+    ],
+)
+def test_errors_have_the_kernels_words_and_a_caret(shop, text, message):
+    assert refused(shop, text) == "EINVAL"
+    log = shop.read_text("error_log")
+    if not message:
+        assert log == ""
+    else:
+        assert f"hist:shop:order_placed: error: {message}\n  Command: {text}\n" in log
+        assert log.splitlines()[-1].strip() == "^"
+
+
+def test_a_latency_becomes_a_synthetic_event(shop):
+    shop.write_text("synthetic_events", "latency u64 order_id; u64 ns; s32 left\n", append=True)
+    assert shop.read_text("synthetic_events") == "latency\tu64 order_id; u64 ns; s32 left\n"
+    shop.write_text("events/synthetic/latency/enable", "1")
+    trigger(shop, "hist:keys=order_id:t0=common_timestamp")
+    trigger(
+        shop,
+        "hist:keys=order_id:ns=common_timestamp-$t0:onmatch(shop.order_placed).latency(order_id,$ns,left)",
+        SENT,
+    )
+    assert ":clock=global" in shop.read_text(f"{PLACED}/trigger")
+    fire(shop)
+    shop.sent(2, -5)
+    shop.sent(99, 1)
+    shop.sent(2, -6)
+    (body,) = bodies(shop)
+    assert re.fullmatch(r"latency: order_id=2 ns=[1-9]\d* left=-5", body)
+    assert refused(shop, "!latency", "synthetic_events") == "EBUSY"
+    assert refused(shop, "!hist:keys=order_id:t0=common_timestamp") == "EBUSY"
+    shop.truncate(f"{SENT}/trigger")
+    trigger(shop, "!hist:keys=order_id:t0=common_timestamp")
+    shop.write_text("events/synthetic/latency/enable", "0")
+    shop.write_text("synthetic_events", "!latency", append=True)
+    assert "synthetic" not in shop.folder("events").names()
+
+
+def test_onmax_saves_and_onchange_fires(shop):
+    trigger(shop, "hist:keys=customer:m=total:onmax($m).save(order_id)")
+    fire(shop)
+    shop.placed(4, "ada", 5)
+    text = shop.read_text(f"{PLACED}/hist")
+    assert f"\n\tmax: {20:10}  order_id: {3:>10}\n" in text
+    shop.write_text("synthetic_events", "moved s32 left; char who[]\n", append=True)
+    shop.write_text("events/synthetic/enable", "1")
+    trigger(shop, "hist:keys=order_id:v=left:onchange($v).trace(moved,$v,left)", SENT)
+    for left in (3, 3, -4):
+        shop.sent(1, left)
+    assert bodies(shop) == ["moved: left=3 who=3", "moved: left=-4 who=-4"]
+
+
+def test_enable_hist_and_disable_hist_switch_another_events_table(shop):
+    trigger(shop, "hist:keys=left:pause", SENT)
+    trigger(shop, "enable_hist:shop:order_sent if order_id == 1")
+    shop.sent(1, 1)
+    fire(shop)
+    shop.sent(1, 2)
+    assert len(rows(shop, SENT)) == 1
+
+
+def test_the_key_may_be_the_python_stack(shop):
+    trigger(shop, "hist:keys=stacktrace")
+    fire(shop)
+    assert "\n         fire@test_hist.py:" in shop.read_text(f"{PLACED}/hist")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "message"),
+    [
+        ("x nosuch y", "EINVAL", "Invalid type"),
+        ("x", "EINVAL", "Command must be of the form: <name> field[;field] ..."),
+        ("x u64 y[3]", "EINVAL", "Invalid type"),
+        ("x char y[999]", "EINVAL", "Invalid array specification"),
+        ("a-b u64 y", "EINVAL", "Illegal name"),
+        ("!nosuch", "ENOENT", ""),
+    ],
+)
+def test_bad_synthetic_events(shop, text, answer, message):
+    assert refused(shop, text, "synthetic_events") == answer
+    assert message in shop.read_text("error_log")

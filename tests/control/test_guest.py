@@ -130,6 +130,17 @@ def test_killed_at_many_moments_everything_comes_back(lab):
     assert told["left"] == {}
 
 
+def test_histograms_that_depend_on_each_other_come_and_go(lab):
+    """At the end, after SIGKILL, and set again after another session removed them."""
+    told = lab.job("latency")
+    assert told["left"] == [{}, {}, {}, {}]
+    assert told["problems"] == []
+    assert told["fired"] == "1*"
+    assert told["rows"]
+    assert {"pid", "lat", "hitcount"} <= set(told["rows"][0])
+    assert all(row["lat"].startswith("range(") for row in told["rows"])
+
+
 def test_filters_are_judged_as_the_kernel_judges(lab):
     """Verdict, errno, message and caret column of every expression, as the kernel shows and logs them."""
     asked = [("sched:sched_switch", text) for text in filter_texts.KNOWN]
@@ -190,11 +201,11 @@ def test_the_page_about_control_works(lab):
     """Every command and the Python of docs/howto/control.md."""
     page = (ROOT / "docs/howto/control.md").read_text()
     blocks = re.findall(r"^```(sh|python)\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
-    lines = [["sh", "-c", line] for kind, text in blocks if kind == "sh" for line in text.splitlines()]
+    lines = [shlex.split(line) for kind, text in blocks if kind == "sh" for line in text.splitlines()]
     lines += [["python3", "-c", text] for kind, text in blocks if kind == "python"]
     told = lab.job("commands", commands=[*lines, ["tracepoint", "disable", "--remove"]])
     for words, (status, _, errors, _) in zip(lines, told["runs"], strict=False):
-        assert status == 0, f"{words[2]}\n{errors}"
+        assert status == 0, f"{words}\n{errors}"
     assert told["left"] == {}
 
 

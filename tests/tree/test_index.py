@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
 import shutil
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ from tracepoint.tree.index_other import index_of
 from tracepoint.tree.index_scan import fingerprint, list_files
 from tracepoint.tree.query import Tree
 from tracepoint.tree.query_diff import compare_prototypes, find_uses, tree_formats
-from tracepoint.tree.store import StoredIndex, StoreError, cache_path, save_index
+from tracepoint.tree.store import IndexData, StoredIndex, StoreError, cache_path, save_index
 
 SMALL = Path(__file__).parent / "small"
 SWAP_H = "include/trace/events/swap.h"
@@ -35,6 +37,15 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     root = tmp_path / "linux"
     shutil.copytree(SMALL, root)
     return root
+
+
+@functools.lru_cache
+def built() -> IndexData:
+    return build_index(str(SMALL))[0]
+
+
+def small_data() -> IndexData:
+    return replace(built())
 
 
 def change(path: Path, old: str, new: str) -> None:
@@ -226,7 +237,7 @@ def test_index_of_another_version_is_built_anew(tree: Path) -> None:
 @given(at=st.integers(0, 3000), byte=st.integers(0, 255))
 def test_no_byte_of_an_index_can_do_harm(tmp_path: Path, at: int, byte: int) -> None:
     path = tmp_path / "x.index"
-    data, _ = build_index(str(SMALL))
+    data = small_data()
     save_index(data, path)
     raw = bytearray(path.read_bytes())
     raw[at % len(raw)] = byte
@@ -252,7 +263,7 @@ def test_no_byte_of_an_index_can_do_harm(tmp_path: Path, at: int, byte: int) -> 
     ],
 )
 def test_sections_of_a_wrong_shape_are_refused(tmp_path: Path, section: str, value: object) -> None:
-    data, _ = build_index(str(SMALL))
+    data = small_data()
     setattr(data, section, value)
     save_index(data, tmp_path / "x.index")
     with pytest.raises(StoreError):
@@ -260,7 +271,7 @@ def test_sections_of_a_wrong_shape_are_refused(tmp_path: Path, section: str, val
 
 
 def test_bomb_and_nesting_are_refused(tmp_path: Path) -> None:
-    data, _ = build_index(str(SMALL))
+    data = small_data()
     path = tmp_path / "x.index"
     save_index(data, path)
     raw = path.read_bytes()

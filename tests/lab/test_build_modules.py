@@ -21,7 +21,7 @@ In file included from ./include/trace/define_trace.h:102,
                  from demo.h:60,
                  from demo_main.c:9:
 demo.h: In function 'trace_event_raw_event_demo':
-demo.h:41:35: error: 'struct page' has no member named 'pfm'
+./demo.h:41:35: error: 'struct page' has no member named 'pfm'
 ./include/trace/stages/stage6_event_callback.h:5:2: note: in definition of macro 'TP_fast_assign'
 demo.h:30:1: note: in expansion of macro 'TRACE_EVENT'
 demo.h:41:35: error: 'struct page' has no member named 'pfm'
@@ -66,7 +66,7 @@ def left_over(tmp_path: Path) -> list[str]:
 def test_errors_are_kept_once_with_their_places():
     first, last = read_messages(OUTPUT)
     assert str(first) == "demo.h:41:35: 'struct page' has no member named 'pfm'"
-    assert first.places == (("./include/trace/stages/stage6_event_callback.h", 5), ("demo.h", 30))
+    assert first.places == (("include/trace/stages/stage6_event_callback.h", 5), ("demo.h", 30))
     assert (last.path, last.line, last.text, last.places) == (
         "demo.h",
         50,

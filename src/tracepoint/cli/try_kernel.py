@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.check.report_json import finding_as_data
@@ -16,11 +17,13 @@ from tracepoint.errors import TracepointError
 from tracepoint.lab.witness import fetch_kernel_at_hand, witness_events
 
 if TYPE_CHECKING:
+    from tracepoint.cli.inputs import Input
     from tracepoint.cli.output import Output
+    from tracepoint.cli.settings import Settings
     from tracepoint.cli.try_ import Session
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.rehearse import Rehearsal
-    from tracepoint.lab.witness import Sighting, Witness
+    from tracepoint.lab.witness import KernelAtHand, Sighting, Witness
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
@@ -36,9 +39,7 @@ def run(session: Session) -> int:
     if chosen.abi != "x86_64":
         raise TracepointError(f"--kernel boots x86_64 kernels, and --abi {chosen.abi} is asked for")
     kernel = fetch_kernel_at_hand(session.args.kernel, out.say)
-    # What the header includes is read as that kernel has it.
-    folders = (*chosen.include, *(str(path) for path in kernel.include_paths))
-    inputs = [open_input(word, replace(chosen, include=folders), out) for word in session.args.inputs]
+    inputs = [_as_kernel_reads(open_input(word, chosen, out), kernel, chosen) for word in session.args.inputs]
     events = [(header, event) for item in inputs for header, event in item.events()]
     if not events:
         out.error(
@@ -61,6 +62,21 @@ def run(session: Session) -> int:
         _write_text(session, events, sighting, findings)
     is_bad = any(d.severity is Severity.ERROR for d in findings)
     return EXIT_DONE if all(w.is_equal for w in sighting.witnesses) and not is_bad else EXIT_FINDINGS
+
+
+def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> Input:
+    """Read the headers again with what that kernel's compiler would include and define."""
+    macros = {
+        name: value if equals else "1" for name, equals, value in (w.partition("=") for w in chosen.define)
+    }
+    reader = kernel.reader([Path(folder) for folder in chosen.include], macros or None)
+    again = []
+    for header in given.headers:
+        if header.path == "<stdin>" and header.source is not None:
+            again.append(reader.read_text(header.source.text, header.path))
+        else:
+            again.append(reader.read(header.path))
+    return replace(given, headers=tuple(again))
 
 
 def _write_text(

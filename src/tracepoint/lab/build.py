@@ -239,16 +239,15 @@ def read_messages(output: str) -> tuple[CompilerMessage, ...]:
         match = _PLACE.match(line)
         if match is None:
             continue
+        path = match["path"].removeprefix("./")
         if match["kind"] == "note":
             if "in expansion of macro" in match["text"] or "in definition of macro" in match["text"]:
-                places.append((match["path"], int(match["line"])))
+                places.append((path, int(match["line"])))
             continue
         finish()
         places = []
         current = None
         if match["kind"] != "warning":
-            current = CompilerMessage(
-                match["path"], int(match["line"]), int(match["column"] or 0), match["text"]
-            )
+            current = CompilerMessage(path, int(match["line"]), int(match["column"] or 0), match["text"])
     finish()
     return tuple(found)

@@ -23,7 +23,8 @@ from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compute import compute_layout
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
-from tracepoint.tree.loader import kernel_include_paths
+from tracepoint.tree.headers import HeaderReader
+from tracepoint.tree.loader import kernel_include_paths, make_config
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -102,6 +103,14 @@ class KernelAtHand:
         """The folders where trace headers for this kernel find what they include."""
         folders = [p for root in source_folders(self.headers) for p in kernel_include_paths(root)]
         return tuple(dict.fromkeys(folder.resolve() for folder in folders))
+
+    def reader(self, include: Iterable[Path] = (), defines: dict[str, str] | None = None) -> HeaderReader:
+        """Return what reads trace headers as this kernel's compiler would: its includes, its configuration.
+
+        `include` are folders searched first, `defines` macros that are set beside the kernel's.
+        """
+        config = make_config(self.headers, defines=defines)
+        return HeaderReader((*include, *self.include_paths), config=config)
 
 
 @dataclass(slots=True)
@@ -258,7 +267,8 @@ def _build(stand: _Stand, jobs: Sequence[_Job]) -> None:
         files, plan = make_module(job.header, job.name, leaves, stand.kernel.facts, job.system)
         stand.say(f"building the module of {job.header.path or job.header.system}")
         try:
-            job.modules = build_modules(files, stand.kernel.headers)
+            # What the header's own expressions are warned of is for its author to judge.
+            job.modules = build_modules(files, stand.kernel.headers, warnings_fail=False)
         except BuildError as error:
             raise at_the_header(error, job.header, files) from error
         for rehearsal in job.rehearsals:

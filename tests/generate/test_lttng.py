@@ -223,6 +223,21 @@ def test_operators_that_are_misread_get_parentheses() -> None:
     assert "(n - 1) << 2" in fields_of("__field(int, a)", "__entry->a = (n - 1) << 2;")
 
 
+def test_the_length_of_an_array_is_that_of_its_declaration() -> None:
+    struct = "__field(int, bytes) __dynamic_array(u16, a, n + 1)"
+    assign = "__entry->bytes = __get_dynamic_array_len(a);"
+    assign += "memcpy(__get_dynamic_array(a), p->a, __get_dynamic_array_len(a));"
+    expected = (
+        "ctf_integer(int, bytes, (n + 1) * sizeof(u16)) ctf_sequence(u16, a, p->a, unsigned int, n + 1)"
+    )
+    assert fields_of(struct, assign) == expected
+    assert notes_of(struct, "n = 7;" + assign) != []
+
+
+def test_a_source_with_a_compound_assignment_is_code() -> None:
+    assert "tp_locvar->a = p->n += 2;" in events_of("__field(int, a)", "__entry->a = (p->n += 2);")
+
+
 def test_marks_for_perf_are_left_out() -> None:
     text = events_of("__field(int, a)", "__entry->a = n;", args="__perf_task(p), __perf_count(n)")
     assert "TP_ARGS(p, n)" in text

@@ -78,13 +78,30 @@ def plan_assignment(event: Event) -> Plan:
         plan.lost = dict.fromkeys((f.name for f in event.fields), f"the assignment: {error.message}")
         return plan
     calls = [call for statement in program.statements.body for call in st.stores(statement)]
-    pieces = st.cut(program.statements)
+    changed = frozenset().union(*(piece.changes for piece in st.cut(program.statements)))
+    pieces = st.cut(st.with_lengths(program.statements, _lengths(event, changed)))
     if len(pieces) + len(calls) > MAX_STATEMENTS:
         why = f"its assignment has more than {MAX_STATEMENTS} statements"
         plan.lost = dict.fromkeys((f.name for f in event.fields), why)
         return plan
     _Planner(event, plan, pieces, calls, frozenset(st.declared(program.statements))).run()
     return plan
+
+
+def _lengths(event: Event, changed: frozenset[str]) -> dict[str, ast.Node]:
+    """Return the lengths in bytes of dynamic arrays, as far as no statement changes what they read."""
+    lengths: dict[str, ast.Node] = {}
+    for one in event.fields:
+        if not isinstance(one, DynamicArrayField) or changed & {
+            t.text for t in st.tokens_of(one.length.text)
+        }:
+            continue
+        try:
+            element = ast.SizeOf(parse_ctype(one.ctype), None)
+            lengths[one.name] = ast.Binary("*", parse_expression(one.length.text), element)
+        except SourceError:
+            continue
+    return lengths
 
 
 class _Planner:
@@ -125,7 +142,7 @@ class _Planner:
         """Whether an expression means the same outside of the statements, however often it is read."""
         text = write_expression(node)
         tokens = [token.text for token in st.tokens_of(text)]
-        unfit = {"__entry", "++", "--", "{", "=", *_GETTERS}
+        unfit = {"__entry", "{", *_GETTERS} | st.CHANGES
         return not (unfit | self.locals | _KERNELS_OWN) & set(tokens)
 
     def _bind_declared(self, one: Field) -> None:

@@ -18,7 +18,7 @@ from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tracepoint.source.lexer import Token
 
@@ -37,7 +37,7 @@ _POINTERS = frozenset(
 )
 _LENGTHS = frozenset(("__get_dynamic_array_len", "__get_rel_dynamic_array_len"))
 _PERF = frozenset(("__perf_count", "__perf_task", "__perf_addr"))
-_CHANGES = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"))
+CHANGES = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"))
 _CUT = 200  # an Unreadable keeps no more than this of its text
 
 
@@ -144,6 +144,25 @@ def _prune_if(statement: If) -> Statement | None:
     if otherwise is None:
         return None
     return replace(statement, condition=ast.Unary("!", statement.condition), then=otherwise, otherwise=None)
+
+
+def with_lengths(block: Block, lengths: Mapping[str, ast.Node]) -> Block:
+    """Return the statements with the lengths in bytes of dynamic members in place of their getters."""
+    changed = _with_lengths(block, lengths)
+    return changed if isinstance(changed, Block) else block
+
+
+def _with_lengths(thing: object, lengths: Mapping[str, ast.Node]) -> object:
+    match thing:
+        case ast.Call(arguments=(ast.Name(name=name),)) as call if call.name in _LENGTHS and name in lengths:
+            return lengths[name]
+        case tuple():
+            return tuple(_with_lengths(item, lengths) for item in thing)
+        case ast.Node() | Statement():
+            old = {each.name: getattr(thing, each.name) for each in fields(thing)}
+            new = {name: _with_lengths(value, lengths) for name, value in old.items()}
+            return replace(thing, **new)  # type: ignore[arg-type]
+    return thing
 
 
 # GCC's -Wparentheses wants other operators below these in parentheses.
@@ -340,7 +359,7 @@ class _Words:
             if after == "=" and name not in self.names:
                 self.resets.add(name)
             self.names.add(name)
-            if after in _CHANGES or before in ("++", "--"):
+            if after in CHANGES or before in ("++", "--"):
                 self.changes.add(name)
 
 

@@ -72,6 +72,21 @@ CASES = {
         "__entry->a = ({ int i = foo->b; i + 1; });",
         "__entry->a = ({ int i = <foo->b>; i + 1; });",
     ),
+    "value chosen in a statement expression": (
+        INT,
+        "__entry->a = ({ int i = foo->b; i ? 1 : 2; });",
+        "__entry->a = ({ int i = <foo->b>; i ? 1 : 2; });",
+    ),
+    "locals of one declaration": (
+        INT,
+        "int i = 0, k = n; i += k; __entry->a = i;",
+        "int i = 0; int k = <n>; i += k; __entry->a = i;",
+    ),
+    "statement expression as a statement": (
+        INT,
+        "({ if (foo->x) __entry->a = 1; });",
+        "({ if (<foo->x>) __entry->a = 1; });",
+    ),
     "mixed operators": (INT, "__entry->a = 1 << n - 1;", "__entry->a = 1 << (<n> - 1);"),
     "switch": (
         INT,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tracepoint.assign.machine import Machine
 from tracepoint.assign.state import TRANSPARENT
 from tracepoint.assign.statements import parse_statements
+from tracepoint.assign.tree import Run
 from tracepoint.errors import GenerateError, SourceError
 from tracepoint.generate.leaf_variables import drops_cast, pattern_of
 from tracepoint.source import ast
@@ -24,7 +25,6 @@ from tracepoint.source.ctype import CType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tracepoint.assign.tree import Block
     from tracepoint.generate.leaf_variables import LeafVariable
 
 _PARTS: dict[type[ast.Node], tuple[str, ...]] = {
@@ -72,7 +72,7 @@ class Rewriter:
         event: str,
         variables: Iterable[LeafVariable],
         is_constant: Callable[[str], bool],
-        write_block: Callable[[Block, Rewriter], str],
+        write_block: Callable[..., str],
     ) -> None:
         self.event = event
         self.write_block = write_block
@@ -240,7 +240,11 @@ class Rewriter:
             block = parse_statements(node.tokens)
         except SourceError as error:
             raise GenerateError(self.event, f"({{ {node.text[:60]} }}): {error.message}") from None
-        return ast.Name(f"({{ {self.write_block(block, self)} }})")
+        last = block.body[-1] if block.body else None
+        if not isinstance(last, Run):
+            return ast.Name(f"({{ {self.write_block(block, self)} }})")
+        before = replace(block, body=block.body[:-1])
+        return ast.Name(f"({{ {self.write_block(before, self, last.expression)} }})")
 
     _forms: ClassVar[Mapping[type[ast.Node], Callable[..., ast.Node]]] = {
         ast.Call: _call,

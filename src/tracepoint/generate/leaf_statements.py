@@ -23,9 +23,14 @@ _DECLARATION = re.compile(
 )
 
 
-def write_statements(block: Block, rewriter: Rewriter) -> str:
-    """Return the text of the statements; declarations that nothing uses any more are left out."""
+def write_statements(block: Block, rewriter: Rewriter, value: ast.Node | None = None) -> str:
+    """Return the text of the statements; declarations that nothing uses any more are left out.
+
+    `value` is the last expression of a statement expression, which stands for its value.
+    """
     pieces = [_write(statement, rewriter) for statement in _flat(block.body)]
+    if value is not None:
+        pieces.append(rewriter.text(value) + ";")
     return " ".join(piece for piece in _without_unused(pieces) if piece)
 
 

@@ -156,11 +156,11 @@ def _scalar_type(leaf: Leaf) -> tuple[str, int]:
         return (leaf.ctype if is_plain else "void *"), _LONG
     if leaf.role == "pointer":
         return "void *", _LONG
+    if known is not None and known.base.startswith("enum "):
+        return "u32", 4  # the enum may be private to the code that is traced
     kind = int_type_of(known, _LONG) if known is not None else None
     if known is not None and kind is not None:
         return known.base, kind.size
-    if known is not None and known.base.startswith("enum "):
-        return "u32", 4  # the enum may be private to the code that is traced
     if known is not None and not known.base.startswith(("struct ", "union ", "typeof")):
         return known.base, 0
     size = leaf.size if leaf.size in (1, 2, 4, 8) else 8

@@ -84,8 +84,12 @@ static int fire_set(const struct fire_input *input, const char *word)
 		return -EINVAL;
 	word++;
 	length = strlen(word) / 2;
-	if (strlen(word) % 2 || length > input->size)
+	if (strlen(word) % 2)
+		return -EINVAL;
+	if (length > input->size && input->buffer)
 		return -E2BIG;
+	/* A number is cut to its type. */
+	length = min(length, input->size);
 	if (hex2bin(to, word, length))
 		return -EINVAL;
 	if (input->buffer)

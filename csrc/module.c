@@ -187,6 +187,7 @@ static PyMethodDef functions[] = {
 	{ "synchronize", synchronize, METH_NOARGS, NULL },
 	{ "faults", tp_faults_get, METH_NOARGS, NULL },
 	{ "clear_faults", tp_faults_clear, METH_NOARGS, NULL },
+	{ "poke", tp_poke, METH_VARARGS, NULL },
 	{ "noop", (PyCFunction)(void (*)(void))noop, METH_FASTCALL, NULL },
 	{ NULL, NULL, 0, NULL },
 };

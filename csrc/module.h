@@ -59,4 +59,6 @@ PyObject *tp_faults_get(PyObject *module, PyObject *unused);
 PyObject *tp_faults_clear(PyObject *module, PyObject *unused);
 int tp_faults_init(void);
 
+PyObject *tp_poke(PyObject *module, PyObject *args);
+
 #endif

@@ -31,7 +31,7 @@ def c_core(tmp_path_factory):
     return core
 
 
-RUNTIME = ("core", "probes", "hierarchy", "event", "named", "load")
+RUNTIME = ("core", "probes", "hierarchy", "event", "named", "load", "static_keys")
 
 
 @pytest.fixture(params=["c", "twin"])

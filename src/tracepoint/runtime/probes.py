@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 DEFAULT_PRIORITY = 10
 _NO_DATA: Any = object()
+# Called with a tracepoint's name and whether anything listens to it now.
+switch_listeners: list[Callable[[str, bool], None]] = []
 _lock = make_process_lock()
 _FLOATS = ("float", "double")
 
@@ -118,6 +120,8 @@ class Probes:
 
     def _use(self) -> None:
         self.apply(tuple(entry for _, _, entry in self._items))
+        for notify in switch_listeners:
+            notify(self.name, bool(self._items))
 
     def __len__(self) -> int:
         return len(self._items)

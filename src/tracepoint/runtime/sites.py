@@ -1,0 +1,87 @@
+"""Call sites of tracepoints in byte code: statements `trace_x(...)` and `module.trace_x(...)`.
+
+In goes a code object and a way to know tracepoints; out come the places where a jump can stand
+for the whole statement.  Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import dis
+from dataclasses import dataclass
+from types import CodeType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+MAX_JUMP = 255
+LOADS = ("LOAD_ATTR", "LOAD_METHOD")
+CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One call: its code, the code unit where it begins, what stands there, and units to jump over."""
+
+    code: CodeType
+    index: int
+    oparg: int
+    n_skipped: int
+    name: str
+
+
+def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> Iterator[Place]:
+    """Yield the places in a code object and in those nested in it.
+
+    `resolve` gets a global name and an attribute, or an empty text, and answers with the
+    tracepoint's name, or None.  A call that is used as an expression, that is too long for one
+    jump or that jumps lead into is none.
+    """
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from find_places(constant, resolve)
+    # Read before anything is changed: the interpreter keeps these bytes for whoever copies the code.
+    n_units = len(code.co_code) // 2
+    steps = list(dis.get_instructions(code))
+    for at, step in enumerate(steps):
+        if step.opname != "LOAD_GLOBAL" or (at and steps[at - 1].opname == "EXTENDED_ARG"):
+            continue
+        following = steps[at + 1] if at + 1 < len(steps) else step
+        attribute = str(following.argval) if following.opname in LOADS else ""
+        name = resolve(str(step.argval), attribute)
+        end = _end_of_statement(steps, at) if name is not None else None
+        if name is None or end is None:
+            continue
+        start, stop = step.offset // 2, end.offset // 2 + 1
+        if stop - start - 1 <= MAX_JUMP and stop < n_units and not _is_crossed(steps, start, stop):
+            yield Place(code, start, step.arg or 0, stop - start - 1, name)
+
+
+def _end_of_statement(steps: Sequence[dis.Instruction], at: int) -> dis.Instruction | None:
+    """The POP_TOP behind the call whose text begins where the instruction at `at` begins, or None."""
+    begin = _begin(steps[at])
+    if begin is None:
+        return None
+    for call, after in zip(steps[at + 1 :], steps[at + 2 :], strict=False):
+        if call.opname in CALLS and _begin(call) == begin:
+            return after if after.opname == "POP_TOP" else None
+    return None
+
+
+def _begin(step: dis.Instruction) -> tuple[int, int] | None:
+    where = step.positions
+    if where is None or where.lineno is None or where.col_offset is None:
+        return None
+    return where.lineno, where.col_offset
+
+
+def _is_crossed(steps: Sequence[dis.Instruction], start: int, stop: int) -> bool:
+    """Whether a jump leads into the statement or out of it."""
+    for step in steps:
+        if step.opcode not in dis.hasjrel and step.opcode not in dis.hasjabs:
+            continue
+        source, target = step.offset // 2, int(step.argval) // 2
+        is_inside = start <= source < stop
+        if is_inside != (start <= target < stop) and (is_inside or target != start):
+            return True
+    return False

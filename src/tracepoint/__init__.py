@@ -67,9 +67,11 @@ if TYPE_CHECKING:
     from tracepoint.runtime.event import TraceEvent, trace_event
     from tracepoint.runtime.hierarchy import tracing
     from tracepoint.runtime.load import load
+    from tracepoint.runtime.mapped import open_rings
     from tracepoint.runtime.mount import mount
     from tracepoint.runtime.save import save
     from tracepoint.runtime.socket_server import listen
+    from tracepoint.runtime.static_keys import sites, static_keys
     from tracepoint.tree.headers import read_header
     from tracepoint.tree.query_open import open_tree
 
@@ -106,6 +108,8 @@ _HOMES = {
     "runtime.event": "TraceEvent trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.load": "load",
+    "runtime.mapped": "open_rings",
+    "runtime.static_keys": "sites static_keys",
     "runtime.mount": "mount",
     "runtime.save": "save",
     "runtime.socket_server": "listen",
@@ -160,6 +164,7 @@ __all__ = [
     "listen",
     "load",
     "mount",
+    "open_rings",
     "open_tracefs",
     "open_tree",
     "read_format",
@@ -175,7 +180,9 @@ __all__ = [
     "s64",
     "save",
     "scalar",
+    "sites",
     "sockaddr",
+    "static_keys",
     "string",
     "string_len",
     "string_t",

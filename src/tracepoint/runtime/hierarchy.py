@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import errno
-import struct
+import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,17 +17,30 @@ from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
+from tracepoint.runtime.format_table import FormatTable
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
 from tracepoint.runtime.recording import NONE, Recording
-from tracepoint.runtime.ring import walk_events_cpu
+from tracepoint.runtime.ring import RawRecord, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
     from tracepoint.runtime.plan import RecordPlan
+
+__all__ = [
+    "EventControl",
+    "EventError",
+    "Instance",
+    "RawRecord",
+    "System",
+    "Tracing",
+    "records_of",
+    "state_of",
+    "tracing",
+]
 
 # kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
 FIRST_ID = 20
@@ -35,7 +48,6 @@ MAX_ID = (1 << 16) - 1
 DEFAULT_PAGES = 354
 MAX_LOG = 8
 _lock = make_process_lock()
-PAGE_HEAD = struct.Struct("<QQ")
 
 
 class EventError(TracepointError):
@@ -106,6 +118,8 @@ class EventControl:
         where = instance or tracing
         recording = self._recording(where)
         if not recording.is_enabled:
+            if where.formats is not None:
+                where.formats.add(self.layout)
             recording.is_enabled = True
             self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
 
@@ -256,30 +270,14 @@ def state_of(events: tuple[EventControl, ...], instance: Instance) -> str:
     return "?" if not states else "X" if len(states) == 2 else str(int(states.pop()))
 
 
-@dataclass(frozen=True, slots=True)
-class RawRecord:
-    """One record as it lies in a ring: time by the instance's clock, kernel thread id, bytes, CPU.
-
-    The CPU is 0 where nobody knew it.
-    """
-
-    timestamp: int
-    tid: int
-    data: bytes
-    cpu: int = 0
-
-    @property
-    def type(self) -> int:
-        """The number of its event."""
-        return int.from_bytes(self.data[:2], "little")
-
-
 class Instance:
     """A set of rings with its own enabled events, filters and switches; `name` is empty for the top one."""
 
     def __init__(self, name: str = "", n_pages: int = DEFAULT_PAGES, **options: Any) -> None:
         self.name = name
         self.buffer: Any = Buffer(n_pages, **options)
+        directory = options.get("directory")
+        self.formats = FormatTable(os.fspath(directory)) if directory is not None else None
         self._log: list[str] = []
 
     def __repr__(self) -> str:
@@ -403,16 +401,6 @@ class Instance:
                 for page in pages_of(serial):
                     found.extend(records_of(page))
         return sorted(found, key=lambda r: r.timestamp)
-
-
-def records_of(page: bytes) -> Iterator[RawRecord]:
-    """Yield the records of one page."""
-    stamp, commit = PAGE_HEAD.unpack_from(page)
-    data = page[PAGE_HEAD.size : PAGE_HEAD.size + (commit & ((1 << 27) - 1))]
-    for start, size, when, cpu in walk_events_cpu(data, stamp):
-        payload = data[start : start + size]
-        tid = int.from_bytes(payload[4:8], "little", signed=True)
-        yield RawRecord(when, tid, payload, max(cpu, 0))
 
 
 @dataclass(slots=True)

@@ -387,3 +387,31 @@ def _page_bytes(data: bytes | bytearray, stamp: int, lost: int = 0) -> bytes:
             commit += MISSED_STORED
             stored = struct.pack("<Q", lost)
     return (struct.pack("<QQ", stamp, commit) + data + stored).ljust(PAGE_SIZE, b"\0")
+
+
+@dataclass(frozen=True, slots=True)
+class RawRecord:
+    """One record as it lies in a ring: time by the instance's clock, kernel thread id, bytes, CPU.
+
+    The CPU is 0 where nobody knew it.
+    """
+
+    timestamp: int
+    tid: int
+    data: bytes
+    cpu: int = 0
+
+    @property
+    def type(self) -> int:
+        """The number of its event."""
+        return int.from_bytes(self.data[:2], "little")
+
+
+def records_of(page: bytes) -> Iterator[RawRecord]:
+    """Yield the records of one page."""
+    stamp, commit = struct.unpack_from("<QQ", page)
+    data = page[PAGE_HEAD : PAGE_HEAD + (commit & ((1 << 27) - 1))]
+    for start, size, when, cpu in walk_events_cpu(data, stamp):
+        payload = data[start : start + size]
+        tid = int.from_bytes(payload[4:8], "little", signed=True)
+        yield RawRecord(when, tid, payload, max(cpu, 0))

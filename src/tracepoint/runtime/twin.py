@@ -159,6 +159,8 @@ class Buffer:
         self._mine = threading.local()
         self._retired = dict.fromkeys(COUNTS, 0)
         _buffers.append(self)
+        # Not at the first event, which may be in a thread that a fork cuts off in the middle of it.
+        _sched_getcpu()
 
     @property
     def overwrite(self) -> bool:

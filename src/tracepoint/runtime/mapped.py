@@ -1,0 +1,182 @@
+"""Rings in files: the tables that stand beside them, and reading all of it from another process.
+
+An instance with a directory writes its rings as `ring-PID-TID-SERIAL` and the formats of its events as
+`formats-PID`.  `open_rings` needs nothing else: the writer may be running, or may have been killed.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+import stat
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.errors import TracepointError
+from tracepoint.layout.format import EventFormat, read_format
+from tracepoint.printk.program import compile_print
+from tracepoint.printk.render import render_record
+from tracepoint.runtime import core
+from tracepoint.runtime.format_table import SYSTEM
+from tracepoint.runtime.ring import records_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.runtime.ring import RawRecord
+
+RING_NAME = re.compile(r"ring-(\d{1,10})-(\d{1,10})-(\d{1,20})")
+MAX_RING = 65536 * 4096 + (4 << 20)
+MAX_FORMATS = 64 << 20
+CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
+
+
+@dataclass(frozen=True, slots=True)
+class MappedRecord:
+    """One record of a mapped ring: whose it is, its event's format, and the raw record."""
+
+    pid: int
+    comm: str
+    layout: EventFormat
+    raw: RawRecord
+
+    @property
+    def event(self) -> str:
+        """`system:name`."""
+        return f"{self.layout.system}:{self.layout.name}"
+
+    @property
+    def text(self) -> str:
+        """What the print format makes of it."""
+        return render_record(compile_print(self.layout), self.raw.data).text
+
+
+@dataclass(frozen=True)
+class MappedRing:
+    """One ring file: the process and thread that wrote it, and how many records it holds and lost."""
+
+    path: Path
+    pid: int
+    tid: int
+    comm: str
+    clock: str
+    is_ended: bool
+    stats: dict[str, int]
+    pages: tuple[bytes, ...] = field(repr=False)
+
+
+class MappedRings:
+    """All rings of a directory, as they were when they were looked at last.
+
+    `damage` tells what could not be read: a name and a reason each.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.damage: list[tuple[str, str]] = []
+
+    @cached_property
+    def rings(self) -> tuple[MappedRing, ...]:
+        """The rings, in the order of their files' names."""
+        return tuple(self._read_rings())
+
+    @cached_property
+    def formats(self) -> dict[int, dict[int, EventFormat]]:
+        """The formats of every process, by the events' numbers."""
+        return {
+            int(path.name.removeprefix("formats-")): dict(self._read_formats(path))
+            for path in sorted(self.directory.glob("formats-*"))
+            if path.name.removeprefix("formats-").isdigit()
+        }
+
+    def refresh(self) -> None:
+        """Look again."""
+        self.damage.clear()
+        for name in ("rings", "formats"):
+            self.__dict__.pop(name, None)
+
+    def records(self) -> list[MappedRecord]:
+        """Return all records in the order of time; those of unknown events are in `damage`."""
+        found = []
+        for ring in self.rings:
+            formats = self.formats.get(ring.pid, {})
+            for page in ring.pages:
+                for raw in records_of(page):
+                    layout = formats.get(raw.type)
+                    if layout is None:
+                        self.damage.append(
+                            (ring.path.name, f"a record of event {raw.type}, which has no format")
+                        )
+                    else:
+                        found.append(MappedRecord(ring.pid, ring.comm, layout, raw))
+        return sorted(found, key=lambda record: record.raw.timestamp)
+
+    def _read_rings(self) -> Iterator[MappedRing]:
+        if core.IS_PURE:
+            raise TracepointError("rings in files are read by the C core, which is not there")
+        for path in sorted(self.directory.glob("ring-*")):
+            if RING_NAME.fullmatch(path.name) is None:
+                continue
+            try:
+                yield _read_ring(path)
+            except (OSError, ValueError) as error:
+                self.damage.append((path.name, str(error)))
+
+    def _read_formats(self, path: Path) -> Iterator[tuple[int, EventFormat]]:
+        try:
+            text = _open_regular(path, MAX_FORMATS).decode(errors="replace")
+        except (OSError, ValueError) as error:
+            self.damage.append((path.name, str(error)))
+            return
+        for part in text.split(f"\n{SYSTEM}"):
+            system, _, body = part.removeprefix(SYSTEM).partition("\n")
+            try:
+                layout = read_format(body.rstrip("\n") + "\n", system)
+            except TracepointError as error:
+                self.damage.append((path.name, str(error)))
+            else:
+                yield layout.id, layout
+
+
+def open_rings(directory: Path | str) -> MappedRings:
+    """Read the rings that processes write, or wrote, into a directory.
+
+    Whoever writes may go on; nothing is taken out.  Raises TracepointError without such a directory
+    and without the C core.
+    """
+    path = Path(directory)
+    if not path.is_dir():
+        raise TracepointError(f"{path} is not a directory")
+    found = MappedRings(path)
+    _ = found.rings, found.formats
+    return found
+
+
+def _open_regular(path: Path, most: int) -> bytes:
+    with _open(path, most) as file:
+        return bytes(file.read(most))
+
+
+def _open(path: Path, most: int) -> Any:
+    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    file = os.fdopen(number, "rb")
+    facts = os.fstat(number)
+    if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
+        file.close()
+        raise ValueError("not a file that an instance wrote")
+    return file
+
+
+def _read_ring(path: Path) -> MappedRing:
+    from tracepoint import _core  # noqa: PLC0415 - it may not be there, and then nobody comes here
+
+    with _open(path, MAX_RING) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as memory:
+        ring = _core.Ring.attach(memory)
+        pages, stats, owner = tuple(ring.peek()), ring.stats(), ring.owner()
+        del ring
+    clock = CLOCKS[owner["clock"]] if owner["clock"] < len(CLOCKS) else "?"
+    comm = owner["comm"].decode(errors="replace")
+    return MappedRing(path, owner["pid"], owner["tid"], comm, clock, owner["is_ended"], stats, pages)

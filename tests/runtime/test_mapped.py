@@ -1,0 +1,100 @@
+"""Rings in files, read by another process: live, and after the writer was killed."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tracepoint.errors import TracepointError
+from tracepoint.runtime import core
+from tracepoint.runtime.mapped import open_rings
+
+SOURCE = Path(__file__).resolve().parents[2] / "src"
+
+WRITER = """
+import os, sys, threading
+sys.path.insert(0, {source!r})
+from tracepoint import trace_event, tracing, u64
+
+@trace_event(system="map", printk='"%llu %s", n, name')
+def step(n: u64, name: str) -> None: ...
+
+@trace_event(system="map", printk='"other"')
+def other(n: u64) -> None: ...
+
+instance = tracing.make_instance("mapped", n_pages=8, directory={directory!r})
+step.enable(instance)
+for n in range(5):
+    step(n, "parent")
+thread = threading.Thread(target=step, args=(5, "thread"), name="second")
+thread.start()
+thread.join()
+other.enable(instance)
+other(6)
+child = os.fork()
+if not child:
+    step(7, "child")
+    os._exit(0)
+os.waitpid(child, 0)
+print(child, flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    if core.IS_PURE:
+        pytest.skip("rings in files need the C core: install gcc and run `make setup`")
+    text = WRITER.format(source=str(SOURCE), directory=str(tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", text], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        yield tmp_path, process, int(process.stdout.readline())
+        process.kill()
+
+
+def test_live_and_after_kill_9(written):
+    directory, process, child = written
+    for _ in range(2):
+        found = open_rings(directory)
+        records = found.records()
+        assert found.damage == []
+        assert [(r.event, r.text) for r in records] == [
+            *(("map:step", f"{n} parent") for n in range(5)),
+            ("map:step", "5 thread"),
+            ("map:other", "other"),
+            ("map:step", "7 child"),
+        ]
+        assert [r.pid for r in records] == [process.pid] * 7 + [child]
+        assert len({r.raw.tid for r in records}) == 3
+        assert {r.raw.cpu for r in records} <= os.sched_getaffinity(0)
+        assert {ring.clock for ring in found.rings} == {"local"}
+        assert sum(ring.stats["entries"] for ring in found.rings) == 8
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+
+
+def test_damage_is_told_not_raised(written):
+    directory, process, _ = written
+    process.kill()
+    process.wait()
+    found = open_rings(directory)
+    n_records = len(found.records())
+    (directory / "ring-1-1-1").write_bytes(b"nothing")
+    (directory / "ring-1-1-2").write_bytes(b"")
+    (directory / "ring-1-1-3").symlink_to("/dev/zero")
+    os.mkfifo(directory / "ring-1-1-4")
+    (directory / "formats-1").write_text("system: x\nname: broken\n")
+    (directory / f"formats-{process.pid}").write_text("")
+    found.refresh()
+    assert len(found.records()) == 1
+    # Four rings that are none, two tables without a format, and the records that it had formats of.
+    assert len(found.damage) == 4 + 2 + n_records - 1
+
+
+def test_no_directory(tmp_path):
+    with pytest.raises(TracepointError, match="is not a directory"):
+        open_rings(tmp_path / "nothing")

@@ -46,6 +46,7 @@ def run_page(path: Path) -> list[Step]:
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "examples").symlink_to(ROOT / "examples")
+        (folder / "tests").symlink_to(ROOT / "tests")
         for block in BLOCK.finditer(text):
             before = text[: block.start()].rstrip().rsplit("\n\n", 1)[-1]
             saved = SAVED.search(before)

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         data = {"schema": "tracepoint.index/1", "tree": tree.root, "kind": tree.kind, **counts}
         out.line(json.dumps(data, indent=1))
         return EXIT_DONE
-    out.line(f"{tree.root} ({tree.kind})")
+    out.line(f"{args.tree} ({tree.kind})")
     width = max(len(str(n)) for n in counts.values())
     for name, number in counts.items():
         out.line(f"  {number:{width}} {name.replace('_', ' ')}")

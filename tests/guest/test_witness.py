@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import json
 import random
 import zlib
+from dataclasses import replace
 
 import pytest
 
 from guest.conftest import kernel_or_skip
 from guest.declarations import KINDS, draw_events, header_text
+from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.lab.witness import KernelAtHand, fetch_kernel_at_hand, plain_rehearser, witness_events
@@ -100,3 +103,116 @@ def test_fifty_declarations_are_as_rehearsed(kernel, tmp_path, number):
     assert fired > N_EVENTS
     assert all(w.answer.count == len(w.answer.records) for w in sighting.witnesses)
     assert all(w.answer.format == write_format(w.rehearsal.layout) for w in sighting.witnesses)
+
+
+HEADER = """\
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM @SYSTEM@
+#if !defined(_TRACE_BAD_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_BAD_H
+#include <linux/tracepoint.h>
+TRACE_EVENT(@NAME@,
+	TP_PROTO(int n),
+	TP_ARGS(n),
+	TP_STRUCT__entry(
+		__field(int, n)
+	),
+	TP_fast_assign(
+		@ASSIGN@
+	),
+	TP_printk("n=%d", @PRINT@)
+);
+#endif
+#undef TRACE_INCLUDE_PATH
+#define TRACE_INCLUDE_PATH .
+#undef TRACE_INCLUDE_FILE
+#define TRACE_INCLUDE_FILE bad
+#include <trace/define_trace.h>
+"""
+
+
+def write(tmp_path, system="bad", name="an_event", assign="__entry->n = n;", shown="__entry->n"):
+    text = HEADER.replace("@SYSTEM@", system).replace("@NAME@", name)
+    path = tmp_path / "bad.h"
+    path.write_text(text.replace("@ASSIGN@", assign).replace("@PRINT@", shown))
+    return path
+
+
+def witnessed(kernel, path, rehearse=None):
+    header = kernel.reader().read(path)
+    return witness_events([(header, event) for event in header.events], kernel, rehearse=rehearse)
+
+
+@pytest.fixture(scope="module")
+def old_kernel() -> KernelAtHand:
+    """The kernel for what needs one only."""
+    return kernel_at_hand("6.1")
+
+
+def test_a_header_that_does_not_compile_names_its_own_line(old_kernel, tmp_path):
+    path = write(tmp_path, shown="no_such_thing")
+    with pytest.raises(LabError, match="its events do not compile for this kernel") as caught:
+        witnessed(old_kernel, path)
+    assert f"{path}:15: " in str(caught.value)
+    assert "no_such_thing" in str(caught.value)
+
+
+def test_a_kernel_that_breaks_says_how(old_kernel, tmp_path):
+    """Reading the trace follows a pointer that leads nowhere."""
+    path = write(tmp_path, shown="*(int *)16 + __entry->n")
+    with pytest.raises(LabError, match="the guest is gone") as caught:
+        witnessed(old_kernel, path)
+    assert "BUG: kernel NULL pointer dereference" in caught.value.log_tail
+    assert "RIP: 0010:trace_raw_output_an_event" in caught.value.log_tail
+    assert caught.value.log_path
+
+
+def test_a_guest_that_hangs_is_ended(old_kernel, tmp_path, monkeypatch):
+    """Reading the trace never ends, and nothing else runs on the one processor."""
+    path = write(tmp_path, shown="({ local_irq_disable(); while (1) cpu_relax(); 0; })")
+    monkeypatch.setattr("tracepoint.lab.witness._SECONDS", 3)
+    monkeypatch.setattr("tracepoint.lab.guest._GRACE_SECONDS", 3)
+    with pytest.raises(LabError, match="the guest hangs: no answer in time"):
+        witnessed(old_kernel, path)
+
+
+def test_an_event_that_the_kernel_has_is_shown_under_another_system(old_kernel, tmp_path):
+    (one,) = witnessed(old_kernel, write(tmp_path, system="sched", name="sched_waking")).witnesses
+    assert one.is_equal
+    assert one.system == "tp_sched"
+    assert one.notes[0] == "sched:sched_waking is the kernel's own: witnessed as tp_sched:sched_waking"
+
+
+def test_a_difference_is_found(old_kernel, tmp_path):
+    """A rehearsal that is wrong about everything is contradicted in everything."""
+
+    def wrong(header, event, layout, facts, btf):
+        right = plain_rehearser({"n": "7"})(header, event, layout, facts, btf)
+        (shot,) = right.shots
+        record = shot.record[:8] + b"\x63\0\0\0"
+        other = replace(shot, record=record, line=shot.line.replace("n=7", "n=99"))
+        return replace(right, shots=(other,), layout=replace(layout, print_fmt='"n=%u", REC->n'))
+
+    (one,) = witnessed(old_kernel, write(tmp_path), wrong).witnesses
+    assert [d.what for d in one.differences] == ["format", "record", "text"]
+    record, text = one.differences[-2:]
+    assert record.places == (8,)
+    assert (text.rehearsed, text.witnessed) == ("n=99", "n=7")
+
+
+def test_try_shows_kernel_and_rehearsal(old_kernel, capsys):
+    assert main(["try", "examples/swap.h", "--kernel", "6.1", "--count", "2", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["summary"] == {"witnessed": 2, "total": 2}
+    for event in document["events"]:
+        seen = event["witness"]
+        assert seen["is_equal"]
+        assert seen["is_listed"]
+        assert seen["enable"] == "1"
+        assert seen["probe_count"] == len(seen["shots"]) == 2
+        assert seen["filter"]["written"] == seen["filter"]["read"]
+        assert f"ID: {seen['id']}\n" in seen["format"] == event["format"]
+    assert main(["try", "examples/swap.h:mm_page_swap_out", "--kernel", "6.1"]) == 0
+    text = capsys.readouterr().out
+    assert "record  24 bytes, as rehearsed" in text
+    assert "1 of 1 events as rehearsed on 6.1." in text

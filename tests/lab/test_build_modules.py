@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -205,3 +206,23 @@ def test_the_real_make(tmp_path, monkeypatch):
     with pytest.raises(BuildError, match=r"demo\.c:4:12: .*'?nothing.? undeclared"):
         build_modules({**GOOD, "demo.c": GOOD["demo.c"] + "int demo = nothing;\n"}, headers)
     assert len(left_over(tmp_path)) == 1
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    "script", ["head -c 9000000 /dev/zero >demo.ko", "head -c 700000 /dev/zero >demo.ko"]
+)
+def test_a_small_disk_that_fills_up(fake, tmp_path, script):
+    """While make works, and while its module is copied."""
+    if os.geteuid() != 0:
+        pytest.skip("a file system of a given size is mounted: run as root")
+    headers = fake(f"exec 2>&1; {script}")
+    folder = tmp_path / "cache"
+    folder.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "small", str(folder)], check=True)
+    try:
+        with pytest.raises(LabError, match="no space left"):
+            build_modules(GOOD, headers)
+        assert left_over(tmp_path) == []
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)

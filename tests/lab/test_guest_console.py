@@ -4,6 +4,7 @@ OOPS = """\
 [    0.1] Linux version 6.1
 [   12.0] BUG: kernel NULL pointer dereference, address: 0000000000000000
 [   12.0] #PF: supervisor write access in kernel mode
+[   12.0] RIP: 0010:foo_init+0x5/0x1000 [foo]
 [   12.0] RAX: 0000000000000000 RBX: ffffffffc0000000
 [   12.0] Code: 90 90 90
 [   12.0] Call Trace:
@@ -18,6 +19,7 @@ def test_the_lines_that_matter():
     assert console.trouble(OOPS).splitlines() == [
         "BUG: kernel NULL pointer dereference, address: 0000000000000000",
         "#PF: supervisor write access in kernel mode",
+        "RIP: 0010:foo_init+0x5/0x1000 [foo]",
         "Call Trace:",
         " foo_init+0x5/0x1000 [foo]",
         "Kernel panic - not syncing: Fatal exception",

@@ -15,6 +15,7 @@ from tracepoint.lab import packages
 from tracepoint.lab.build import disk_errors
 from tracepoint.lab.headers import fetch_headers, find_headers
 from tracepoint.lab.kernels import KERNELS, find_kernel
+from tracepoint.lab.modules import module_name
 from tracepoint.lab.terminal import run_shell
 
 if TYPE_CHECKING:
@@ -167,6 +168,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     ) as guest:
         out.detail(f"booted {guest.image.release} in {guest.boot_seconds:.1f} s")
         for module in modules:
+            if guest.run(f"[ -e /sys/module/{shlex.quote(module_name(module))} ]", check=False).status == 0:
+                raise LabError(f"{module}: the kernel has a module {module_name(module)} already")
             guest.insmod(module)
         if not command:
             return EXIT_DONE

@@ -8,7 +8,7 @@ _FATAL = re.compile(
     r"Kernel panic|\bOops\b|\bBUG:|general protection fault|kernel BUG at|invalid opcode: 0000"
     r"|unable to handle|double fault|Unable to mount root|soft lockup|hung_task: blocked"
 )
-_NOISE = re.compile(r"^(Code:|R[A-Z0-9]{1,2}:|[CDEFGS]S:|CR\d|DR\d|PKRU|Modules linked in|FS:)|^\s*\? ")
+_NOISE = re.compile(r"^(Code:|R(?!IP)[A-Z0-9]{1,2}:|[CDEFGS]S:|CR\d|DR\d|PKRU|Modules linked in|FS:)|^\s*\? ")
 _STAMP = re.compile(r"^(<\d+>)?\[\s*\d+\.\d+\]\s?")
 _LINES = 40
 

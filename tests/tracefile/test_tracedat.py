@@ -74,6 +74,12 @@ def test_instances(version, compression):
 
 
 @pytest.mark.parametrize(("version", "compression"), SHAPES)
+def test_pages_begin_at_whole_pages_of_the_file(version, compression):
+    trace = read_tracedat(written(content_of(instances=("one",)), version, compression))
+    assert {cpu.offset % 4096 for buffer in trace.buffers for cpu in buffer.cpus} == {0}
+
+
+@pytest.mark.parametrize(("version", "compression"), SHAPES)
 def test_content_of_a_file_is_written_again_alike(version, compression):
     trace = open_tracedat(GOLDEN / "cut.v6.dat")
     again = read_tracedat(written(trace.content(), version, compression))
@@ -291,6 +297,7 @@ def test_compressed_section_that_grows_too_much(compression):
         trace = read_tracedat(patched(data, place + 20, "<I", claimed))
         assert trace.kallsyms == ""
         assert len(trace.damage) == 1
+        assert ("grows to" in trace.damage[0].reason) == (claimed > MAX_SECTION)
 
 
 @pytest.mark.parametrize("compression", [c for v, c in SHAPES if c != "none"])

@@ -36,6 +36,9 @@ Tracepoint: Any = _core.Tracepoint
 synchronize: Any = _core.synchronize
 faults: Any = _core.faults
 clear_faults: Any = _core.clear_faults
+# Only the C core has these: None in the twin.
+poke: Any = getattr(_core, "poke", None)
+Ring: Any = getattr(_core, "Ring", None) if not IS_PURE else None
 
 
 def make_filter(program: FilterProgram) -> object:

@@ -171,10 +171,8 @@ def _open(path: Path, most: int) -> Any:
 
 
 def _read_ring(path: Path) -> MappedRing:
-    from tracepoint import _core  # noqa: PLC0415 - it may not be there, and then nobody comes here
-
     with _open(path, MAX_RING) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as memory:
-        ring = _core.Ring.attach(memory)
+        ring = core.Ring.attach(memory)
         pages, stats, owner = tuple(ring.peek()), ring.stats(), ring.owner()
         del ring
     clock = CLOCKS[owner["clock"]] if owner["clock"] < len(CLOCKS) else "?"

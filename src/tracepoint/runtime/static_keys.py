@@ -87,18 +87,12 @@ class _Site:
             return True
         if is_on:
             load = opcodes.load_in(code)
-            done = _poke(code, self.index, opcodes.jumps, load, self.oparg, opcodes.n_caches)
+            done: bool = core.poke(code, self.index, opcodes.jumps, load, self.oparg, opcodes.n_caches)
         else:
-            done = _poke(code, self.index, opcodes.loads, opcodes.jump, self.n_skipped, opcodes.n_caches)
+            done = core.poke(code, self.index, opcodes.loads, opcodes.jump, self.n_skipped, opcodes.n_caches)
         if done:
             self.is_on = is_on
         return done
-
-
-def _poke(*args: Any) -> bool:
-    from tracepoint import _core  # noqa: PLC0415 - it may not be there, and then nobody comes here
-
-    return _core.poke(*args)
 
 
 @dataclass(slots=True)

@@ -5,22 +5,36 @@ Chosen by `TRACEPOINT_PURE=1` and where the extension was not built.  It does th
 
 from __future__ import annotations
 
-import functools
 import importlib
 import os
 import threading
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.program import FilterProgram, RecordContext
 from tracepoint.runtime.convert import make_record
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.plan import FieldKind, FieldPlan
 from tracepoint.runtime.ring import MAX_PAGES, MAX_PAYLOAD, MIN_PAGES, Ring
+from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+__all__ = [
+    "MAX_DEPTH",
+    "Buffer",
+    "Tracepoint",
+    "bind",
+    "clear_faults",
+    "comm_of_thread",
+    "current_cpu",
+    "event_by_name",
+    "faults",
+    "make_filter",
+    "synchronize",
+]
 
 MAX_DEPTH = 4
 MAX_ENDED = 64
@@ -160,7 +174,7 @@ class Buffer:
         self._retired = dict.fromkeys(COUNTS, 0)
         _buffers.append(self)
         # Not at the first event, which may be in a thread that a fork cuts off in the middle of it.
-        _sched_getcpu()
+        current_cpu()
 
     @property
     def overwrite(self) -> bool:
@@ -281,15 +295,6 @@ def _known_clock(name: str) -> str:
     if name not in CLOCKS:
         raise ValueError(f"no clock named {name}")
     return name
-
-
-def comm_of_thread() -> bytes:
-    """Return the kernel's name of this thread."""
-    try:
-        with open("/proc/thread-self/comm", "rb") as file:  # noqa: PTH123 - as early and as light as can be
-            return file.read().rstrip(b"\n")
-    except OSError:
-        return b"<...>"
 
 
 def _after_fork_in_child() -> None:
@@ -488,21 +493,3 @@ class _FaultError(Exception):
     def __init__(self, where: str) -> None:
         super().__init__(where)
         self.where = where
-
-
-@functools.cache
-def _sched_getcpu() -> Callable[[], int]:
-    try:
-        import ctypes  # noqa: PLC0415 - not every Python has it
-
-        found = ctypes.CDLL(None).sched_getcpu
-        found.restype = ctypes.c_int
-    except (ImportError, OSError, AttributeError):
-        return lambda: 0
-    else:
-        return cast("Callable[[], int]", found)
-
-
-def current_cpu() -> int:
-    """Return the number of the CPU that this thread runs on, 0 where that cannot be known."""
-    return max(_sched_getcpu()(), 0)

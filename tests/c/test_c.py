@@ -1,0 +1,116 @@
+"""The C core without Python under sanitizers, and the extension under them with Python."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = [ROOT / "csrc" / name for name in ("ring.c", "ring_read.c", "thread.c", "filter.c")]
+FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer"]
+
+
+def build(folder, *flags):
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    if compiler is None:
+        pytest.skip("no C compiler: apt-get install gcc")
+    program = folder / "test_core"
+    sources = [ROOT / "tests" / "c" / "test_core.c", *SOURCES]
+    command = [
+        compiler,
+        *FLAGS,
+        *flags,
+        f"-I{ROOT / 'csrc'}",
+        *map(str, sources),
+        "-pthread",
+        "-o",
+        str(program),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "cannot find" in done.stderr and "san" in done.stderr:
+        pytest.skip("no sanitizer library: apt-get install libasan8 libubsan1 (libgcc-12-dev has them)")
+    assert (done.returncode, done.stderr) == (0, "")
+    return program
+
+
+def test_the_core_alone(tmp_path):
+    program = build(tmp_path, "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stderr, done.stdout[-3:]) == (0, "", "ok\n")
+
+
+def sanitized_core(folder):
+    spec = importlib.util.spec_from_file_location("build_core", ROOT / "tools" / "build_core.py")
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    if reason := builder.why_not():
+        pytest.skip(reason)
+    return builder.build(folder, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
+
+
+STORM = """
+import importlib.machinery, importlib.util, sys, threading, time
+sys.path.insert(0, {source!r})
+loader = importlib.machinery.ExtensionFileLoader("tracepoint._core", {core!r})
+spec = importlib.util.spec_from_loader("tracepoint._core", loader)
+sys.modules["tracepoint._core"] = module = importlib.util.module_from_spec(spec)
+loader.exec_module(module)
+from tracepoint import trace_event, tracing, u64
+
+@trace_event(system="storm", printk='"%llu %s", n, name')
+def step(n: u64, name: str) -> None: ...
+
+step.enable()
+step.filter = "n & 1 && name ~ 'a*'"
+end, late, rounds = time.monotonic() + {seconds}, [], [0] * 4
+
+def churn(k):
+    while time.monotonic() < end:
+        gone = []
+        def probe(n, name):
+            if gone:
+                late.append(n)
+        registration = step.register(probe)
+        for i in range(20):
+            step(i, "abc"); step(i, None); step("bad", 1)
+        registration.unregister()
+        tracing.synchronize()
+        gone.append(True)
+        rounds[k] += 1
+
+threads = [threading.Thread(target=churn, args=(k,)) for k in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not late and min(rounds) > 0, (late, rounds)
+tracing.records(); tracing.read_records()
+print("ok", sum(rounds))
+"""
+
+
+@pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.bench)])
+def test_a_storm_under_sanitizers(tmp_path, seconds):
+    core = sanitized_core(tmp_path)
+    runtime = subprocess.run(
+        ["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": runtime,
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "PYTHONMALLOC": "malloc",
+        "TRACEPOINT_PURE": "",
+    }
+    text = STORM.format(source=str(ROOT / "src"), core=str(core), seconds=seconds)
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=seconds * 3 + 60,
+    )
+    assert (done.returncode, done.stderr, done.stdout[:3]) == (0, "", "ok ")

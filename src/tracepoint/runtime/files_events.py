@@ -183,6 +183,7 @@ def ftrace_folder(state: InstanceState) -> Folder:
         if form.id == PRINT_ID:
             triggers = trigger_set(state, PRINT)
             files["trigger"] = File(triggers.text, triggers.write, triggers.truncate)
+            files["hist"] = text_file(triggers.hist_text)
         return fixed_folder(files)
 
     return Folder(

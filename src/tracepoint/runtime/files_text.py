@@ -102,5 +102,9 @@ The trace events of one Python process, with the files of the kernel's tracefs.
   per_cpu/cpuN                rings; every thread has one, cpuN shows those with number N modulo CPUs
   instances                   mkdir makes a set of rings with own events
   snapshot                    1 moves what was recorded here
-  synthetic_events            events made by hist triggers
+  synthetic_events            events made by hist triggers: echo 'x u64 ns; char name[]' >> synthetic_events
+
+A hist trigger: hist:keys=F[,F][:values=F][:sort=F][:size=N][:<var1>=<field|var_ref|numeric_literal>]
+  handlers onmatch(system.event), onmax(var), onchange(var)
+  actions  trace(<synthetic_event>,values), save(fields), snapshot()
 """

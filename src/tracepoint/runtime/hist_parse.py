@@ -17,7 +17,7 @@ DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 2048, 128, 131072
 SPECIAL = ("hitcount", "stacktrace", "common_timestamp", "common_cpu")
 MODIFIERS = ("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs")
 _SYNONYMS = {"keys": "keys", "key": "keys", "values": "values", "vals": "values", "val": "values"}
-_TOKEN = re.compile(r"\s*(?:(\d\w*)|(\$?[A-Za-z_]\w*(?:\.[\w-]+(?:=\d+)?)*)|([-+*/()]))")
+_TOKEN = re.compile(r"\s*(?:(\d\w*)|(\$?[A-Za-z_]\w*(?:\.(?:sym-offset|\w+(?:=\d+)?))?)|([-+*/()]))")
 _ACTION = re.compile(r"(onmatch|onmax|onchange)\(([^()]*)\)\.(\w+)\((.*)\)")
 
 
@@ -195,12 +195,12 @@ class _Reader:
         if self._sort is not None:
             spec.sort = tuple(self._sort_key(word) for word in self._sort.split(","))
         if len(spec.sort) > MAX_SORT:
-            raise HistError("Too many sort fields (Max = 2)", self._sort or "")
+            raise HistError("Too many sort fields (Max = 2)", f"sort={self._sort}")
         return spec
 
     def _sort_key(self, text: str) -> tuple[str, bool]:
         if not text:
-            raise HistError("Empty sort field", "sort=")
+            raise HistError("Empty sort field", f"sort={self._sort}")
         name, dot, direction = text.partition(".")
         if dot and direction not in ("ascending", "descending"):
             raise HistError("Invalid sort modifier", direction)

@@ -16,13 +16,25 @@ from tracepoint.model.python import array, declare, scalar, string
 from tracepoint.runtime.files import File, failure
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tracepoint.runtime.files_state import InstanceState
 
 SYSTEM = "synthetic"
 MAX_FIELDS = 64
 _NAME = re.compile(r"[A-Za-z_]\w*")
-_FIELD = re.compile(r"((?:unsigned )?\w+) +([A-Za-z_]\w*)(?:\[(\d*)\])?")
-_SIGNED = {"s8": "%d", "s16": "%d", "s32": "%d", "s64": "%lld", "int": "%d", "long": "%ld", "pid_t": "%d"}
+_FIELD = re.compile(r"\s*((?:unsigned\s+)?\w+)\s+([A-Za-z_]\w*)(?:\[(\d*)\])?(?=\s|$)")
+_SIGNED = {
+    "s8": "%d",
+    "s16": "%d",
+    "s32": "%d",
+    "s64": "%lld",
+    "int": "%d",
+    "char": "%d",
+    "short": "%d",
+    "long": "%ld",
+    "pid_t": "%d",
+}
 _UNSIGNED = {
     "u8": "%u",
     "u16": "%u",
@@ -89,13 +101,11 @@ known: dict[str, Synthetic] = {}
 def parse_fields(text: str) -> tuple[SynthField, ...]:
     """Read `TYPE NAME; TYPE NAME`; raises SyntheticError."""
     found = []
-    for part in (piece.strip() for piece in text.split(";")):
-        if not part:
-            continue
+    for part in _field_texts(text):
         match = _FIELD.fullmatch(part)
         if match is None:
             raise SyntheticError("Command must be of the form: <name> field[;field] ...", part)
-        ctype, name, size = match.groups()
+        ctype, name, size = " ".join(match[1].split()), match[2], match[3]
         if size is not None and (ctype != "char" or (size and not 0 < int(size) <= MAX_STRING)):
             raise SyntheticError("Invalid type" if ctype != "char" else "Invalid array specification", part)
         if size is None and ctype not in _FORMATS:
@@ -106,6 +116,17 @@ def parse_fields(text: str) -> tuple[SynthField, ...]:
     if len(found) > MAX_FIELDS:
         raise SyntheticError("Too many fields", text)
     return tuple(found)
+
+
+def _field_texts(text: str) -> Iterator[str]:
+    """Yield the fields: `;` stands between them, or nothing, as older kernels wanted it."""
+    for piece in (part.strip() for part in text.split(";")):
+        at = 0
+        while at < len(piece):
+            match = _FIELD.match(piece, at)
+            end = match.end() if match else len(piece)
+            yield piece[at:end].strip()
+            at = end
 
 
 def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:

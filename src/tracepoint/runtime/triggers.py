@@ -296,6 +296,9 @@ class TriggerSet:
 
     def _add(self, made: Trigger | HistTrigger) -> None:
         self._items.insert(0, made)
+        if getattr(made, "command", "") == "snapshot" and self._state.snapshot is None:
+            # The trigger allocates the snapshot when it is set, to need no memory when it fires.
+            self._state.snapshot = {}
         self._hold_others(made, 1)
         if self._event is not None:
             self._event.hold(self._state.instance)

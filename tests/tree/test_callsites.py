@@ -78,6 +78,7 @@ def test_place_and_text_of_a_call() -> None:
         ("#ifdef A\nint a(int x)\n#else\nint a(long x)\n#endif\n{\n\ttrace_foo(1);\n}\n", "a"),
         ("struct s {\n\tint x;\n};\nvoid b(struct s *s)\n{\n\tif (s) {\n\t\ttrace_foo(1);\n\t}\n}\n", "b"),
         ("__printf(1, 2)\nvoid b(const char *f, ...)\n{\nout:\n\ttrace_foo(1);\n}\n", "b"),
+        ("int b(int x)\n{\n\twhile (x) {\n\t\tx--;\n}\n\tif (x) {\n\t\ttrace_foo(1);\n\t}\n}\n", "b"),
         ("COMPAT_SYSCALL_DEFINE2(b, int, x, int, y)\n{\n\ttrace_foo(1);\n}\n", "compat_sys_b"),
         ("DEFINE_IDTENTRY_ERRORCODE(exc_b)\n{\n\ttrace_foo(1);\n}\n", "exc_b"),
     ],

@@ -25,6 +25,9 @@ _MAX_TEXT = 240
 _TRACE = re.compile(r"trace_\w+")
 _ASKS = re.compile(r"tracepoint_enabled\s*\(\s*(\w+)\s*\)")
 _EXPORT = re.compile(r"EXPORT_TRACEPOINT_SYMBOL(_GPL)?\s*\(\s*(\w+)\s*\)")
+_LAST_WORD = re.compile(r"(?:\w+|[^\w\s])\s*\Z")
+#: What may stand before a call; before a declared name stands a type or a star.
+_STATEMENT_WORDS = frozenset("; { } ) : , ( = ! & | ? < > + - return else do".split())
 _PREFIX = re.compile(r"\w*\Z")
 _PASTES = re.compile(r"\btrace_\w*\s*##|##\s*\w*trace_|##\s*_?trace\b|\btrace_\w")
 _SPACE = re.compile(r"(?:\s|\\\n)+")
@@ -219,11 +222,17 @@ def _sites(code: Code, names: Container[str]) -> Iterator[RawSite]:
         rest = code.code[mention.end : mention.end + 80].lstrip()
         if kind is SiteKind.CALL and not rest.startswith("("):
             kind = SiteKind.REFERENCE
-        if not function and kind is SiteKind.CALL:
-            continue  # a prototype or the beginning of a definition
+        if not function and kind is SiteKind.CALL and _is_declared(code.code, mention.start):
+            continue
         line, column = file.position(mention.start)
         text = call_text(code, mention.start, mention.end)
         yield RawSite(kind, name, line, column, function, text)
+
+
+def _is_declared(code: str, at: int) -> bool:
+    """Whether a name outside of functions is that of a prototype or definition: a type stands before it."""
+    before = _LAST_WORD.search(code, max(0, at - 200), at)
+    return before is None or before[0].strip() not in _STATEMENT_WORDS
 
 
 def call_text(code: Code, start: int, end: int) -> str:

@@ -33,6 +33,7 @@ _ATTRIBUTES = frozenset(
 _MODIFIERS = re.compile(r"\b(?:static|inline|noinstr|noinline|notrace|__always_inline|__init|__visible)\b")
 #: Longer headers of functions do not exist; what looks like one is other text.
 _MAX_HEAD = 8000
+_MAX_BLOCKS = 4
 
 
 class Define(NamedTuple):
@@ -133,17 +134,26 @@ class Functions:
         if self._closes is None:
             self._closes = [m.start() for m in _CLOSE.finditer(self._code)]
         index = bisect_left(self._closes, offset)
-        begin = self._closes[index - 1] + 1 if index else 0
-        region = self._code[begin:offset]
+        # A brace in the first column may close a mere block (fs/smb/client/transport.c in 6.12).
+        for back in range(_MAX_BLOCKS):
+            begin = self._closes[index - 1 - back] + 1 if index > back else 0
+            name = self._named(self._code[begin:offset], is_sure=back == 0)
+            if name is not None or begin == 0:
+                return name or ""
+        return ""
+
+    @staticmethod
+    def _named(region: str, *, is_sure: bool) -> str | None:
+        """Name the function that begins in a region and still goes on at its end, None when none does."""
         opens = [m.start() for m in _OPEN.finditer(region)]
-        if opens:
+        if opens and (is_sure or region.count("{", opens[-1]) > region.count("}", opens[-1])):
             return function_name(_head_before(region[: opens[-1]]))
         # Not the kernel's way: the brace on the line of the name.
         for match in reversed(list(_HEAD.finditer(region))):
             rest = region[match.end() :]
             if rest.count("}") <= rest.count("{"):
                 return function_name(match[0][:-1])
-        return ""
+        return None
 
 
 def _head_before(text: str) -> str:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
 #: Changes whenever what the sections hold changes.
-FORMAT = "tracepoint tree index 4\n"
+FORMAT = "tracepoint tree index 5\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096

@@ -246,7 +246,7 @@ def _set_latency(tracing: Tracing) -> None:
     ).trigger = (
         "hist:keys=next_pid:lat=common_timestamp.usecs-$ts0:onmatch(sched.sched_waking).tp_lat($lat,next_pid)"
     )
-    tracing.event("synthetic:tp_lat").trigger = "hist:keys=pid.execname,lat.log2:sort=hitcount.descending"
+    tracing.event("synthetic:tp_lat").trigger = "hist:keys=pid,lat.log2:sort=hitcount.descending"
     # Fires at once, and leaves its target enabled when it is taken off.
     tracing.event("sched:sched_switch").trigger = "enable_event:irq:softirq_exit"
     tracing.event("tp_probes:tp_opens").filter = "common_pid != 0"

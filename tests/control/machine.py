@@ -98,6 +98,8 @@ def operations() -> list[tuple[str, ...]]:
     made += [("pids", "1"), ("pids", "1 2"), ("pids", ""), ("excluded_pids", "3")]
     made += [("on", "0"), ("on", "1"), ("snapshot", "take"), ("snapshot", "free"), ("mark", "hello")]
     made += [("define", text) for text in DEFINITIONS] + [("undefine", name) for name in DYNAMIC]
+    made += [("filter", name, "common_pid != 0") for name in DYNAMIC]
+    made += [("trigger", name, "stacktrace:0 if common_pid == -7") for name in DYNAMIC]
     made += [("enable", name) for name in DYNAMIC] + [("instance", "make"), ("instance", "leave")]
     return made
 

@@ -274,6 +274,7 @@ def test_what_the_kernel_shows_of_triggers_sets_them_again():
         ("hist:keys=prev_pidd", "did you mean prev_pid"),
         ("hist:keys=prev_pid.hexx", "unknown modifier .hexx"),
         ("hist:keys=prev_pid:size=big", "no number of entries"),
+        ("hist:keys=prev_pid.execname", "execname is for common_pid only"),
         ("enable_event:sched:sched_wakup", "did you mean sched:sched_wakeup"),
         ("traceoff if nosuch == 1", "Field not found"),
     ],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MODIFIERS = (
-    *("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs", "buckets"),
+    *("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs", "bucket", "buckets"),
     *("percent", "graph", "stacktrace", "string"),
 )
 SPECIAL_FIELDS = ("hitcount", "stacktrace", "common_stacktrace", "common_timestamp", "common_cpu", "cpu")
@@ -247,6 +247,7 @@ def _percent(text: str) -> Value | None:
 _READERS: dict[str, Callable[[str], Value | None]] = {
     "hex": _hex,
     "log2": _log2,
+    "bucket": _bucket,
     "buckets": _bucket,
     "execname": _named,
     "syscall": _named,

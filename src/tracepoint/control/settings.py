@@ -65,6 +65,7 @@ def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
             yield f"{array}options/{text.strip()}"
         case [("synthetic_events" | "kprobe_events" | "uprobe_events" | "dynamic_events")]:
             yield "dynamic_events"
+            yield from _of_dynamic_events(files)
         case ["trace" | "trace_marker" | "trace_marker_raw" | "error_log"] | ["per_cpu", _, "trace"]:
             # Data, no settings: clearing it cannot be undone.
             return
@@ -92,6 +93,15 @@ def _touched_by_trigger(array: str, text: str) -> Iterator[str]:
             yield array + "trace_clock"
             if "snapshot(" in trigger.parameters:
                 yield array + "snapshot"
+
+
+def _of_dynamic_events(files: Files) -> Iterator[str]:
+    """Yield what goes with a definition that is removed: the event's settings, in every instance too."""
+    arrays = ["", *(f"instances/{name}/" for name in files.names("instances"))]
+    for line in files.read("dynamic_events").splitlines():
+        event = line.split(None, 1)[0].partition(":")[2]
+        for array in arrays:
+            yield from (f"{array}events/{event}/{what}" for what in ("enable", "filter", "trigger"))
 
 
 def _of_events(files: Files, folder: str, what: str) -> Iterator[str]:

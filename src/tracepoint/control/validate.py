@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
 
 _PROFILES = (KERNEL_6_12, KERNEL_6_1, KERNEL_6_1_187)
+# parse_field() in kernel/trace/trace_events_hist.c refuses it for every other field.
+_ONLY_FIELD = {"execname": "common_pid"}
 _WORD = re.compile(r"\w+\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -95,6 +97,10 @@ def _check_hist(trigger: Trigger, event: EventFormat) -> None:
             fields = ", ".join(field.name for field in event.event_fields)
             hint = f"did you mean {close[0]}?" if close else f"its fields: {fields}"
             raise TracefsError(f"{event.name} has no field {name!r} to count by; {hint}", wrote=trigger.text)
+        if name != _ONLY_FIELD.get(modifier, name):
+            raise TracefsError(
+                f".{modifier} is for {_ONLY_FIELD[modifier]} only, not for {name}", wrote=trigger.text
+            )
         if modifier and modifier.partition("=")[0] not in MODIFIERS:
             raise TracefsError(
                 f"unknown modifier .{modifier} of {name}; there are: {', '.join('.' + m for m in MODIFIERS)}",

@@ -18,7 +18,7 @@ from tracepoint.runtime.files import (
     text_file,
 )
 from tracepoint.runtime.files_text import PRINT_ID, RAW_ID
-from tracepoint.runtime.hierarchy import RawRecord
+from tracepoint.runtime.ring import RawRecord
 from tracepoint.runtime.symbols import MARKER
 from tracepoint.runtime.triggers import PRINT, TriggerSet
 from tracepoint.tracefile.write import clock_text
@@ -133,10 +133,9 @@ def marker_file(state: InstanceState) -> File:
             raise failure(errno.EINVAL)
         text = data[:MAX_MARKER]
         if text:
-            record = marker_record(text)
-            if not state.instance.buffer.write(record):
+            if not state.instance.buffer.write(marker_record(text)):
                 raise failure(errno.EBADF)
-            fire_marker(state, record)
+            fire_marker(state, text)
         return len(text)
 
     return File(write=write)
@@ -150,11 +149,13 @@ def marker_record(text: bytes) -> bytes:
     return record.ljust(-(-size // 4) * 4, b"\0")
 
 
-def fire_marker(state: InstanceState, record: bytes) -> None:
-    """Run the triggers of events/ftrace/print."""
+def fire_marker(state: InstanceState, text: bytes) -> None:
+    """Run the triggers of events/ftrace/print: they see the text without the newline that is added."""
     triggers: TriggerSet | None = state.triggers.get(PRINT)
     if triggers is not None:
-        triggers.run(RawRecord(state.instance.buffer.now(), get_native_id(), record))
+        tid = get_native_id()
+        record = struct.pack("<HBBiQ", PRINT_ID, 0, 0, tid, MARKER) + text.ljust(MAX_MARKER, b"\0")
+        triggers.run(RawRecord(state.instance.buffer.now(), tid, record))
 
 
 def raw_marker_file(state: InstanceState) -> File:

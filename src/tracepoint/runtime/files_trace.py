@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.runtime.files import File, Handle, failure, read_decimal
 from tracepoint.runtime.files_text import OWN_EVENTS, SNAPSHOT_HELP
+from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import symbols
 from tracepoint.tracefile.buffers import RawRecord
 from tracepoint.tracefile.pages import PageLayout, read_page
@@ -31,14 +32,13 @@ def never() -> bool:
 
 
 def records_by_time(pages: dict[int, list[bytes]]) -> list[RawRecord]:
-    """Return the records of pages by CPU, in the order of time, with what was lost before each."""
+    """Return the records of pages in the order of time, with what was lost before each."""
     found: list[RawRecord] = []
-    for cpu, blocks in pages.items():
+    for blocks in pages.values():
         for block in blocks:
-            page = read_page(block, 0, _LAYOUT)
-            lost = page.lost
-            for stamp, start, size in page.records:
-                found.append(RawRecord(stamp, cpu, block[start : start + size], lost))
+            lost = read_page(block, 0, _LAYOUT).lost
+            for record in records_of(block):
+                found.append(RawRecord(record.timestamp, record.cpu, record.data, lost))
                 lost = 0
     return sorted(found, key=lambda record: record.timestamp)
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.runtime.files import U64
-from tracepoint.runtime.hist_parse import Action, HistError, Operand, read_field
+from tracepoint.runtime.hist_parse import Action, HistError, Operand, calculate, read_field
 from tracepoint.runtime.symbols import stack_of, symbols
 from tracepoint.runtime.synthetic import Synthetic, known
-from tracepoint.runtime.twin import current_cpu
+from tracepoint.runtime.this_thread import current_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from tracepoint.filter.program import FilterProgram
     from tracepoint.layout.format import EventFormat
     from tracepoint.runtime.files_state import InstanceState
-    from tracepoint.runtime.hierarchy import RawRecord
     from tracepoint.runtime.hist_parse import Expression, HistSpec
+    from tracepoint.runtime.ring import RawRecord
 
 Value = int | str | tuple[int, ...]
 Key = tuple[Value, ...]
@@ -198,16 +198,7 @@ class HistTrigger:
             return self._number(node, record)
         left = self._evaluate(node.left, record, key)
         right = self._evaluate(node.right, record, key)
-        match node.op:
-            case "+":
-                return left + right
-            case "-":
-                return left - right
-            case "*":
-                return left * right
-            case _:
-                # What the kernel's div64_u64() users answer for a divisor that turned out 0.
-                return left // right if right else U64 - 1
+        return calculate(node.op, left, right)
 
     def _raw(self, operand: Operand, record: RawRecord) -> Value:
         match operand.name:

@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracepoint.runtime.files import U64
+
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
 
@@ -163,7 +165,11 @@ class _Reader:
             raise HistError("Empty assignment", text)
         if any(name == known for known, _, _ in self._spec.variables):
             raise HistError("Variable already defined", name)
-        self._spec.variables.append((name, parse_expression(value, self._event), value))
+        expression = parse_expression(value, self._event)
+        number = fold(expression)
+        if number is not None:
+            expression, value = Operand(str(number), number=number), str(number)
+        self._spec.variables.append((name, expression, value))
 
     def _field(self, text: str) -> Operand:
         if text.startswith("$"):
@@ -254,6 +260,29 @@ def parse_expression(text: str, event: EventFormat) -> Expression:
     if parser.tokens:
         raise HistError("Couldn't find field", parser.tokens[0])
     return made
+
+
+def fold(node: Expression) -> int | None:
+    """Return the value of an expression without fields and variables, 64 bits wide; else None."""
+    if isinstance(node, Operand):
+        return node.number
+    left, right = fold(node.left), fold(node.right)
+    if left is None or right is None:
+        return None
+    return calculate(node.op, left, right) % U64
+
+
+def calculate(op: str, left: int, right: int) -> int:
+    """Return `left op right`; a divisor of 0 gives what the kernel gives when it turns up late."""
+    match op:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case _:
+            return left // right if right else U64 - 1
 
 
 class _Expression:

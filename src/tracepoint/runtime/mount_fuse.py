@@ -154,4 +154,7 @@ def serve(files: RemoteFiles, directory: Path) -> None:
         foreground=True,
         fsname="tracepoint",
         default_permissions=True,
+        # Events and instances come and go by other ways than this directory.
+        entry_timeout=0,
+        attr_timeout=0,
     )

@@ -69,13 +69,12 @@ def recording(tree: ControlFiles) -> TraceContent:
 
 
 def _buffer(state: InstanceState, name: str) -> BufferContent:
-    """Lay the records of each CPU out in the order of time: several rings share one."""
-    cpus = []
-    for cpu in range(state.n_cpus):
-        writer = PageWriter(PageLayout())
-        for record in records_by_time(state.peek_pages(cpu)):
-            if record.lost:
-                writer.lose(record.lost)
-            writer.add(record.timestamp, record.data)
-        cpus.append(CpuPages(cpu, (writer.pages(),)))
-    return BufferContent(tuple(cpus), name, state.instance.clock)
+    """Lay the records of each CPU out in the order of time, from the rings of all threads."""
+    writers = {cpu: PageWriter(PageLayout()) for cpu in range(state.n_cpus)}
+    for record in records_by_time(state.peek_pages()):
+        writer = writers.setdefault(record.cpu, PageWriter(PageLayout()))
+        if record.lost:
+            writer.lose(record.lost)
+        writer.add(record.timestamp, record.data)
+    cpus = tuple(CpuPages(cpu, (writer.pages(),)) for cpu, writer in sorted(writers.items()))
+    return BufferContent(cpus, name, state.instance.clock)

@@ -79,10 +79,7 @@ class Synthetic:
     n_users: int = 0
 
     def __str__(self) -> str:
-        written = "; ".join(
-            f"{f.ctype} {f.name}" + ("" if f.size is None else f"[{f.size}]") for f in self.fields
-        )
-        return f"{self.name}\t{written}"
+        return f"{self.name}\t{'; '.join(map(str, self.fields))}"
 
 
 class SyntheticError(Exception):

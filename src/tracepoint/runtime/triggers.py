@@ -11,7 +11,7 @@ import errno
 import struct
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,12 @@ from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import FilterProgram, RecordContext, compile_filter
 from tracepoint.runtime.files import MAX_WRITE, failure
 from tracepoint.runtime.files_text import NO_TRIGGER, OWN_BY_NAME, STACK_ID
-from tracepoint.runtime.hierarchy import records_of
 from tracepoint.runtime.hist import HistTrigger
 from tracepoint.runtime.hist_parse import HistError, parse_hist
 from tracepoint.runtime.probes import DEFAULT_PRIORITY
+from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import stack_of
-from tracepoint.runtime.twin import comm_of_thread, current_cpu
+from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -34,10 +34,21 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.runtime.files_state import InstanceState
-    from tracepoint.runtime.hierarchy import EventControl, RawRecord
+    from tracepoint.runtime.hierarchy import EventControl
+    from tracepoint.runtime.ring import RawRecord
 
 PRINT = "ftrace:print"
 SCRATCH_PAGES = 4
+MAX_MARKER = 1024
+# A marker's text has no size in `format`; filters look at as much as one write can bring.
+MARKER_LAYOUT = replace(
+    OWN_BY_NAME["print"],
+    fields=tuple(
+        replace(f, ctype=f"char[{MAX_MARKER}]", size=MAX_MARKER) if f.name == "buf" else f
+        for f in OWN_BY_NAME["print"].fields
+    ),
+    _by_name={},
+)
 _HERE = str(Path(__file__).parent)
 _TYPES = {
     "traceon": "trace_onoff",
@@ -167,7 +178,7 @@ class TriggerSet:
     @property
     def layout(self) -> EventFormat:
         """The record that filters look at."""
-        return self._event.layout if self._event else OWN_BY_NAME["print"]
+        return self._event.layout if self._event else MARKER_LAYOUT
 
     def text(self) -> str:
         """What the `trigger` file shows, youngest first."""

@@ -210,19 +210,24 @@ static uint64_t mark_cpu(struct tp_ring *ring, int32_t cpu, uint64_t *stamp)
 	return before + 1;
 }
 
+/* The longest events fill a page alone: without the CPU and, as the page has a time, without a time. */
+static enum stamp_kind shed(const struct tp_ring *ring, enum stamp_kind kind, uint32_t size, int32_t *cpu)
+{
+	if (ring->at)
+		return kind;
+	if (room_before(ring, kind, *cpu) + size > TP_PAGE_DATA)
+		*cpu = -1;
+	return room_before(ring, kind, *cpu) + size > TP_PAGE_DATA ? STAMP_DELTA : kind;
+}
+
 static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp, int32_t cpu)
 {
-	enum stamp_kind kind = stamp_kind(ring, stamp);
+	enum stamp_kind kind = shed(ring, stamp_kind(ring, stamp), size, &cpu);
 
 	if (kind == STAMP_NEW_PAGE || ring->at + room_before(ring, kind, cpu) + size > TP_PAGE_DATA) {
 		if (!next_page(ring))
 			return NULL;
-		kind = stamp_kind(ring, stamp);
-		/* The longest events fill a page alone. */
-		if (room_before(ring, kind, cpu) + size > TP_PAGE_DATA)
-			cpu = -1;
-		if (room_before(ring, kind, cpu) + size > TP_PAGE_DATA)
-			kind = STAMP_DELTA;
+		kind = shed(ring, stamp_kind(ring, stamp), size, &cpu);
 	}
 	uint64_t before = ring->at ? ring->stamp : stamp;
 	if (!ring->at)

@@ -44,6 +44,7 @@ def runtime(request, monkeypatch):
         monkeypatch.setenv("TRACEPOINT_PURE", "1")
     for name in RUNTIME:
         monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
+        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
     event = importlib.import_module("tracepoint.runtime.event")
     assert event.Tracepoint is sys.modules["tracepoint.runtime.core"].Tracepoint
     assert sys.modules["tracepoint.runtime.core"].IS_PURE is (request.param == "twin")

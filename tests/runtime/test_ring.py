@@ -78,7 +78,13 @@ class TestCpus:
         ring = make_ring(3)
         write(ring, 10, bytes(MAX_PAYLOAD), 3)
         write(ring, 20, b"bbbb", 3)
+        assert len(ring.peek()) == 2
         assert [c for *_, c in read_with_cpu(ring)] == [-1, 3]
+
+    @pytest.mark.parametrize("absolute", [False, True])
+    def test_the_longest_event_takes_the_first_page(self, make_ring, absolute):
+        ring = make_ring(2, False, absolute)
+        assert [write(ring, i, bytes(MAX_PAYLOAD), 0) for i in range(3)] == [True, True, False]
 
 
 def test_header_bytes(make_ring):

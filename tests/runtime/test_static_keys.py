@@ -26,6 +26,7 @@ def keys(request, monkeypatch):
     monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
     for name in ("core", "probes", "hierarchy", "event", "named", "load", "static_keys"):
         monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
+        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
     made = importlib.import_module("tracepoint.runtime.static_keys")
     if reason := made.why_not():
         pytest.skip(f"{reason}: run with one of {made.TRIED_VERSIONS}")

@@ -159,16 +159,11 @@ class Ring:
             self._dropped += 1
             return None
         size = event_size(len(payload))
-        kind = self._stamp_kind(stamp)
+        kind, cpu = self._shed(self._stamp_kind(stamp), size, cpu)
         if kind == "page" or self._at + self._room_before(kind, cpu) + size > PAGE_DATA:
             if not self._next_page():
                 return None
-            kind = self._stamp_kind(stamp)
-            # The longest events fill a page alone.
-            if self._room_before(kind, cpu) + size > PAGE_DATA:
-                cpu = -1
-            if self._room_before(kind, cpu) + size > PAGE_DATA:
-                kind = "delta"
+            kind, cpu = self._shed(self._stamp_kind(stamp), size, cpu)
         before = self._stamp if self._at else stamp
         if self._at == 0:
             self._page.stamp = stamp
@@ -190,6 +185,14 @@ class Ring:
         """The bytes before an event: its CPU when that changed, its time when it does not fit the header."""
         room = 0 if kind == "delta" else EXTEND_SIZE
         return room if cpu in (-1, self._page.cpu) else room + CPU_MARK_SIZE
+
+    def _shed(self, kind: str, size: int, cpu: int) -> tuple[str, int]:
+        """The longest events fill a page alone: without the CPU and, as the page has one, without a time."""
+        if self._at == 0 and self._room_before(kind, cpu) + size > PAGE_DATA:
+            cpu = -1
+        if self._at == 0 and self._room_before(kind, cpu) + size > PAGE_DATA:
+            kind = "delta"
+        return kind, cpu
 
     def _mark_cpu(self, cpu: int, stamp: int) -> tuple[int, int]:
         """Write a mark; return the time of what was before the event, and the event's."""

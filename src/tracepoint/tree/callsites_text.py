@@ -20,10 +20,11 @@ _DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)((?:[^\n\\]|\\.|\\\n)*)", re.MULTIL
 _DEFINE = re.compile(r"[ \t]*([A-Za-z_]\w*)(\([^)]*\))?")
 _CLOSE = re.compile(r"^\}", re.MULTILINE)
 _OPEN = re.compile(r"^\{", re.MULTILINE)
-_HEAD = re.compile(r"^[A-Za-z_][^;{}]*\{", re.MULTILINE)
 _GROUP = re.compile(r"(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PARENTHESIS = re.compile(r"[()]")
+_AT_LINE_START = re.compile(r"(?:\s*\n)?\S")
+_BRACES = re.compile(r"[{}]")
 _BRACE = re.compile(r"[{};]")
 _ATTRIBUTES = frozenset(
     "__acquires __releases __must_hold __cond_acquires __printf __scanf __attribute__ __alloc_size "
@@ -34,6 +35,8 @@ _MODIFIERS = re.compile(r"\b(?:static|inline|noinstr|noinline|notrace|__always_i
 #: Longer headers of functions do not exist; what looks like one is other text.
 _MAX_HEAD = 8000
 _MAX_BLOCKS = 4
+#: Characters; the longest function of 6.12 has 60,000.
+_MAX_FUNCTION = 200_000
 
 
 class Define(NamedTuple):
@@ -137,6 +140,7 @@ class Functions:
         # A brace in the first column may close a mere block (fs/smb/client/transport.c in 6.12).
         for back in range(_MAX_BLOCKS):
             begin = self._closes[index - 1 - back] + 1 if index > back else 0
+            begin = max(begin, offset - _MAX_FUNCTION)
             name = self._named(self._code[begin:offset], is_sure=back == 0)
             if name is not None or begin == 0:
                 return name or ""
@@ -149,11 +153,23 @@ class Functions:
         if opens and (is_sure or region.count("{", opens[-1]) > region.count("}", opens[-1])):
             return function_name(_head_before(region[: opens[-1]]))
         # Not the kernel's way: the brace on the line of the name.
-        for match in reversed(list(_HEAD.finditer(region))):
-            rest = region[match.end() :]
-            if rest.count("}") <= rest.count("{"):
-                return function_name(match[0][:-1])
-        return None
+        opening = _outermost(region)
+        head = _head_before(region[:opening]) if opening >= 0 else ""
+        return function_name(head) if _AT_LINE_START.match(head) else None
+
+
+def _outermost(region: str) -> int:
+    """Return the offset of the outermost brace that is still open at the end, -1 when none is."""
+    depth = 0
+    found = -1
+    for match in reversed(list(_BRACES.finditer(region))):
+        if match[0] == "}":
+            depth += 1
+        elif depth:
+            depth -= 1
+        else:
+            found = match.start()
+    return found
 
 
 def _head_before(text: str) -> str:

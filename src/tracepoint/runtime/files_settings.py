@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
 import struct
-from threading import get_native_id
 from typing import TYPE_CHECKING
 
 from tracepoint.runtime.files import (
@@ -153,7 +153,8 @@ def fire_marker(state: InstanceState, text: bytes) -> None:
     """Run the triggers of events/ftrace/print: they see the text without the newline that is added."""
     triggers: TriggerSet | None = state.triggers.get(PRINT)
     if triggers is not None:
-        tid = get_native_id()
+        # The thread that serves a mount differs from write to write: the process stands for whoever wrote.
+        tid = os.getpid()
         record = struct.pack("<HBBiQ", PRINT_ID, 0, 0, tid, MARKER) + text.ljust(MAX_MARKER, b"\0")
         triggers.run(RawRecord(state.instance.buffer.now(), tid, record))
 

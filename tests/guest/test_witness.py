@@ -216,3 +216,15 @@ def test_try_shows_kernel_and_rehearsal(old_kernel, capsys):
     text = capsys.readouterr().out
     assert "record  24 bytes, as rehearsed" in text
     assert "1 of 1 events as rehearsed on 6.1." in text
+
+
+def test_an_event_that_no_module_can_declare_does_not_stop_the_others(old_kernel, tmp_path):
+    text = write(tmp_path).read_text()
+    start, end = text.index("TRACE_EVENT("), text.index("#endif\n")
+    other = text[start:end].replace("an_event", "other_event").replace("= n;", "= table[1][2] + n;")
+    (tmp_path / "bad.h").write_text(text[:end] + other + text[end:])
+    good, refused = witnessed(old_kernel, tmp_path / "bad.h").witnesses
+    assert good.is_equal
+    assert refused.event.name == "other_event"
+    assert refused.answer is None
+    assert "table[*][*]" in refused.reason

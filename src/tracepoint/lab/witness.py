@@ -9,8 +9,9 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
-from tracepoint.errors import LabError, LayoutError, TracepointError
+from tracepoint.errors import GenerateError, LabError, LayoutError, TracepointError
 from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
+from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages
 from tracepoint.lab.build import BuildError, build_modules, disk_errors
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from tracepoint.generate.fileset import FileSet
+    from tracepoint.generate.leaf_variables import LeafPlan
     from tracepoint.lab.guest import Guest
     from tracepoint.lab.rehearse import Rehearsal
     from tracepoint.layout.btf import Btf
@@ -215,13 +218,20 @@ class _Clock:
 
 
 def _plan(stand: _Stand, events: Sequence[tuple[TraceHeader, Event]]) -> list[_Job]:
-    """Rehearse all events and put those that can be shown into one module for each header."""
+    """Rehearse all events and put those that can be shown into one module for each header.
+
+    An event whose inputs cannot be handed over is set aside, so that it does not stop the others.
+    """
     taken = set(stand.guest.read("/sys/kernel/tracing/available_events").split())
     groups: dict[int, tuple[TraceHeader, list[Rehearsal]]] = {}
     for header, event in events:
         group = groups.setdefault(id(header), (header, []))
         try:
-            group[1].append(_rehearse(stand, header, event))
+            rehearsal = _rehearse(stand, header, event)
+            plan = plan_leaves((event,), {event.full_name: rehearsal.uses})
+            for shot in rehearsal.shots:
+                plan.line(event.name, shot.inputs)
+            group[1].append(rehearsal)
         except TracepointError as error:
             stand.failed.append(Witness(event, reason=str(error)))
     jobs = []
@@ -260,11 +270,14 @@ def _layout(stand: _Stand, header: TraceHeader, event: Event) -> EventFormat:
     )
 
 
-def _build(stand: _Stand, jobs: Sequence[_Job]) -> None:
+def _build(stand: _Stand, jobs: list[_Job]) -> None:
     """Write and build the module of every job, and the lines that fire its events."""
-    for job in jobs:
-        leaves = {r.event.full_name: r.uses for r in job.rehearsals}
-        files, plan = make_module(job.header, job.name, leaves, stand.kernel.facts, job.system)
+    for job in list(jobs):
+        made = _generate(stand, job)
+        if made is None:
+            jobs.remove(job)
+            continue
+        files, plan = made
         stand.say(f"building the module of {job.header.path or job.header.system}")
         try:
             # What the header's own expressions are warned of is for its author to judge.
@@ -274,6 +287,22 @@ def _build(stand: _Stand, jobs: Sequence[_Job]) -> None:
         for rehearsal in job.rehearsals:
             lines = tuple(plan.line(rehearsal.event.name, shot.inputs) for shot in rehearsal.shots)
             job.lines.append(lines)
+
+
+def _generate(stand: _Stand, job: _Job) -> tuple[FileSet, LeafPlan] | None:
+    """Return the module's files; events that no module can declare are set aside with the reason."""
+    while job.rehearsals:
+        leaves = {r.event.full_name: r.uses for r in job.rehearsals}
+        try:
+            return make_module(job.header, job.name, leaves, stand.kernel.facts, job.system)
+        except GenerateError as error:
+            refused = [r.event for r in job.rehearsals if r.event.full_name == error.event]
+            if not refused:
+                raise
+            stand.failed += [Witness(event, reason=str(error)) for event in refused]
+            job.rehearsals = [r for r in job.rehearsals if r.event not in refused]
+            job.header = replace(job.header, events=tuple(r.event for r in job.rehearsals))
+    return None
 
 
 def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Witness]:

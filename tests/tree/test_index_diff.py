@@ -1,0 +1,63 @@
+"""The difference of two source trees is that of the format files of two booted kernels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oracles import kernel_source
+from tracepoint.lab.packages import cache_folder
+from tracepoint.layout.compare import ChangeKind, compare_formats
+from tracepoint.layout.format import EventFormat, read_format
+from tracepoint.source.text import decode
+from tracepoint.tree.index import build_index
+from tracepoint.tree.query import Tree
+from tracepoint.tree.query_diff import tree_formats
+
+#: `pageblock_order` is a macro here, another one there, and a variable with every option on.
+CONFIGURED = {"kmem:mm_page_alloc_extfrag"}
+#: Their arrays are as long as a struct whose size no header says in numbers.
+NO_LAYOUT = {
+    "cifs:smb3_connect_done",
+    "cifs:smb3_connect_err",
+    "mlx5:mlx5_fs_add_fg",
+    "mlx5:mlx5_fs_add_rule",
+    "mlx5:mlx5_fs_set_fte",
+}
+
+
+def booted(release: str) -> dict[str, EventFormat]:
+    folder = cache_folder() / "oracle" / release / "events"
+    files = list(folder.glob("*/*/format"))
+    if not files:
+        pytest.skip(f"no formats of {release} in {folder}: tests/guest/recording.py makes them")
+    formats = [(f.parts[-3], read_format(decode(f.read_bytes()), f.parts[-3])) for f in files]
+    return {f"{system}:{f.name}": f for system, f in formats if system != "ftrace"}
+
+
+def changes(old: EventFormat, new: EventFormat) -> set[tuple[str, ...]]:
+    """What changed; the text of a print format and the size of a record are no part of both sides."""
+    return {
+        (c.kind, c.field) if c.kind is ChangeKind.PRINT_CHANGED else (c.kind, c.field, c.before, c.after)
+        for c in compare_formats(old, new)
+        if c.kind is not ChangeKind.SIZE_CHANGED
+    }
+
+
+@pytest.mark.oracle
+def test_diff_of_trees_is_that_of_booted_kernels() -> None:
+    ours = [
+        tree_formats(Tree.of(build_index(str(Path(kernel_source(name)).resolve()))[0]))[0]
+        for name in ("linux-source-6.1", "linux-source-6.12")
+    ]
+    theirs = [booted("6.1.0-53-amd64"), booted("6.12.117+deb12-cloud-amd64")]
+    common = theirs[0].keys() & theirs[1].keys()
+    assert len(common) > 3000
+    assert {name for name in common if name not in ours[0] or name not in ours[1]} == NO_LAYOUT
+    different = {
+        name
+        for name in common - NO_LAYOUT
+        if changes(theirs[0][name], theirs[1][name]) != changes(ours[0][name], ours[1][name])
+    }
+    assert different == CONFIGURED

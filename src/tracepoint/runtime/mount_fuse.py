@@ -145,6 +145,9 @@ def serve(files: RemoteFiles, directory: Path) -> None:
     def watch(unmount_it: Callable[[Path], None]) -> None:
         files.wait_for_end()
         unmount_it(directory)
+        time.sleep(1)
+        # Still here: it is bound to another place too, where nothing can be answered any more.
+        os._exit(0)
 
     threading.Thread(target=watch, args=(unmount,), daemon=True).start()
     mfusepy.FUSE(

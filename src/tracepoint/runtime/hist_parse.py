@@ -108,7 +108,7 @@ class HistSpec:
 def parse_hist(text: str, event: EventFormat) -> HistSpec:
     """Read what stands behind `hist:`, without the filter; raises HistError.
 
-    >>> from tracepoint.layout.format import FieldFormat
+    >>> from tracepoint.layout.format import EventFormat, FieldFormat
     >>> event = EventFormat("s", "e", (FieldFormat("n", "int", 8, 4, True),), "", n_common=0)
     >>> str(parse_hist("keys=n.log2:sort=n", event))
     'hist:keys=n.log2:vals=hitcount:sort=n:size=2048'

@@ -187,4 +187,4 @@ def test_kvm_is_tried(machine, tmp_path):
         qemu.kvm_works.cache_clear()
         program.write_text(f"#!/bin/sh\nexit {status}\n")
         assert qemu.kvm_works() is works
-    assert "tcg,thread=multi" in qemu.accelerator_options()
+    assert "tcg,thread=single" in qemu.accelerator_options()

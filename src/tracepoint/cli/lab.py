@@ -8,14 +8,16 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.cli import suites
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages
 from tracepoint.lab.build import disk_errors
 from tracepoint.lab.headers import fetch_headers, find_headers
-from tracepoint.lab.kernels import KERNELS, find_kernel
+from tracepoint.lab.kernels import ANY_KERNEL, KERNELS, find_kernel
 from tracepoint.lab.modules import module_name
+from tracepoint.lab.suites import apt_options
 from tracepoint.lab.terminal import run_shell
 
 if TYPE_CHECKING:
@@ -34,11 +36,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     kernels = verbs.add_parser("kernels", help="list the kernels, and which of them are here")
     kernels.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
+    suites.add_argument(kernels)
     get = verbs.add_parser("get", help="download and unpack a kernel and its headers, without root")
     get.add_argument("kernels", nargs="+", metavar="KERNEL", help="such as 6.1, or a linux-image package")
     get.add_argument(
         "--no-headers", action="store_true", help="the kernel alone: no modules can be built for it"
     )
+    suites.add_argument(get)
     run_ = verbs.add_parser("run", help="run modules, a script or a command in a guest; its status is ours")
     _add_machine(run_)
     run_.add_argument(
@@ -55,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kernel", default=_DEFAULT, metavar="KERNEL", help=f"default: {_DEFAULT}")
+    suites.add_argument(parser)
     parser.add_argument("--memory", type=_megabytes, default=512, metavar="MB", help="default: 512")
     parser.add_argument("--cpus", type=_cpus, default=2, metavar="N", help="default: 2")
     parser.add_argument(
@@ -107,7 +112,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _kernels(args: argparse.Namespace, out: Output) -> int:
-    rows = _listing()
+    rows = _listing() + _offered(args, out)
     if args.json:
         out.line(json.dumps({"schema": SCHEMA, "kernels": rows}, indent=1))
         return EXIT_DONE
@@ -136,6 +141,16 @@ def _listing() -> list[dict[str, Any]]:
     return rows
 
 
+def _offered(args: argparse.Namespace, out: Output) -> list[dict[str, Any]]:
+    """Return the kernels of the suites that were asked for, the newest of each suite first."""
+    rows = []
+    for suite in args.suite:
+        for package in packages.candidates(ANY_KERNEL, apt_options([suite], out.say)):
+            images = packages.cached_kernels(find_kernel(package))
+            rows.append(_row(package, f"in {suite}", images[-1] if images else None))
+    return rows
+
+
 def _row(name: str, what: str, image: packages.KernelImage | None) -> dict[str, Any]:
     return {
         "name": name,
@@ -149,12 +164,13 @@ def _row(name: str, what: str, image: packages.KernelImage | None) -> dict[str, 
 
 
 def _get(args: argparse.Namespace, out: Output) -> int:
+    apt = apt_options(args.suite, out.say)
     for name in args.kernels:
         out.say(f"looking for kernel {name}")
-        image = packages.fetch_kernel(name)
+        image = packages.fetch_kernel(name, apt)
         out.line(f"{image.release} {image.version} {image.image}")
         if not args.no_headers:
-            out.line(f"headers {fetch_headers(image, out.say)}")
+            out.line(f"headers {fetch_headers(image, out.say, apt)}")
     return EXIT_DONE
 
 
@@ -163,9 +179,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     script, command = _command(rest)
     files = _files(args.file) | script
     out.detail(f"booting kernel {args.kernel}")
-    with lab_guest.boot(
-        args.kernel, memory_mb=args.memory, cpus=args.cpus, files=files, modules=args.modprobe
-    ) as guest:
+    image = packages.fetch_kernel(args.kernel, apt_options(args.suite, out.say))
+    plan = lab_guest.GuestPlan(image, args.memory, args.cpus, files, tuple(args.modprobe))
+    with lab_guest.boot_plan(plan) as guest:
         out.detail(f"booted {guest.image.release} in {guest.boot_seconds:.1f} s")
         for module in modules:
             if guest.run(f"[ -e /sys/module/{shlex.quote(module_name(module))} ]", check=False).status == 0:
@@ -218,7 +234,7 @@ def _files(given: Sequence[str]) -> dict[str, bytes]:
 
 
 def _shell(args: argparse.Namespace, out: Output) -> int:
-    image = packages.fetch_kernel(args.kernel)
+    image = packages.fetch_kernel(args.kernel, apt_options(args.suite, out.say))
     out.say(f"booting {image.release}; Ctrl-A X ends the guest")
     status = run_shell(
         image,

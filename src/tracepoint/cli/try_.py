@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.check.engine import check_headers
 from tracepoint.check.report_json import finding_as_data
 from tracepoint.check.report_text import write_concise, write_full
-from tracepoint.cli import settings
+from tracepoint.cli import settings, suites
 from tracepoint.cli.inputs import char_sign, find_abi, open_input
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.try_text import write_rehearsal
@@ -52,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kernel", metavar="KERNEL", help="show the events in a booted kernel too: 6.1, 6.12, or a package"
     )
+    suites.add_argument(parser)
     parser.add_argument("--summary", action="store_true", help="only say how many events could be rehearsed")
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
@@ -100,6 +101,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return EXIT_DONE
     session = Session(args, out, chosen, dict(split_assignment(text) for text in args.set))
     find_abi(chosen.abi)
+    if args.suite and not args.kernel:
+        raise TracepointError("--suite says where the kernel of --kernel is found, and no --kernel is given")
     if args.kernel:
         from tracepoint.cli import try_kernel  # noqa: PLC0415 - the lab is not needed without it
 

@@ -14,6 +14,7 @@ from tracepoint.cli.try_ import SCHEMA, as_document, find_findings, rehearse_wit
 from tracepoint.cli.try_kernel_text import write_summary, write_witness
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
+from tracepoint.lab.suites import apt_options
 from tracepoint.lab.witness import fetch_kernel_at_hand, witness_events
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def run(session: Session) -> int:
     out, chosen = session.out, session.chosen
     if chosen.abi != "x86_64":
         raise TracepointError(f"--kernel boots x86_64 kernels, and --abi {chosen.abi} is asked for")
-    kernel = fetch_kernel_at_hand(session.args.kernel, out.say)
+    kernel = fetch_kernel_at_hand(session.args.kernel, out.say, apt_options(session.args.suite, out.say))
     inputs = [_as_kernel_reads(open_input(word, chosen, out), kernel, chosen) for word in session.args.inputs]
     events = [(header, event) for item in inputs for header, event in item.events()]
     if not events:

@@ -12,7 +12,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from tracepoint.lab.packages import KernelImage
 
@@ -40,24 +40,26 @@ def find_headers(image: KernelImage) -> Path | None:
     return None
 
 
-def fetch_headers(image: KernelImage, say: Callable[[str], None] = lambda _words: None) -> Path:
+def fetch_headers(
+    image: KernelImage, say: Callable[[str], None] = lambda _words: None, apt: Sequence[str] = ()
+) -> Path:
     """Return the folder of headers for exactly this kernel, downloading Debian's when there are none.
 
-    `say` is told what is being fetched.  Raises LabError when apt has them no more or fails; the
-    cache then holds nothing of them.
+    `say` is told what is being fetched, `apt` are options for apt (`tracepoint.lab.suites`).
+    Raises LabError when apt has them no more or fails; the cache then holds nothing of them.
     """
     found = find_headers(image)
     if found is not None:
         return found
     package = f"linux-headers-{image.release}"
-    version = _version_like(package, image)
+    version = _version_like(package, image, apt)
     folder = _cached(image)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix="unpack-", dir=folder.parent) as scratch:
         tree = Path(scratch) / "tree"
-        for name, wanted in [(package, version), *_needed(package, version)]:
+        for name, wanted in [(package, version), *_needed(package, version, apt)]:
             say(f"fetching {name} {wanted}")
-            run_tool(["dpkg-deb", "-x", str(download(name, wanted, Path(scratch))), str(tree)], _SECONDS)
+            run_tool(["dpkg-deb", "-x", str(download(name, wanted, Path(scratch), apt)), str(tree)], _SECONDS)
             for deb in Path(scratch).glob("*.deb"):
                 deb.unlink()
         _relocate(tree)
@@ -105,9 +107,9 @@ def _is_usable(folder: Path) -> bool:
     return (folder / "include/generated/autoconf.h").is_file() and (folder / "Makefile").is_file()
 
 
-def _version_like(package: str, image: KernelImage) -> str:
+def _version_like(package: str, image: KernelImage, apt: Sequence[str]) -> str:
     """Return the version of the headers package that fits the kernel; LabError when there is none."""
-    listing = run_tool(["apt-cache", "madison", package], _SECONDS)
+    listing = run_tool(["apt-cache", *apt, "madison", package], _SECONDS)
     versions = [words[1].strip() for line in listing.splitlines() if len(words := line.split("|")) > 2]
     if image.version in versions:
         return image.version
@@ -122,12 +124,12 @@ def _version_like(package: str, image: KernelImage) -> str:
     )
 
 
-def _needed(package: str, version: str) -> list[tuple[str, str]]:
+def _needed(package: str, version: str, apt: Sequence[str]) -> list[tuple[str, str]]:
     """Return name and version of the packages that a headers package includes files of."""
-    shown = run_tool(["apt-cache", "show", f"{package}={version}"], _SECONDS)
+    shown = run_tool(["apt-cache", *apt, "show", f"{package}={version}"], _SECONDS)
     depends = re.search(r"^Depends: (.*)$", shown, re.MULTILINE)
     found = [_NEEDED.fullmatch(item.strip()) for item in (depends[1].split(",") if depends else ())]
-    return [(m[1], m[2] if "(= " in m[0] else newest_version(m[1])) for m in found if m]
+    return [(m[1], m[2] if "(= " in m[0] else newest_version(m[1], apt)) for m in found if m]
 
 
 def _relocate(tree: Path) -> None:

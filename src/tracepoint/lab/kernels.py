@@ -30,6 +30,9 @@ KERNELS = (
     Kernel("6.12-full", r"linux-image-6\.12\.[0-9]+[+]deb[0-9]+-amd64", "full"),
 )
 
+# Every kernel of a suite: no metapackages, debugging symbols or unsigned twins.
+ANY_KERNEL = Kernel("any", r"linux-image-[0-9][a-z0-9.+~-]*-amd64", "full", suite="")
+
 
 def find_kernel(name: str) -> Kernel:
     """Return the kernel called `name`, or one for the Debian package of exactly that name.

@@ -9,13 +9,19 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernels import Kernel, find_kernel, version_key
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _DONE = ".complete"
 _APT_SECONDS = 120
 _DOWNLOAD_SECONDS = 900
+# In newer kernels (seen in 7.2) the image's package is empty and needs these, each of exactly one version.
+_PART = re.compile(r"(linux-(?:binary|modules|base)-[a-z0-9.+~-]+) \(= ([^)]+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,36 +45,39 @@ def cache_folder() -> Path:
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint"
 
 
-def candidates(kernel: Kernel) -> list[str]:
-    """Return the package names that apt knows for `kernel`, newest first.
+def candidates(kernel: Kernel, apt: Sequence[str] = ()) -> list[str]:
+    """Return the package names that apt, run with the options `apt`, knows for `kernel`, newest first.
 
     Raises LabError when apt is missing or fails.
     """
-    listing = run_tool(["apt-cache", "--names-only", "search", f"^{kernel.package_pattern}$"], _APT_SECONDS)
+    listing = run_tool(
+        ["apt-cache", *apt, "--names-only", "search", f"^{kernel.package_pattern}$"], _APT_SECONDS
+    )
     names = {line.split(" ", 1)[0] for line in listing.splitlines()}
     matching = [name for name in names if re.fullmatch(kernel.package_pattern, name)]
-    return sorted(matching, key=version_key, reverse=True)
+    return sorted(matching, key=lambda name: (version_key(name), name), reverse=True)
 
 
-def newest_version(package: str) -> str:
+def newest_version(package: str, apt: Sequence[str] = ()) -> str:
     """Return the version of `package` that apt would download, or raise LabError when there is none."""
-    policy = run_tool(["apt-cache", "policy", package], _APT_SECONDS)
+    policy = run_tool(["apt-cache", *apt, "policy", package], _APT_SECONDS)
     found = re.search(r"^\s*Candidate:\s*(\S+)$", policy, re.MULTILINE)
     if found is None or found[1] == "(none)":
         raise LabError(f"apt has no version of {package} to download; `apt-get update` may help")
     return found[1]
 
 
-def fetch_kernel(name: str = "6.1") -> KernelImage:
+def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
     """Return the unpacked kernel `name`, downloading it when the cache does not hold it.
 
-    `name` is one of `tracepoint.lab.kernels.KERNELS` or a Debian package name.  Raises LabError
-    when apt, the network or dpkg-deb is missing; a kernel that is in the cache already needs none
+    `name` is one of `tracepoint.lab.kernels.KERNELS` or a Debian package name; `apt`
+    are options for apt (`tracepoint.lab.suites`).  Raises LabError when apt, the network
+    or dpkg-deb is missing; a kernel that is in the cache already needs none
     of them.
     """
     kernel = find_kernel(name)
     try:
-        names = candidates(kernel)
+        names = candidates(kernel, apt)
     except LabError:
         cached = cached_kernels(kernel)
         if cached:
@@ -79,11 +88,11 @@ def fetch_kernel(name: str = "6.1") -> KernelImage:
         if cached:
             return cached[-1]
         raise LabError(
-            f"apt knows no package for kernel {name} ({kernel.package_pattern}); run `apt-get update`"
-            + (f", or add the {kernel.suite} suite" if kernel.suite else "")
+            f"apt knows no package for kernel {name} ({kernel.package_pattern}); "
+            + ("the suites asked for have none" if apt else "run `apt-get update`, or name a suite (--suite)")
         )
-    version = newest_version(names[0])
-    return unpack_package(names[0], version)
+    version = newest_version(names[0], apt)
+    return unpack_package(names[0], version, apt=apt)
 
 
 def cached_kernels(kernel: Kernel) -> list[KernelImage]:
@@ -96,7 +105,9 @@ def cached_kernels(kernel: Kernel) -> list[KernelImage]:
     return sorted(images, key=lambda image: version_key(image.package))
 
 
-def unpack_package(package: str, version: str, archive: Path | None = None) -> KernelImage:
+def unpack_package(
+    package: str, version: str, archive: Path | None = None, *, apt: Sequence[str] = ()
+) -> KernelImage:
     """Return `package` unpacked in the cache; `archive` is a .deb file at hand, else it is downloaded.
 
     Two processes may do this at once: each unpacks beside the other and the last rename wins.
@@ -106,9 +117,10 @@ def unpack_package(package: str, version: str, archive: Path | None = None) -> K
     if not (folder / _DONE).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix="unpack-", dir=folder.parent) as scratch:
-            deb = archive or download(package, version, Path(scratch))
+            deb = archive or download(package, version, Path(scratch), apt)
             tree = Path(scratch) / "tree"
             run_tool(["dpkg-deb", "-x", str(deb), str(tree)], _DOWNLOAD_SECONDS)
+            _add_parts(deb, tree, apt)
             _describe(tree, package, version)
             (tree / _DONE).touch()
             if not (folder / _DONE).exists():
@@ -117,9 +129,18 @@ def unpack_package(package: str, version: str, archive: Path | None = None) -> K
     return _describe(folder, package, version)
 
 
-def download(package: str, version: str, folder: Path) -> Path:
+def _add_parts(deb: Path, tree: Path, apt: Sequence[str]) -> None:
+    """Unpack what an image's package is split into beside it: the kernel, its modules, its configuration."""
+    depends = run_tool(["dpkg-deb", "-f", str(deb), "Depends"], _APT_SECONDS)
+    for name, version in _PART.findall(depends):
+        with TemporaryDirectory(prefix="part-", dir=tree.parent) as scratch:
+            part = download(name, version, Path(scratch), apt)
+            run_tool(["dpkg-deb", "-x", str(part), str(tree)], _DOWNLOAD_SECONDS)
+
+
+def download(package: str, version: str, folder: Path, apt: Sequence[str] = ()) -> Path:
     """Download one package into `folder` and return its file; raises LabError when apt cannot."""
-    run_tool(["apt-get", "download", f"{package}={version}"], _DOWNLOAD_SECONDS, folder)
+    run_tool(["apt-get", *apt, "download", f"{package}={version}"], _DOWNLOAD_SECONDS, folder)
     debs = sorted(folder.glob("*.deb"))
     if not debs:
         raise LabError(f"apt-get download {package}={version} left no .deb file behind")
@@ -127,15 +148,16 @@ def download(package: str, version: str, folder: Path) -> Path:
 
 
 def _describe(tree: Path, package: str, version: str) -> KernelImage:
-    images = sorted((tree / "boot").glob("vmlinuz-*"))
+    images = sorted((tree / "boot").glob("vmlinuz-*")) or sorted(tree.glob("usr/lib/modules/*/vmlinuz"))
     if not images:
         raise LabError(
-            f"{package} {version} holds no boot/vmlinuz-*: not a kernel image package of this layout"
+            f"{package} {version} holds no boot/vmlinuz-*, nor usr/lib/modules/*/vmlinuz: not a kernel image"
         )
-    release = images[0].name.removeprefix("vmlinuz-")
+    image = images[0]
+    release = image.parent.name if image.name == "vmlinuz" else image.name.removeprefix("vmlinuz-")
     for modules in (tree / "lib/modules" / release, tree / "usr/lib/modules" / release):
         if modules.is_dir():
-            return KernelImage(release, images[0], modules, package, version)
+            return KernelImage(release, image, modules, package, version)
     raise LabError(f"{package} {version} holds no lib/modules/{release}")
 
 

@@ -161,15 +161,17 @@ def plain_rehearser(set_values: Mapping[str, str] | None = None, count: int = 1)
     return rehearse
 
 
-def fetch_kernel_at_hand(name: str = "6.1", say: Callable[[str], None] = lambda _words: None) -> KernelAtHand:
+def fetch_kernel_at_hand(
+    name: str = "6.1", say: Callable[[str], None] = lambda _words: None, apt: Sequence[str] = ()
+) -> KernelAtHand:
     """Return kernel `name` (of `lab.kernels`, or a Debian package) and its headers, fetched when needed.
 
-    Raises LabError when one of them cannot be had.
+    `apt` are options for apt (`tracepoint.lab.suites`).  Raises LabError when one of them cannot be had.
     """
     with disk_errors(packages.cache_folder()):
         say(f"looking for kernel {name} and its headers")
-        image = packages.fetch_kernel(name)
-        headers = fetch_headers(image, say)
+        image = packages.fetch_kernel(name, apt)
+        headers = fetch_headers(image, say, apt)
         return KernelAtHand(image, headers, read_facts(read_texts(headers, FACT_FILES)))
 
 

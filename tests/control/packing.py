@@ -21,7 +21,7 @@ import sys, json
 sys.path[:0] = [{tests!r}, {src!r}]
 import control.in_guest, difflib, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
 import tracepoint.cli.main as main
-for name in "list enable disable filter trigger hist restore".split():
+for name in "list enable disable filter trigger hist record restore".split():
     main._load(main.COMMANDS[name])
 print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
 """

@@ -9,6 +9,8 @@ import json
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -29,12 +31,14 @@ from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_1, KERNEL_6_1_187, KERNEL_6_12
 from tracepoint.lab import guest as lab_guest
 from tracepoint.layout.format import read_format
+from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.tracedat import open_tracedat
 
 pytestmark = pytest.mark.guest
 
 KERNELS = os.environ.get("TRACEPOINT_CONTROL_KERNELS", "6.1 6.12").split()
 ROOT = Path(__file__).resolve().parents[2]
-ON_KERNEL = ("list", "enable", "disable", "filter", "trigger", "hist", "restore")
+ON_KERNEL = ("list", "enable", "disable", "filter", "trigger", "hist", "record", "restore")
 N_FILTERS = 2000
 N_KILLS = 100
 FUNCTIONS = {b"do_sys_openat2", b"schedule"}
@@ -195,6 +199,29 @@ def test_every_example_of_the_help_runs_and_leaves_what_it_says(lab):
     assert (
         lab.guest.run("tracepoint disable --remove; ls /sys/kernel/tracing/instances").text.count("\n") == 1
     )
+
+
+def test_a_recording_reads_back(lab, tmp_path):
+    """Told and saved are the same number, each record has its text, and trace-cmd reads the file too."""
+    if not lab.guest.image.version.startswith("6.1."):
+        pytest.skip("one kernel is enough: 6.1")
+    command = "tracepoint record sched:sched_switch --seconds 1 --clock mono -o /tmp/switch.dat"
+    told = lab.job("commands", commands=[shlex.split(command)])
+    status, _, errors, changed = told["runs"][0]
+    assert (status, changed, told["left"]) == (0, {}, {}), errors
+    saved = tmp_path / "switch.dat"
+    saved.write_bytes(lab.guest.get("/tmp/switch.dat"))
+    with open_tracedat(saved) as trace:
+        records = list(trace.buffers[0].records())
+        lines = list(TextWriter(trace.events, facts_of(trace)).lines(records))
+        assert (trace.clock, trace.damage) == ("mono", ())
+    assert int(re.search(r": (\d+) records", errors)[1]) == len(records) > 10
+    assert sum(" sched_switch: prev_comm=" in line for line in lines) == len(records)
+    if shutil.which("trace-cmd"):
+        done = subprocess.run(
+            ["trace-cmd", "report", "-i", saved], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.count(" sched_switch: ") == len(records)
 
 
 def test_the_page_about_control_works(lab):

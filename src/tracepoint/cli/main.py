@@ -170,6 +170,15 @@ COMMANDS = {
         ),
         is_live=True,
     ),
+    "record": Command(
+        "record",
+        "save what events of the running kernel record as trace.dat",
+        (
+            "tracepoint record sched 'irq:softirq_*' --seconds 1 -o sched.dat",
+            "tracepoint record 'sched:sched_process_*' --clock mono -o ls.dat -- ls /",
+        ),
+        is_live=True,
+    ),
     "mount": Command(
         "mount",
         "show the events of a running Python process as a directory like tracefs",

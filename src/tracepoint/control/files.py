@@ -21,6 +21,19 @@ HOW_TO_MOUNT = (
 )
 
 
+KALLSYMS = Path("/proc/kallsyms")
+
+
+class PageSource(Protocol):
+    """An open `trace_pipe_raw`."""
+
+    def read(self, size: int) -> bytes:
+        """Return the next page of `size` bytes, nothing when there is none now; OSError."""
+
+    def close(self) -> None:
+        """Close it; until then its instance cannot be removed."""
+
+
 class Files(Protocol):
     """What tracefs is asked to do; paths are relative to the mount, every failure is an OSError."""
 
@@ -43,6 +56,12 @@ class Files(Protocol):
 
     def remove_folder(self, path: str) -> None:
         """Remove a folder that `make_folder` made."""
+
+    def open_pages(self, path: str) -> PageSource:
+        """Open a `trace_pipe_raw`, whose pages go as they are read."""
+
+    def kallsyms(self) -> str:
+        """Return the kernel's symbols, as /proc/kallsyms has them; empty when that is not there."""
 
 
 class MountedFiles:
@@ -100,6 +119,28 @@ class MountedFiles:
     def remove_folder(self, path: str) -> None:
         """Remove a folder."""
         Path(self.root, path).rmdir()
+
+    def open_pages(self, path: str) -> PageSource:
+        """Open a `trace_pipe_raw`; its reads never wait."""
+        return _Pages(os.open(f"{self.root}/{path}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+
+    def kallsyms(self) -> str:
+        """Return the kernel's symbols."""
+        return KALLSYMS.read_text(errors="surrogateescape") if KALLSYMS.exists() else ""
+
+
+class _Pages:
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def read(self, size: int) -> bytes:
+        try:
+            return os.read(self._handle, size)
+        except BlockingIOError:
+            return b""
+
+    def close(self) -> None:
+        os.close(self._handle)
 
 
 def find_mount(mounts: str) -> str:

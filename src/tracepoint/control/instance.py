@@ -6,12 +6,16 @@ from typing import TYPE_CHECKING, Self
 
 from tracepoint.control.events import EventControl, SystemControl, find_event
 from tracepoint.control.names import expand
+from tracepoint.control.record import record
 from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
 from tracepoint.errors import TracefsError
 
 if TYPE_CHECKING:
+    import os
+    import threading
     from collections.abc import Callable, Iterable
 
+    from tracepoint.control.recording import Recording
     from tracepoint.control.tracefs import Tracefs
 
 _MAX_WORD = 127
@@ -212,6 +216,18 @@ class TraceArray:
     def clear(self) -> None:
         """Empty the ring buffer; this cannot be undone."""
         self.tracefs.write(f"{self.prefix}trace", "", truncate=True)
+
+    def record(
+        self,
+        path: str | os.PathLike[str],
+        seconds: float | None = None,
+        *,
+        until: threading.Event | None = None,
+        during: Callable[[], object] | None = None,
+        replace: bool = False,
+    ) -> Recording:
+        """Save what is recorded as trace.dat; see `record.record`."""
+        return record(self, path, seconds, until=until, during=during, replace=replace)
 
     @property
     def error_log(self) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from tracepoint.errors import SourceError, TracepointError
@@ -12,6 +13,8 @@ from tracepoint.source.cvalue import constant_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
+
+_PLAIN_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[1-9][0-9]*|0)")
 
 Given: TypeAlias = "int | bytes | str | list[int]"
 
@@ -52,6 +55,9 @@ def parse_given(text: str, constant: Callable[[str], int | None] = lambda _name:
         return 0
     if text == "true":
         return 1
+    # A plain number is itself: C has no literal for -2^63.
+    if _PLAIN_NUMBER.fullmatch(text):
+        return int(text, 0)
     try:
         value = constant_value(parse_expression(text), constant)
     except SourceError:

@@ -10,7 +10,7 @@ cp /host/etc/netconfig /host/etc/protocols /host/etc/services /host/etc/rpc $(ls
 echo '127.0.0.1 localhost' >/etc/hosts
 echo 'hosts: files' >/etc/nsswitch.conf
 hostname guest
-mkdir -p /work /sys/fs/cgroup
+mkdir -p /mnt/lab /sys/fs/cgroup
 mount -t cgroup2 cgroup /sys/fs/cgroup
 mount -t configfs config /sys/kernel/config 2>/dev/null || { modprobe configfs; mount -t configfs config /sys/kernel/config; }
 ln -sf /proc/mounts /etc/mtab

@@ -1,3 +1,3 @@
-mkdir -p /work/tmpfs; mount -t tmpfs none /work/tmpfs
-/lab/bin/events files /work/tmpfs
-umount /work/tmpfs
+mkdir -p /mnt/lab/tmpfs; mount -t tmpfs none /mnt/lab/tmpfs
+/lab/bin/events files /mnt/lab/tmpfs
+umount /mnt/lab/tmpfs

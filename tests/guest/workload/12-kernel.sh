@@ -21,7 +21,7 @@ mv /sys/fs/cgroup/c /sys/fs/cgroup/e
 echo $$ >/sys/fs/cgroup/cgroup.procs
 echo threaded >/sys/fs/cgroup/e/cgroup.type
 rmdir /sys/fs/cgroup/a/b /sys/fs/cgroup/a /sys/fs/cgroup/e
-mkdir /work/cg1; mount -t cgroup -o freezer none /work/cg1; mkdir /work/cg1/x; rmdir /work/cg1/x; umount /work/cg1
+mkdir /mnt/lab/cg1; mount -t cgroup -o freezer none /mnt/lab/cg1; mkdir /mnt/lab/cg1/x; rmdir /mnt/lab/cg1/x; umount /mnt/lab/cg1
 echo 1 >/proc/sys/vm/compact_memory
 echo 3 >/proc/sys/vm/drop_caches
 echo always >/sys/kernel/mm/transparent_hugepage/enabled

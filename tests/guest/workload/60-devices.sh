@@ -9,5 +9,5 @@ modprobe snd-dummy; modprobe snd-hda-intel; modprobe snd-aloop; timeout 2 aplay 
 modprobe msr; modprobe thermal; modprobe intel_powerclamp; for z in /sys/class/thermal/*; do cat $z/temp; echo 1 >$z/emul_temp; done
 modprobe test_power; modprobe rtc-test; modprobe mtdram; modprobe cpufreq_ondemand; modprobe devfreq; modprobe pwm-lpss; modprobe regulator; modprobe virtio_rng; modprobe edac_core; modprobe mce-inject; modprobe hwpoison-inject; modprobe bpf_test; modprobe userio; modprobe kvm; modprobe kvm-amd; modprobe kvm-intel
 modprobe mlx5_core; modprobe rdma_rxe; modprobe siw; rdma link add rxe0 type rxe netdev lo; rdma link add siw0 type siw netdev lo; sleep 0.5; modprobe ib_umad; modprobe rdma_cm; modprobe rpcrdma; rdma link show; rdma res; ls /dev/infiniband; modprobe nvme-rdma; echo 'transport=rdma,traddr=127.0.0.1,nqn=test' >/dev/nvme-fabrics; rdma link del rxe0; rdma link del siw0
-modprobe binder_linux; mkdir -p /work/binder; mount -t binder binder /work/binder && umount /work/binder
+modprobe binder_linux; mkdir -p /mnt/lab/binder; mount -t binder binder /mnt/lab/binder && umount /mnt/lab/binder
 echo 1 >/sys/devices/system/memory/soft_offline_page; grep -v x /proc/self/pagemap | head -c 1

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.check.syntax import RECORD_NAMES, children, entry_field
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField, ScalarField, StructField
+from tracepoint.model.vocabulary import FIELD_HELPERS
 from tracepoint.source import ast
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.cvalue import (
@@ -29,24 +30,6 @@ if TYPE_CHECKING:
     from tracepoint.model.field import Field
     from tracepoint.source.ctype import CType
 
-#: Helpers whose first argument is a field's name, not a value.
-FIELD_HELPERS = frozenset(
-    [
-        "__get_str",
-        "__get_rel_str",
-        "__get_dynamic_array",
-        "__get_rel_dynamic_array",
-        "__get_dynamic_array_len",
-        "__get_rel_dynamic_array_len",
-        "__get_bitmask",
-        "__get_rel_bitmask",
-        "__get_cpumask",
-        "__get_rel_cpumask",
-        "__get_sockaddr",
-        "__get_rel_sockaddr",
-        "__print_dynamic_array",
-    ]
-)
 _STRINGS = frozenset(
     [
         "__print_flags",

@@ -108,20 +108,9 @@ FIELD_MACROS: dict[str, tuple[str, ...]] = {
     "rel_sockaddr": ("name", "length"),
 }
 
-#: What TP_printk may call: printed by stage 3 of the kernel's macros.
-PRINT_HELPERS = frozenset(
+#: Helpers whose first argument is a field's name, not a value.
+FIELD_HELPERS = frozenset(
     [
-        "__print_flags",
-        "__print_flags_u64",
-        "__print_symbolic",
-        "__print_symbolic_u64",
-        "__print_hex",
-        "__print_hex_str",
-        "__print_hex_dump",
-        "__print_array",
-        "__print_dynamic_array",
-        "__print_ns_to_secs",
-        "__print_ns_without_secs",
         "__get_str",
         "__get_rel_str",
         "__get_dynamic_array",
@@ -134,6 +123,23 @@ PRINT_HELPERS = frozenset(
         "__get_rel_cpumask",
         "__get_sockaddr",
         "__get_rel_sockaddr",
+        "__print_dynamic_array",
+    ]
+)
+
+#: What TP_printk may call: printed by stage 3 of the kernel's macros.
+PRINT_HELPERS = FIELD_HELPERS | frozenset(
+    [
+        "__print_flags",
+        "__print_flags_u64",
+        "__print_symbolic",
+        "__print_symbolic_u64",
+        "__print_hex",
+        "__print_hex_str",
+        "__print_hex_dump",
+        "__print_array",
+        "__print_ns_to_secs",
+        "__print_ns_without_secs",
         "__get_buf",
         "__event_in_irq",
         "__event_in_hardirq",

@@ -70,6 +70,18 @@ class GenerateError(TracepointError):
         self.reason = reason
 
 
+class PlaceError(TracepointError):
+    """A call that cannot be put where it was asked for; `reason` says why.
+
+    `span` is the place in the source that stands against it, None when there is none.
+    """
+
+    def __init__(self, reason: str, span: Span | None = None) -> None:
+        super().__init__(f"{span}: {reason}" if span is not None else reason)
+        self.reason = reason
+        self.span = span
+
+
 class LabError(TracepointError):
     """An outside tool failed: compiler, QEMU, a module that does not load.
 

@@ -1,0 +1,1 @@
+"""Put calls of tracepoints into C functions; the result is edits, nothing is written."""

@@ -257,7 +257,8 @@ def _doc(header: TraceHeader, origin: Origin | None) -> str:
         return ""
     before = header.source.text[: origin.span.start].rstrip()
     start = before.rfind("/*") if before.endswith("*/") else -1
-    if start < 0:
+    # What stands behind something, as in `#endif /* CONFIG_X */`, is about that.
+    if start < 0 or before[before.rfind("\n", 0, start) + 1 : start].strip():
         return ""
     text = _STARS.sub("", before[start + 2 : -2]).strip()
     return text if len(text) <= _MAX_DOC else ""

@@ -34,6 +34,21 @@ class FieldInfo(NamedTuple):
     extra: str
 
 
+class BareTracepoint(NamedTuple):
+    """A tracepoint without an event: its name, and what follows `trace_` where it is called.
+
+    `system` is that of the header; `proto` is the prototype as text.
+    """
+
+    name: str
+    call_name: str
+    system: str
+    header: str
+    line: int
+    macro: str
+    proto: str
+
+
 class TreeEvent:
     """One event of a tree: what it is called, where it is declared, what it records.
 
@@ -236,6 +251,14 @@ class Tree:
         """Return the tracepoints without an event (DECLARE_TRACE) as name, header and line."""
         return sorted(
             (row[0], path, row[2])
+            for path, record in self._head["headers"].items()
+            for row in record["tracepoints"]
+        )
+
+    def bare_tracepoints(self) -> list[BareTracepoint]:
+        """Return the tracepoints without an event with all that is known of them, sorted by name."""
+        return sorted(
+            BareTracepoint(row[0], row[1], record["system"], path, row[2], row[4], row[5])
             for path, record in self._head["headers"].items()
             for row in record["tracepoints"]
         )

@@ -76,7 +76,7 @@ def _chosen(tree: Tree, args: argparse.Namespace) -> list[TreeEvent]:
 
 def _print(tree: Tree, event: TreeEvent, out: Output, *, has_callers: bool) -> None:
     via = f" via {event.via[-1]}" if event.via else ""
-    where = f"{event.header}:{event.line}" if event.line else event.header
+    where = f"{event.file}:{event.line}" if event.line else event.header
     out.line(f"{out.style(event.full_name, 'bold')} {where}{via}")
     if not has_callers:
         return
@@ -93,6 +93,7 @@ def _as_data(tree: Tree, event: TreeEvent, *, has_callers: bool) -> dict[str, An
     data: dict[str, Any] = {
         "event": event.full_name,
         "header": event.header,
+        "file": event.file,
         "line": event.line,
         "macro": event.macro,
         "via": list(event.via),

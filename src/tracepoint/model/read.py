@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import replace
 from itertools import chain
@@ -50,14 +51,23 @@ if TYPE_CHECKING:
 #: Included for what they do to the build, never for macros that declarations use.
 _MACHINERY = ("trace/define_trace.h", "trace/trace_events.h", "trace/perf.h", "trace/bpf_probe.h")
 
+_DECLARES = re.compile(r"^[ \t]*(?:TRACE|DECLARE|DEFINE)_EVENT\w*[ \t]*\(", re.MULTILINE)
 _EMPTY = Code("")
 
 
 def is_trace_include(name: str, is_quoted: bool) -> bool:
-    """Whether reading a header follows an include at once: local ones and those under trace/."""
+    """Whether reading a header follows an include at once: local ones and those with trace in their name."""
     if name in _MACHINERY or name.startswith("trace/stages/"):
         return False
-    return is_quoted or name.startswith("trace/")
+    return is_quoted or name.startswith("trace/") or name.endswith("_trace.h")
+
+
+def is_part(file: SourceFile) -> bool:
+    """Whether an included file belongs to the trace header around it: events without a TRACE_SYSTEM.
+
+    kernel/trace/rv/rv_trace.h keeps the events of each monitor in a file of its own like that.
+    """
+    return "TRACE_SYSTEM" not in file.text and bool(_DECLARES.search(file.text))
 
 
 class _Reader:
@@ -355,6 +365,7 @@ def read_header_text(
         preload=preload,
         assumes_features=True,
         find_elsewhere=elsewhere,
+        is_part=is_part,
     )
     reader = _Reader(read)
     reader.run(foreign_classes)

@@ -1,7 +1,7 @@
 """Directives: which text is read, with which macros, and what `#include` brings in.
 
 The text of the file itself is expanded; of included files only the macros are taken, for what
-they declare belongs to them.
+they declare belongs to them, unless the caller says that one is a part of the file.
 """
 
 from __future__ import annotations
@@ -120,6 +120,8 @@ class Preprocessor:
             self.macros[macro.name] = macro
         self._expander = Expander(self._lookup)
         self.find_elsewhere: Callable[[str], Macro | None] = lambda _name: None
+        self.is_part: Callable[[SourceFile], bool] = lambda _file: False
+        self._n_parts = 0
 
     def _lookup(self, name: str) -> Macro | None:
         if name in self.protected and name not in self.defined_here:
@@ -298,7 +300,12 @@ class Preprocessor:
         if self._n_included > MAX_INCLUDES:
             raise SourceError(f"more than {MAX_INCLUDES} files included", where.span)
         self._include_stack.append(file.path)
-        if is_main and "TRACE_DEFINE_ENUM" in file.text:
+        if (is_main or self._n_parts) and self.is_part(file):
+            self._n_parts += 1
+            self._read(lex(file)[:-1], is_main=False, has_text=True)
+            self._flush()
+            self._n_parts -= 1
+        elif is_main and "TRACE_DEFINE_ENUM" in file.text:
             self._read_with_text(file)
         else:
             self._read(directive_tokens(file), is_main=False)
@@ -372,6 +379,7 @@ def preprocess(
     preload: Iterable[SourceFile] = (),
     assumes_features: bool = False,
     find_elsewhere: Callable[[str, list[tuple[str, bool]]], Macro | None] | None = None,
+    is_part: Callable[[SourceFile], bool] = lambda _file: False,
 ) -> Preprocessed:
     r"""Run the directives of a file and expand its text.
 
@@ -379,8 +387,9 @@ def preprocess(
     decides from a name and whether it is quoted which includes are followed; the macros of
     `preload` files are known before the first line; with `assumes_features`, what an architecture
     may have (`Config.is_feature`) counts as defined; `find_elsewhere` finds a macro, by name and the
-    includes so far, that takes one of the file's macros as an argument.  Raises SourceError
-    when expansion or nesting grows without bound.
+    includes so far, that takes one of the file's macros as an argument; `is_part` tells of an
+    included file whether its text counts as the file's own.  Raises SourceError when expansion or
+    nesting grows without bound.
 
     >>> from tracepoint.source.text import SourceFile
     >>> out = preprocess(SourceFile("a.h", "#define TWICE(x) x x\nTWICE(f(1))\n"))
@@ -392,6 +401,7 @@ def preprocess(
     )
     if find_elsewhere is not None:
         preprocessor.find_elsewhere = lambda name: find_elsewhere(name, preprocessor.includes)
+    preprocessor.is_part = is_part
     for other in preload:
         preprocessor.take_macros(other, of=file)
     return preprocessor.run(file)

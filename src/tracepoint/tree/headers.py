@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import re
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.config import Config
     from tracepoint.source.text import SourceFile
+
+
+#: How far above an included part the header that includes it may lie.
+_MAX_FOLDERS_UP = 4
 
 
 class HeaderReader:
@@ -86,6 +91,8 @@ class HeaderReader:
             siblings = list(_defining_siblings(path, missing, loader))
             if siblings:
                 header = self._read(text, path, root, loader, siblings)
+        if not header.system and any(d.code == "TP007" for d in header.diagnostics):
+            return _without_borrowed(header, path, root)
         return header
 
     def _created_with(
@@ -157,6 +164,23 @@ def _defining_siblings(path: Path, names: set[str], loader: FileLoader) -> Itera
         file = loader.read(str(sibling))
         if file is not None and wanted.search(file.text):
             yield file
+
+
+def _without_borrowed(header: TraceHeader, path: Path, root: Path | None) -> TraceHeader:
+    """Return a file without the events whose class a trace header around it declares."""
+    name = re.escape(path.name.encode())
+    asks = re.compile(rb"""#[ \t]*include[ \t]*[<"](?:[^<>"\n]*/)?""" + name + rb"""[>"]""")
+    folder = path.resolve().parent
+    for _ in range(_MAX_FOLDERS_UP):
+        for sibling in sorted(folder.glob("*.h")):
+            data = sibling.read_bytes() if sibling.is_file() else b""
+            if b"TRACE_SYSTEM" in data and asks.search(data):
+                left = tuple(d for d in header.diagnostics if d.code != "TP007")
+                return replace(header, events=(), diagnostics=left)
+        if folder in (root, folder.parent):
+            break
+        folder = folder.parent
+    return header
 
 
 @contextlib.contextmanager

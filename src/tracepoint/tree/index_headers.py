@@ -6,7 +6,6 @@ A record is made of plain lists and strings, so that it can go between processes
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,11 +22,9 @@ from tracepoint.model.field import (
     StringField,
     StructField,
 )
-from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.index_scan import TREE_MARK
-from tracepoint.tree.loader import FileLoader, find_kernel_root
+from tracepoint.tree.loader import FileLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,16 +38,14 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 _STARS = re.compile(r"^[ \t]*\*+/?[ \t]?", re.MULTILINE)
 _MAX_DOC = 4000
-_INCLUDE_FLAG = re.compile(r"-I[ \t]*(\$\(src(?:tree)?\)[^\s\\]*)")
 
 
 class _Loader(FileLoader):
-    """Remembers which files a header asked for, and looks where a folder's Makefile says."""
+    """Remembers which files a header asked for."""
 
     def __init__(self, include_paths: Iterable[Path] = ()) -> None:
         super().__init__(include_paths)
         self.asked: set[str] = set()
-        self._folders: dict[str, tuple[str, ...]] = {}
 
     def read(self, path: str) -> SourceFile | None:
         """Return a file and remember it."""
@@ -62,40 +57,9 @@ class _Loader(FileLoader):
     def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
         """Return an included file and remember it."""
         file = super().load(name, is_quoted=is_quoted, includer=includer)
-        if file is None and name and not name.startswith("/") and "\0" not in name:
-            # fs/xfs/xfs_trace.c includes "xfs_shared.h", which lies in fs/xfs/libxfs.
-            places = (f"{folder}/{name}" for folder in self._folders_of(os.path.dirname(includer)))  # noqa: PTH120
-            file = next((found for place in places if (found := self.read(place)) is not None), None)
         if file is not None:
             self.asked.add(file.path)
         return file
-
-    def _folders_of(self, folder: str) -> tuple[str, ...]:
-        """Return the include folders that the Makefiles of a folder and of those around it add."""
-        if folder not in self._folders:
-            own = _makefile_folders(Path(folder))
-            is_root = os.path.isfile(f"{folder}/{TREE_MARK}") or folder in ("", "/")  # noqa: PTH113
-            around = () if is_root else self._folders_of(os.path.dirname(folder))  # noqa: PTH120
-            self._folders[folder] = (*own, *around)
-        return self._folders[folder]
-
-
-def _makefile_folders(folder: Path) -> list[str]:
-    root = find_kernel_root(folder)
-    found = []
-    for name in ("Makefile", "Kbuild"):
-        file = folder / name
-        if root is None or not file.is_file():
-            continue
-        for word in _INCLUDE_FLAG.findall(decode(file.read_bytes())):
-            if word.startswith(("$(src)", "$(srctree)/$(src)")):
-                place = folder / word.partition("$(src)")[2].lstrip("/")
-            elif word.startswith("$(srctree)/"):
-                place = root / word.removeprefix("$(srctree)/")
-            else:
-                continue
-            found.append(os.path.normpath(place))
-    return found
 
 
 class HeaderIndexer:
@@ -148,7 +112,8 @@ class HeaderIndexer:
             line, column, via = _place(event.origin)
             number = numbers[id(event.event_class)]
             flags = event.is_nop | event.is_custom << 1
-            events.append([event.system, event.name, number, line, column, event.macro, via, flags])
+            file = self._part(header, event.origin)
+            events.append([event.system, event.name, number, line, column, event.macro, via, flags, file])
             layout, problem = layouts.number(event)
             own = event.print_override.text if event.print_override else ""
             condition = event.condition.text if event.condition else ""
@@ -168,6 +133,11 @@ class HeaderIndexer:
         }
         more = {"classes": [_class_row(header, c) for c in used.values()], "events": details}
         return head, {**more, "layouts": layouts.rows}
+
+    def _part(self, header: TraceHeader, origin: Origin | None) -> str:
+        """Return the included file that a declaration stands in, empty when it is the header's own."""
+        path = origin.span.path if origin is not None else header.path
+        return "" if path == header.path else path.removeprefix(f"{self.root}/")
 
 
 def _empty_head(problem: str) -> Record:

@@ -99,7 +99,7 @@ def index_of(
     for path, formats in files:
         rows, classes, layouts = [], [], []
         for number, event in enumerate(formats):
-            rows.append([event.system, event.name, number, 0, 0, kind, [], 0])
+            rows.append([event.system, event.name, number, 0, 0, kind, [], 0, ""])
             fields = [["field", f.ctype, f.name, ""] for f in event.event_fields]
             classes.append([event.name, kind, [], [], fields, event.print_fmt, 0, ""])
             layouts.append(layout_row(event))
@@ -134,7 +134,7 @@ def index_of_btf(data: bytes, root: str = "", base: Btf | None = None) -> IndexD
         params = [[btf.spell(p.type_id), p.name] for p in btf.prototype(type_id)[1:]]
         members = btf.members(structs[name]) if name in structs else []
         fields = [["field", btf.spell(m.type_id), m.name, ""] for m in members if m.name not in _NOT_OWN]
-        rows.append(["", name, number, 0, 0, "btf", [], 0])
+        rows.append(["", name, number, 0, 0, "btf", [], 0, ""])
         classes.append([name, "btf", params, [], fields, "", 0, ""])
         names.append(name)
     details = [[-1, "BTF has no print format", "", "", "", "", ""] for _ in rows]

@@ -7,13 +7,12 @@ import os
 import zlib
 from typing import TYPE_CHECKING
 
+from tracepoint.tree.makefiles import TREE_MARK
 from tracepoint.tree.scan import is_machinery, is_trace_header
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-#: What makes a folder a kernel tree.
-TREE_MARK = "include/linux/tracepoint.h"
 _ENDS = (".c", ".h")
 #: Folders of a kernel tree in which no tracepoint is declared or called.
 _PASSED_OVER = frozenset({"Documentation", "LICENSES", "scripts", "tools"})

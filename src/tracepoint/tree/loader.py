@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import SourceFile, decode
+from tracepoint.tree.makefiles import MakefileFolders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +79,7 @@ def _generic(name: str) -> list[str]:
 
 
 class FileLoader:
-    """Finds included files in the includer's folder (when quoted) and in include paths.
+    """Finds included files: beside the includer (when quoted), in include paths, where its Makefile says.
 
     Every file is read once.
     """
@@ -87,6 +88,7 @@ class FileLoader:
         self.include_paths = tuple(str(p) for p in include_paths)
         self._files: dict[str, SourceFile | None] = {}
         self._found: dict[str, SourceFile | None] = {}
+        self._makefiles = MakefileFolders()
 
     def read(self, path: str) -> SourceFile | None:
         """Return the file at a path, None when it is not there or not a readable file."""
@@ -116,7 +118,15 @@ class FileLoader:
             names = [name, *_generic(name)]
             found = (self.read(f"{folder}/{n}") for n in names for folder in self.include_paths)
             self._found[name] = next((file for file in found if file is not None), None)
-        return self._found[name]
+        return self._found[name] or self._load_as_built(name, includer)
+
+    def _load_as_built(self, name: str, includer: str) -> SourceFile | None:
+        """Return a file that only the -I of the includer's Makefile finds."""
+        for folder in self._makefiles.of(str(Path(includer).parent)):
+            file = self.read(f"{folder}/{name}")
+            if file is not None:
+                return file
+        return None
 
 
 def make_config(root: Path | None, *, defines: dict[str, str] | None = None, config_text: str = "") -> Config:

@@ -52,8 +52,9 @@ class BareTracepoint(NamedTuple):
 class TreeEvent:
     """One event of a tree: what it is called, where it is declared, what it records.
 
-    `header` is relative to the tree, `line` and `column` count from 1; `via` are the wrapper
-    macros that declared it; `class_name` is its event class.
+    `header` is relative to the tree; `file`, `line` and `column` (from 1) are where it stands, which is
+    another file when the header includes it as a part; `via` are the wrapper macros that declared it;
+    `class_name` is its event class.
     """
 
     __slots__ = (
@@ -61,6 +62,7 @@ class TreeEvent:
         "_tree",
         "class_name",
         "column",
+        "file",
         "flags",
         "header",
         "line",
@@ -81,6 +83,7 @@ class TreeEvent:
         self.macro: str = row[5]
         self.via: tuple[str, ...] = tuple(row[6])
         self.flags: int = row[7]
+        self.file: str = row[8] or header
         self.class_name = class_name
 
     def __repr__(self) -> str:
@@ -94,7 +97,7 @@ class TreeEvent:
     @property
     def span(self) -> Span:
         """Where it is declared."""
-        return Span(self.header, self.line, self.column, self.line, self.column)
+        return Span(self.file, self.line, self.column, self.line, self.column)
 
     @property
     def is_syscall(self) -> bool:
@@ -349,6 +352,7 @@ class Tree:
                             f"SYSCALL_DEFINE{len(params)}",
                             [],
                             0,
+                            "",
                         ]
                         yield TreeEvent(self, path, 0, row, f"sys_{way}")
 

@@ -19,6 +19,8 @@ _DECLARES = re.compile(
     re.MULTILINE,
 )
 _SETS_SYSTEM = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+TRACE_SYSTEM[ \t]+\w", re.MULTILINE)
+# rvgen and dot2k of tools/verification write headers from texts with such marks.
+_TEMPLATE = re.compile(rb"%%[A-Z_]+%%")
 _MACHINERY = (
     "include/linux/tracepoint.h",
     "include/trace/define_trace.h",
@@ -50,14 +52,15 @@ def find_headers(words: Iterable[str], exclude: Iterable[str] = ()) -> list[Path
 
 
 def is_trace_header(data: bytes) -> bool:
-    """Whether a header's bytes set TRACE_SYSTEM or declare tracepoints.
+    """Whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are no template of one.
 
     >>> is_trace_header(b"TRACE_EVENT(foo, ...")
     True
     >>> is_trace_header(b"#define TRACE_EVENT(name, ...)")
     False
     """
-    return bool((_SYSTEM in data and _SETS_SYSTEM.search(data)) or _DECLARES.search(data))
+    is_one = bool((_SYSTEM in data and _SETS_SYSTEM.search(data)) or _DECLARES.search(data))
+    return is_one and not _TEMPLATE.search(data)
 
 
 def is_machinery(path: str) -> bool:

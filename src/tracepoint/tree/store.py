@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
 #: Changes whenever what the sections hold changes.
-FORMAT = "tracepoint tree index 5\n"
+FORMAT = "tracepoint tree index 6\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096
@@ -34,7 +34,7 @@ _DIGEST_SIZE = 16
 _HEADER_KEYS = {"root", "kind", "mark", "sections"}
 
 # The shapes of rows: s text, i number, l list of anything, b number or truth value.
-_EVENT = "ssiiislb"
+_EVENT = "ssiiislbs"
 _TRACEPOINT = "ssiissl"
 _SITE = "ssiisss"
 _EXPORT = "sib"

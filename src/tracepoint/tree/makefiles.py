@@ -1,0 +1,63 @@
+"""What a folder's Makefile says about its trace headers: the include folders that it adds."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tracepoint.source.text import decode
+
+#: What makes a folder a kernel tree.
+TREE_MARK = "include/linux/tracepoint.h"
+_INCLUDE_FLAG = re.compile(r"-I[ \t]*(\$[({](?:src|srctree)[)}][^\s\\]*)")
+_WHERE = re.compile(r"(?:\$[({]srctree[)}]/)?\$[({]src[)}]/?")
+_TREE = re.compile(r"\$[({]srctree[)}]/")
+
+
+class MakefileFolders:
+    """The include folders that Makefiles of a kernel tree add with -I, asked for by folder.
+
+    fs/xfs/xfs_trace.c includes "xfs_shared.h", which lies in fs/xfs/libxfs: `ccflags-y` says so.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, tuple[str, ...]] = {}
+        self._roots: dict[str, str] = {}
+
+    def of(self, folder: str) -> tuple[str, ...]:
+        """Return what the Makefiles of a folder and of those around it in its tree add."""
+        folder = os.path.abspath(folder)  # noqa: PTH100 (asked for very often)
+        if folder not in self._folders:
+            root = self._root(folder)
+            own = _added(Path(folder), root) if root else ()
+            is_inside = bool(root) and folder != root
+            around = self.of(os.path.dirname(folder)) if is_inside else ()  # noqa: PTH120
+            self._folders[folder] = (*own, *around)
+        return self._folders[folder]
+
+    def _root(self, folder: str) -> str:
+        """Return the kernel tree that a folder lies in, empty when it lies in none."""
+        if folder not in self._roots:
+            if os.path.isfile(f"{folder}/{TREE_MARK}"):  # noqa: PTH113
+                self._roots[folder] = folder
+            else:
+                parent = os.path.dirname(folder)  # noqa: PTH120
+                self._roots[folder] = "" if parent == folder else self._root(parent)
+        return self._roots[folder]
+
+
+def _added(folder: Path, root: str) -> tuple[str, ...]:
+    found = []
+    for name in ("Makefile", "Kbuild"):
+        try:
+            text = decode((folder / name).read_bytes())
+        except OSError:
+            continue
+        for word in _INCLUDE_FLAG.findall(text):
+            beside = _WHERE.match(word)
+            if beside:
+                found.append(os.path.normpath(folder / word[beside.end() :]))
+            elif _TREE.match(word):
+                found.append(os.path.normpath(Path(root, _TREE.sub("", word, count=1))))
+    return tuple(found)

@@ -19,6 +19,7 @@ from tracepoint.lab.kernels import ANY_KERNEL, KERNELS, find_kernel
 from tracepoint.lab.modules import module_name
 from tracepoint.lab.suites import apt_options
 from tracepoint.lab.terminal import run_shell
+from tracepoint.lab.workloads import WORKLOADS, workload_files
 
 if TYPE_CHECKING:
     import argparse
@@ -50,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     run_.add_argument(
         "words",
-        nargs="+",
+        nargs="*",
         metavar="WORD",
         help="modules (FILE.ko), then a script or a shell command with its arguments",
     )
@@ -75,6 +76,13 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="HERE:THERE",
         help="put a file into the guest; repeatable",
+    )
+    parser.add_argument(
+        "--workload",
+        action="append",
+        default=[],
+        choices=[workload.name for workload in WORKLOADS],
+        help="put a program of ours into the guest, and run it when no WORD is given; repeatable",
     )
 
 
@@ -175,9 +183,11 @@ def _get(args: argparse.Namespace, out: Output) -> int:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    modules, rest = _split(args.words)
+    modules, rest = _split(args.words or [" && ".join(args.workload)])
     script, command = _command(rest)
-    files = _files(args.file) | script
+    if not command and not modules:
+        raise LabError("nothing to run: name a module, a script, a command or a --workload")
+    files = _files(args.file) | script | workload_files(args.workload)
     out.detail(f"booting kernel {args.kernel}")
     image = packages.fetch_kernel(args.kernel, apt_options(args.suite, out.say))
     plan = lab_guest.GuestPlan(image, args.memory, args.cpus, files, tuple(args.modprobe))
@@ -241,7 +251,7 @@ def _shell(args: argparse.Namespace, out: Output) -> int:
         memory_mb=args.memory,
         cpus=args.cpus,
         modules=args.modprobe,
-        files=_files(args.file),
+        files=_files(args.file) | workload_files(args.workload),
         terminal=os.environ.get("TERM", "linux"),
     )
     return EXIT_TOOL_FAILED if status else EXIT_DONE

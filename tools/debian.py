@@ -13,12 +13,18 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.kernels import find_kernel, version_key
+from tracepoint.lab.kernels import ANY_KERNEL, find_kernel, version_key
 from tracepoint.lab.packages import cache_folder, candidates, fetch_kernel
+from tracepoint.lab.suites import apt_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 PROGRAMS = {
     "qemu-system-x86": "the guest tests boot kernels with it",
@@ -30,7 +36,10 @@ PROGRAMS = {
 }
 SERIES = "6.1"
 SOURCES = ("6.1", "6.12")
+#: The newest kernel of this suite is read and booted too; the system's own lists stay as they are.
+NEWEST_SUITE = "sid"
 KERNELS = (SERIES, f"{SERIES}-full", "6.12")
+NEWEST_PATTERN = r"linux-image-[0-9.]+[+]deb[0-9]+-cloud-amd64"
 USR_SRC = Path("/usr/src")
 SECONDS = 1200
 SOURCE_BYTES = 3 << 30
@@ -103,6 +112,7 @@ def prepare_tests() -> bool:
             say(f"no kernel {name}: {error}; guest tests will skip")
             is_complete = False
     sources = [fetch_source(series) for series in SOURCES]
+    fetch_newest()
     return None not in sources and is_complete and all(map(is_installed, PROGRAMS))
 
 
@@ -114,8 +124,26 @@ def header_packages_or_none() -> list[str]:
         return []
 
 
-def fetch_source(series: str) -> Path | None:
-    """Download and unpack a kernel source package into the cache, once, and return the tree."""
+def fetch_newest() -> None:
+    """Fetch the newest kernel that Debian has, image and source of one version, if the mirror offers it."""
+    try:
+        options = apt_options([NEWEST_SUITE], say)
+        names = candidates(replace(ANY_KERNEL, package_pattern=NEWEST_PATTERN), options)
+        release = fetch_kernel(names[0], options).release if names else ""
+    except (LabError, OSError) as error:
+        say(f"no kernel of {NEWEST_SUITE}: {error}; it is not compared with its source")
+        return
+    series = re.match(r"[0-9]+\.[0-9]+", release)
+    if series:
+        say(f"kernel of {NEWEST_SUITE}: {release}")
+        fetch_source(series[0], options)
+
+
+def fetch_source(series: str, options: Sequence[str] = ()) -> Path | None:
+    """Download and unpack a kernel source package into the cache, once, and return the tree.
+
+    `options` are for apt, when the package is not in the system's own lists.
+    """
     package = f"linux-source-{series}"
     tree = cache_folder() / "sources" / package
     if tree.is_dir():
@@ -127,7 +155,7 @@ def fetch_source(series: str) -> Path | None:
     with TemporaryDirectory(prefix="unpack-", dir=tree.parent) as scratch:
         folder = Path(scratch)
         say(f"fetching {package} (the corpus of trace headers)")
-        problem = apt("download", package, folder=folder) or unpack(folder, package)
+        problem = apt(*options, "download", package, folder=folder) or unpack(folder, package)
         if problem:
             say(f"no {package}: {problem}; corpus tests will skip")
             return None

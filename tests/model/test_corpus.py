@@ -6,7 +6,7 @@ import functools
 
 import pytest
 
-from oracles import data_file, kernel_source, modules_of
+from oracles import data_file, kernel_source, kernel_sources, modules_of
 from tracepoint.diagnostics import Severity
 from tracepoint.layout.objects import read_object
 from tracepoint.model.event import TraceHeader
@@ -24,7 +24,10 @@ def headers_of(name: str) -> list[TraceHeader]:
         return [reader.read(path) for path in find_headers([str(tree)])]
 
 
-@pytest.mark.parametrize("name", ["linux-source-6.1", "linux-source-6.12"])
+NEWER = [name for name in kernel_sources() if name not in {"linux-source-6.1", "linux-source-6.12"}]
+
+
+@pytest.mark.parametrize("name", ["linux-source-6.1", "linux-source-6.12", *NEWER])
 def test_every_header_is_understood(name: str) -> None:
     headers = headers_of(name)
     assert sum(bool(h.system) for h in headers) >= 340

@@ -35,7 +35,7 @@ from tracepoint.tree.index_scan import (
     look_at,
     read_bytes,
 )
-from tracepoint.tree.index_syscalls import read_syscalls
+from tracepoint.tree.index_syscalls import COPIES, TABLE, read_copied_arguments, read_syscalls
 from tracepoint.tree.store import IndexData
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class _Builder:
             "exports": {path: fact["exports"] for path, fact in facts.items() if fact["exports"]},
             "creators": self._creators(holds, set(headers)),
             "syscalls": self._syscalls(holds),
+            "copied": read_copied_arguments(_text(self.root, COPIES), _text(self.root, TABLE)),
             "unreadable": sorted(p for p, flags in holds.items() if flags & Holds.UNREADABLE),
         }
         state = {

@@ -148,6 +148,7 @@ _EMPTY: dict[str, Any] = {
     "exports": {},
     "creators": {},
     "syscalls": {},
+    "copied": {},
     "unreadable": [],
 }
 

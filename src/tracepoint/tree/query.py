@@ -302,7 +302,8 @@ class Tree:
 
         if event.is_syscall:
             name = event.name.removeprefix("sys_enter_").removeprefix("sys_exit_")
-            pair = syscall_formats(name, self._syscalls[name])
+            mask, is_text = self._head["copied"].get(name, (0, 0))
+            pair = syscall_formats(name, self._syscalls[name], mask, is_text=bool(is_text))
             return pair[0] if event.name.startswith("sys_enter_") else pair[1]
         number = self.detail(event)[0]
         if number < 0:

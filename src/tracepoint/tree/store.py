@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
 #: Changes whenever what the sections hold changes.
-FORMAT = "tracepoint tree index 6\n"
+FORMAT = "tracepoint tree index 7\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096
@@ -212,6 +212,8 @@ def _is_head(head: dict[str, Any]) -> bool:
         and _by_file(head.get("exports"), _EXPORT)
         and _lists(head.get("creators"))
         and _by_file(head.get("syscalls"), _SYSCALL)
+        and isinstance(head.get("copied"), dict)
+        and _are_rows(list(head["copied"].values()), "ii")
         and _are_texts(head.get("unreadable"))
     )
 

@@ -1,0 +1,87 @@
+"""The newest kernel that Debian has: its source is indexed, its own formats are the judge."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from oracles import kernel_sources
+from tracepoint.lab import guest as lab_guest
+from tracepoint.lab.kernels import ANY_KERNEL
+from tracepoint.lab.packages import cache_folder, cached_kernels
+from tracepoint.layout.format import EventFormat, read_format
+from tracepoint.source.text import decode
+from tracepoint.tree.index import build_index
+from tracepoint.tree.query import Tree
+from tracepoint.tree.query_diff import tree_formats
+
+pytestmark = [pytest.mark.oracle, pytest.mark.guest]
+
+#: `__percpu` is a keyword of newer compilers there; and an array is as long as the configuration says.
+OTHER_FIELDS = {"percpu:percpu_alloc_percpu", "percpu:percpu_free_percpu", "sched:sched_skip_cpuset_numa"}
+SCRIPT = "cd /sys/kernel/tracing/events && for f in */*/format; do echo @@ $f; cat $f; done > /mnt/all"
+
+
+def newest_source() -> tuple[Path, str]:
+    """A source tree newer than the supported series, and its version."""
+    for name in reversed(kernel_sources()):
+        tree = cache_folder() / "sources" / name
+        words = re.findall(
+            r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", (tree / "Makefile").read_text(), re.MULTILINE
+        )
+        if int(words[0]) > 6:
+            return tree, ".".join(words)
+    pytest.skip("no kernel source newer than 6.x: `make test` as root fetches one where the mirror has it")
+
+
+@pytest.fixture(scope="module")
+def newest() -> tuple[Tree, dict[str, EventFormat]]:
+    """The index of the newest source, and the formats of the same kernel, booted."""
+    tree, version = newest_source()
+    pattern = rf"linux-image-{re.escape(version)}[+.-].*cloud-amd64"
+    images = cached_kernels(replace(ANY_KERNEL, package_pattern=pattern))
+    if not images:
+        pytest.skip(f"no image of kernel {version} in the cache: `make test` as root fetches it")
+    with lab_guest.boot(images[-1].package) as guest:
+        guest.run(SCRIPT, timeout=120)
+        text = decode(guest.get("/mnt/all"))
+    formats = {}
+    for part in text.split("@@ ")[1:]:
+        name, _, body = part.partition("\n")
+        system, event, _ = name.split("/")
+        if system != "ftrace":
+            formats[f"{system}:{event}"] = read_format(body, system)
+    return Tree.of(build_index(str(tree.resolve()))[0]), formats
+
+
+def test_every_event_of_the_booted_kernel_is_in_the_index(
+    newest: tuple[Tree, dict[str, EventFormat]],
+) -> None:
+    tree, formats = newest
+    assert len(formats) > 1500
+    assert formats.keys() - {event.full_name for event in tree.events()} == set()
+
+
+def test_records_are_those_of_the_booted_kernel(newest: tuple[Tree, dict[str, EventFormat]]) -> None:
+    tree, formats = newest
+    ours, _ = tree_formats(tree)
+    different = {
+        name
+        for name, theirs in formats.items()
+        if name not in ours or ours[name].event_fields != theirs.event_fields
+    }
+    assert different == OTHER_FIELDS
+
+
+def test_copied_text_of_system_calls_is_printed_alike(newest: tuple[Tree, dict[str, EventFormat]]) -> None:
+    tree, formats = newest
+    ours, _ = tree_formats(tree)
+    calls = {name for name in formats if name.startswith("syscalls:")}
+    copying = {name for name in calls if "__data_loc char[]" in str(formats[name].event_fields)}
+    assert len(copying) > 50
+    different = {name for name in calls if ours[name].print_fmt != formats[name].print_fmt}
+    # trace_syscalls.c: sys_enter_openat_print() names the flags of this one call.
+    assert different == {"syscalls:sys_enter_openat"}

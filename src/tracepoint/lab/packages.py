@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from tracepoint.lab.kernels import Kernel, find_kernel, version_key
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+BUILT = "built:"
 _DONE = ".complete"
 _APT_SECONDS = 120
 _DOWNLOAD_SECONDS = 900
@@ -70,11 +72,13 @@ def newest_version(package: str, apt: Sequence[str] = ()) -> str:
 def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
     """Return the unpacked kernel `name`, downloading it when the cache does not hold it.
 
-    `name` is one of `tracepoint.lab.kernels.KERNELS` or a Debian package name; `apt`
-    are options for apt (`tracepoint.lab.suites`).  Raises LabError when apt, the network
-    or dpkg-deb is missing; a kernel that is in the cache already needs none
-    of them.
+    `name` is one of `tracepoint.lab.kernels.KERNELS`, a Debian package name, or `built:NAME` for a
+    kernel of `tracepoint lab build`; `apt` are options for apt (`tracepoint.lab.suites`).  Raises
+    LabError when apt, the network or dpkg-deb is missing; a kernel that is in the cache already
+    needs none of them.
     """
+    if name.startswith(BUILT):
+        return built_kernel(name.removeprefix(BUILT))
     kernel = find_kernel(name)
     try:
         names = candidates(kernel, apt)
@@ -103,6 +107,33 @@ def cached_kernels(kernel: Kernel) -> list[KernelImage]:
         if re.fullmatch(kernel.package_pattern, package):
             images.append(_describe(done.parent, package, version))
     return sorted(images, key=lambda image: version_key(image.package))
+
+
+def built_kernels() -> list[KernelImage]:
+    """Return the kernels that `tracepoint lab build` has made, oldest first."""
+    found = []
+    for path in (cache_folder() / "built").glob("*/built.json"):
+        try:
+            described = json.loads(path.read_text())
+            release, name, digest = (str(described[key]) for key in ("release", "name", "digest"))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+        image = KernelImage(release, path.parent / "bzImage", path.parent / "modules", BUILT + name, digest)
+        found.append((path.stat().st_mtime_ns, image))
+    return [image for _, image in sorted(found, key=lambda pair: pair[0])]
+
+
+def built_kernel(name: str) -> KernelImage:
+    """Return the kernel last built under a name, or the one of exactly that folder's name.
+
+    Raises LabError, naming those that there are.
+    """
+    images = built_kernels()
+    for image in reversed(images):
+        if name in (image.package.removeprefix(BUILT), image.image.parent.name):
+            return image
+    names = ", ".join(sorted({image.package for image in images})) or "none was built yet"
+    raise LabError(f"no kernel {BUILT}{name}: there is {names}; `tracepoint lab build` makes one")
 
 
 def unpack_package(

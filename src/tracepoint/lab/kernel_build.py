@@ -1,0 +1,209 @@
+"""Build kernels for the lab: a source tree, our small configuration, patches; only what changed again."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import LabError
+from tracepoint.lab import kernel_config, kernel_make, kernel_store, kernel_sync
+from tracepoint.lab.build import BuildError, disk_errors
+from tracepoint.lab.kernel_patch import PatchError
+from tracepoint.lab.kernel_source import tree_version
+from tracepoint.lab.kernel_store import Build, BuiltKernel
+from tracepoint.lab.kernel_wanted import Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from tracepoint.lab.kernel_make import Watcher
+
+    Say = Callable[[str], None]
+
+__all__ = [
+    "Build",
+    "BuildError",
+    "BuiltKernel",
+    "PatchError",
+    "build_kernel",
+    "compile_object",
+    "configured_tree",
+]
+
+_STEPS = 1400
+_ROOM = 1 << 30
+# Made from C files by `prepare`; they would keep what an edited header said.
+_PREPARED = ("kernel/bounds.s", "kernel/sched/rq-offsets.s", "arch/x86/kernel/asm-offsets.s")
+
+
+def build_kernel(
+    kernel: str | Path,
+    patches: Sequence[Path | str] = (),
+    fragments: Sequence[Path | str] = (),
+    options: Mapping[str, str] | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Watcher | None = None,
+    say: Say = lambda _words: None,
+) -> BuiltKernel:
+    """Build a kernel and return where it is.
+
+    `kernel` is a series (6.1, 6.12: Debian's source) or a source tree; `patches` and `fragments` are
+    files, or texts of several lines; `options` are set last (name without CONFIG_ to `y`, `n`, a number
+    or quoted text); `jobs` defaults to the number of processors.  `progress` is told (stage, objects built,
+    objects expected), `say` what takes long.  Raises PatchError (a LabError) for a patch that does not apply,
+    BuildError with the compiler's words, LabError for all else; the tree is never left half patched.
+    """
+    begin = time.monotonic()
+    wanted = Wanted.read(kernel, patches, fragments, options or {}, say)
+    done = None if wanted.may_change else kernel_store.find_result(wanted)
+    if done is not None:
+        return kernel_store.describe(done, wanted.folder, time.monotonic() - begin, 0)
+    with disk_errors(wanted.folder), kernel_store.locked(wanted.folder, say):
+        build, make = _prepare(wanted, jobs, progress, say)
+        make.run(
+            f"building {build.release}",
+            ("bzImage", "modules"),
+            kernel_store.read_state(wanted.folder).get("steps", _STEPS),
+        )
+        state = kernel_store.read_state(wanted.folder)
+        kernel_store.save_state(wanted.folder, state | {"steps": max(make.steps, state.get("steps", 0))})
+        result = kernel_store.keep(wanted, build)
+    return kernel_store.describe(result, wanted.folder, time.monotonic() - begin, make.steps)
+
+
+def configured_tree(
+    kernel: str | Path,
+    patches: Sequence[Path | str] = (),
+    fragments: Sequence[Path | str] = (),
+    options: Mapping[str, str] | None = None,
+    *,
+    jobs: int | None = None,
+    progress: Watcher | None = None,
+    say: Say = lambda _words: None,
+) -> Build:
+    """Return a build folder in which single objects can be compiled; its kernel is not built.
+
+    The folder is another one than `build_kernel` uses.  Arguments and errors are the same.
+    """
+    wanted = Wanted.read(kernel, patches, fragments, options or {}, say, suffix="-objects")
+    with disk_errors(wanted.folder), kernel_store.locked(wanted.folder, say):
+        build, make = _prepare(wanted, jobs, progress, say)
+        if not kernel_store.read_state(wanted.folder).get("is_prepared"):
+            make.run("preparing", ("prepare",))
+            kernel_store.save_state(
+                wanted.folder, kernel_store.read_state(wanted.folder) | {"is_prepared": True}
+            )
+    return build
+
+
+def compile_object(
+    build: Build,
+    target: str | Sequence[str],
+    edits: Mapping[str, str | bytes] | None = None,
+    *,
+    jobs: int | None = None,
+) -> None:
+    """Compile one object (`mm/swap.o`), or several, with files of the tree as `edits` says for that long.
+
+    `edits` are whole files by path.  The tree and its objects are afterwards as before.  Raises
+    BuildError with the compiler's words, LabError for an edit that leads out of the tree.
+    """
+    targets = [target] if isinstance(target, str) else list(target)
+    contents = {
+        path: text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        for path, text in (edits or {}).items()
+    }
+    with disk_errors(build.folder), kernel_store.locked(build.folder):
+        make = _make(build, jobs, None)
+        held = {path: build.folder / "held" / str(number) for number, path in enumerate(contents)}
+        with kernel_store.edited(build, contents, held):
+            made = {path: _changed_at(build.objects / path) for path in _PREPARED}
+            try:
+                make.run("compiling", targets)
+            finally:
+                stale = [
+                    path for path, changed in made.items() if _changed_at(build.objects / path) != changed
+                ]
+                for path in [*targets, *stale] if contents else ():
+                    (build.objects / path).unlink(missing_ok=True)
+
+
+def _prepare(
+    wanted: Wanted, jobs: int | None, watcher: Watcher | None, say: Say
+) -> tuple[Build, kernel_make.Make]:
+    """Bring the build folder's tree and configuration to what is wanted; the lock is held."""
+    folder = wanted.folder
+    source, objects = folder / "source", folder / "objects"
+    state = kernel_store.read_state(folder)
+    if state.get("is_broken") or not source.is_dir() or state.get("source") != str(wanted.source):
+        say(f"copying {wanted.source} by hard links")
+        _room(folder)
+        for old in (source, objects):
+            shutil.rmtree(old, ignore_errors=True)
+        kernel_sync.clone_tree(wanted.source, source)
+        state = {"source": str(wanted.source)}
+    elif wanted.may_change:
+        kernel_sync.refresh_tree(wanted.source, source, {*state.get("changed", ()), *wanted.files})
+    kernel_store.put_back_held(folder, source)
+    before = state.get("changed", [])
+    kernel_store.save_state(folder, state | {"changed": sorted({*before, *wanted.files}), "digest": ""})
+    changed = kernel_sync.sync_files(wanted.source, source, wanted.files, before)
+    if changed:
+        say(f"{len(changed)} files changed: {', '.join(changed[:4])}{' ...' if len(changed) > 4 else ''}")
+    state |= {"changed": sorted(wanted.files), "digest": wanted.digest}
+    kernel_store.save_state(folder, state)
+    objects.mkdir(exist_ok=True)
+    release = tree_version(source)
+    build = Build(wanted.name, folder, source, objects, release, wanted.options, wanted.origins)
+    make = _make(build, jobs, watcher)
+    if state.get("config") != wanted.config_digest or not (objects / ".config").exists():
+        _configure(wanted, build, make)
+        kernel_store.save_state(folder, state | {"config": wanted.config_digest, "is_prepared": False})
+    return build, make
+
+
+def _configure(wanted: Wanted, build: Build, make: kernel_make.Make) -> None:
+    """Write the configuration anew and check that every option got its value."""
+    fragment = build.folder / "wanted.config"
+    fragment.write_text(kernel_config.write_fragment({**wanted.optional, **wanted.options}))
+    config = build.objects / ".config"
+    config.unlink(missing_ok=True)
+    make.run("configuring", ("tinyconfig",))
+    merge = ("scripts/kconfig/merge_config.sh", "-m", "-O", str(build.objects), str(config), str(fragment))
+    make.call("merging the configuration", ("env", f"KCONFIG_CONFIG={config}", "bash", *merge))
+    make.run("completing the configuration", ("olddefconfig",))
+    dropped = kernel_config.dropped_options(wanted.options, config.read_text())
+    if not dropped:
+        return
+    config.unlink()
+    kconfigs = (path.read_text(errors="replace") for path in build.source.rglob("Kconfig*") if path.is_file())
+    reasons = kernel_config.why_dropped(dropped, kconfigs)
+    lines = [
+        f"CONFIG_{name}={wanted.options[name]} became {value}: {reasons[name]}"
+        for name, value in dropped.items()
+    ]
+    raise LabError(f"the configuration drops {len(dropped)} wanted options", log_tail="\n".join(lines))
+
+
+def _make(build: Build, jobs: int | None, watcher: Watcher | None) -> kernel_make.Make:
+    return kernel_make.Make(
+        build.source,
+        build.objects,
+        kernel_make.new_log(build.name),
+        jobs or os.cpu_count() or 1,
+        watcher,
+        origins=build.origins,
+    )
+
+
+def _room(folder: Path) -> None:
+    if shutil.disk_usage(folder).free < _ROOM:
+        raise LabError(f"less than 1 GB free on the disk of {folder}: too little to build a kernel")
+
+
+def _changed_at(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0

@@ -2,7 +2,8 @@
 
 ## What it does
 
-Evaluates the values of the list of `__print_flags`, and finds zero.
+Evaluates the values of the list of `__print_flags`, and finds zero.  What is zero only where an option of
+the configuration is off is left alone, and so is an end of the list without a name.
 
 ## Why it is bad
 
@@ -46,15 +47,20 @@ None is offered.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
 from tracepoint.check.lists import value_lists
+from tracepoint.check.syntax import walk
+from tracepoint.source.ast import Name
+from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext
+    from tracepoint.source.ast import Node
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
@@ -64,10 +70,28 @@ def check(context: CheckContext) -> Iterator[Finding]:
             if "flags" not in call.name:
                 continue
             for item in items:
-                if item.value == 0:
-                    named = f' ("{item.name}")' if item.name else ""
+                # Without a literal name it is the end of a list, or what a wrapper of the list names.
+                if item.value == 0 and item.name is not None and not _is_configured(context, item.node):
+                    named = f'{item.text} ("{item.name}")'
                     yield Finding(
-                        f"{item.text}{named} is zero: it is printed with every other flag, and never alone",
+                        f"{named} is zero: it is printed with every other flag, and never alone",
                         item.node,
                         event=view.event_name,
                     )
+
+
+def _is_configured(context: CheckContext, node: Node) -> bool:
+    """Whether a value is zero only where an option is off: its macro has another definition beside it."""
+    todo = [part.name for part in walk(node) if isinstance(part, Name)]
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        macro = context.macro(name) if name not in seen else None
+        seen.add(name)
+        if macro is None or macro.definition is None:
+            continue
+        defines = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b", re.MULTILINE)
+        if len(defines.findall(macro.definition.file.text)) > 1:
+            return True
+        todo += [token.text for token in macro.body if token.kind is Kind.NAME]
+    return False

@@ -2,7 +2,7 @@
 /*
  * faults - makes page faults of every kind that a program can make, and counts what it got.
  *
- * faults [-n PAGES] [-f FILE] [KIND...]     (without a KIND: the first six)
+ * faults [-t] [-n PAGES] [-f FILE] [KIND...]     (without a KIND: the first six)
  *
  * anon      writes to memory that was never touched
  * zero      reads memory that was never touched (the page of zeros), then writes to it
@@ -15,6 +15,8 @@
  * swap      reads memory that was handed to the swap area
  * frame     writes to memory that was never touched while the frame pointer points to a page that was
  *           handed to the swap area
+ *
+ * With -t, the kernel's tracing is on only while the faults are made.
  *
  * A line has the words: kind, pid, pages, minflt and majflt (by getrusage), perf-minor and perf-major
  * (by the perf counters, -1 where there are none), errors (calls that failed, or wrong bytes).
@@ -46,7 +48,7 @@ struct kind {
 static unsigned long pages = 64;
 static const char *file_name;
 static volatile char *memory;
-static int pipes[2], zeros;
+static int zeros, switch_file = -1;
 
 static volatile char *map(int flags, int file)
 {
@@ -130,7 +132,7 @@ static int open_files(void)
 {
 	map_anonymous();
 	zeros = open("/dev/zero", O_RDONLY);
-	return zeros < 0 || pipe(pipes) < 0;
+	return zeros < 0;
 }
 
 static int kernel_writes(void)
@@ -258,6 +260,12 @@ static long read_counter(int counter)
 	return counter >= 0 && read(counter, &value, sizeof(value)) == sizeof(value) ? (long)value : -1;
 }
 
+static void trace(const char *on)
+{
+	if (switch_file >= 0 && write(switch_file, on, 1) != 1)
+		perror("faults: tracing_on");
+}
+
 static void run(const struct kind *kind)
 {
 	struct rusage before, after;
@@ -267,11 +275,15 @@ static void run(const struct kind *kind)
 		fprintf(stderr, "faults: %s could not be prepared: %s\n", kind->name, strerror(errno));
 	minor = open_counter(PERF_COUNT_SW_PAGE_FAULTS_MIN);
 	major = open_counter(PERF_COUNT_SW_PAGE_FAULTS_MAJ);
+	/* What is called below is called once before, so that its own pages are there. */
+	trace("0");
 	getrusage(RUSAGE_SELF, &after);
 	getrusage(RUSAGE_SELF, &before);
 	ioctl(minor, PERF_EVENT_IOC_ENABLE, 0);
 	ioctl(major, PERF_EVENT_IOC_ENABLE, 0);
+	trace("1");
 	errors = kind->run();
+	trace("0");
 	ioctl(minor, PERF_EVENT_IOC_DISABLE, 0);
 	ioctl(major, PERF_EVENT_IOC_DISABLE, 0);
 	getrusage(RUSAGE_SELF, &after);
@@ -296,8 +308,10 @@ int main(int count, char **words)
 {
 	int option, status;
 
-	while ((option = getopt(count, words, "n:f:")) != -1) {
-		if (option == 'n' && strtoul(optarg, NULL, 10) - 1 < 1UL << 20)
+	while ((option = getopt(count, words, "tn:f:")) != -1) {
+		if (option == 't')
+			switch_file = open("/sys/kernel/tracing/tracing_on", O_WRONLY);
+		else if (option == 'n' && strtoul(optarg, NULL, 10) - 1 < 1UL << 20)
 			pages = strtoul(optarg, NULL, 10);
 		else if (option == 'f')
 			file_name = optarg;

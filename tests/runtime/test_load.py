@@ -1,6 +1,7 @@
 """Kernel headers fired with Python objects."""
 
 import importlib
+import pickle
 import struct
 from types import SimpleNamespace
 
@@ -157,6 +158,13 @@ def test_without_a_record(toy):
     assert "toy_bare" not in [e.event.name for e in toy.tracing.events]
     with pytest.raises(Exception, match="does not take"):
         hook.register(lambda: None)
+
+
+def test_what_is_loaded_pickles_by_name(toy):
+    for name in ("toy_begin", "toy_bare"):
+        assert pickle.loads(pickle.dumps(toy.header[name])) is toy.header[name]
+    with pytest.raises(AttributeError, match="toy_bard"):
+        pickle.loads(pickle.dumps(toy.header["toy_bare"]).replace(b"toy_bare", b"toy_bard"))
 
 
 @pytest.mark.parametrize(

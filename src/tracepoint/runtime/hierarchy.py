@@ -16,6 +16,7 @@ from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
+from tracepoint.runtime import named  # noqa: F401 - for picklers that look only at loaded modules
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
 from tracepoint.runtime.format_table import FormatTable
 from tracepoint.runtime.locks import make_process_lock

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tracepoint.source.ctype import CType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedHeader:
     """The tracepoints of a header: `loaded.trace_NAME(...)` fires one, `loaded["NAME"]` is the same object.
 
@@ -49,6 +49,10 @@ class LoadedHeader:
     header: TraceHeader
     events: Mapping[str, Any]
     problems: Mapping[str, str]
+
+    def __post_init__(self) -> None:
+        # Plain attributes: what is fired all the time is found fast, and by static keys too.
+        self.__dict__.update({f"trace_{name}": event for name, event in self.events.items()})
 
     def __getattr__(self, name: str) -> Any:
         plain = name.removeprefix("trace_")
@@ -208,6 +212,11 @@ class HookControl:
 
 
 _hooks: dict[str, HookControl] = {}
+
+
+def hook_named(name: str) -> Any:
+    """Return a tracepoint without a record; raises KeyError when none of that name was loaded."""
+    return _hooks[name].tracepoint
 
 
 def _declare_bare(bare: Declared, functions: Mapping[str, Any]) -> Any:

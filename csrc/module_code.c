@@ -14,19 +14,26 @@
 #endif
 
 #if TP_CAN_POKE
-/* Where the opcode is kept: elsewhere while a tool wants an event for the line that begins here. */
+/* Where the opcode is kept: elsewhere while a tool wants an event for the line or instruction that begins here. */
 static uint8_t *opcode_place(PyCodeObject *code, Py_ssize_t index)
 {
-	uint8_t *unit = (uint8_t *)code->co_code_adaptive + 2 * index;
+	uint8_t *place = (uint8_t *)code->co_code_adaptive + 2 * index;
 
 #if PY_VERSION_HEX >= 0x030C0000
-	if (*unit == INSTRUMENTED_LINE) {
-		if (!code->_co_monitoring || !code->_co_monitoring->lines)
+	_PyCoMonitoringData *tools = code->_co_monitoring;
+
+	if (*place == INSTRUMENTED_LINE) {
+		if (!tools || !tools->lines)
 			return NULL;
-		return &code->_co_monitoring->lines[index].original_opcode;
+		place = &tools->lines[index].original_opcode;
+	}
+	if (*place == INSTRUMENTED_INSTRUCTION) {
+		if (!tools || !tools->per_instruction_opcodes)
+			return NULL;
+		place = &tools->per_instruction_opcodes[index];
 	}
 #endif
-	return unit;
+	return place;
 }
 #endif
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tracepoint.model.python_types import u64
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "tools" / "build_core.py"
 
@@ -31,7 +33,7 @@ def c_core(tmp_path_factory):
     return core
 
 
-RUNTIME = ("core", "probes", "hierarchy", "event", "named", "load", "static_keys")
+RUNTIME = ("core", "probes", "hierarchy", "event", "named", "load", "static_targets", "static_keys")
 
 
 @pytest.fixture(params=["c", "twin"])
@@ -52,3 +54,30 @@ def runtime(request, monkeypatch):
     yield event
     event.tracing.disable_all()
     event.tracing.clear_faults()
+
+
+@pytest.fixture
+def keys(request, monkeypatch):
+    """The module of static keys over the C core; everything is undone afterwards."""
+    request.getfixturevalue("c_core")
+    monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
+    for name in RUNTIME:
+        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
+        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
+    made = importlib.import_module("tracepoint.runtime.static_keys")
+    if reason := made.why_not():
+        pytest.skip(f"{reason}: run with one of {made.TRIED_VERSIONS}")
+    yield made
+    made.turn_off()
+
+
+@pytest.fixture
+def hit(keys):
+    """A tracepoint `k:hit` with the arguments n and, if given, m."""
+    event = importlib.import_module("tracepoint.runtime.event")
+
+    @event.trace_event(system="k", printk='"%llu", n')
+    def hit(n: u64, m: u64 = 0) -> None: ...
+
+    yield hit
+    event.tracing.disable_all()

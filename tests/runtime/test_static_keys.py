@@ -15,48 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.model.python_types import u64
+from runtime.static_sites import heard, make
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-
-
-@pytest.fixture
-def keys(request, monkeypatch):
-    request.getfixturevalue("c_core")
-    monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
-    for name in ("core", "probes", "hierarchy", "event", "named", "load", "static_keys"):
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
-    made = importlib.import_module("tracepoint.runtime.static_keys")
-    if reason := made.why_not():
-        pytest.skip(f"{reason}: run with one of {made.TRIED_VERSIONS}")
-    yield made
-    made.turn_off()
-
-
-@pytest.fixture
-def hit(keys):
-    event = importlib.import_module("tracepoint.runtime.event")
-
-    @event.trace_event(system="k", printk='"%llu", n')
-    def hit(n: u64, m: u64 = 0) -> None: ...
-
-    yield hit
-    event.tracing.disable_all()
-
-
-def make(text, hit, name="run", **names):
-    space = {"hit": hit, "holder": types.SimpleNamespace(hit=hit), **names}
-    exec(compile(text, "<site>", "exec"), space)
-    return space[name]
-
-
-def heard(hit, action):
-    """What the tracepoint is called with while `action` runs."""
-    seen = []
-    with hit.register(lambda n, m: seen.append((n, m))):
-        action()
-    return seen
 
 
 SITES = {
@@ -89,12 +50,7 @@ def test_off_evaluates_nothing_and_on_is_a_call(keys, hit, text):
         notes.append(x)
         return x
 
-    space = types.ModuleType("space")
-    for value in run.__globals__.values():
-        if isinstance(value, types.FunctionType):
-            value.__module__ = "space"
-    vars(space).update({k: v for k, v in run.__globals__.items() if not k.startswith("__")})
-    assert keys.patch(space) >= 1
+    assert sum(keys.patch(value) for value in list(run.__globals__.values())) >= 1
     for _ in range(40):
         run(note)
     assert notes == []
@@ -352,7 +308,7 @@ def test_nothing_is_changed_where_it_was_not_tried(keys, hit, monkeypatch):
     assert "was not tried" in keys.why_not()
     assert not keys.static_keys()
     assert keys.patch(run) == 0
-    assert not any(isinstance(finder, keys._Finder) for finder in sys.meta_path)
+    assert not any(isinstance(finder, keys.Finder) for finder in sys.meta_path)
 
 
 def test_without_positions_calls_stay_calls(c_core):

@@ -30,16 +30,22 @@ class Place:
     name: str
 
 
+def nested_codes(code: CodeType) -> Iterator[CodeType]:
+    """Yield a code object and those nested in it: functions, lambdas, comprehensions and class bodies."""
+    waiting = [code]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting += [constant for constant in found.co_consts if isinstance(constant, CodeType)]
+
+
 def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> Iterator[Place]:
-    """Yield the places in a code object and in those nested in it.
+    """Yield the places in a code object; those nested in it are not looked into.
 
     `resolve` gets a global name and an attribute, or an empty text, and answers with the
     tracepoint's name, or None.  A call that is used as an expression, that is too long for one
     jump or that jumps lead into is none.
     """
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from find_places(constant, resolve)
     # Read before anything is changed: the interpreter keeps these bytes for whoever copies the code.
     n_units = len(code.co_code) // 2
     steps = list(dis.get_instructions(code))

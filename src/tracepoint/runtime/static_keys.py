@@ -7,24 +7,26 @@ stay what they are.  The idea is the kernel's jump label (include/linux/jump_lab
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.machinery
 import opcode
 import platform
 import sys
-import threading
+import sysconfig
 import weakref
 from dataclasses import dataclass, field
 from functools import cache
-from types import CodeType, FunctionType, ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tracepoint.runtime import core
+from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.probes import switch_listeners
-from tracepoint.runtime.sites import find_places
+from tracepoint.runtime.sites import find_places, nested_codes
+from tracepoint.runtime.static_import import Finder, is_wanted
+from tracepoint.runtime.static_targets import codes_of, members_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    import threading
+    from collections.abc import Callable, Mapping
 
     from tracepoint.runtime.sites import Place
 
@@ -98,8 +100,18 @@ class _Site:
 @dataclass(slots=True)
 class _Registry:
     sites: dict[str, list[_Site]] = field(default_factory=dict)
-    seen: dict[int, weakref.ref[CodeType]] = field(default_factory=dict)
-    lock: threading.RLock = field(default_factory=threading.RLock)
+    # Which code units of which code are sites; codes that are equal are not the same.
+    seen: dict[int, tuple[weakref.ref[CodeType], set[int]]] = field(default_factory=dict)
+    lock: threading.RLock = field(default_factory=make_process_lock)
+
+    def known_in(self, code: CodeType) -> set[int]:
+        """Return the code units of a code that are sites already, to be added to."""
+        number = id(code)
+        known = self.seen.get(number)
+        if known is None or known[0]() is not code:
+            known = weakref.ref(code, lambda _: self.seen.pop(number, None)), set()
+            self.seen[number] = known
+        return known[1]
 
 
 _registry = _Registry()
@@ -114,6 +126,8 @@ def why_not() -> str:
         return "not a CPython with its global lock"
     if sys.version_info[:3] not in TRIED_VERSIONS or sys.version_info.releaselevel != "final":
         return f"Python {platform.python_version()} was not tried"
+    if "experimental-jit" in str(sysconfig.get_config_var("CONFIG_ARGS")):
+        return "a Python with a just-in-time compiler keeps copies of the code"
     return "" if _passes_self_test() else "the self-test failed"
 
 
@@ -156,69 +170,64 @@ def sites(thing: T) -> T:
     """Make the calls of tracepoints in a function or class static keys; returns what it was given.
 
     Statements that are nothing but such a call are changed, where the tracepoint is a global or an
-    attribute of one.  While it is off, arguments are not evaluated.
+    attribute of one.  While it is off, arguments are not evaluated.  Also takes classes, and the
+    wrappers of functools around either.
     """
     patch(thing)
     return thing
 
 
 def patch(thing: object) -> int:
-    """Change the call sites of a function, class, module or code; returns how many there are."""
+    """Change the call sites of a function, class, module or wrapper of these; returns how many are new."""
     if why_not():
         return 0
     _listen()
-    return sum(_patch_code(code, names) for code, names in _codes_of(thing))
+    return sum(_patch_code(code, names) for outer, names in codes_of(thing) for code in nested_codes(outer))
 
 
 def _patch_code(code: CodeType, names: Mapping[str, Any]) -> int:
-    def resolve(name: str, attribute: str) -> str | None:
-        found = names.get(name)
-        if attribute:
-            found = getattr(found, "__dict__", {}).get(attribute)
-        if isinstance(found, core.Tracepoint):
-            found_here[found.name] = found
-            return str(found.name)
-        return None
-
-    found_here: dict[str, Any] = {}
+    resolver = _Resolver(names)
+    if not resolver.may_be_in(code):
+        return 0
     with _registry.lock:
-        known = _registry.seen.get(id(code))
-        if known is not None and known() is code:
+        known = _registry.known_in(code)
+        try:
+            places = [place for place in find_places(code, resolver.resolve) if place.index not in known]
+        except Exception:  # noqa: BLE001 - code that no compiler wrote, which dis cannot read: calls stay calls
             return 0
-        places = list(find_places(code, resolve))
-        _registry.seen[id(code)] = weakref.ref(code)
         for place in places:
+            known.add(place.index)
             site = _site_of(place)
             _registry.sites.setdefault(place.name, []).append(site)
-            site.switch(_opcodes(), is_on=bool(found_here[place.name]))
+            site.switch(_opcodes(), is_on=bool(resolver.found[place.name]))
     return len(places)
 
 
-def _codes_of(thing: object) -> Iterator[tuple[CodeType, Mapping[str, Any]]]:
-    """Every code object of a function, class or module, with the globals that it sees."""
-    match thing:
-        case FunctionType():
-            yield thing.__code__, thing.__globals__
-            if hasattr(thing, "__wrapped__"):
-                yield from _codes_of(thing.__wrapped__)
-        case ModuleType():
-            for value in list(vars(thing).values()):
-                if getattr(value, "__module__", None) == thing.__name__:
-                    yield from _codes_of(value)
-        case type() if not isinstance(thing, core.Tracepoint):
-            for value in list(vars(thing).values()):
-                for part in _functions_of(value):
-                    yield from _codes_of(part)
+class _Resolver:
+    """Finds tracepoints among the globals of a function, and among the attributes of those."""
 
+    def __init__(self, names: Mapping[str, Any]) -> None:
+        self._names = names
+        self.found: dict[str, Any] = {}
 
-def _functions_of(value: object) -> tuple[object, ...]:
-    """What a member of a class calls."""
-    match value:
-        case classmethod() | staticmethod():
-            return (value.__func__,)
-        case property():
-            return (value.fget, value.fset, value.fdel)
-    return (value,)
+    def may_be_in(self, code: CodeType) -> bool:
+        """Whether the code names a tracepoint at all: most does not, and need not be read."""
+        named = [self._names[name] for name in code.co_names if name in self._names]
+        return any(
+            type(value) is core.Tracepoint
+            or any(type(members_of(value).get(name)) is core.Tracepoint for name in code.co_names)
+            for value in named
+        )
+
+    def resolve(self, name: str, attribute: str) -> str | None:
+        """Return the name of the tracepoint that `name`, or `name.attribute`, is."""
+        found: Any = self._names.get(name)
+        if attribute:
+            found = members_of(found).get(attribute)
+        if found is None or type(found) is not core.Tracepoint:
+            return None
+        self.found[found.name] = found
+        return str(found.name)
 
 
 def _switch(name: str, is_on: bool) -> None:
@@ -236,45 +245,6 @@ def _listen() -> None:
         switch_listeners.append(_switch)
 
 
-class _Finder(importlib.abc.MetaPathFinder):
-    """Changes modules as they are imported: asks the other finders and wraps their loader's end."""
-
-    def __init__(self, wanted: tuple[str, ...]) -> None:
-        self.wanted = wanted
-
-    def find_spec(
-        self, fullname: str, path: Any, target: Any = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        if not _is_wanted(fullname, self.wanted):
-            return None
-        for finder in sys.meta_path:
-            if isinstance(finder, _Finder):
-                continue
-            find: Callable[..., Any] | None = getattr(finder, "find_spec", None)
-            spec = find(fullname, path, target) if find is not None else None
-            if spec is not None:
-                _wrap_loader(spec)
-                return spec  # type: ignore[no-any-return]
-        return None
-
-
-def _wrap_loader(spec: Any) -> None:
-    loader = spec.loader
-    execute = getattr(loader, "exec_module", None)
-    if execute is None or not isinstance(loader, importlib.machinery.SourceFileLoader):
-        return
-
-    def exec_module(module: ModuleType) -> None:
-        execute(module)
-        patch(module)
-
-    loader.exec_module = exec_module  # type: ignore[method-assign]
-
-
-def _is_wanted(name: str, wanted: tuple[str, ...]) -> bool:
-    return not wanted or any(name == w or name.startswith(w + ".") for w in wanted)
-
-
 def static_keys(*packages: str) -> bool:
     """Turn static keys on: for modules that are imported now and for those that will be.
 
@@ -285,15 +255,15 @@ def static_keys(*packages: str) -> bool:
         return False
     for name, module in list(sys.modules.items()):
         is_ours = name == "tracepoint" or name.startswith("tracepoint.")
-        if not is_ours and isinstance(module, ModuleType) and _is_wanted(name, packages):
+        if not is_ours and issubclass(type(module), ModuleType) and is_wanted(name, packages):
             patch(module)
-    sys.meta_path.insert(0, _Finder(packages))
+    sys.meta_path.insert(0, Finder(packages, patch))
     return True
 
 
 def turn_off() -> None:
     """Undo `static_keys()` and `sites`: every call site is a call again."""
-    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, Finder)]
     with _registry.lock:
         for found in _registry.sites.values():
             for site in found:

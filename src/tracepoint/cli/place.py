@@ -1,0 +1,258 @@
+"""`tracepoint place`: put events into the source of a kernel, as a patch that can be sent."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from datetime import UTC, datetime
+from email.utils import format_datetime, parseaddr, parsedate_to_datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracepoint import __version__
+from tracepoint.cli.files import read_text
+from tracepoint.cli.git import git_setting
+from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.tree_files import tree_reader, write_files
+from tracepoint.cli.trees import default_tree, open_with_progress
+from tracepoint.errors import PlaceError, TreeError
+from tracepoint.generate.fileset import FileSet
+from tracepoint.place.fragment import EventText
+from tracepoint.place.kernel import Kernel
+from tracepoint.place.message import Author, write_cover, write_mail
+from tracepoint.place.plan import Plan, make_call, make_places, read_plan, split_place
+from tracepoint.place.series import make_series
+from tracepoint.tree.facts import read_facts
+from tracepoint.tree.index_scan import is_kernel_tree
+from tracepoint.tree.makefiles import TREE_MARK
+
+if TYPE_CHECKING:
+    from tracepoint.cli.output import Output
+    from tracepoint.place.series import Series
+
+
+class _PlaceOption(argparse.Action):
+    """An option about the place that the last --at named."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Open a place, or add to the last one."""
+        places: list[dict[str, Any]] = [*(getattr(namespace, "places", None) or [])]
+        if self.dest == "at":
+            places.append({"at": values})
+        elif not places:
+            parser.error(f"{option_string} belongs behind the --at that it is about")
+        else:
+            value = self.const if values is None or values == [] else values
+            if self.dest in places[-1]:
+                parser.error(
+                    f"{option_string} is given twice for {places[-1]['at']}; each place needs an --at"
+                )
+            places[-1] = {**places[-1], self.dest: value}
+        namespace.places = places
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument(
+        "--tree", metavar="DIR", help="the kernel tree (default: the one here, or indexed last)"
+    )
+    parser.add_argument(
+        "--plan", metavar="FILE", help="a TOML file with events and places instead of the options below"
+    )
+    _add_event_arguments(parser.add_argument_group("what is declared (nothing, for an event of the tree)"))
+    _add_place_arguments(parser.add_argument_group("where it is called; begin each place with --at"))
+    _add_patch_arguments(parser.add_argument_group("the patch"))
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("-o", "--output", metavar="DIR", help="write the patches there (default: to stdout)")
+    where.add_argument("--apply", action="store_true", help="change the files of the tree instead")
+    parser.add_argument("--force", action="store_true", help="replace patches that exist in DIR")
+
+
+def _add_event_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--event",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="declarations, TRACE_EVENT() and the like; - is stdin; repeatable",
+    )
+    group.add_argument("--system", default="", help="their TRACE_SYSTEM, when the text has none")
+    group.add_argument(
+        "--header", default="", metavar="PATH", help="the trace header, when the system has several"
+    )
+    group.add_argument("--new-header", action="store_true", help="make the header when there is none")
+    group.add_argument(
+        "--class", dest="class_name", default="", metavar="NAME", help="one class for events with one record"
+    )
+
+
+def _add_place_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--at", action=_PlaceOption, metavar="FILE:FUNCTION", help="mm/memory.c:do_swap_page")
+    group.add_argument(
+        "--entry", action=_PlaceOption, nargs=0, const=True, help="at the start of the function"
+    )
+    group.add_argument(
+        "--returns", action=_PlaceOption, nargs=0, const=True, help="before each return, and at the end"
+    )
+    for word in ("before", "after"):
+        group.add_argument(
+            f"--{word}",
+            action=_PlaceOption,
+            nargs="?",
+            const=True,
+            metavar="STATEMENT",
+            help=f"{word} the statement of this text, or the one on --line",
+        )
+    group.add_argument("--line", action=_PlaceOption, type=int, metavar="N", help="which of several")
+    group.add_argument(
+        "--call", action=_PlaceOption, metavar="EVENT[(ARGS)]", help="which event, when there are several"
+    )
+    group.add_argument("--args", action=_PlaceOption, metavar="ARGS", help="C expressions for its parameters")
+    group.add_argument(
+        "--guard",
+        action=_PlaceOption,
+        nargs=0,
+        const=True,
+        help="under if (trace_x_enabled()); by default where the arguments cost",
+    )
+    group.add_argument("--no-guard", action=_PlaceOption, nargs=0, const=True, help="never")
+
+
+def _add_patch_arguments(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--why", default="", metavar="TEXT", help="the reason; needed; @FILE reads it from a file"
+    )
+    group.add_argument("--subject", default="", help="the first line, without [PATCH]")
+    group.add_argument(
+        "--author", default="", metavar="'NAME <MAIL>'", help="default: git's user.name, user.email"
+    )
+    group.add_argument("--date", default="", help="as in mail, or ISO (default: now, or SOURCE_DATE_EPOCH)")
+    group.add_argument("--no-sign-off", action="store_true", help="without Signed-off-by")
+    group.add_argument("--one-patch", action="store_true", help="one patch, also for several subsystems")
+    group.add_argument(
+        "--export", action="store_true", help="EXPORT_TRACEPOINT_SYMBOL_GPL for the new events"
+    )
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Make the patches and write them, or change the tree."""
+    plan = _plan(args)
+    author = None if args.apply else _author(args, plan)
+    root = args.tree or default_tree(out)
+    if not is_kernel_tree(os.path.realpath(root)):
+        raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
+    tree = open_with_progress(root, out)
+    folder = Path(tree.root)
+    kernel = Kernel(tree, tree_reader(folder), read_facts(folder).assign_str_arity)
+    series = make_series(kernel, plan, is_split=not args.one_patch)
+    for note in series.notes:
+        out.say(f"note: {note}")
+    if author is None:
+        before = {change.path: change.old for change in series.changes}
+        write_files(folder, before, series.files)
+        for path in series.files:
+            out.line(path)
+        return EXIT_DONE
+    mails = _mails(series, author)
+    if args.output:
+        for written in FileSet(mails).write(args.output, overwrite=args.force):
+            out.line(str(written))
+    else:
+        for text in mails.values():
+            out.write(text)
+    return EXIT_DONE
+
+
+def _plan(args: argparse.Namespace) -> Plan:
+    places = getattr(args, "places", None) or []
+    if args.plan:
+        if args.event or places:
+            raise PlaceError("a plan says what and where; --event and --at are for working without one")
+        path = Path(args.plan)
+        plan = read_plan(read_text(path), args.plan, lambda name: read_text(path.parent / name))
+        return Plan(
+            plan.events,
+            plan.calls,
+            args.subject or plan.subject,
+            _why(args) or plan.why,
+            plan.exports or args.export,
+            args.author or plan.author,
+        )
+    events = [
+        EventText(
+            read_text(Path(name)),
+            "<stdin>" if name == "-" else name,
+            args.system,
+            args.header,
+            args.class_name,
+            args.new_header,
+        )
+        for name in args.event
+    ]
+    return Plan(tuple(events), tuple(map(_call, places)), args.subject, _why(args), args.export, args.author)
+
+
+def _call(chosen: dict[str, Any]) -> Any:
+    path, function = split_place(chosen["at"])
+    if chosen.get("guard") and chosen.get("no_guard"):
+        raise PlaceError(f"{chosen['at']}: --guard and --no-guard contradict each other")
+    guard = False if chosen.get("no_guard") else chosen.get("guard")
+    return make_call(path, make_places(function, chosen), {**chosen, "guard": guard})
+
+
+def _why(args: argparse.Namespace) -> str:
+    why: str = args.why
+    return read_text(Path(why[1:])) if why.startswith("@") else why
+
+
+def _author(args: argparse.Namespace, plan: Plan) -> Author:
+    name, mail = (
+        parseaddr(plan.author) if plan.author else (git_setting("user.name"), git_setting("user.email"))
+    )
+    if not name or not mail:
+        raise PlaceError(
+            "who sends the patch? git config knows no user.name and user.email: --author 'NAME <MAIL>'"
+        )
+    return Author(name, mail, _date(args.date), is_signed=not args.no_sign_off)
+
+
+def _date(given: str) -> str:
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if not given:
+        when = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now().astimezone()
+        return format_datetime(when)
+    for read in (datetime.fromisoformat, parsedate_to_datetime):
+        try:
+            when = read(given)
+        except (ValueError, TypeError):
+            continue
+        return format_datetime(when if when.tzinfo else when.astimezone())
+    raise PlaceError(f"{given!r} is no date")
+
+
+def _mails(series: Series, author: Author) -> dict[str, str]:
+    """Return the patches by the names that git format-patch would give them."""
+    generator = f"tracepoint {__version__}"
+    total = len(series.patches)
+    mails = {}
+    if total > 1:
+        messages = [patch.message for patch in series.patches]
+        mails["0000-cover-letter.patch"] = write_cover(
+            series.cover, author, messages, series.changes, generator=generator
+        )
+    for number, patch in enumerate(series.patches, 1):
+        mails[f"{number:04}-{_file_name(patch.message.subject)}.patch"] = write_mail(
+            patch.message, author, patch.changes, number=number, total=total, generator=generator
+        )
+    return mails
+
+
+def _file_name(subject: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_.]+", "-", subject).strip("-.")[:52].rstrip("-.") or "patch"

@@ -1,0 +1,114 @@
+"""Files of a kernel tree that are to be changed: read within the tree only, written all or none."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.git import uncommitted
+from tracepoint.errors import PlaceError, TreeError
+from tracepoint.place.kernel import MAX_FILE_CHARS, TreeFile
+from tracepoint.source.text import decode, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+
+def tree_reader(root: Path) -> Callable[[str], TreeFile | None]:
+    """Return what reads the files of a tree by their path in it.
+
+    A symbolic link may lead to another place of the tree; for one that leads out, and for what is no
+    readable file of a sane size, TreeError is raised.  A file that is not there is None.
+    """
+    real_root = Path(os.path.realpath(root))
+
+    def read(path: str) -> TreeFile | None:
+        file = Path(os.path.realpath(real_root / path))
+        if not file.is_relative_to(real_root):
+            raise TreeError(path, "a symbolic link leads out of the tree")
+        try:
+            state = file.stat()
+            if stat.S_ISDIR(state.st_mode):
+                return None
+            if not stat.S_ISREG(state.st_mode):
+                raise TreeError(path, "not a regular file")
+            if state.st_size > 4 * MAX_FILE_CHARS:
+                raise TreeError(path, f"{state.st_size} bytes are too many for a source file")
+            return TreeFile(decode(file.read_bytes()), bool(state.st_mode & stat.S_IXUSR))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise TreeError(path, f"cannot be read: {error.strerror or error}") from error
+
+    return read
+
+
+def write_files(root: Path, before: Mapping[str, str | None], after: Mapping[str, str]) -> None:
+    """Replace files of a tree by new texts: all of them, or none.
+
+    `before` are the texts that the new ones were made from, None for new files.  Modes stay.  Raises
+    PlaceError when a file has changed since or has changes that are not committed, OSError when the
+    disk refuses.
+    """
+    _check_clean(root, after)
+    read = tree_reader(root)
+    for path in after:
+        found = read(path)
+        if (None if found is None else found.text) != before[path]:
+            raise PlaceError(f"{path}: has changed meanwhile; nothing was written")
+    written: list[tuple[Path, Path]] = []
+    done: list[Path] = []
+    try:
+        for path, text in after.items():
+            target = Path(os.path.realpath(root / path))
+            target.parent.mkdir(parents=True, exist_ok=True)
+            written.append((_write_beside(target, text), target))
+        for fresh, target in written:
+            fresh.replace(target)
+            done.append(target)
+    except BaseException:
+        for fresh, _ in written:
+            with contextlib.suppress(OSError):
+                fresh.unlink(missing_ok=True)
+        _put_back(root, before, done)
+        raise
+
+
+def _write_beside(target: Path, text: str) -> Path:
+    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(13, os.strerror(13), str(target))
+    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
+        try:
+            stream.write(encode(text))
+            stream.close()
+            Path(stream.name).chmod(mode)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                Path(stream.name).unlink()
+            raise
+    return Path(stream.name)
+
+
+def _put_back(root: Path, before: Mapping[str, str | None], done: Iterable[Path]) -> None:
+    targets = {Path(os.path.realpath(root / path)): text for path, text in before.items()}
+    for target in done:
+        text = targets[target]
+        with contextlib.suppress(OSError):
+            if text is None:
+                target.unlink()
+            else:
+                _write_beside(target, text).replace(target)
+
+
+def _check_clean(root: Path, paths: Iterable[str]) -> None:
+    """Raise PlaceError when git knows of changes in the files that somebody made and did not commit."""
+    if not (root / ".git").exists():
+        return
+    dirty = uncommitted(str(root), paths)
+    if dirty:
+        raise PlaceError(f"{', '.join(dirty)}: has changes that are not committed; nothing was written")

@@ -1,0 +1,180 @@
+"""What C files need so that they can call an event: its header, once created, and exported to modules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from tracepoint.diagnostics import Edit
+from tracepoint.errors import PlaceError
+from tracepoint.place.outline import Directive, read_directives
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from tracepoint.source.text import SourceFile
+
+_CREATE = "CREATE_TRACE_POINTS"
+_EXPORT = re.compile(r"^EXPORT_TRACEPOINT_SYMBOL(?:_GPL)?\s*\([^)]*\)\s*;[^\n]*\n", re.MULTILINE)
+_FUNCTION = re.compile(r"^\{", re.MULTILINE)
+
+
+def include_name(header: str, path: str) -> str:
+    """Return how a C file includes a trace header, with brackets or quotes.
+
+    >>> include_name("include/trace/events/kmem.h", "mm/memory.c")
+    '<trace/events/kmem.h>'
+    >>> include_name("fs/xfs/xfs_trace.h", "fs/xfs/libxfs/xfs_btree.c")
+    '"../xfs_trace.h"'
+    """
+    parts = header.split("/")
+    if "include" in parts[:-1] and (parts[0] == "include" or parts[0] == "arch"):
+        return f"<{'/'.join(parts[parts.index('include') + 1 :])}>"
+    here = list(PurePosixPath(path).parent.parts)
+    shared = 0
+    while shared < min(len(here), len(parts) - 1) and here[shared] == parts[shared]:
+        shared += 1
+    return f'"{"/".join([".."] * (len(here) - shared) + parts[shared:])}"'
+
+
+def add_include(source: SourceFile, header: str) -> tuple[Edit, ...]:
+    """Return the edit that lets a C file include a trace header; none when it does already.
+
+    The place is before any `#define CREATE_TRACE_POINTS`, which would create the events once more.
+    Raises PlaceError when there is no place outside of `#if`.
+    """
+    directives = read_directives(source.text)
+    name = include_name(header, source.path)
+    there = [d for d in directives if d.included and _is_same(d.included, name, header)]
+    create = _first_create(directives)
+    limit = min(create, _code_start(source.text))
+    if any(d.depth == 0 and d.start < limit for d in there):
+        return ()
+    if any(d.depth == 0 for d in there) and not any(d.start < create for d in there):
+        return ()  # it creates the header itself
+    at = _place(source, directives, name, limit)
+    return (Edit(source.path, at, at, f"#include {name}\n"),)
+
+
+def _is_same(included: str, name: str, header: str) -> bool:
+    return included == name[1:-1] or (
+        name[0] == '"' and included.rpartition("/")[2] == header.rpartition("/")[2]
+    )
+
+
+def _first_create(directives: Sequence[Directive]) -> int:
+    return next((d.start for d in directives if d.keyword == "define" and d.word == _CREATE), 1 << 62)
+
+
+def _code_start(text: str) -> int:
+    """Where the first function body begins: no file has its includes behind that."""
+    found = _FUNCTION.search(text)
+    return found.start() if found else len(text)
+
+
+def _place(source: SourceFile, directives: Sequence[Directive], name: str, limit: int) -> int:
+    """Return the offset for an include: behind those of its kind, else behind the first block."""
+    usable = [d for d in directives if d.included and d.depth == 0 and d.end <= limit]
+    if not usable:
+        raise PlaceError(f"{source.path}: has no #include outside of #if that {name} could follow")
+    alike = [d for d in usable if _family(d) == _family_of(name)]
+    if alike:
+        return alike[-1].end
+    block = _first_block(usable, source.text)
+    system = [d for d in block if d.rest.startswith("<")]
+    return (system or block)[-1].end
+
+
+def _family(directive: Directive) -> str:
+    return _family_of(directive.rest)
+
+
+def _family_of(name: str) -> str:
+    """What keeps includes together: the trace headers of the kernel, or quoted names."""
+    if name.startswith("<trace/events/"):
+        return "trace"
+    return "quoted" if name.startswith('"') else "other"
+
+
+def _first_block(usable: Sequence[Directive], text: str) -> list[Directive]:
+    """The includes at the top of a file: those with nothing but blanks and comments between them."""
+    block = [usable[0]]
+    for directive in usable[1:]:
+        between = text[block[-1].end : directive.start]
+        if re.sub(r"/\*[\s\S]*?\*/|//.*|\s", "", between):
+            break
+        block.append(directive)
+    return block
+
+
+def create(source: SourceFile, header: str, exports: Collection[str] = ()) -> tuple[Edit, ...]:
+    """Return the edits by which a C file creates the events of a new header, and exports some.
+
+    `#define CREATE_TRACE_POINTS` stands behind all other includes of the file's head, for it creates
+    the events of every trace header that is included after it.  Raises PlaceError when there is no
+    such place.
+    """
+    directives = read_directives(source.text)
+    name = include_name(header, source.path)
+    if any(d.included and _is_same(d.included, name, header) for d in directives):
+        raise PlaceError(f"{source.path}: includes {name} already, but no file creates its events")
+    lines = "".join(f"EXPORT_TRACEPOINT_SYMBOL_GPL({event});\n" for event in exports)
+    if _first_create(directives) < 1 << 62:
+        return _create_beside(source, directives, name, lines)
+    limit = _code_start(source.text)
+    includes = [d for d in directives if d.included and d.end <= limit]
+    if not includes:
+        raise PlaceError(f"{source.path}: has no #include that CREATE_TRACE_POINTS could follow")
+    at = _behind(includes[-1], directives)
+    # Whatever is included later must not create its events because of ours.
+    undef = f"#undef {_CREATE}\n" if any(d.included and d.start >= limit for d in directives) else ""
+    after = f"\n{lines}" if lines else ""
+    after += "" if source.text[at:].startswith("\n") else "\n"
+    return (Edit(source.path, at, at, f"\n#define {_CREATE}\n#include {name}\n{undef}{after}"),)
+
+
+def _behind(last: Directive, directives: Sequence[Directive]) -> int:
+    """Behind an include, and behind the conditionals that enclose it."""
+    if last.depth == 0:
+        return last.end
+    close = [d for d in directives if d.start > last.start and d.depth == 0 and d.keyword == "endif"]
+    return close[0].end if close else last.end
+
+
+def _create_beside(
+    source: SourceFile, directives: Sequence[Directive], name: str, lines: str
+) -> tuple[Edit, ...]:
+    """Use the `#define CREATE_TRACE_POINTS` that a file has: what follows it is created with it."""
+    define = next(d for d in directives if d.keyword == "define" and d.word == _CREATE)
+    following = [d for d in directives if d.included and d.start >= define.end]
+    if define.depth or not following or source.text[define.end : following[0].start].strip():
+        raise PlaceError(
+            f"{source.path}: defines CREATE_TRACE_POINTS in a way that {name} cannot be added to"
+        )
+    edits = [Edit(source.path, define.end, define.end, f"#include {name}\n")]
+    if define.start > _code_start(source.text):
+        # The functions before it (drivers/android/binder.c) have to know the events as well.
+        at = _place(source, directives, name, _code_start(source.text))
+        edits.insert(0, Edit(source.path, at, at, f"#include {name}\n"))
+    if lines:
+        edits.append(Edit(source.path, following[0].end, following[0].end, f"\n{lines}"))
+    return tuple(edits)
+
+
+def add_exports(source: SourceFile, header: str, names: Collection[str]) -> tuple[Edit, ...]:
+    """Return the edit that exports tracepoints to GPL modules, in the file that creates them.
+
+    Those that are exported already are passed over.
+    """
+    have = {found for line in _EXPORT.findall(source.text) for found in re.findall(r"\((?:\s*)(\w+)", line)}
+    lines = "".join(f"EXPORT_TRACEPOINT_SYMBOL_GPL({name});\n" for name in names if name not in have)
+    if not lines:
+        return ()
+    there = list(_EXPORT.finditer(source.text))
+    if there:
+        return (Edit(source.path, there[-1].end(), there[-1].end(), lines),)
+    name = include_name(header, source.path)
+    made = [d for d in read_directives(source.text) if d.included and _is_same(d.included, name, header)]
+    at = made[-1].end if made else len(source.text)
+    return (Edit(source.path, at, at, f"\n{lines}"),)

@@ -1,0 +1,190 @@
+"""Put declarations into the trace header where they belong, or make the header."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from tracepoint.diagnostics import Edit
+from tracepoint.errors import PlaceError
+from tracepoint.model.fmt import Style, format_text
+from tracepoint.model.fmt_columns import FIELD_STYLES
+from tracepoint.model.rewrite import set_assign_str_arity
+from tracepoint.place.fragment import EventText, Fragment, read_checked, read_events, read_fragment
+from tracepoint.place.headers import KernelLoader, new_header, read_target
+from tracepoint.place.kernel import check_path
+from tracepoint.place.sharing import share_classes
+from tracepoint.source.text import SourceFile, apply_edits
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from tracepoint.model.event import Event, EventClass
+    from tracepoint.place.headers import Target
+    from tracepoint.place.kernel import Kernel
+
+# scripts/checkpatch.pl wants no blanks inside of brackets, which columns are made of.
+STYLE = Style(
+    fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
+)
+_STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
+#: The end of a declaration with something right behind it.
+_CLOSE = re.compile(r"^\);\n(?=\S)", re.MULTILINE)
+_SYSTEM = re.compile(r"[A-Za-z_][\w-]*\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Declaration:
+    """What to change so that events are declared.
+
+    `header` is the path of the trace header; `edits` change it, or `new_text` is all of it.
+    `events` are the new ones; `notes` say what was decided.
+    """
+
+    header: str
+    events: tuple[Event, ...]
+    edits: tuple[Edit, ...] = ()
+    new_text: str = ""
+    notes: tuple[str, ...] = ()
+
+
+def declare(kernel: Kernel, given: EventText) -> Declaration:
+    """Return what declares events in the header of their system.
+
+    Raises PlaceError with the reason: text that cannot be read, a system or header that is not
+    known, a name that is taken, a header that no event can be added to.
+    """
+    fragment = read_fragment(given)
+    if not fragment.system or not _SYSTEM.match(fragment.system):
+        raise PlaceError(
+            f"{given.origin}: {fragment.system!r} is no TRACE_SYSTEM; name the system of the events"
+        )
+    path, is_new = _find_header(kernel, given, fragment.system)
+    if is_new:
+        return _new(kernel, given, fragment, path)
+    return _existing(kernel, given, fragment, path)
+
+
+def _find_header(kernel: Kernel, given: EventText, system: str) -> tuple[str, bool]:
+    """Return the header for a system, and whether it has to be made."""
+    usual = f"include/trace/events/{system}.h"
+    if given.header:
+        check_path(given.header)
+        if kernel.text(given.header) is not None:
+            return given.header, False
+        if not given.is_new:
+            raise PlaceError(
+                f"{given.header}: no such file in the tree; ask for a new header if it is to be made"
+            )
+        return given.header, True
+    found = sorted({event.header for event in kernel.tree.events(f"{system}:")})
+    if usual in found or (not found and kernel.text(usual) is not None):
+        return usual, False
+    if len(found) == 1:
+        return found[0], False
+    if found:
+        raise PlaceError(f"{len(found)} headers declare events of {system}: {', '.join(found)}; name one")
+    if given.is_new:
+        return usual, True
+    close = get_close_matches(system, kernel.tree.systems(), n=1)
+    hint = f"; did you mean {close[0]}?" if close else ""
+    raise PlaceError(
+        f"no header of the tree declares events of {system}{hint} (a new header can be asked for)"
+    )
+
+
+def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
+    loader = KernelLoader(kernel)
+    target = read_target(kernel.source(path), fragment.system, loader)
+    events = read_events(given, fragment.system, target.header.classes, loader)
+    _check_names(kernel, events, target)
+    body, notes = _body(kernel, given, fragment, target.shareable, target.names)
+    edits = [
+        *target.include_edits(fragment.includes),
+        *target.forward_edits(_missing_types(events, target.source.text, body)),
+        target.insertion(body),
+    ]
+    changed = SourceFile(path, apply_edits(target.source.text, edits))
+    _check_result(changed, events, fragment.system, loader)
+    return Declaration(path, events, tuple(edits), notes=tuple(notes))
+
+
+def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
+    loader = KernelLoader(kernel)
+    events = read_events(given, fragment.system, (), loader)
+    _check_names(kernel, events, None)
+    body, notes = _body(kernel, given, fragment, (), ())
+    text = new_header(path, fragment.system, body, fragment.includes, _missing_types(events, "", body))
+    _check_result(SourceFile(path, text), events, fragment.system, loader)
+    return Declaration(path, events, new_text=text, notes=(f"{path} is new", *notes))
+
+
+def _body(
+    kernel: Kernel,
+    given: EventText,
+    fragment: Fragment,
+    existing: Sequence[EventClass],
+    taken: Collection[str],
+) -> tuple[str, tuple[str, ...]]:
+    """Return the declarations as they go into the header, and what was decided."""
+    text = _adapt_assign_str(fragment.body, given.origin, existing, kernel.assign_str_arity)
+    events = read_checked(SourceFile(given.origin, text), existing).events
+    sharing = share_classes(text, events, existing, taken, given.class_name)
+    text = format_text(apply_edits(text, sharing.edits), style=STYLE).text
+    return _CLOSE.sub(");\n\n", text).strip("\n") + "\n", sharing.notes
+
+
+def _adapt_assign_str(text: str, origin: str, existing: Iterable[EventClass], arity: int | None) -> str:
+    """Spell `__assign_str` as the tree does: the source was its second argument up to 6.9."""
+    if arity is None or "__assign_" not in text:
+        return text
+    edits = []
+    for cls in read_checked(SourceFile(origin, text), existing).classes:
+        if cls.origin is not None and not cls.origin.chain:
+            span = cls.origin.span
+            adapted = set_assign_str_arity(text[span.start : span.end], cls.fields, arity)
+            edits.append(Edit("", span.start, span.end, adapted))
+    return apply_edits(text, edits)
+
+
+def _check_names(kernel: Kernel, events: Sequence[Event], target: Target | None) -> None:
+    names: set[str] = set()
+    for event in events:
+        if event.name in names:
+            raise PlaceError(f"{event.name} is declared twice")
+        names.add(event.name)
+        for other in kernel.tree.events(event.name):
+            raise PlaceError(
+                f"{event.full_name}: {other.header}:{other.line} declares {other.full_name} already"
+            )
+        if target is not None and event.name in target.names:
+            raise PlaceError(f"{event.full_name}: the name {event.name} is taken in {target.source.path}")
+    for name, header, line in kernel.tree.tracepoints():
+        if name in names:
+            raise PlaceError(f"{name}: {header}:{line} declares a tracepoint of that name already")
+
+
+def _missing_types(events: Iterable[Event], header: str, body: str) -> list[str]:
+    """Return the structs of new prototypes that have to be declared: the header does not mention them."""
+    wanted = dict.fromkeys(
+        " ".join(found.split())
+        for event in events
+        for param in event.proto.params
+        for found in _STRUCT.findall(param.ctype)
+    )
+    return [
+        name
+        for name in wanted
+        if not re.search(rf"\b{name}\b", header) and not re.search(rf"\b{name}\s*[;{{]", body)
+    ]
+
+
+def _check_result(changed: SourceFile, events: Sequence[Event], system: str, loader: KernelLoader) -> None:
+    """Read the header as it will be: every new event is in it, under its system."""
+    header = read_checked(changed, (), loader)
+    found = {event.name: event.system for event in header.events}
+    for event in events:
+        if found.get(event.name) != system:
+            raise PlaceError(f"{event.name} would not be an event of {system} in {changed.path}")

@@ -1,0 +1,265 @@
+"""From a plan to patches: everything that has to change, split by subsystem, in an order that builds."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import PlaceError
+from tracepoint.place.creators import add_exports, add_include, create
+from tracepoint.place.declare import Declaration, declare
+from tracepoint.place.insert import Call, place_call
+from tracepoint.place.message import (
+    Fired,
+    Message,
+    check_why,
+    make_subject,
+    names_of,
+    write_message,
+)
+from tracepoint.place.patch import Change, change_file, new_file
+from tracepoint.place.plan import shown
+from tracepoint.place.subsystem import prefix_of, subsystem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from tracepoint.diagnostics import Edit
+    from tracepoint.place.insert import Place, Placement
+    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.plan import CallAt, Plan
+    from tracepoint.source.text import SourceFile
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """One patch: its message and what it changes."""
+
+    message: Message
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Patches in their order, the message of the cover letter, and what was decided on the way.
+
+    `files` are the texts after the last patch.
+    """
+
+    patches: tuple[Patch, ...]
+    cover: Message
+    files: dict[str, str]
+    notes: tuple[str, ...]
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What all patches together change, file by file; regions are those of the single patches."""
+        found: dict[str, list[Change]] = defaultdict(list)
+        for patch in self.patches:
+            for change in patch.changes:
+                found[change.path].append(change)
+        return tuple(
+            replace(c[0], new=c[-1].new, regions=tuple(r for one in c for r in one.regions))
+            for c in found.values()
+        )
+
+
+@dataclass(slots=True)
+class _Step:
+    """What one patch is made of."""
+
+    folder: str
+    edits: dict[str, list[Edit]] = field(default_factory=lambda: defaultdict(list))
+    new: dict[str, str] = field(default_factory=dict)
+    declared: list[Declaration] = field(default_factory=list)
+    fired: list[Fired] = field(default_factory=list)
+
+
+def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
+    """Return the patches that do what a plan says.
+
+    With `is_split` false there is one patch, whatever it touches.  Raises PlaceError with the reason
+    when something cannot be done.
+    """
+    why = check_why(plan.why)
+    if not plan.calls:
+        raise PlaceError("no place is named where an event is to be called")
+    maker = _Maker(kernel, plan, is_split=is_split)
+    maker.run()
+    patches = list(_patches(kernel, maker.steps, plan, why))
+    files = {change.path: change.new for patch in patches for change in patch.changes}
+    events = [event for step in maker.steps for made in step.declared for event in made.events]
+    names = names_of(events) or list(dict.fromkeys(call.event for call in maker.calls))
+    subject = plan.subject or make_subject("tracing", names, are_new=bool(events))
+    cover = write_message(subject, why, (), ())
+    return Series(tuple(patches), cover, files, tuple(dict.fromkeys(maker.notes)))
+
+
+class _Maker:
+    """Collects the edits of a plan, each in the step that it belongs to."""
+
+    def __init__(self, kernel: Kernel, plan: Plan, *, is_split: bool) -> None:
+        self._kernel = kernel
+        self._plan = plan
+        self.notes: list[str] = []
+        self.declared = [declare(kernel, given) for given in plan.events]
+        self._check_declared()
+        self.calls = [self._named(call) for call in plan.calls]
+        folders = [subsystem_of(call.path) if is_split else "" for call in self.calls]
+        self.steps = [_Step(folder) for folder in dict.fromkeys(folders)]
+        self._of = {step.folder: step for step in self.steps}
+        self._folders = folders
+        self._included: set[tuple[str, str]] = set()
+
+    def run(self) -> None:
+        for made in self.declared:
+            self._declare(made)
+        for call, folder in zip(self.calls, self._folders, strict=True):
+            self._call(call, self._of[folder])
+
+    def _check_declared(self) -> None:
+        seen: dict[str, str] = {}
+        for made in self.declared:
+            self.notes += made.notes
+            for event in made.events:
+                if event.name in seen:
+                    raise PlaceError(f"{event.name} is declared twice in the plan")
+                seen[event.name] = made.header
+            if made.new_text and sum(other.header == made.header for other in self.declared) > 1:
+                raise PlaceError(f"{made.header} would be made twice: give its events in one text")
+
+    def _named(self, call: CallAt) -> CallAt:
+        """The call with its event, which need not be named when only one is declared."""
+        if call.event:
+            return call
+        names = [event.name for made in self.declared for event in made.events]
+        if len(names) != 1:
+            raise PlaceError(
+                f"{call.path}:{call.places[0].function}: say which event is called there"
+                + (f": {', '.join(names)}" if names else "")
+            )
+        return replace(call, event=names[0])
+
+    def _users(self, made: Declaration) -> list[CallAt]:
+        names = {event.name for event in made.events}
+        return [call for call in self.calls if call.event in names]
+
+    def _declare(self, made: Declaration) -> None:
+        users = self._users(made)
+        if not users:
+            raise PlaceError(f"nothing calls {', '.join(names_of(made.events))}")
+        # The declaration comes with its first user.
+        first = next(step for step in self.steps if any(self._folder(call) == step.folder for call in users))
+        first.declared.append(made)
+        exports = names_of(made.events) if self._plan.exports else []
+        if made.new_text:
+            first.new[made.header] = made.new_text
+            creator = next(call.path for call in users if self._folder(call) == first.folder)
+            edits = create(self._kernel.source(creator), made.header, exports)
+            self.notes.append(f"{creator} creates the events of {made.header}")
+            self._included.add((creator, made.header))
+            first.edits[creator] += edits
+            return
+        first.edits[made.header] += made.edits
+        creators = self._kernel.tree.creators(made.header)
+        if not creators:
+            raise PlaceError(f"{made.header}: no C file of the tree creates its events (CREATE_TRACE_POINTS)")
+        if exports:
+            for path in creators[:1]:
+                first.edits[path] += add_exports(self._kernel.source(path), made.header, exports)
+
+    def _folder(self, call: CallAt) -> str:
+        return self._folders[self.calls.index(call)]
+
+    def _call(self, call: CallAt, step: _Step) -> None:
+        header, params = self._event(call.event)
+        source = self._kernel.source(call.path)
+        place, placement = _place(source, call, params)
+        if (call.path, header) not in self._included:
+            self._included.add((call.path, header))
+            step.edits[call.path] += add_include(source, header)
+        step.edits[call.path] += placement.edits
+        self.notes += [f"{call.path}:{place.function}: {note}" for note in placement.notes]
+        statement = place.statement
+        if not statement and placement.spans:
+            statement = source.text[placement.spans[0].start : placement.spans[0].end]
+        step.fired.append(
+            Fired(
+                call.event,
+                place.function,
+                call.path,
+                place.where,
+                shown(statement),
+                any(f"trace_{call.event}_enabled(" in edit.replacement for edit in placement.edits),
+            )
+        )
+
+    def _event(self, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        """Return the header of an event and its parameters."""
+        for made in self.declared:
+            for event in made.events:
+                if event.name == name:
+                    return made.header, tuple((p.ctype, p.name) for p in event.proto.params)
+        found = self._kernel.tree.events(name)
+        if not found:
+            raise PlaceError(f"{name} is neither declared in the tree nor in the plan")
+        if len({event.header for event in found}) > 1:
+            raise PlaceError(f"{len(found)} headers declare {name}: {', '.join(e.header for e in found)}")
+        return found[0].header, found[0].params
+
+
+def _place(source: SourceFile, call: CallAt, params: tuple[tuple[str, str], ...]) -> tuple[Place, Placement]:
+    """Put a call at the first of its places that there is."""
+    problems = []
+    for place in call.places:
+        try:
+            return place, place_call(source, place, Call(call.event, call.args, call.guard, params))
+        except PlaceError as error:
+            problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    raise PlaceError("; ".join(str(problem) for problem in problems))
+
+
+def _patches(kernel: Kernel, steps: Sequence[_Step], plan: Plan, why: str) -> Iterator[Patch]:
+    done: dict[str, list[Edit]] = defaultdict(list)
+    texts: dict[str, str] = {}
+    for step in steps:
+        changes = [new_file(path, text) for path, text in step.new.items()]
+        for path, edits in step.edits.items():
+            if not edits:
+                continue
+            old = texts.get(path) or kernel.source(path).text
+            change = change_file(path, old, [_moved(e, done[path]) for e in edits], kernel.mode(path))
+            done[path] += edits
+            changes.append(change)
+        texts.update((change.path, change.new) for change in changes)
+        yield Patch(_message(step, plan, why, is_only=len(steps) == 1), tuple(changes))
+
+
+def _moved(edit: Edit, done: Iterable[Edit]) -> Edit:
+    """Return an edit of the original text as one of the text that earlier patches have changed."""
+    shift = 0
+    for other in done:
+        if other.start < edit.end and edit.start < other.end:
+            raise PlaceError(f"{edit.path}: two changes of one place contradict each other")
+        if other.start <= edit.start:
+            shift += len(other.replacement) - (other.end - other.start)
+    return replace(edit, start=edit.start + shift, end=edit.end + shift)
+
+
+def _message(step: _Step, plan: Plan, why: str, *, is_only: bool) -> Message:
+    events = [event for made in step.declared for event in made.events]
+    headers = " and ".join(dict.fromkeys(made.header for made in step.declared))
+    names = names_of(events) or list(dict.fromkeys(one.event for one in step.fired))
+    paths = list(dict.fromkeys(one.path for one in step.fired))
+    folder = step.folder or subsystem_of(paths[0])
+    subject = plan.subject if plan.subject and is_only else ""
+    return write_message(
+        subject or make_subject(prefix_of(folder, paths), names, are_new=bool(events)),
+        why,
+        events,
+        step.fired,
+        headers,
+    )

@@ -1,0 +1,69 @@
+"""Indexing whole kernel trees: with nothing saved, and again when nothing changed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from functools import cache
+from pathlib import Path
+
+from benchmarks.harness import MissingError, Row
+from tracepoint.lab.packages import cache_folder
+
+
+def _trees() -> list[Path]:
+    trees = sorted((cache_folder() / "sources").glob("linux-source-*"))
+    if not trees:
+        raise MissingError("no kernel source in the cache: `make test` as root fetches them")
+    return trees
+
+
+def _run(tree: Path, cache_home: str) -> tuple[float, float]:
+    """Wall and CPU seconds of `tracepoint index TREE`, its helping processes included."""
+    before = os.times()
+    begin = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "tracepoint", "index", str(tree), "--quiet"],
+        env={**os.environ, "XDG_CACHE_HOME": cache_home},
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    wall = time.perf_counter() - begin
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, spent
+
+
+@cache
+def _figures() -> dict[str, tuple[float, float, float, float]]:
+    """By series: wall and CPU seconds cold, wall and CPU seconds of the best of three warm runs."""
+    figures = {}
+    for tree in _trees():
+        with tempfile.TemporaryDirectory(prefix="tp-bench-") as home:
+            cold = _run(tree, home)
+            figures[tree.name.removeprefix("linux-source-")] = (
+                *cold,
+                *min(_run(tree, home) for _ in range(3)),
+            )
+    return figures
+
+
+def index_cold() -> Row:
+    """Wall seconds of indexing a tree with all call sites for the first time: the slowest series."""
+    figures = _figures()
+    told = ", ".join(f"{name}: {row[0]:.1f} s wall, {row[1]:.1f} s CPU" for name, row in figures.items())
+    return Row("index of a tree, cold", max(row[0] for row in figures.values()), "s", 25, True, told)
+
+
+def index_warm() -> Row:
+    """Wall seconds of indexing a tree that did not change: the slowest series."""
+    figures = _figures()
+    told = ", ".join(f"{name}: {row[2]:.2f} s wall, {row[3]:.2f} s CPU" for name, row in figures.items())
+    return Row("index of a tree, warm", max(row[2] for row in figures.values()), "s", 0.3, True, told)
+
+
+ROWS = (index_cold, index_warm)

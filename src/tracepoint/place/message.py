@@ -129,7 +129,7 @@ def write_message(
 def wrap(text: str) -> str:
     r"""Return paragraphs wrapped for a commit message, nothing in them that git would misread.
 
-    >>> wrap("--- a\\nb")
+    >>> wrap("--- a\nb")
     ' --- a b'
     """
     paragraphs = []

@@ -234,7 +234,7 @@ def make_call(path: str, places: tuple[Place, ...], chosen: Mapping[str, Any]) -
 def shown(text: str) -> str:
     r"""Return C text on one line.
 
-    >>> shown("f(a,\\n\\t  b);")
+    >>> shown("f(a,\n\t  b);")
     'f(a, b);'
     """
     return " ".join(tokens_text(lex(SourceFile("", text))).split()) if "\n" in text else text.strip()

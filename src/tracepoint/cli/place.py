@@ -89,6 +89,9 @@ def _add_event_arguments(group: argparse._ArgumentGroup) -> None:
     )
     group.add_argument("--new-header", action="store_true", help="make the header when there is none")
     group.add_argument(
+        "--creator", default="", metavar="PATH", help="the C file that creates the events of a new header"
+    )
+    group.add_argument(
         "--class", dest="class_name", default="", metavar="NAME", help="one class for events with one record"
     )
 
@@ -193,6 +196,7 @@ def _plan(args: argparse.Namespace) -> Plan:
             args.header,
             args.class_name,
             args.new_header,
+            args.creator,
         )
         for name in args.event
     ]

@@ -39,14 +39,16 @@ _SYSTEM = re.compile(r"[A-Za-z_][\w-]*\Z")
 class Declaration:
     """What to change so that events are declared.
 
-    `header` is the path of the trace header; `edits` change it, or `new_text` is all of it.
-    `events` are the new ones; `notes` say what was decided.
+    `header` is the path of the trace header; `edits` change it, or `new_text` is all of it, and
+    `creator` the C file that is to create its events, empty to choose one.  `events` are the new ones;
+    `notes` say what was decided.
     """
 
     header: str
     events: tuple[Event, ...]
     edits: tuple[Edit, ...] = ()
     new_text: str = ""
+    creator: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -118,7 +120,7 @@ def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Dec
     body, notes = _body(kernel, given, fragment, (), ())
     text = new_header(path, fragment.system, body, fragment.includes, _missing_types(events, "", body))
     _check_result(SourceFile(path, text), events, fragment.system, loader)
-    return Declaration(path, events, new_text=text, notes=(f"{path} is new", *notes))
+    return Declaration(path, events, new_text=text, creator=given.creator, notes=(f"{path} is new", *notes))
 
 
 def _body(

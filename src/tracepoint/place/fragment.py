@@ -39,7 +39,8 @@ class EventText:
 
     `origin` is what messages call the text.  `system` and `header` (a path in the tree) are found
     when they are empty; `is_new` allows a header that the tree does not have.  `class_name` is for
-    the class that events of one layout share.
+    the class that events of one layout share; `creator` is the C file that creates the events of a new
+    header, chosen when empty.
     """
 
     text: str
@@ -48,6 +49,7 @@ class EventText:
     header: str = ""
     class_name: str = ""
     is_new: bool = False
+    creator: str = ""
 
 
 @dataclass(frozen=True, slots=True)

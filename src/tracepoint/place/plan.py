@@ -107,7 +107,12 @@ def split_place(word: str) -> tuple[str, str]:
         raise PlaceError(f"{word!r} is no FILE:FUNCTION")
     path = path.removeprefix("./")
     check_path(path)
-    if not path.endswith((".c", ".h")):
+    if path.endswith(".h"):
+        raise PlaceError(
+            f"{path}: headers must not call trace_x() (Documentation/trace/tracepoints.rst); "
+            "call it in a C file"
+        )
+    if not path.endswith(".c"):
         raise PlaceError(f"{path}: not a C file")
     return path, function.removesuffix("()")
 
@@ -182,7 +187,15 @@ class _Reader:
 
     def event(self, item: dict[str, Any], number: int) -> EventText:
         what = f"event {number}"
-        known = {"text": str, "file": str, "system": str, "header": str, "class": str, "new": bool}
+        known = {
+            "text": str,
+            "file": str,
+            "system": str,
+            "header": str,
+            "class": str,
+            "new": bool,
+            "creator": str,
+        }
         self.keys(item, what, known)
         if ("text" in item) == ("file" in item):
             self.fail(f"{what} needs a text or a file")
@@ -198,6 +211,7 @@ class _Reader:
             item.get("header", ""),
             item.get("class", ""),
             item.get("new", False),
+            item.get("creator", ""),
         )
 
     def call(self, item: dict[str, Any], number: int) -> CallAt:

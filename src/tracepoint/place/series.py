@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
+from tracepoint.place.choice import choose_creator, needs_export, warn_missing
 from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
 from tracepoint.place.insert import Call, place_call
+from tracepoint.place.kbuild import Kbuild
 from tracepoint.place.message import (
     Fired,
     Message,
@@ -105,12 +107,15 @@ class _Maker:
         self.notes: list[str] = []
         self.declared = [declare(kernel, given) for given in plan.events]
         self._check_declared()
+        self._new_names = {event.name for made in self.declared for event in made.events}
+        self._exported: set[str] = set()
         self.calls = [self._named(call) for call in plan.calls]
         folders = [subsystem_of(call.path) if is_split else "" for call in self.calls]
         self.steps = [_Step(folder) for folder in dict.fromkeys(folders)]
         self._of = {step.folder: step for step in self.steps}
         self._folders = folders
         self._included: set[tuple[str, str]] = set()
+        self._kbuild = Kbuild(kernel)
 
     def run(self) -> None:
         for made in self.declared:
@@ -150,24 +155,55 @@ class _Maker:
         if not users:
             raise PlaceError(f"nothing calls {', '.join(names_of(made.events))}")
         # The declaration comes with its first user.
-        first = next(step for step in self.steps if any(self._folder(call) == step.folder for call in users))
-        first.declared.append(made)
-        exports = names_of(made.events) if self._plan.exports else []
+        folders = {self._folder(call) for call in users}
+        first = next(step for step in self.steps if step.folder in folders)
         if made.new_text:
-            first.new[made.header] = made.new_text
-            creator = next(call.path for call in users if self._folder(call) == first.folder)
-            edits = create(self._kernel.source(creator), made.header, exports)
-            self.notes.append(f"{creator} creates the events of {made.header}")
-            self._included.add((creator, made.header))
-            first.edits[creator] += edits
+            self._create(made, first)
             return
+        first.declared.append(made)
         first.edits[made.header] += made.edits
         creators = self._kernel.tree.creators(made.header)
         if not creators:
             raise PlaceError(f"{made.header}: no C file of the tree creates its events (CREATE_TRACE_POINTS)")
+        exports = self._exports(made, creators[0])
         if exports:
-            for path in creators[:1]:
-                first.edits[path] += add_exports(self._kernel.source(path), made.header, exports)
+            first.edits[creators[0]] += add_exports(self._kernel.source(creators[0]), made.header, exports)
+
+    def _create(self, made: Declaration, step: _Step) -> None:
+        callers = list(dict.fromkeys(call.path for call in self._users(made)))
+        creator = made.creator
+        if creator:
+            self.notes.append(f"{creator} creates the events of {made.header}")
+        else:
+            creator, note = choose_creator(self._kbuild, made.header, callers)
+            self.notes.append(note)
+        own = self._of.get(subsystem_of(creator))
+        if own is not None and own is not step:
+            # The patch for the creator's subsystem comes before those that use the header.
+            self.steps.remove(own)
+            self.steps.insert(self.steps.index(step), own)
+            step = own
+        step.declared.append(made)
+        step.new[made.header] = made.new_text
+        self._included.add((creator, made.header))
+        exports = self._exports(made, creator)
+        step.edits[creator] += create(self._kernel.source(creator), made.header, exports)
+
+    def _exports(self, made: Declaration, creator: str) -> list[str]:
+        """Return the new events that modules call, or all when the plan says so."""
+        found = []
+        for event in made.events:
+            callers = {call.path for call in self.calls if call.event == event.name}
+            notes = [warn_missing(self._kbuild, creator, path) for path in sorted(callers)]
+            self.notes += [note for note in notes if note]
+            modules = [path for path in sorted(callers) if needs_export(self._kbuild, creator, path)]
+            if modules:
+                self.notes.append(
+                    f"{event.name} is exported, for {', '.join(modules)} may be built as a module"
+                )
+            if modules or self._plan.exports:
+                found.append(event.name)
+        return found
 
     def _folder(self, call: CallAt) -> str:
         return self._folders[self.calls.index(call)]
@@ -176,6 +212,8 @@ class _Maker:
         header, params = self._event(call.event)
         source = self._kernel.source(call.path)
         place, placement = _place(source, call, params)
+        if call.event not in self._new_names:
+            self._export_existing(call, header, step)
         if (call.path, header) not in self._included:
             self._included.add((call.path, header))
             step.edits[call.path] += add_include(source, header)
@@ -194,6 +232,16 @@ class _Maker:
                 any(f"trace_{call.event}_enabled(" in edit.replacement for edit in placement.edits),
             )
         )
+
+    def _export_existing(self, call: CallAt, header: str, step: _Step) -> None:
+        """Export an event that the tree has when the new caller is in a module."""
+        if self._kernel.tree.exports(call.event) or call.event in self._exported:
+            return
+        for creator in self._kernel.tree.creators(header)[:1]:
+            if needs_export(self._kbuild, creator, call.path):
+                self._exported.add(call.event)
+                step.edits[creator] += add_exports(self._kernel.source(creator), header, [call.event])
+                self.notes.append(f"{call.event} is exported, for {call.path} may be built as a module")
 
     def _event(self, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Return the header of an event and its parameters."""

@@ -119,6 +119,14 @@ COMMANDS = {
             "tracepoint find --unused --tree tests/tree/small",
         ),
     ),
+    "catalog": Command(
+        "catalog",
+        "make a searchable site of all tracepoints of one or several kernel trees",
+        (
+            "tracepoint catalog tests/tree/small -o /tmp/tracepoint-catalog",
+            "tracepoint catalog old=tests/tree/small new=tests/tree/small -o /tmp/tracepoint-catalog",
+        ),
+    ),
     "lab": Command(
         "lab",
         "boot kernels from Debian packages, run commands and modules in them",

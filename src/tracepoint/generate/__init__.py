@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracepoint.generate.bpf import bpf_counter, libbpf_program
+    from tracepoint.generate.catalog.data import CatalogVersion, read_catalog
+    from tracepoint.generate.catalog.site import make_catalog
     from tracepoint.generate.fileset import FileSet
     from tracepoint.generate.kernel_facts import KernelFacts, read_facts
     from tracepoint.generate.leaf_variables import LeafPlan, plan_leaves
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 # Where each name lives: importing the room imports none of them.
 _HOMES = {
     "bpf": "bpf_counter libbpf_program",
+    "catalog.data": "CatalogVersion read_catalog",
+    "catalog.site": "make_catalog",
     "fileset": "FileSet",
     "kernel_facts": "KernelFacts read_facts",
     "leaf_variables": "LeafPlan plan_leaves",
@@ -34,6 +38,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
+    "CatalogVersion",
     "FileSet",
     "KernelFacts",
     "LeafPlan",
@@ -43,10 +48,12 @@ __all__ = [
     "kernel_module",
     "libbpf_program",
     "lttng_probe",
+    "make_catalog",
     "markdown_page",
     "module_header",
     "plan_leaves",
     "probe_module",
+    "read_catalog",
     "read_facts",
 ]
 

@@ -1,0 +1,68 @@
+"""What became of each tracepoint between two versions."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.layout.compare import Change, ChangeKind, Reader, compare_formats
+from tracepoint.tree.query_diff import compare_prototypes, tree_events, tree_formats
+
+if TYPE_CHECKING:
+    from tracepoint.tree.query import Tree
+
+#: What a version changed of an event, as bits that a search can ask for.
+LAYOUT, PROTOTYPE, PRINT, BREAKS = 1, 2, 4, 8
+_OTHER_THAN_LAYOUT = {
+    ChangeKind.PRINT_CHANGED: PRINT,
+    ChangeKind.PROTO_CHANGED: PROTOTYPE,
+    ChangeKind.EVENT_RENAMED: 0,
+}
+_WHOLE = frozenset({ChangeKind.EVENT_ADDED, ChangeKind.EVENT_REMOVED})
+
+
+@dataclass(frozen=True, slots=True)
+class EventChange:
+    """One change that the version of that number (from 0) brought; `target` is another event's name."""
+
+    version: int
+    change: Change
+    target: str = ""
+
+    @property
+    def bits(self) -> int:
+        """What kind of change it is: LAYOUT, PROTOTYPE or PRINT, and BREAKS when programs break."""
+        if self.change.kind is ChangeKind.SIGN_CHANGED and not self.change.breaks:
+            return 0  # a text reads the same; since 6.2 the sign of every char[] is another
+        bits = _OTHER_THAN_LAYOUT.get(self.change.kind, LAYOUT)
+        return bits | (BREAKS if bits and self.change.breaks - {Reader.TEXT} else 0)
+
+
+def compare_versions(old: Tree, new: Tree, number: int) -> dict[str, list[EventChange]]:
+    """Return the changes of each event from one version to the next, whose number is given.
+
+    That an event came or went is not among them; that it was perhaps renamed is, for both names.
+    """
+    found: dict[str, list[EventChange]] = defaultdict(list)
+    for change in _changes(old, new):
+        target = change.after if change.kind is ChangeKind.EVENT_RENAMED else ""
+        found[change.event].append(EventChange(number, change, target))
+        if target:
+            sentence = f"{change.event} is gone and had the same fields: perhaps this is its new name"
+            back = Change(change.kind, target, "", change.event, target, frozenset(), sentence)
+            found[target].append(EventChange(number, back, change.event))
+    return found
+
+
+def _changes(old: Tree, new: Tree) -> list[Change]:
+    before, after = tree_events(old), tree_events(new)
+    old_formats, new_formats = tree_formats(old)[0], tree_formats(new)[0]
+    # An event whose record cannot be laid out in one of them has not come or gone.
+    changes = compare_formats(
+        {name: layout for name, layout in old_formats.items() if name in new_formats or name not in after},
+        {name: layout for name, layout in new_formats.items() if name in old_formats or name not in before},
+    )
+    if old.kind == new.kind == "source":
+        changes += compare_prototypes(old, new)
+    return [change for change in changes if change.kind not in _WHOLE]

@@ -1,0 +1,83 @@
+"""Texts of strangers made fit to be shown: names, prose and code of a tree are not to be trusted."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+# Control characters, halves of surrogate pairs (bytes that are no UTF-8), what is no character, and
+# what turns the direction of writing, so that a text shows other than it reads.
+_UNFIT = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\ufdd0-\ufdef"
+    "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
+)
+_SLUG = re.compile(r"[^a-z0-9_]+")
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
+_SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n\s*\n|\n@")
+_MAX_SUMMARY = 160
+_MAX_SLUG = 60
+
+
+def clean(text: str) -> str:
+    r"""Return a text whose every character can be shown as it is.
+
+    >>> clean("a\x1b[31m\u202eb")
+    'a�[31m�b'
+    """
+    return _UNFIT.sub("\ufffd", text.replace("\r\n", "\n"))
+
+
+def escape(text: str) -> str:
+    """Return a text for HTML, between tags or in a quoted attribute."""
+    return html.escape(clean(text))
+
+
+def to_json(data: Any) -> str:
+    """Return data as JSON in ASCII, which is a JavaScript expression too."""
+    return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+
+
+def fill(template: str, **values: str) -> str:
+    """Replace every `@PLACE@` by the value of that name in lower case; raises KeyError without one."""
+    return _PLACE.sub(lambda match: values[match[1].lower()], template)
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name can stand in an address and in a shell's word as it is."""
+    return _PLAIN.fullmatch(name) is not None
+
+
+def slugs(names: list[str]) -> dict[str, str]:
+    """Return a file name's stem for each name, different also where upper and lower case are the same.
+
+    >>> slugs(["sched", "HFI1", "hfi1", "../x"])
+    {'sched': 'sched', 'HFI1': 'hfi1', 'hfi1': 'hfi1-2', '../x': 'x'}
+    """
+    found: dict[str, str] = {}
+    taken = {"aux", "con", "nul", "prn"}  # no file may be called so on Windows
+    for name in names:
+        stem = _SLUG.sub("-", name.lower()).strip("-")[:_MAX_SLUG] or "unnamed"
+        slug, number = stem, 1
+        while slug in taken:
+            number += 1
+            slug = f"{stem}-{number}"
+        taken.add(slug)
+        found[name] = slug
+    return found
+
+
+def summary(prose: str, name: str) -> str:
+    r"""Return the first sentence of a comment, without the event's name that kernel-doc puts first.
+
+    >>> summary("sched_stat - accounting of time\n@tsk: task", "sched_stat")
+    'accounting of time'
+    """
+    text = prose
+    for start in (f"{name} - ", f"{name}() - ", f"{name}: "):
+        text = text.removeprefix(start)
+    end = _SENTENCE_END.search(text)
+    text = " ".join(text[: end.start() if end else len(text)].split())
+    return text if len(text) <= _MAX_SUMMARY else f"{text[: _MAX_SUMMARY - 1].rstrip()}…"

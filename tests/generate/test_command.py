@@ -55,6 +55,14 @@ def test_one_event_only(capsys) -> None:
     assert "#define TRACE_SYSTEM mine" in text
 
 
+def test_a_probe_for_a_tracepoint_without_an_event(capsys) -> None:
+    words = ["generate", "probe", str(EXAMPLES / "legacy_subsys.h"), "--header", '"subsys_trace.h"']
+    assert main([*words, "--name", "example_probe"]) == 0
+    text = capsys.readouterr().out
+    assert "static void probe_hit(void *data, int firstarg, struct task_struct *p)" in text
+    assert "register_trace_subsys_eventname(probe_hit, &probe_private)" in text
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

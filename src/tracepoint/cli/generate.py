@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.generate.fileset import FileSet
     from tracepoint.layout.format import EventFormat
-    from tracepoint.model.event import Event, TraceHeader
+    from tracepoint.model.event import Event, TraceHeader, Tracepoint
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,6 +123,14 @@ def _one_event(args: argparse.Namespace, inputs: list[Input]) -> Event:
     return events[0]
 
 
+def _one_point(args: argparse.Namespace, inputs: list[Input]) -> Event | Tracepoint:
+    """Return the one event, or where there are none the one tracepoint, that a probe is for."""
+    points = [point for item in inputs for header in item.headers for point in header.tracepoints]
+    if len(points) == 1 and not [event for item in inputs for event in item.events()]:
+        return points[0]
+    return _one_event(args, inputs)
+
+
 def _name(args: argparse.Namespace, inputs: list[Input], end: str = "") -> str:
     if args.name:
         return str(args.name)
@@ -169,7 +177,7 @@ def _header(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> 
 
 def _probe(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
     del chosen
-    event = _one_event(args, inputs)
+    event = _one_point(args, inputs)
     return probe_module(
         event,
         name=args.name or f"{event.name}_probe"[:40],

@@ -14,6 +14,8 @@ MODULES = (
     "files_trace",
     "files_tree",
     "hist",
+    "hist_expr",
+    "hist_text",
     "mount",
     "registry",
     "save",

@@ -22,7 +22,6 @@ FORMATS = DATA / "formats-6.1.187-builtin.tar.zst"
 
 # Files of other mechanisms than trace events, texts of our own, and facts of that machine.
 NO_SUCH_FILE = {
-    "dynamic_events",
     "kprobe_events",
     "max_graph_depth",
     "set_ftrace_filter",

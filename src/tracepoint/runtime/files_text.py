@@ -103,6 +103,7 @@ The trace events of one Python process, with the files of the kernel's tracefs.
   instances                   mkdir makes a set of rings with own events
   snapshot                    1 moves what was recorded here
   synthetic_events            events made by hist triggers: echo 'x u64 ns; char name[]' >> synthetic_events
+  dynamic_events              the same: s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD], -:[synthetic/]NAME
 
 A hist trigger: hist:keys=F[,F][:values=F][:sort=F][:size=N][:<var1>=<field|var_ref|numeric_literal>]
   handlers onmatch(system.event), onmax(var), onchange(var)

@@ -37,7 +37,7 @@ from tracepoint.runtime.files_settings import (
 from tracepoint.runtime.files_state import InstanceState, count_possible_cpus
 from tracepoint.runtime.files_text import README
 from tracepoint.runtime.files_trace import pipe_file, raw_file, snapshot_file, stats_text, trace_file
-from tracepoint.runtime.synthetic import synthetic_file
+from tracepoint.runtime.synthetic import dynamic_file, synthetic_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,6 +109,7 @@ class ControlFiles(Tree):
             "saved_cmdlines": lambda: text_file(self._comms),
             "saved_cmdlines_size": lambda: number_file(lambda: self._cmdlines, self._set_cmdlines),
             "saved_tgids": lambda: text_file(self._tgids),
+            "dynamic_events": lambda: dynamic_file(state),
             "synthetic_events": lambda: synthetic_file(state),
             **_instance_files(state),
         }

@@ -8,21 +8,30 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.runtime.files import U64
-from tracepoint.runtime.hist_parse import Action, HistError, Operand, calculate, read_field
-from tracepoint.runtime.symbols import stack_of, symbols
-from tracepoint.runtime.synthetic import Synthetic, known
+from tracepoint.runtime.hist_expr import (
+    HistError,
+    Kind,
+    Operand,
+    Surroundings,
+    calculate,
+    kind_of_operand,
+    read_field,
+    references,
+)
+from tracepoint.runtime.hist_text import hist_text
+from tracepoint.runtime.symbols import stack_of
+from tracepoint.runtime.synthetic import Synthetic, SynthField, known
 from tracepoint.runtime.this_thread import current_cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tracepoint.filter.program import FilterProgram
     from tracepoint.layout.format import EventFormat
     from tracepoint.runtime.files_state import InstanceState
-    from tracepoint.runtime.hist_parse import Expression, HistSpec
+    from tracepoint.runtime.hist_expr import Expression
+    from tracepoint.runtime.hist_parse import Action, HistSpec
     from tracepoint.runtime.ring import RawRecord
 
 Value = int | str | tuple[int, ...]
@@ -35,14 +44,49 @@ class NoValueError(Exception):
 
 
 @dataclass(slots=True)
-class _Entry:
-    """One row: hits, sums, variables, and what `save()` kept."""
+class Entry:
+    """One row: hits, sums, variables, what `onmax` and `onchange` saw, and what `save()` kept."""
 
     n_hits: int = 0
     sums: list[int] = field(default_factory=list)
-    variables: dict[str, int] = field(default_factory=dict)
+    variables: dict[str, Value] = field(default_factory=dict)
     tracked: dict[str, int] = field(default_factory=dict)
     saved: dict[str, dict[str, Value]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class HistTable:
+    """The rows of a hist trigger; triggers with one name share it."""
+
+    entries: dict[Key, Entry] = field(default_factory=dict)
+    n_hits: int = 0
+    n_dropped: int = 0
+
+    def clear(self) -> None:
+        """Forget all rows and counts."""
+        self.entries.clear()
+        self.n_hits = self.n_dropped = 0
+
+
+class Neighbours(Surroundings, Protocol):
+    """The other hist triggers of an instance."""
+
+    def find_variable(
+        self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
+    ) -> HistTrigger | None:
+        """Return the hist that defines a variable; raises HistError when several do."""
+
+    def make_field_variable(self, user: HistTrigger, system: str, event: str, name: str) -> HistTrigger:
+        """Return a hist on another event with the variable `synthetic_NAME`; raises HistError."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reference:
+    """A variable of another hist; one that an expression reads is empty afterwards."""
+
+    hist: HistTrigger
+    name: str
+    is_read_once: bool
 
 
 class HistTrigger:
@@ -54,7 +98,7 @@ class HistTrigger:
         event_name: str,
         layout: EventFormat,
         spec: HistSpec,
-        others: Iterable[HistTrigger],
+        others: Neighbours,
     ) -> None:
         self.state = state
         self.event_name = event_name
@@ -63,50 +107,87 @@ class HistTrigger:
         self.filter_text = ""
         self.program: FilterProgram | None = None
         self.is_paused = "pause" in spec.words
-        self.table: dict[Key, _Entry] = {}
-        self.n_dropped = 0
-        self.n_hits = 0
+        self.table = HistTable()
+        self.made: list[HistTrigger] = []
         self._others = others
+        self._matched = tuple(action.matched for action in spec.actions if action.handler == "onmatch")
+        self._foreign: dict[str, _Reference] = {}
+        self._refer_in_expressions()
         self._users = [self._check(action) for action in spec.actions]
 
     def __str__(self) -> str:
         tail = f" if {self.filter_text}" if self.filter_text else ""
         return f"{self.spec}{tail} [{'paused' if self.is_paused else 'active'}]"
 
-    @property
-    def defined(self) -> set[str]:
-        """The names of its variables."""
-        return {name for name, _, _ in self.spec.variables}
+    def key_kinds(self) -> list[tuple[str, int, bool]]:
+        """Return the types of its keys, as another hist must have them to hold a field for it."""
+        kinds = [kind_of_operand(operand, self.layout) for operand in self.spec.keys]
+        return [(kind.ctype, kind.size, kind.is_signed) for kind in kinds]
 
     def refers_to(self, other: HistTrigger) -> bool:
         """Whether it reads a variable of another one."""
-        texts = [text for _, _, text in self.spec.variables]
-        texts += [word for action in self.spec.actions for word in (action.argument, *action.parameters)]
-        return self is not other and any(f"${name}" in text for name in other.defined for text in texts)
+        return any(found.hist is other for found in self._foreign.values())
+
+    def _refer_in_expressions(self) -> None:
+        for _, expression, _ in self.spec.variables:
+            for operand in references(expression):
+                name = operand.name[1:]
+                if not operand.system and name in self.spec.kinds:
+                    continue
+                hist = self._others.find_variable(operand.system, operand.event, name, self._matched)
+                if hist is None:
+                    raise HistError("Couldn't find variable", name)
+                self._foreign[_full(operand)] = _Reference(hist, name, is_read_once=expression is not operand)
 
     def _check(self, action: Action) -> Synthetic | None:
         """Return the synthetic event that an action fires; raises HistError."""
-        if action.handler != "onmatch" and action.argument.removeprefix("$") not in self.defined:
-            raise HistError("Couldn't find onmax or onchange variable", action.argument)
-        if action.name == "save":
+        if action.handler != "onmatch":
+            self._check_tracked(action.argument)
+        if action.kind == "save":
             for name in action.parameters:
                 read_field(name, self.layout)
+        if action.kind != "trace":
             return None
-        if action.name == "snapshot":
-            return None
-        name, words = action.name, action.parameters
-        if name == "trace" and words:
-            name, words = words[0], words[1:]
-        found = known.get(name)
+        found = known.get(action.event_name)
         if found is None:
-            is_trace = action.name == "trace"
-            raise HistError("Couldn't find synthetic event" if is_trace else "No action found", name)
-        if len(words) != len(found.fields):
-            raise HistError("Param count doesn't match synthetic event field count", name)
-        for word in words:
-            if not word.startswith("$"):
-                read_field(word, self.layout)
+            raise HistError("Couldn't find synthetic event", action.event_name)
+        for i, word in enumerate(action.values):
+            kind = self._parameter_kind(action, word)
+            if i >= len(found.fields) or not _fits(found.fields[i], kind):
+                raise HistError("Param type doesn't match synthetic event field type", word.split(".")[-1])
+        if len(action.values) != len(found.fields):
+            raise HistError("Param count doesn't match synthetic event field count", found.name)
         return found
+
+    def _check_tracked(self, argument: str) -> None:
+        if not argument.startswith("$"):
+            raise HistError("For onmax(x) or onchange(x), x must be a variable", argument)
+        if argument[1:] not in self.spec.kinds:
+            raise HistError("Couldn't find onmax or onchange variable", argument[1:])
+
+    def _parameter_kind(self, action: Action, word: str) -> Kind:
+        """Return the type of a parameter, and find out where its value comes from; raises HistError."""
+        system, event, name = _qualified(word)
+        is_here = not system or f"{system}:{event}" == self.event_name
+        if name.startswith("$"):
+            if is_here and name[1:] in self.spec.kinds:
+                return self.spec.kinds[name[1:]]
+            matched = (action.matched,) if action.handler == "onmatch" else ()
+            hist = self._others.find_variable(system, event, name[1:], matched)
+            if hist is None:
+                raise HistError("Couldn't find param", name[1:])
+            self._foreign.setdefault(word, _Reference(hist, name[1:], is_read_once=False))
+            return hist.spec.kinds[name[1:]]
+        if is_here:
+            try:
+                return kind_of_operand(read_field(name, self.layout), self.layout)
+            except HistError:
+                if action.handler != "onmatch":
+                    raise
+        system, event = (system, event) if system else action.matched
+        hist = self._others.make_field_variable(self, system, event, name)
+        self._foreign[word] = _Reference(hist, f"synthetic_{name}", is_read_once=False)
+        return hist.spec.kinds[f"synthetic_{name}"]
 
     def hold(self, n: int) -> None:
         """Count itself as a user of what it fires."""
@@ -114,91 +195,72 @@ class HistTrigger:
             if found is not None:
                 found.n_users += n
 
-    # Running.
+    # Running: event_hist_trigger().
 
     def act(self, record: RawRecord) -> None:
-        """Count a record."""
+        """Count a record; not when a variable that it reads has no value for its key."""
         if self.is_paused:
             return
-        key = tuple(self._key(operand, record) for operand in self.spec.keys)
-        entry = self.table.get(key)
-        is_new = entry is None
-        if entry is None:
-            if len(self.table) >= self.spec.size:
-                self.n_dropped += 1
-                return
-            entry = self.table[key] = _Entry(sums=[0] * len(self.spec.values))
-        self.n_hits += 1
-        entry.n_hits += 1
-        for i, operand in enumerate(self.spec.values):
-            value = self._number(operand, record)
-            entry.sums[i] = (entry.sums[i] + value) % U64
+        table, spec = self.table, self.spec
+        key = tuple(self._key(operand, record) for operand in spec.keys)
         try:
-            for name, expression, _ in self.spec.variables:
-                entry.variables[name] = self._evaluate(expression, record, key) % U64
-            for action, found in zip(self.spec.actions, self._users, strict=True):
-                self._run(action, found, record, key, is_new=is_new)
+            values = {name: _value_of(found, key) for name, found in self._foreign.items()}
         except NoValueError:
             return
+        for found in self._foreign.values():
+            if found.is_read_once:
+                found.hist.table.entries[key[: len(found.hist.spec.keys)]].variables.pop(found.name, None)
+        entry = table.entries.get(key)
+        if entry is None:
+            if len(table.entries) >= spec.size:
+                table.n_dropped += 1
+                return
+            entry = table.entries[key] = Entry(sums=[0] * len(spec.values))
+        table.n_hits += 1
+        entry.n_hits += 1
+        for i, operand in enumerate(spec.values):
+            entry.sums[i] = (entry.sums[i] + self._number(operand, record)) % U64
+        for name, expression, _ in spec.variables:
+            entry.variables[name] = self._evaluate(expression, record, values, entry)
+        for action, synthetic in zip(spec.actions, self._users, strict=True):
+            self._run(action, synthetic, record, values, entry)
 
     def _run(
         self,
         action: Action,
-        found: Synthetic | None,
+        synthetic: Synthetic | None,
         record: RawRecord,
-        key: Key,
-        *,
-        is_new: bool,
+        values: dict[str, Value],
+        entry: Entry,
     ) -> None:
-        entry = self.table[key]
-        if action.handler != "onmatch":
-            value = entry.variables[action.argument.removeprefix("$")]
-            before = entry.tracked.get(str(action))
-            is_max = action.handler == "onmax"
-            if not is_new and before is not None and (value <= before if is_max else value == before):
-                return
-            entry.tracked[str(action)] = value
-        if action.name == "save":
+        if action.handler != "onmatch" and not _has_moved(action, entry):
+            return
+        if action.kind == "save":
             entry.saved[str(action)] = {n: self._raw(Operand(n), record) for n in action.parameters}
-        elif action.name == "snapshot":
+        elif action.kind == "snapshot":
             self.state.take_snapshot()
-        elif found is not None:
-            words = action.parameters[1:] if action.name == "trace" else action.parameters
-            values = [self._parameter(word, record, key) for word in words]
-            found.tracepoint(
-                *(
-                    _fitting(f.ctype, v, is_string=f.is_string)
-                    for f, v in zip(found.fields, values, strict=True)
-                )
-            )
+        elif synthetic is not None:
+            given = [self._parameter(word, record, values, entry) for word in action.values]
+            synthetic.tracepoint(*map(_fitting, synthetic.fields, given))
 
-    def _parameter(self, word: str, record: RawRecord, key: Key) -> Value:
-        if word.startswith("$"):
-            return self.variable(word[1:], key, reads_once=False)
-        return self._raw(read_field(word, self.layout), record)
+    def _parameter(self, word: str, record: RawRecord, values: dict[str, Value], entry: Entry) -> Value:
+        if word in values:
+            return values[word]
+        name = _qualified(word)[2]
+        return entry.variables[name[1:]] if name.startswith("$") else self._raw(Operand(name), record)
 
-    def variable(self, name: str, key: Key, *, reads_once: bool) -> int:
-        """Return a variable for a key: its own, or that of the hist which defines it."""
-        for hist in (self, *self._others):
-            if name in hist.defined:
-                entry = hist.table.get(key)
-                if entry is None or name not in entry.variables:
-                    break
-                if hist is not self and reads_once:
-                    return entry.variables.pop(name)
-                return entry.variables[name]
-        raise NoValueError(name)
-
-    def _evaluate(self, node: Expression, record: RawRecord, key: Key) -> int:
+    def _evaluate(self, node: Expression, record: RawRecord, values: dict[str, Value], entry: Entry) -> Value:
         if isinstance(node, Operand):
             if node.number is not None:
                 return node.number
             if node.name.startswith("$"):
-                return self.variable(node.name[1:], key, reads_once=True)
-            return self._number(node, record)
-        left = self._evaluate(node.left, record, key)
-        right = self._evaluate(node.right, record, key)
-        return calculate(node.op, left, right)
+                full = _full(node)
+                return values[full] if full in values else entry.variables.get(node.name[1:], 0)
+            value = self._raw(node, record)
+            return value % U64 if isinstance(value, int) else value
+        left = self._evaluate(node.left, record, values, entry)
+        right = self._evaluate(node.right, record, values, entry)
+        return calculate(node.op, _as_number(left), _as_number(right))
 
     def _raw(self, operand: Operand, record: RawRecord) -> Value:
         match operand.name:
@@ -224,8 +286,7 @@ class HistTrigger:
         return int.from_bytes(data, "little", signed=place.is_signed)
 
     def _number(self, operand: Operand, record: RawRecord) -> int:
-        value = self._raw(operand, record)
-        return value % U64 if isinstance(value, int) else 0
+        return _as_number(self._raw(operand, record))
 
     def _key(self, operand: Operand, record: RawRecord) -> Value:
         value = self._raw(operand, record)
@@ -234,86 +295,59 @@ class HistTrigger:
         if operand.modifier == "log2":
             return max(value % U64 - 1, 0).bit_length()
         if operand.modifier.startswith("buckets="):
-            step = int(operand.modifier.partition("=")[2])
+            step = int(operand.modifier.partition("=")[2], 0)
             return value % U64 // step * step
         return value % U64
 
-    # Showing.
-
     def text(self) -> str:
         """Return its part of the `hist` file."""
-        rows = list(self.table.items())
-        for name, is_descending in reversed(self.spec.sort):
-            rows.sort(key=lambda row: self._sort_value(name, row), reverse=is_descending)
-        lines = "".join(self._row(key, entry) for key, entry in rows)
-        return (
-            f"# event histogram\n#\n# trigger info: {self}\n#\n\n{lines}\n"
-            f"Totals:\n    Hits: {self.n_hits}\n    Entries: {len(rows)}\n    Dropped: {self.n_dropped}\n"
-        )
-
-    def _sort_value(self, name: str, row: tuple[Key, _Entry]) -> tuple[bool, Value]:
-        key, entry = row
-        value: Value = entry.n_hits
-        for i, operand in enumerate(self.spec.keys):
-            if operand.name == name:
-                value = key[i]
-        for i, operand in enumerate(self.spec.values):
-            if operand.name == name:
-                value = entry.sums[i]
-        return isinstance(value, str), value
-
-    def _row(self, key: Key, entry: _Entry) -> str:
-        keys = ", ".join(
-            self._shown_key(operand, value) for operand, value in zip(self.spec.keys, key, strict=True)
-        )
-        text = f"{{ {keys} }} hitcount: {entry.n_hits:10}"
-        for operand, total in zip(self.spec.values, entry.sums, strict=True):
-            text += (
-                f"  {operand}: {total:>10x}" if operand.modifier == "hex" else f"  {operand.name}: {total:10}"
-            )
-        for action, kept in entry.saved.items():
-            tracked = entry.tracked.get(action, 0)
-            word = "max" if action.startswith("onmax") else "changed"
-            text += f"\n\t{word}: {tracked:10}" + "".join(f"  {n}: {v:>10}" for n, v in kept.items())
-        return text + "\n"
-
-    def _shown_key(self, operand: Operand, value: Value) -> str:
-        name, modifier = operand.name, operand.modifier
-        if isinstance(value, tuple):
-            frames = "".join(f"\n         {_symbol(address)}" for address in value)
-            return f"{name}:{frames}\n"
-        if isinstance(value, str):
-            return f"{name}: {value:<50}"
-        match modifier.partition("=")[0]:
-            case "hex":
-                return f"{name}: {value:x}"
-            case "sym":
-                return f"{name}: [{value:016x}] {_symbol(value):<45}"
-            case "sym-offset":
-                return f"{name}: [{value:016x}] {_symbol(value):<55}"
-            case "execname":
-                return f"{name}: {self.state.comms().get(value, '<...>'):<16}[{value:10}]"
-            case "log2":
-                return f"{name}: ~ 2^{value:<2}"
-            case "buckets":
-                return f"{name}: ~ {value}-{value + int(modifier.partition('=')[2]) - 1}"
-            case _:
-                return f"{name}{'.usecs' if modifier == 'usecs' else ''}: {value:10}"
+        return hist_text(self)
 
 
-def _symbol(address: int) -> str:
-    found = symbols().lookup(address)
-    return found.name if found else f"0x{address:x}"
+def _qualified(word: str) -> tuple[str, str, str]:
+    """Cut `[SYSTEM.EVENT.]NAME`."""
+    parts = word.split(".", 2)
+    return (parts[0], parts[1], parts[2]) if len(parts) == 3 else ("", "", word)
 
 
-def _fitting(ctype: str, value: Value, *, is_string: bool) -> int | str:
+def _full(operand: Operand) -> str:
+    return f"{operand.system}.{operand.event}.{operand.name}" if operand.system else operand.name
+
+
+def _value_of(found: _Reference, key: Key) -> Value:
+    """Return a variable for a key, or for as much of it as the other hist has; raises NoValueError."""
+    entry = found.hist.table.entries.get(key[: len(found.hist.spec.keys)])
+    if entry is None or found.name not in entry.variables:
+        raise NoValueError(found.name)
+    return entry.variables[found.name]
+
+
+def _has_moved(action: Action, entry: Entry) -> bool:
+    """Whether a tracked variable is larger than before (onmax), or another (onchange); keep it then."""
+    value, before = _as_number(entry.variables[action.argument[1:]]), entry.tracked.get(str(action), 0)
+    has_moved = value > before if action.handler == "onmax" else value != before
+    if has_moved:
+        entry.tracked[str(action)] = value
+    return has_moved
+
+
+def _as_number(value: Value) -> int:
+    return value % U64 if isinstance(value, int) else 0
+
+
+def _fits(place: SynthField, kind: Kind) -> bool:
+    """Whether a value may go into a field of a synthetic event: check_synth_field()."""
+    if place.is_string:
+        return kind.is_string and (not place.size or kind.ctype == f"char[{place.size}]")
+    if kind.is_string:
+        return False
+    return place.ctype == kind.ctype or (place.n_bytes, place.is_signed) == (kind.size, kind.is_signed)
+
+
+def _fitting(place: SynthField, value: Value) -> int | str:
     """Cut a value to the type of its field, as the kernel's stores do."""
-    if is_string:
+    if place.is_string:
         return value if isinstance(value, str) else str(value)
-    number = value if isinstance(value, int) else 0
-    size = {"8": 8, "16": 16, "32": 32}.get(ctype[1:], 64)
-    if ctype in ("int", "pid_t", "unsigned int", "gfp_t"):
-        size = 32
-    number %= 1 << size
-    is_signed = (ctype[0] == "s" and ctype != "size_t") or ctype in ("int", "long", "pid_t")
-    return number - (1 << size) if is_signed and number >> (size - 1) else number
+    bits = 8 * place.n_bytes
+    number = _as_number(value) % (1 << bits)
+    return number - (1 << bits) if place.is_signed and number >> (bits - 1) else number

@@ -1,62 +1,33 @@
 """The text of a hist trigger: keys, values, variables, sort keys and actions.
 
-Grammar and words are those of kernel/trace/trace_events_hist.c (parse_hist_trigger_attrs()).
+Grammar, words and the order of checks are those of kernel/trace/trace_events_hist.c: attributes, actions,
+values, variables, keys, sort keys.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracepoint.runtime.files import U64
+from tracepoint.runtime.hist_expr import (
+    Alone,
+    Expression,
+    ExpressionReader,
+    HistError,
+    Kind,
+    Operand,
+    Surroundings,
+    read_field,
+)
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
 
-MAX_KEYS, MAX_VALUES, MAX_SORT, MAX_SUBEXPRESSIONS = 3, 4, 2, 3
+MAX_KEYS, MAX_VALUES, MAX_SORT, MAX_VARIABLES = 3, 4, 2, 16
 DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 2048, 128, 131072
-SPECIAL = ("hitcount", "stacktrace", "common_timestamp", "common_cpu")
-MODIFIERS = ("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs")
 _SYNONYMS = {"keys": "keys", "key": "keys", "values": "values", "vals": "values", "val": "values"}
-_TOKEN = re.compile(r"\s*(?:(\d\w*)|(\$?[A-Za-z_]\w*(?:\.(?:sym-offset|\w+(?:=\d+)?))?)|([-+*/()]))")
-_ACTION = re.compile(r"(onmatch|onmax|onchange)\(([^()]*)\)\.(\w+)\((.*)\)")
-
-
-class HistError(Exception):
-    """A hist trigger that the kernel would refuse.
-
-    `text` is its message (empty when it logs nothing), `needle` the part that the caret shows.
-    """
-
-    def __init__(self, text: str = "", needle: str = "") -> None:
-        super().__init__(text)
-        self.text = text
-        self.needle = needle
-
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """A field with its modifier, a variable (`$name`), or a number."""
-
-    name: str
-    modifier: str = ""
-    number: int | None = None
-
-    def __str__(self) -> str:
-        return self.name + (f".{self.modifier}" if self.modifier else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """`left op right`; a unary minus has 0 on its left."""
-
-    op: str
-    left: Expression
-    right: Expression
-
-
-Expression = Operand | Operation
+_WORDS = {"pause": "pause", "continue": "continue", "cont": "continue", "clear": "clear"}
+_HANDLERS = ("onmatch", "onmax", "onchange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +42,32 @@ class Action:
     def __str__(self) -> str:
         return f"{self.handler}({self.argument}).{self.name}({','.join(self.parameters)})"
 
+    @property
+    def matched(self) -> tuple[str, str]:
+        """System and event of `onmatch`."""
+        system, _, event = self.argument.partition(".")
+        return system, event
+
+    @property
+    def kind(self) -> str:
+        """`save`, `snapshot` or `trace`, by how the name begins."""
+        return next((word for word in ("save", "snapshot") if self.name.startswith(word)), "trace")
+
+    @property
+    def has_keyword(self) -> bool:
+        """Whether it is `trace(EVENT, ...)` and not `EVENT(...)`."""
+        return self.name.startswith("trace")
+
+    @property
+    def event_name(self) -> str:
+        """The synthetic event that it fires."""
+        return next(iter(self.parameters), "") if self.has_keyword else self.name
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """What the synthetic event gets."""
+        return self.parameters[1:] if self.has_keyword else self.parameters
+
 
 @dataclass(slots=True)
 class HistSpec:
@@ -83,6 +80,7 @@ class HistSpec:
     name: str = ""
     clock: str = ""
     variables: list[tuple[str, Expression, str]] = field(default_factory=list)
+    kinds: dict[str, Kind] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
 
@@ -105,7 +103,7 @@ class HistSpec:
         return "hist:" + ":".join(parts)
 
 
-def parse_hist(text: str, event: EventFormat) -> HistSpec:
+def parse_hist(text: str, event: EventFormat, surroundings: Surroundings | None = None) -> HistSpec:
     """Read what stands behind `hist:`, without the filter; raises HistError.
 
     >>> from tracepoint.layout.format import EventFormat, FieldFormat
@@ -113,221 +111,165 @@ def parse_hist(text: str, event: EventFormat) -> HistSpec:
     >>> str(parse_hist("keys=n.log2:sort=n", event))
     'hist:keys=n.log2:vals=hitcount:sort=n:size=2048'
     """
-    reader = _Reader(event, HistSpec())
+    reader = _Reader(event, surroundings or Alone())
     for part in text.split(":"):
-        reader.part(part.strip())
+        reader.take(part.strip())
     return reader.finish()
 
 
 class _Reader:
-    def __init__(self, event: EventFormat, spec: HistSpec) -> None:
+    def __init__(self, event: EventFormat, surroundings: Surroundings) -> None:
         self._event = event
-        self._spec = spec
-        self._sort: str | None = None
+        self._surroundings = surroundings
+        self._spec = HistSpec()
+        self._texts: dict[str, str] = {}
+        self._assignments: list[str] = []
+        self._actions: list[str] = []
 
-    def part(self, text: str) -> None:
-        """Take one part between colons."""
-        spec = self._spec
+    def take(self, text: str) -> None:
+        """Take one part between colons: parse_hist_trigger_attrs()."""
         name, equals, value = text.partition("=")
-        if match := _ACTION.fullmatch(text):
-            self._action(match)
-        elif text in ("pause", "continue", "cont", "clear"):
-            spec.words.add("continue" if text == "cont" else text)
-        elif not equals or not name:
+        if text.startswith(tuple(f"{handler}(" for handler in _HANDLERS)):
+            self._actions.append(text)
+        elif text in _WORDS:
+            self._spec.words.add(_WORDS[text])
+        elif not equals:
             raise HistError
-        elif name in _SYNONYMS:
-            self._fields(_SYNONYMS[name], value)
-        elif name == "sort":
-            self._sort = value
-        elif name == "size":
-            spec.size = _size(value)
-        elif name == "name":
-            spec.name = value
-        elif name == "clock":
-            spec.clock = value
-        else:
-            # Several variables may be set at once.
-            for assignment in text.split(","):
-                self._variable(assignment)
-
-    def _fields(self, role: str, text: str) -> None:
-        fields = tuple(self._field(word) for word in text.split(",")) if text else ()
-        if role == "keys":
-            self._spec.keys = fields
-        else:
-            self._spec.values = tuple(f for f in fields if f.name != "hitcount")
-
-    def _variable(self, text: str) -> None:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise HistError("Malformed assignment", text)
-        if not value:
+        elif not value:
             raise HistError("Empty assignment", text)
-        if any(name == known for known, _, _ in self._spec.variables):
-            raise HistError("Variable already defined", name)
-        expression = parse_expression(value, self._event)
-        number = fold(expression)
-        if number is not None:
-            expression, value = Operand(str(number), number=number), str(number)
-        self._spec.variables.append((name, expression, value))
+        elif name in _SYNONYMS or name == "sort":
+            self._texts[_SYNONYMS.get(name, name)] = value
+        elif name == "size":
+            self._spec.size = _size(value)
+        elif name == "name":
+            self._spec.name = value
+        elif name == "clock":
+            self._spec.clock = value
+        else:
+            self._assignments.append(text)
+
+    def finish(self) -> HistSpec:
+        """Read the parts in the kernel's order and return the whole."""
+        spec = self._spec
+        if not self._texts.get("keys"):
+            raise HistError
+        spec.actions = [read_action(text, self._surroundings) for text in self._actions]
+        definitions = self._definitions()
+        words = [word for word in self._words("values") if word != "hitcount"]
+        spec.values = tuple(self._field(word) for word in words[: MAX_VALUES - 1])
+        for name, text in definitions:
+            self._define(name, text, dict(definitions))
+        keys = self._words("keys")
+        spec.keys = tuple(self._field(word) for word in keys[:MAX_KEYS])
+        if len(keys) > MAX_KEYS or len(words) >= MAX_VALUES:
+            raise HistError
+        times = [f for f in spec.keys + spec.values if f.name == "common_timestamp"]
+        uses_time = times or any("common_timestamp" in text for _, text in definitions)
+        if uses_time and not spec.clock:
+            spec.clock = "global"
+        if "sort" in self._texts:
+            self._sort(self._texts["sort"])
+        return spec
+
+    def _words(self, role: str) -> list[str]:
+        text = self._texts.get(role, "")
+        return text.split(",") if text else []
 
     def _field(self, text: str) -> Operand:
-        if text.startswith("$"):
+        if "$" in text:
             raise HistError("Using variable references in keys not supported", text)
         return read_field(text, self._event)
 
-    def _action(self, match: re.Match[str]) -> None:
-        handler, argument, name, inside = match.groups()
-        parameters = tuple(word.strip() for word in inside.split(",") if word.strip())
-        if handler != "onmatch" and not argument.startswith("$"):
-            raise HistError("For onmax(x) or onchange(x), x must be a variable", argument)
-        if handler == "onmatch" and name in ("save", "snapshot"):
-            raise HistError("Handler doesn't support action", name)
-        if name == "save" and not parameters:
-            raise HistError("No params found for save()", name)
-        if handler == "onmatch" and "." not in argument:
-            raise HistError("Missing subsystem", argument)
-        self._spec.actions.append(Action(handler, argument, name, parameters))
+    def _definitions(self) -> list[tuple[str, str]]:
+        """Return names and texts of the variables; several may be set at once: parse_var_defs()."""
+        found: list[tuple[str, str]] = []
+        for part in self._assignments:
+            for assignment in part.split(","):
+                name, equals, text = assignment.partition("=")
+                if not equals:
+                    raise HistError("Malformed assignment", name)
+                if len(found) == MAX_VARIABLES:
+                    raise HistError("Too many variables defined", name)
+                found.append((name, text))
+        return found
 
-    def finish(self) -> HistSpec:
-        """Check the whole and return it."""
+    def _define(self, name: str, text: str, definitions: dict[str, str]) -> None:
         spec = self._spec
-        if not spec.keys or len(spec.keys) > MAX_KEYS or len(spec.values) >= MAX_VALUES:
-            raise HistError
-        times = [f for f in spec.keys + spec.values if f.name == "common_timestamp"]
-        uses_time = times or any("common_timestamp" in text for _, _, text in spec.variables)
-        if uses_time and not spec.clock:
-            spec.clock = "global"
-        if self._sort is not None:
-            spec.sort = tuple(self._sort_key(word) for word in self._sort.split(","))
-        if len(spec.sort) > MAX_SORT:
-            raise HistError("Too many sort fields (Max = 2)", f"sort={self._sort}")
-        return spec
+        if name in spec.kinds:
+            raise HistError("Variable already defined", name)
 
-    def _sort_key(self, text: str) -> tuple[str, bool]:
-        if not text:
-            raise HistError("Empty sort field", f"sort={self._sort}")
-        name, dot, direction = text.partition(".")
-        if dot and direction not in ("ascending", "descending"):
-            raise HistError("Invalid sort modifier", direction)
+        def local(other: str) -> str:
+            known = definitions.get(other, "")
+            return "" if known.startswith("$") or any(op in known for op in "+-*/") else known
+
+        def find(system: str, event: str, other: str) -> Kind | None:
+            if not system and other in spec.kinds:
+                return spec.kinds[other]
+            return self._surroundings.variable_kind(system, event, other, self._matched())
+
+        expression, kind = ExpressionReader(self._event, find, local).read(text)
+        if kind.number is not None:
+            text = str(kind.number)
+        spec.variables.append((name, expression, text))
+        spec.kinds[name] = kind
+
+    def _matched(self) -> tuple[tuple[str, str], ...]:
+        return tuple(action.matched for action in self._spec.actions if action.handler == "onmatch")
+
+    def _sort(self, text: str) -> None:
+        words = text.split(",")
+        found = []
         known = {f.name for f in self._spec.keys + self._spec.values} | {"hitcount"}
-        if name not in known:
-            raise HistError("Sort field must be a key or a val", name)
-        return name, direction == "descending"
+        for i, word in enumerate(words):
+            name, dot, direction = word.partition(".")
+            if not name:
+                raise HistError("Empty sort field", "sort=")
+            if i == MAX_SORT - 1 and len(words) > MAX_SORT:
+                raise HistError("Too many sort fields (Max = 2)", "sort=")
+            if name not in known:
+                raise HistError("Sort field must be a key or a val", name)
+            if dot and direction not in ("ascending", "descending"):
+                raise HistError("Invalid sort modifier", direction)
+            found.append((name, direction == "descending"))
+        self._spec.sort = tuple(found)
+
+
+def read_action(text: str, surroundings: Surroundings) -> Action:
+    """Read `handler(argument).name(parameters)`: onmatch_parse(), action_parse(); raises HistError."""
+    handler, _, rest = text.partition("(")
+    argument, paren, rest = rest.partition(")")
+    if not paren:
+        raise HistError("No closing paren found", argument) if handler == "onmatch" else HistError
+    if handler == "onmatch":
+        system, dot, event = argument.partition(".")
+        if not dot:
+            raise HistError("Missing subsystem", system)
+        if not surroundings.has_event(system, event):
+            raise HistError("Invalid subsystem or event name", event)
+    name, paren, rest = rest.partition(".")[2].partition("(")
+    if not paren:
+        raise HistError("No action found")
+    inside, paren, _ = rest.partition(")")
+    made = Action(handler, argument, name, ())
+    if made.kind == "snapshot":
+        if not paren:
+            raise HistError("No closing paren found", inside)
+    else:
+        made = Action(handler, argument, name, _parameters(inside))
+    if handler == "onmatch" and made.kind != "trace":
+        raise HistError("Handler doesn't support action", name)
+    return made
+
+
+def _parameters(text: str) -> tuple[str, ...]:
+    found = tuple(word.strip() for word in text.split(","))
+    for word in found:
+        if len(word) < 2:
+            raise HistError("Invalid action param", word)
+    return found
 
 
 def _size(text: str) -> int:
     if not text.isascii() or not text.isdigit() or not LEAST_SIZE <= int(text[:9]) <= MOST_SIZE:
         raise HistError
     return 1 << (int(text) - 1).bit_length()
-
-
-def read_field(text: str, event: EventFormat) -> Operand:
-    """Read `FIELD[.MODIFIER]`; raises HistError."""
-    name, dot, modifier = text.partition(".")
-    if name == "cpu" and "cpu" not in event:
-        name = "common_cpu"
-    if name not in event and name not in SPECIAL:
-        raise HistError("Couldn't find field", text)
-    if dot:
-        kind, _, size = modifier.partition("=")
-        if kind == "buckets":
-            if not size.isdigit() or not int(size):
-                raise HistError("Invalid field modifier", modifier)
-        elif modifier not in MODIFIERS:
-            raise HistError("Invalid field modifier", modifier)
-        if (modifier == "execname" and name != "common_pid") or (
-            modifier == "usecs" and name != "common_timestamp"
-        ):
-            raise HistError("Invalid field modifier", modifier)
-    return Operand(name, modifier)
-
-
-def parse_expression(text: str, event: EventFormat) -> Expression:
-    """Read an expression over fields, variables and numbers; raises HistError."""
-    tokens: list[str] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise HistError("Couldn't find field", text[at:])
-        tokens.append(next(part for part in match.groups() if part))
-        at = match.end()
-    if sum(word in "+-*/" for word in tokens) > MAX_SUBEXPRESSIONS:
-        raise HistError("Too many subexpressions (3 max)", text)
-    parser = _Expression(tokens, event)
-    made = parser.sum()
-    if parser.tokens:
-        raise HistError("Couldn't find field", parser.tokens[0])
-    return made
-
-
-def fold(node: Expression) -> int | None:
-    """Return the value of an expression without fields and variables, 64 bits wide; else None."""
-    if isinstance(node, Operand):
-        return node.number
-    left, right = fold(node.left), fold(node.right)
-    if left is None or right is None:
-        return None
-    return calculate(node.op, left, right) % U64
-
-
-def calculate(op: str, left: int, right: int) -> int:
-    """Return `left op right`; a divisor of 0 gives what the kernel gives when it turns up late."""
-    match op:
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case _:
-            return left // right if right else U64 - 1
-
-
-class _Expression:
-    def __init__(self, tokens: list[str], event: EventFormat) -> None:
-        self.tokens = tokens
-        self._event = event
-
-    def _next_in(self, words: str) -> str:
-        return self.tokens.pop(0) if self.tokens and self.tokens[0] in words else ""
-
-    def sum(self) -> Expression:
-        """Read sums of products."""
-        left = self._product()
-        while op := self._next_in("+-"):
-            left = Operation(op, left, self._product())
-        return left
-
-    def _product(self) -> Expression:
-        left = self._unary()
-        while op := self._next_in("*/"):
-            right = self._unary()
-            if op == "/" and isinstance(right, Operand) and right.number == 0:
-                raise HistError("Division by zero", "/")
-            left = Operation(op, left, right)
-        return left
-
-    def _unary(self) -> Expression:
-        if self._next_in("-"):
-            return Operation("-", Operand("0", number=0), self._unary())
-        if self._next_in("("):
-            inner = self.sum()
-            if not self._next_in(")"):
-                raise HistError("No closing paren found", "(")
-            return inner
-        if not self.tokens:
-            raise HistError("Empty assignment", "")
-        word = self.tokens.pop(0)
-        if word[0].isdigit():
-            try:
-                return Operand(word, number=int(word, 0))
-            except ValueError:
-                raise HistError("Expecting numeric literal", word) from None
-        if word.startswith("$"):
-            return Operand(word)
-        made = read_field(word, self._event)
-        if made.name in self._event and "char" in self._event[made.name].ctype:
-            raise HistError("String type can not be an operand in expression", word)
-        return made

@@ -16,40 +16,48 @@ from tracepoint.model.python import array, declare, scalar, string
 from tracepoint.runtime.files import File, failure
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tracepoint.runtime.files_state import InstanceState
 
 SYSTEM = "synthetic"
 MAX_FIELDS = 64
-_NAME = re.compile(r"[A-Za-z_]\w*")
-_FIELD = re.compile(r"\s*((?:unsigned\s+)?\w+)\s+([A-Za-z_]\w*)(?:\[(\d*)\])?(?=\s|$)")
-_SIGNED = {
-    "s8": "%d",
-    "s16": "%d",
-    "s32": "%d",
-    "s64": "%lld",
-    "int": "%d",
-    "char": "%d",
-    "short": "%d",
-    "long": "%ld",
-    "pid_t": "%d",
-}
-_UNSIGNED = {
-    "u8": "%u",
-    "u16": "%u",
-    "u32": "%u",
-    "u64": "%llu",
-    "bool": "%d",
-    "size_t": "%zu",
-    "gfp_t": "%x",
-    "unsigned int": "%u",
-    "unsigned long": "%lu",
-    "unsigned char": "%u",
-    "unsigned short": "%u",
-}
-_FORMATS = _SIGNED | _UNSIGNED
 MAX_STRING = 256
+BAD_COMMAND = "Command must be of the form: <name> field[;field] ..."
+BAD_DYNAMIC = "Command must be of the form: s or -:[synthetic/]<name> field[;field] ..."
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ARRAY = re.compile(r"\[([0-9]{0,3})\]", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Type:
+    """A type of the kernel's list: how it is printed, its size, its sign."""
+
+    shown: str
+    n_bytes: int
+    is_signed: bool
+
+
+# synth_field_size(), synth_field_signed() and synth_field_fmt() in kernel/trace/trace_events_synth.c.
+_TYPES = {
+    "s8": _Type("%d", 1, is_signed=True),
+    "s16": _Type("%d", 2, is_signed=True),
+    "s32": _Type("%d", 4, is_signed=True),
+    "s64": _Type("%lld", 8, is_signed=True),
+    "u8": _Type("%u", 1, is_signed=False),
+    "u16": _Type("%u", 2, is_signed=False),
+    "u32": _Type("%u", 4, is_signed=False),
+    "u64": _Type("%llu", 8, is_signed=False),
+    "int": _Type("%d", 4, is_signed=True),
+    "long": _Type("%ld", 8, is_signed=True),
+    "char": _Type("%d", 1, is_signed=True),
+    "pid_t": _Type("%d", 4, is_signed=True),
+    "bool": _Type("%d", 1, is_signed=False),
+    "gfp_t": _Type("%x", 4, is_signed=False),
+    "unsigned int": _Type("%u", 4, is_signed=False),
+    "unsigned long": _Type("%lu", 8, is_signed=False),
+    "unsigned char": _Type("%u", 1, is_signed=False),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,16 @@ class SynthField:
     def is_string(self) -> bool:
         """Whether its values are text."""
         return self.size is not None
+
+    @property
+    def n_bytes(self) -> int:
+        """The size of a number."""
+        return _TYPES[self.ctype].n_bytes
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether a number may be negative."""
+        return _TYPES[self.ctype].is_signed
 
     def __str__(self) -> str:
         return f"{self.ctype}{'' if self.size is None else f'[{self.size}]'} {self.name}"
@@ -96,34 +114,44 @@ known: dict[str, Synthetic] = {}
 
 
 def parse_fields(text: str) -> tuple[SynthField, ...]:
-    """Read `TYPE NAME; TYPE NAME`; raises SyntheticError."""
-    found = []
-    for part in _field_texts(text):
-        match = _FIELD.fullmatch(part)
-        if match is None:
-            raise SyntheticError("Command must be of the form: <name> field[;field] ...", part)
-        ctype, name, size = " ".join(match[1].split()), match[2], match[3]
-        if size is not None and (ctype != "char" or (size and not 0 < int(size) <= MAX_STRING)):
-            raise SyntheticError("Invalid type" if ctype != "char" else "Invalid array specification", part)
-        if size is None and ctype not in _FORMATS:
-            raise SyntheticError("Invalid type", ctype)
-        found.append(SynthField(ctype, name, size))
+    """Read `TYPE NAME; TYPE NAME`; older kernels wanted no `;`.  Raises SyntheticError.
+
+    >>> [str(f) for f in parse_fields("u64 lat; unsigned int n char who[16]")]
+    ['u64 lat', 'unsigned int n', 'char[16] who']
+    """
+    found: list[SynthField] = []
+    for piece in text.split(";"):
+        words = piece.split()
+        while words:
+            n_words = 3 if words[0] == "unsigned" else 2
+            if n_words == 3 and len(words) < 3:
+                raise SyntheticError("Incomplete type", words[0])
+            if len(words) < 2:
+                raise SyntheticError("Invalid field", words[0])
+            if len(found) == MAX_FIELDS:
+                raise SyntheticError("Too many fields", "")
+            found.append(_field(" ".join(words[: n_words - 1]), words[n_words - 1]))
+            words = words[n_words:]
     if not found:
-        raise SyntheticError("Command must be of the form: <name> field[;field] ...", text)
-    if len(found) > MAX_FIELDS:
-        raise SyntheticError("Too many fields", text)
+        raise SyntheticError(BAD_COMMAND, "")
     return tuple(found)
 
 
-def _field_texts(text: str) -> Iterator[str]:
-    """Yield the fields: `;` stands between them, or nothing, as older kernels wanted it."""
-    for piece in (part.strip() for part in text.split(";")):
-        at = 0
-        while at < len(piece):
-            match = _FIELD.match(piece, at)
-            end = match.end() if match else len(piece)
-            yield piece[at:end].strip()
-            at = end
+def _field(ctype: str, word: str) -> SynthField:
+    """Read one field: parse_synth_field()."""
+    name, bracket, _ = word.partition("[")
+    if _NAME.fullmatch(name) is None:
+        raise SyntheticError("Illegal name", word)
+    if not bracket:
+        if ctype not in _TYPES:
+            raise SyntheticError("Invalid type", ctype.rsplit(maxsplit=1)[-1])
+        return SynthField(ctype, name, None)
+    if ctype != "char":
+        raise SyntheticError("Invalid type", ctype.rsplit(maxsplit=1)[-1])
+    array = _ARRAY.fullmatch(word[len(name) :])
+    if array is None or (array[1] and not 0 < int(array[1]) <= MAX_STRING):
+        raise SyntheticError("Invalid array specification", word)
+    return SynthField(ctype, name, array[1])
 
 
 def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
@@ -140,7 +168,7 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
             members.append(scalar(f.ctype, f.name))
         else:
             members.append(array("char", f.name, int(f.size)) if f.size else string(f.name))
-    words = " ".join(f"{f.name}={'%s' if f.is_string else _FORMATS[f.ctype]}" for f in fields)
+    words = " ".join(f"{f.name}={'%s' if f.is_string else _TYPES[f.ctype].shown}" for f in fields)
     proto = ", ".join(f"const char *{f.name}" if f.is_string else f"{f.ctype} {f.name}" for f in fields)
     event = declare(
         name,
@@ -171,25 +199,40 @@ def synthetic_file(state: InstanceState) -> File:
     """Make `synthetic_events`."""
 
     def write(data: bytes) -> None:
-        for line in data.decode(errors="replace").splitlines():
-            text = line.partition("#")[0].strip()
-            if text:
-                _command(state, text)
+        for text in _lines(data):
+            _take(state, text, _command)
 
-    def truncate() -> None:
-        for name in list(known):
-            remove(state, name)
-
-    return File(lambda: "".join(f"{made}\n" for made in known.values()), write, truncate)
+    return File(lambda: "".join(f"{made}\n" for made in known.values()), write, lambda: _remove_all(state))
 
 
-def _command(state: InstanceState, text: str) -> None:
-    name, _, rest = text.partition(" ")
-    if text.startswith("!"):
-        remove(state, name[1:])
-        return
+def dynamic_file(state: InstanceState) -> File:
+    """Make `dynamic_events`: the synthetic events, `s:[synthetic/]NAME FIELDS`; there are no others."""
+
+    def write(data: bytes) -> None:
+        for text in _lines(data):
+            _take(state, text, _dynamic_command)
+
+    return File(
+        lambda: "".join(f"s:{SYSTEM}/{made}\n" for made in known.values()), write, lambda: _remove_all(state)
+    )
+
+
+def _lines(data: bytes) -> Iterator[str]:
+    for line in data.decode(errors="replace").splitlines():
+        text = line.partition("#")[0].strip()
+        if text:
+            yield text
+
+
+def _remove_all(state: InstanceState) -> None:
+    for name in list(known):
+        remove(state, name)
+
+
+def _take(state: InstanceState, text: str, command: Callable[[InstanceState, str], None]) -> None:
+    """Run a command; what the kernel's parser refuses goes into the log."""
     try:
-        define(name, parse_fields(rest))
+        command(state, text)
     except SyntheticError as error:
         at = max(text.find(error.needle), 0)
         caret = " " * (len("  Command: ") + at) + "^"
@@ -197,3 +240,43 @@ def _command(state: InstanceState, text: str) -> None:
         raise failure(error.number) from None
     except TracepointError as error:
         raise failure(getattr(error, "errno", errno.EINVAL)) from None
+
+
+def _command(state: InstanceState, text: str) -> None:
+    """Define or remove: create_or_delete_synth_event()."""
+    name, _, fields = text.replace("\t", " ").partition(" ")
+    if text.startswith("!"):
+        remove(state, name[1:].rstrip(";"))
+        return
+    if len(text.partition(";")[0].split()) < 3:
+        raise SyntheticError(BAD_COMMAND, "")
+    define(name, parse_fields(fields))
+
+
+def _dynamic_command(state: InstanceState, text: str) -> None:
+    """Define or remove: create_synth_event(), dyn_event_release()."""
+    if text[:1] in "-!":
+        _release(state, text.split(maxsplit=1)[0])
+        return
+    if not text.startswith("s:"):
+        raise failure(errno.EINVAL)
+    name, _, fields = text[2:].replace("\t", " ").partition(" ")
+    if not fields.strip():
+        raise SyntheticError(BAD_COMMAND, "")
+    if "/" in name and not name.startswith(f"{SYSTEM}/"):
+        raise SyntheticError(BAD_DYNAMIC, "")
+    name = name.removeprefix(f"{SYSTEM}/")
+    if len(f"{name} {fields}".partition(";")[0].split()) < 3:
+        raise SyntheticError(BAD_COMMAND, "")
+    define(name, parse_fields(fields))
+
+
+def _release(state: InstanceState, word: str) -> None:
+    """Remove by `-:[SYSTEM/]NAME` or `!s:[SYSTEM/]NAME`: dyn_event_release()."""
+    before, colon, name = word.partition(":")
+    if not colon or not name or (before != "-" and before[0] == "-"):
+        raise failure(errno.EINVAL)
+    system, slash, rest = name.partition("/")
+    if slash and system != SYSTEM:
+        raise failure(errno.ENOENT)
+    remove(state, rest if slash else name)

@@ -22,7 +22,8 @@ from tracepoint.filter.program import FilterProgram, RecordContext, compile_filt
 from tracepoint.runtime.files import MAX_WRITE, failure
 from tracepoint.runtime.files_text import NO_TRIGGER, OWN_BY_NAME, STACK_ID
 from tracepoint.runtime.hist import HistTrigger
-from tracepoint.runtime.hist_parse import HistError, parse_hist
+from tracepoint.runtime.hist_expr import HistError
+from tracepoint.runtime.hist_parse import parse_hist
 from tracepoint.runtime.probes import DEFAULT_PRIORITY
 from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import stack_of
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.runtime.files_state import InstanceState
     from tracepoint.runtime.hierarchy import EventControl
+    from tracepoint.runtime.hist_expr import Kind
+    from tracepoint.runtime.hist_parse import HistSpec
     from tracepoint.runtime.ring import RawRecord
 
 PRINT = "ftrace:print"
@@ -176,6 +179,11 @@ class TriggerSet:
         self._tap: _Tap | None = None
 
     @property
+    def is_current(self) -> bool:
+        """Whether its event is still the one of that name."""
+        return self._event is None or self._event is self._state.tracing.event(self._name)
+
+    @property
     def layout(self) -> EventFormat:
         """The record that filters look at."""
         return self._event.layout if self._event else MARKER_LAYOUT
@@ -195,32 +203,29 @@ class TriggerSet:
 
     def truncate(self) -> None:
         """Remove hist triggers whose variables nobody reads; simple ones stay when O_TRUNC opens the file."""
-        self._remove([hist for hist in self.hists if not self._is_read(hist)])
-
-    def _all_hists(self) -> list[HistTrigger]:
-        return [hist for triggers in self._state.triggers.values() for hist in triggers.hists]
-
-    def _is_read(self, hist: HistTrigger) -> bool:
-        return any(other.refers_to(hist) for other in self._all_hists())
+        others = _Others(self._state)
+        self._remove([hist for hist in self.hists if not others.is_read(hist)])
 
     def _write_hist(self, text: str, rest: str, *, is_removal: bool) -> None:
         """Take a hist trigger: event_hist_trigger_parse()."""
         attributes, _, condition = rest.partition(" if ")
         try:
-            self._take_hist(attributes.strip(), condition.strip(), is_removal=is_removal)
+            self.take_hist(attributes.strip(), condition.strip(), is_removal=is_removal)
         except HistError as error:
             if error.text:
                 at = max(text.find(error.needle), 0)
                 caret = " " * (len("  Command: ") + at) + "^"
                 where = f"hist:{self._name}"
                 self._state.instance.log_error(f"{where}: error: {error.text}\n  Command: {text}\n{caret}\n")
-            raise failure(errno.EEXIST if "already exists" in error.text else errno.EINVAL) from None
+            raise failure(error.number) from None
 
-    def _take_hist(self, attributes: str, condition: str, *, is_removal: bool) -> None:
-        spec = parse_hist(attributes, self.layout)
+    def take_hist(self, attributes: str, condition: str, *, is_removal: bool = False) -> None:
+        """Make, change or remove a hist trigger; raises HistError, OSError."""
+        others = _Others(self._state)
+        spec = parse_hist(attributes, self.layout, others)
         known = next((hist for hist in self.hists if hist.spec.identity == spec.identity), None)
         if is_removal:
-            if known is not None and self._is_read(known):
+            if known is not None and others.is_read(known):
                 raise failure(errno.EBUSY)
             self._remove([known] if known is not None else [])
         elif known is not None:
@@ -228,18 +233,31 @@ class TriggerSet:
         elif spec.words & {"clear", "continue"}:
             raise HistError("Can't clear or continue a nonexistent hist trigger")
         else:
-            made = HistTrigger(self._state, self._name, self.layout, spec, _Others(self._all_hists))
-            if condition:
-                made.filter_text, made.program = self._filter(condition)
-            self._add(made)
+            self._make(spec, condition, others)
+
+    def _make(self, spec: HistSpec, condition: str, others: _Others) -> None:
+        made = HistTrigger(self._state, self._name, self.layout, spec, others)
+        namesake = next((h for h in others if spec.name and h.spec.name == spec.name), None)
+        if namesake is not None:
+            if namesake.spec.identity != spec.identity:
+                text = "Named hist trigger doesn't match existing named trigger (includes variables)"
+                raise HistError(text, spec.name)
+            made.table = namesake.table
+        if condition:
+            made.filter_text, made.program = self._filter(condition)
+        self._add(made)
+
+    def remove_hist(self, hist: HistTrigger) -> None:
+        """Remove a hist trigger that another one made, when nobody reads its variable any more."""
+        if hist in self._items and not _Others(self._state).is_read(hist):
+            self._remove([hist])
 
     @staticmethod
     def _change(known: HistTrigger, words: set[str]) -> None:
         if not words:
-            raise HistError("Hist trigger already exists")
+            raise HistError("Hist trigger already exists", number=errno.EEXIST)
         if "clear" in words:
             known.table.clear()
-            known.n_hits = known.n_dropped = 0
         if words & {"pause", "continue"}:
             known.is_paused = "pause" in words
 
@@ -325,6 +343,9 @@ class TriggerSet:
             self._hold_others(item, -1)
             if self._event is not None:
                 self._event.hold(self._state.instance, -1)
+            if isinstance(item, HistTrigger):
+                for made in item.made:
+                    trigger_set(self._state, made.event_name).remove_hist(made)
         if not self._items and self._tap is not None:
             self._tap.detach()
             self._tap = None
@@ -359,18 +380,75 @@ class TriggerSet:
 
 
 class _Others:
-    """The hist triggers of an instance, as they are whenever they are gone through."""
+    """The hist triggers of an instance, as one of them sees the others: `hist.Neighbours`."""
 
-    def __init__(self, find: Callable[[], list[HistTrigger]]) -> None:
-        self._find = find
+    def __init__(self, state: InstanceState) -> None:
+        self._state = state
 
     def __iter__(self) -> Iterator[HistTrigger]:
-        return iter(self._find())
+        for triggers in self._state.triggers.values():
+            yield from triggers.hists
+
+    def is_read(self, hist: HistTrigger) -> bool:
+        """Whether another one reads a variable of it."""
+        return any(other.refers_to(hist) for other in self)
+
+    def has_event(self, system: str, name: str) -> bool:
+        """Whether there is such an event."""
+        full = f"{system}:{name}"
+        return full == PRINT or any(event.full_name == full for event in self._state.tracing.events)
+
+    def find_variable(
+        self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
+    ) -> HistTrigger | None:
+        """Return the hist that defines a variable: find_event_var(); raises HistError when several do."""
+        having = [hist for hist in self if name in hist.spec.kinds]
+        if system:
+            return next((hist for hist in having if hist.event_name == f"{system}:{event}"), None)
+        wanted = {f"{system}:{event}" for system, event in matched}
+        found = [hist for hist in having if hist.event_name in wanted] or having
+        if len({hist.event_name for hist in found}) > 1:
+            text = (
+                "Variable name not unique, need to use fully qualified name (subsys.event.var) for variable"
+            )
+            raise HistError(text, name)
+        return found[0] if found else None
+
+    def variable_kind(
+        self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
+    ) -> Kind | None:
+        """Return the type of such a variable."""
+        hist = self.find_variable(system, event, name, matched)
+        return hist.spec.kinds[name] if hist is not None else None
+
+    def make_field_variable(self, user: HistTrigger, system: str, event: str, name: str) -> HistTrigger:
+        """Let a hist on another event keep a field: create_field_var_hist(); raises HistError."""
+        if not self.has_event(system, event):
+            raise HistError("Couldn't find param", name)
+        triggers = trigger_set(self._state, f"{system}:{event}")
+        alike = [hist for hist in triggers.hists if hist.key_kinds() == user.key_kinds()]
+        if not alike:
+            raise HistError("Matching event histogram not found", name)
+        variable = f"synthetic_{name}"
+        made = self.find_variable(system, event, variable, ())
+        if made is None:
+            keys = ",".join(operand.name for operand in alike[-1].spec.keys)
+            try:
+                triggers.take_hist(f"keys={keys}:{variable}={name}", alike[-1].filter_text)
+            except (HistError, OSError):
+                raise HistError("Couldn't create histogram for field", name) from None
+            made = triggers.hists[-1]
+            user.made.append(made)
+        return made
 
 
 def trigger_set(state: InstanceState, name: str) -> TriggerSet:
     """Return the triggers of an event (`system:name`) in an instance."""
     found: TriggerSet | None = state.triggers.get(name)
+    if found is not None and not found.is_current:
+        # A synthetic event of this name went and another came.
+        found.remove_all()
+        found = None
     if found is None:
         found = state.triggers[name] = TriggerSet(state, name)
     return found

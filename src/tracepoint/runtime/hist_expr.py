@@ -1,0 +1,260 @@
+"""Fields, variables and expressions of hist triggers, read as kernel/trace/trace_events_hist.c reads them.
+
+An expression is cut at its last operator of the lowest rank (contains_operator()); parentheses stand
+only behind a minus in front, `-(...)`.
+"""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from tracepoint.filter.numbers import read_u64
+from tracepoint.runtime.files import U64
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.layout.format import EventFormat, FieldFormat
+
+MAX_SUBEXPRESSIONS = 3
+SPECIAL = ("hitcount", "stacktrace", "common_timestamp", "common_cpu")
+MODIFIERS = ("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs")
+_DASHED, _DASHLESS = ".sym-offset", ".symXoffset"
+
+
+class HistError(Exception):
+    """A hist trigger that the kernel would refuse.
+
+    `text` is its message (empty when it logs nothing), `needle` what the caret shows where it stands
+    first in the command (empty: the begin), `number` the errno.
+    """
+
+    def __init__(self, text: str = "", needle: str = "", number: int = errno.EINVAL) -> None:
+        super().__init__(text)
+        self.text = text
+        self.needle = needle
+        self.number = number
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """The type of a value; `number` when it is constant."""
+
+    ctype: str = "u64"
+    size: int = 8
+    is_signed: bool = False
+    is_string: bool = False
+    is_usecs: bool = False
+    number: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A field with its modifier, a number, or a variable: `$name`, with system and event if said."""
+
+    name: str
+    modifier: str = ""
+    number: int | None = None
+    system: str = ""
+    event: str = ""
+
+    def __str__(self) -> str:
+        return self.name + (f".{self.modifier}" if self.modifier else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """`left op right`; a unary minus has 0 on its left."""
+
+    op: str
+    left: Expression
+    right: Expression
+
+
+Expression = Operand | Operation
+
+
+class Surroundings(Protocol):
+    """What a trigger sees of the others."""
+
+    def has_event(self, system: str, name: str) -> bool:
+        """Whether there is such an event."""
+
+    def variable_kind(
+        self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
+    ) -> Kind | None:
+        """Return the type of a variable of another hist; those of the `matched` events come first."""
+
+
+class Alone:
+    """Surroundings in which there is nothing: every event, no variable."""
+
+    def has_event(self, system: str, name: str) -> bool:
+        """Say yes."""
+        return bool(system or name)
+
+    def variable_kind(
+        self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
+    ) -> Kind | None:
+        """Know none."""
+        del system, event, name, matched
+        return None
+
+
+def kind_of_field(place: FieldFormat) -> Kind:
+    """Return the type of a record's field."""
+    is_string = "char" in place.ctype and (place.is_array or place.is_data_loc)
+    ctype = f"{'__data_loc ' if place.is_data_loc else ''}{place.ctype}" if is_string else place.ctype
+    return Kind(ctype, place.size, place.is_signed, is_string)
+
+
+def kind_of_operand(operand: Operand, event: EventFormat) -> Kind:
+    """Return the type of a field or number."""
+    if operand.number is not None:
+        return Kind(number=operand.number)
+    if operand.name in event:
+        kind = kind_of_field(event[operand.name])
+        return Kind("char[]", 256, is_string=True) if operand.modifier == "execname" else kind
+    if operand.name == "common_cpu":
+        return Kind("unsigned int", 4)
+    return Kind(is_usecs=operand.modifier == "usecs")
+
+
+def read_field(text: str, event: EventFormat) -> Operand:
+    """Read `FIELD[.MODIFIER]`: parse_field(); raises HistError."""
+    name, dot, modifier = text.partition(".")
+    if dot:
+        _check_modifier(name, modifier)
+    if name == "cpu" and "cpu" not in event:
+        name = "common_cpu"
+    if name not in event and name not in SPECIAL:
+        raise HistError("Couldn't find field", name)
+    return Operand(name, modifier)
+
+
+def _check_modifier(name: str, modifier: str) -> None:
+    kind, _, size = modifier.partition("=")
+    if kind == "buckets":
+        if not read_u64(size.encode()):
+            raise HistError("Invalid field modifier", modifier)
+    elif modifier not in MODIFIERS:
+        raise HistError("Invalid field modifier", modifier)
+    if modifier == "execname" and name != "common_pid":
+        raise HistError("Invalid field modifier", modifier)
+    if modifier == "usecs" and name != "common_timestamp":
+        raise HistError("Invalid field modifier", modifier)
+
+
+def calculate(op: str, left: int, right: int) -> int:
+    """Return `left op right` in 64 bits; a divisor of 0 gives what the kernel gives when it turns up late.
+
+    >>> calculate("-", 1, 2) == 2**64 - 1
+    True
+    """
+    match op:
+        case "+":
+            return (left + right) % U64
+        case "-":
+            return (left - right) % U64
+        case "*":
+            return left * right % U64
+        case _:
+            return left // right if right else U64 - 1
+
+
+class ExpressionReader:
+    """Reads one expression: parse_expr().
+
+    `find` returns the type of a variable by system, event and name, or None; `local` the text of
+    a field that a variable of the same trigger stands for.
+    """
+
+    def __init__(
+        self,
+        event: EventFormat,
+        find: Callable[[str, str, str], Kind | None],
+        local: Callable[[str], str] = lambda _: "",
+    ) -> None:
+        self._event = event
+        self._find = find
+        self._local = local
+        self._n = 0
+
+    def read(self, text: str) -> tuple[Expression, Kind]:
+        """Return the expression and its type; raises HistError."""
+        return self._expression(text.replace(_DASHED, _DASHLESS))
+
+    def _expression(self, text: str) -> tuple[Expression, Kind]:
+        if self._n > MAX_SUBEXPRESSIONS:
+            raise HistError("Too many subexpressions (3 max)", text)
+        at = _root(text)
+        if at < 0:
+            return self._atom(text)
+        self._n += 1
+        if text.rfind("-") == 0:
+            return self._negative(text)
+        left_text, op, right_text = text[:at], text[at], text[at + 1 :]
+        if not left_text or not right_text:
+            raise HistError
+        left, left_kind = self._operand(left_text)
+        right, right_kind = self._operand(right_text)
+        if left_kind.is_usecs != right_kind.is_usecs:
+            raise HistError("Timestamp units in expression don't match")
+        if op == "/" and right_kind.number == 0:
+            raise HistError("Division by zero", right_text, errno.EDOM)
+        if left_kind.number is not None and right_kind.number is not None:
+            number = calculate(op, left_kind.number, right_kind.number)
+            return Operand(str(number), number=number), Kind(number=number)
+        kind = Kind(left_kind.ctype, left_kind.size, left_kind.is_signed, is_usecs=left_kind.is_usecs)
+        return Operation(op, left, right), kind
+
+    def _operand(self, text: str) -> tuple[Expression, Kind]:
+        made, kind = self._expression(text)
+        if kind.is_string:
+            raise HistError("String type can not be an operand in expression", text)
+        return made, kind
+
+    def _negative(self, text: str) -> tuple[Expression, Kind]:
+        if self._n > MAX_SUBEXPRESSIONS:
+            raise HistError("Too many subexpressions (3 max)", text)
+        inside, end = text[2:], text[2:].rfind(")")
+        if "(" not in text or end < 0:
+            raise HistError
+        if inside[end + 1 :]:
+            raise HistError("Unary minus not supported in sub-expressions", inside)
+        made, kind = self._operand(inside[:end])
+        return Operation("-", Operand("0", number=0), made), kind
+
+    def _atom(self, text: str) -> tuple[Expression, Kind]:
+        if text[:1].isdigit():
+            number = read_u64(text.encode())
+            if number is None:
+                raise HistError("Expecting numeric literal", text)
+            return Operand(text, number=number), Kind(number=number)
+        parts = text.split(".", 2)
+        system, event, name = parts if len(parts) == 3 else ("", "", text)
+        if name.startswith("$"):
+            local = "" if system else self._local(name[1:])
+            if local:
+                return self._atom(local)
+            kind = self._find(system, event, name[1:])
+            if kind is None:
+                raise HistError("Couldn't find variable", name[1:])
+            return Operand(name, system=system, event=event), kind
+        made = read_field(name.replace(_DASHLESS, _DASHED), self._event)
+        return made, kind_of_operand(made, self._event)
+
+
+def _root(text: str) -> int:
+    """Return where the operator stands that is done last, -1 without one: contains_operator()."""
+    at = max(text.rfind("-"), text.rfind("+"))
+    return at if at >= 0 else max(text.rfind("/"), text.rfind("*"))
+
+
+def references(node: Expression) -> list[Operand]:
+    """Return the variables in an expression."""
+    if isinstance(node, Operation):
+        return references(node.left) + references(node.right)
+    return [node] if node.name.startswith("$") else []

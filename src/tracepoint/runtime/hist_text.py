@@ -1,0 +1,87 @@
+"""What the `hist` file shows: hist_trigger_print_key() in kernel/trace/trace_events_hist.c."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.runtime.symbols import symbols
+
+if TYPE_CHECKING:
+    from tracepoint.runtime.hist import Entry, HistTrigger, Key, Value
+    from tracepoint.runtime.hist_expr import Operand
+
+
+def hist_text(hist: HistTrigger) -> str:
+    """Return the part of one trigger."""
+    table = hist.table
+    rows = list(table.entries.items())
+    for name, is_descending in reversed(hist.spec.sort):
+        rows.sort(key=lambda row: _sort_value(hist, name, row), reverse=is_descending)
+    lines = "".join(_row(hist, key, entry) for key, entry in rows)
+    return (
+        f"# event histogram\n#\n# trigger info: {hist}\n#\n\n{lines}\n"
+        f"Totals:\n    Hits: {table.n_hits}\n    Entries: {len(rows)}\n    Dropped: {table.n_dropped}\n"
+    )
+
+
+def _sort_value(hist: HistTrigger, name: str, row: tuple[Key, Entry]) -> tuple[bool, Value]:
+    key, entry = row
+    value: Value = entry.n_hits
+    for i, operand in enumerate(hist.spec.keys):
+        if operand.name == name:
+            value = key[i]
+    for i, operand in enumerate(hist.spec.values):
+        if operand.name == name:
+            value = entry.sums[i]
+    return isinstance(value, str), value
+
+
+def _row(hist: HistTrigger, key: Key, entry: Entry) -> str:
+    keys = ", ".join(
+        _shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
+    )
+    text = f"{{ {keys} }} hitcount: {entry.n_hits:10}"
+    for operand, total in zip(hist.spec.values, entry.sums, strict=True):
+        text += f"  {operand}: {total:>10x}" if operand.modifier == "hex" else f"  {operand.name}: {total:10}"
+    for action in hist.spec.actions:
+        if action.handler == "onmatch":
+            continue
+        tracked = entry.tracked.get(str(action), 0)
+        text += f"\n\t{'max' if action.handler == 'onmax' else 'changed'}: {tracked:10}"
+        for name, value in entry.saved.get(str(action), {}).items():
+            text += f"  {name}: {value:<32}" if isinstance(value, str) else f"  {name}: {value:10}"
+    return text + "\n"
+
+
+def _shown_key(hist: HistTrigger, operand: Operand, value: Value) -> str:
+    name, modifier = operand.name, operand.modifier
+    if isinstance(value, tuple):
+        frames = "".join(f"\n         {_symbol(address)}" for address in value)
+        return f"{name}:{frames}\n"
+    if isinstance(value, str):
+        return f"{name}: {value:<50}"
+    match modifier.partition("=")[0]:
+        case "hex":
+            return f"{name}: {value:x}"
+        case "sym":
+            return f"{name}: [{value:x}] {_symbol(value):<45}"
+        case "sym-offset":
+            return f"{name}: [{value:x}] {_symbol(value, with_offset=True):<55}"
+        case "execname":
+            return f"{name}: {hist.state.comms().get(value, '<...>'):<16}[{value:10}]"
+        case "syscall":
+            # Which call a number means is the kernel's; a process has no table of them.
+            return f"{name}: {'unknown_syscall':<30}[{value:3}]"
+        case "log2":
+            return f"{name}: ~ 2^{value:<2}"
+        case "buckets":
+            return f"{name}: ~ {value}-{value + int(modifier.partition('=')[2], 0) - 1}"
+        case _:
+            return f"{name}{'.usecs' if modifier == 'usecs' else ''}: {value:10}"
+
+
+def _symbol(address: int, *, with_offset: bool = False) -> str:
+    found = symbols().lookup(address)
+    if found is None:
+        return f"0x{address:x}"
+    return f"{found.name}+0x{found.offset:x}/0x{found.size or 0:x}" if with_offset else found.name

@@ -21,6 +21,7 @@ from tracepoint.source.text import SourceFile, apply_edits
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
+    from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import Event, EventClass
     from tracepoint.place.headers import Target
     from tracepoint.place.kernel import Kernel
@@ -109,7 +110,7 @@ def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -
         target.insertion(body),
     ]
     changed = SourceFile(path, apply_edits(target.source.text, edits))
-    _check_result(changed, events, fragment.system, loader)
+    _check_result(changed, events, fragment.system, loader, target.header.diagnostics)
     return Declaration(path, events, tuple(edits), notes=tuple(notes))
 
 
@@ -183,9 +184,15 @@ def _missing_types(events: Iterable[Event], header: str, body: str) -> list[str]
     ]
 
 
-def _check_result(changed: SourceFile, events: Sequence[Event], system: str, loader: KernelLoader) -> None:
-    """Read the header as it will be: every new event is in it, under its system."""
-    header = read_checked(changed, (), loader)
+def _check_result(
+    changed: SourceFile,
+    events: Sequence[Event],
+    system: str,
+    loader: KernelLoader,
+    known: Iterable[Diagnostic] = (),
+) -> None:
+    """Read the header as it will be: every new event is in it, under its system, and no new error."""
+    header = read_checked(changed, (), loader, known)
     found = {event.name: event.system for event in header.events}
     for event in events:
         if found.get(event.name) != system:

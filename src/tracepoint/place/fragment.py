@@ -19,6 +19,7 @@ from tracepoint.source.text import SourceFile, apply_edits
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.place.outline import Directive
     from tracepoint.source.preprocess import Loader
@@ -143,14 +144,18 @@ def read_events(
 
 
 def read_checked(
-    file: SourceFile, classes: Iterable[EventClass] = (), loader: Loader | None = None
+    file: SourceFile,
+    classes: Iterable[EventClass] = (),
+    loader: Loader | None = None,
+    known: Iterable[Diagnostic] = (),
 ) -> TraceHeader:
-    """Read a header and raise PlaceError for the first error in it."""
+    """Read a header and raise PlaceError for the first error in it that is not one of `known`."""
     try:
         header = read_header_text(file.text, file.path, loader=loader, foreign_classes=classes)
     except SourceError as error:
         raise PlaceError(str(error)) from None
+    passed = {(found.code, found.message) for found in known}
     for found in header.diagnostics:
-        if found.severity is Severity.ERROR:
+        if found.severity is Severity.ERROR and (found.code, found.message) not in passed:
             raise PlaceError(f"{found.message} ({found.code})", found.span)
     return header

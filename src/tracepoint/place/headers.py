@@ -144,16 +144,17 @@ def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target
     if not header.form.has_multi_read:
         raise PlaceError(f"{path}: its guard does not let it be read again (TRACE_HEADER_MULTI_READ)")
     conditions = [d for d in directives if d.keyword in ("if", "ifdef", "ifndef", "endif")]
+    at = _place_for(header, system, directives, conditions, guard)
     shareable = tuple(
         cls
         for cls in header.classes
         if cls.origin is not None
         and not cls.origin.chain
         and cls.origin.span.path == path
+        and cls.origin.span.end <= at
         and _depth_at(conditions, cls.origin.span.start) == 1
         and cls.macro in ("DECLARE_EVENT_CLASS", "TRACE_EVENT")
     )
-    at = _place_for(header, system, directives, conditions, guard)
     return Target(source, header, directives, guard, at, shareable, _names(header, directives))
 
 

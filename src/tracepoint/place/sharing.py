@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.diagnostics import Edit
@@ -103,7 +104,8 @@ def _instance(event: Event, cls: EventClass, name: str = "") -> str:
 
 def _signature(cls: EventClass) -> tuple[str, ...]:
     params = tuple(p.name for p in cls.proto.params)
-    fields = (_neutral(write_field(field), params) for field in cls.fields)
+    # A field may be called like a parameter; its own name is not one.
+    fields = (field.name + _neutral(write_field(replace(field, name="")), params) for field in cls.fields)
     return (
         " ".join(_neutral(p.ctype, ()) for p in cls.proto.params),
         " ".join(str(params.index(name)) if name in params else name for name in cls.args),

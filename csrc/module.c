@@ -104,11 +104,11 @@ static bool drop_exception(void)
 	return is_interrupt;
 }
 
-/* "ValueError: message", or the type alone where making the text fails as well. */
+/* "ValueError: message" with 1000 characters of it at most; the type alone where making the text fails. */
 static PyObject *exception_text(PyObject *type, PyObject *value, bool *is_interrupt)
 {
 	const char *name = type && PyType_Check(type) ? ((PyTypeObject *)type)->tp_name : "exception";
-	PyObject *text = value ? PyUnicode_FromFormat("%s: %S", name, value) : NULL;
+	PyObject *text = value ? PyUnicode_FromFormat("%s: %.1000S", name, value) : NULL;
 
 	if (text)
 		return text;

@@ -1,5 +1,7 @@
 #include "convert.h"
 
+#include <math.h>
+
 static int out_of_range(PyObject *object, uint32_t size, bool is_signed)
 {
 	PyErr_Format(PyExc_OverflowError, "%S does not fit %c%u", object, is_signed ? 's' : 'u', size * 8);
@@ -36,6 +38,10 @@ static int convert_float(PyObject *object, uint32_t size, uint64_t *ret)
 
 	if (wide == -1.0 && PyErr_Occurred())
 		return -1;
+	if (size == 4 && isinf(narrow) && !isinf(wide)) {
+		PyErr_SetString(PyExc_OverflowError, "the number is too large for a float");
+		return -1;
+	}
 	*ret = 0;
 	if (size == 4)
 		memcpy(ret, &narrow, sizeof(narrow));
@@ -156,11 +162,39 @@ static PyObject *pack_elements(const struct tp_field *field, PyObject *items)
 	return bytes;
 }
 
+/* As PySequence_Tuple(), but it ends where `max` items and one more were taken.  A new object. */
+static PyObject *take_items(PyObject *object, Py_ssize_t max)
+{
+	PyObject *list, *item, *items = NULL;
+
+	if (PyList_CheckExact(object) || PyTuple_CheckExact(object))
+		return PySequence_Tuple(object);
+	if (PyIter_Check(object)) {
+		PyErr_SetString(PyExc_TypeError, "an iterator would be used up; give a list of what it gives");
+		return NULL;
+	}
+	PyObject *iterator = PyObject_GetIter(object);
+	if (!iterator)
+		return NULL;
+	list = PyList_New(0);
+	while (list && PyList_GET_SIZE(list) <= max && (item = PyIter_Next(iterator))) {
+		if (PyList_Append(list, item))
+			Py_CLEAR(list);
+		Py_DECREF(item);
+	}
+	if (list && !PyErr_Occurred())
+		items = PyList_AsTuple(list);
+	Py_XDECREF(list);
+	Py_DECREF(iterator);
+	return items;
+}
+
 static int convert_elements(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
 	if (PyObject_CheckBuffer(object))
 		return convert_bytes(field, object, record);
-	PyObject *items = PySequence_Tuple(object);
+	Py_ssize_t max = field->kind == TP_FIELD_ARRAY ? field->size / field->element : UINT16_MAX;
+	PyObject *items = take_items(object, max);
 	int status = items ? put_bytes_of(field, pack_elements(field, items), record) : -1;
 	Py_XDECREF(items);
 	return status;

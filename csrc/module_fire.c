@@ -14,11 +14,13 @@ void tp_table_release(struct table *table)
 
 /* ---- recording ---- */
 
-/* Say which field it was. */
+/* Say which field it was; Ctrl-C and the like stay what they are. */
 static void name_field(const struct tp_field *field)
 {
 	PyObject *type, *what, *traceback;
 
+	if (!PyErr_ExceptionMatches(PyExc_Exception))
+		return;
 	PyErr_Fetch(&type, &what, &traceback);
 	PyErr_Format(PyExc_ValueError, "field %U: %S", field->name, what ? what : Py_None);
 	Py_XDECREF(type);
@@ -191,8 +193,24 @@ static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thr
 	tp_table_release(table);
 }
 
-/* Put keyword arguments and defaults in their places.  Returns false with an exception set. */
-static bool bind(EventObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names, PyObject **ret)
+/* A default that is called when the event fires gives its value; otherwise it is the value.  A new reference. */
+static PyObject *default_of(EventObject *self, PyObject *name)
+{
+	PyObject *found = self->defaults ? PyDict_GetItemWithError(self->defaults, name) : NULL;
+
+	if (found)
+		return PyCallable_Check(found) ? PyObject_CallNoArgs(found) : Py_NewRef(found);
+	if (!PyErr_Occurred())
+		PyErr_Format(PyExc_TypeError, "argument %U is missing", name);
+	return NULL;
+}
+
+/*
+ * Put keyword arguments and defaults in their places; `made` gets the references of its own, the rest is
+ * the caller's.  Returns false with an exception set.
+ */
+static bool bind(EventObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names, PyObject **ret,
+		 PyObject **made)
 {
 	Py_ssize_t n_names = names ? PyTuple_GET_SIZE(names) : 0;
 
@@ -213,16 +231,26 @@ static bool bind(EventObject *self, PyObject *const *args, Py_ssize_t n_args, Py
 		ret[at] = args[n_args + k];
 	}
 	for (uint32_t i = 0; i < self->n_parameters; i++) {
-		PyObject *name = PyTuple_GET_ITEM(self->parameters, i);
-		if (!ret[i] && self->defaults)
-			ret[i] = PyDict_GetItemWithError(self->defaults, name);
-		if (!ret[i]) {
-			if (!PyErr_Occurred())
-				PyErr_Format(PyExc_TypeError, "argument %U is missing", name);
+		if (ret[i])
+			continue;
+		ret[i] = *made = default_of(self, PyTuple_GET_ITEM(self->parameters, i));
+		if (!*made++)
 			return false;
-		}
 	}
 	return true;
+}
+
+static void fire_bound(EventObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names,
+		       struct tp_thread *thread)
+{
+	PyObject *bound[MAX_ARGS], *made[MAX_ARGS + 1] = { NULL };
+
+	if (bind(self, args, n_args, names, bound, made))
+		fire(self, bound, thread);
+	else
+		fault(self, "call");
+	for (PyObject **one = made; *one; one++)
+		Py_DECREF(*one);
 }
 
 PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -230,7 +258,6 @@ PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObje
 	EventObject *self = (EventObject *)op;
 	struct tp_thread *thread = tp_thread_get();
 	Py_ssize_t n_args = PyVectorcall_NARGS(nargsf);
-	PyObject *bound[MAX_ARGS];
 
 	if (!thread || thread->depth >= TP_MAX_DEPTH) {
 		self->n_nested++;
@@ -239,10 +266,8 @@ PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObje
 	tp_thread_enter(thread);
 	if (n_args == self->n_parameters && !names)
 		fire(self, args, thread);
-	else if (bind(self, args, n_args, names, bound))
-		fire(self, bound, thread);
 	else
-		fault(self, "call");
+		fire_bound(self, args, n_args, names, thread);
 	tp_thread_leave(thread);
 	Py_RETURN_NONE;
 }

@@ -109,7 +109,11 @@ def enter():
     def test_wraps_and_partial_made_afterwards_share_the_sites(self, keys, hit):
         module = module_of("def go(x): hit(note(x))\n", hit)
         keys.patch(module)
-        again = functools.wraps(module.go)(lambda *args: module.go(*args))
+
+        @functools.wraps(module.go)
+        def again(x):
+            module.go(x)
+
         assert is_off(lambda: again(1), module.note)
         assert heard(hit, functools.partial(again, 3)) == [(3, 0)]
 

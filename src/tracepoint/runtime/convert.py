@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import operator
 import struct
-from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex, cast
+from typing import TYPE_CHECKING, SupportsIndex, cast
 
 from tracepoint.runtime.plan import REL, SIGNED, FieldKind
 
@@ -62,7 +64,14 @@ def convert(field: FieldPlan, value: object) -> bytes:
 
 
 def _float(field: FieldPlan, value: object) -> bytes:
-    return struct.pack("<f" if field.size == 4 else "<d", float(cast("SupportsFloat", value)))
+    # Not float(), which reads texts too.
+    number = math.ldexp(cast("float", value), 0)
+    if field.size == WORD:
+        return struct.pack("<d", number)
+    try:
+        return struct.pack("<f", number)
+    except OverflowError:
+        raise OverflowError("the number is too large for a float") from None
 
 
 def _integer(value: object, size: int, *, is_signed: bool) -> bytes:
@@ -75,12 +84,13 @@ def _integer(value: object, size: int, *, is_signed: bool) -> bytes:
 
 def _text(value: object) -> bytes:
     if isinstance(value, str):
-        return value.encode(errors="surrogateescape")
+        # As the core reads it, whatever a class of the program's makes of it.
+        return str.encode(value, errors="surrogateescape")
     if value is None:
         # What the kernel stores for a NULL string (include/trace/stages/stage5_get_offsets.h).
         return b"(null)"
     if _is_buffer(value):
-        return bytes(cast("bytes", value))
+        return memoryview(cast("bytes", value)).tobytes()
     raise TypeError(f"expected str or bytes, not {type(value).__name__}")
 
 
@@ -95,7 +105,7 @@ def _is_buffer(value: object) -> bool:
 def _bytes(field: FieldPlan, value: object) -> bytes:
     if not _is_buffer(value):
         raise TypeError(f"expected bytes, not {type(value).__name__}")
-    data = bytes(cast("bytes", value))
+    data = memoryview(cast("bytes", value)).tobytes()
     if field.kind.is_dynamic:
         element = WORD if field.kind is FieldKind.BITMASK else field.element
         if len(data) % element:
@@ -108,13 +118,20 @@ def _bytes(field: FieldPlan, value: object) -> bytes:
 def _elements(field: FieldPlan, value: object) -> bytes:
     if field.kind is FieldKind.BYTES or _is_buffer(value):
         return _bytes(field, value)
-    items = tuple(cast("Iterable[object]", value))
+    items = _take_items(value, field.size // field.element if field.kind is FieldKind.ARRAY else MAX_ELEMENTS)
     if field.kind is FieldKind.ARRAY and len(items) * field.element > field.size:
         raise ValueError(f"{len(items)} elements for {field.size // field.element}")
     if len(items) > MAX_ELEMENTS:
         raise ValueError(f"{len(items)} elements are too many")
     is_signed = bool(field.flags & SIGNED)
     return b"".join(_integer(item, field.element, is_signed=is_signed) for item in items)
+
+
+def _take_items(value: object, most: int) -> tuple[object, ...]:
+    """Return the items, but no more than `most` and one more: there may be no end of them."""
+    if hasattr(type(value), "__next__"):
+        raise TypeError("an iterator would be used up; give a list of what it gives")
+    return tuple(itertools.islice(cast("Iterable[object]", value), most + 1))
 
 
 def _bitmask(field: FieldPlan, value: object) -> bytes:

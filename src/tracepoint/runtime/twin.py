@@ -13,6 +13,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.program import FilterProgram, RecordContext
+from tracepoint.runtime.arguments import bind
 from tracepoint.runtime.convert import make_record
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.plan import FieldKind, FieldPlan
@@ -26,7 +27,6 @@ __all__ = [
     "MAX_DEPTH",
     "Buffer",
     "Tracepoint",
-    "bind",
     "clear_faults",
     "comm_of_thread",
     "current_cpu",
@@ -39,6 +39,7 @@ __all__ = [
 MAX_DEPTH = 4
 MAX_ENDED = 64
 MAX_FAULTS = 64
+MAX_TEXT = 1000
 COUNTS = ("entries", "overrun", "commit_overrun", "bytes", "dropped", "read", "nested", "oldest_stamp")
 
 _CLOCK_IDS = {
@@ -383,6 +384,9 @@ class Tracepoint:
             self._fire(entries, self._bind(args, kwargs))
         except _FaultError as fault:
             self._keep(fault.where, fault.__cause__)
+        except RecursionError:
+            # The program is near its limit; there is no room to keep more than the count.
+            self.__dict__["n_faults"] += 1
         finally:
             _local.depth -= 1
             if not _local.depth:
@@ -446,12 +450,14 @@ class Tracepoint:
         global _n_faults  # noqa: PLW0603 - one process, one count
         self.__dict__["n_faults"] += 1
         _n_faults += 1
+        is_interrupt = isinstance(error, KeyboardInterrupt)
         try:
-            text = f"{type(error).__name__}: {error}"
-        except Exception:  # noqa: BLE001 - an exception whose own text fails
+            text = f"{type(error).__name__}: {f'{error}'[:MAX_TEXT]}"
+        except BaseException as failure:  # noqa: BLE001 - an exception whose own text fails
             text = type(error).__name__
+            is_interrupt = is_interrupt or isinstance(failure, KeyboardInterrupt)
         _faults.append((self.__dict__["name"], where, text))
-        if isinstance(error, KeyboardInterrupt):
+        if is_interrupt:
             # Ctrl-C that came while a probe ran is the program's: it comes again at its next instruction.
             import _thread  # noqa: PLC0415 - hardly ever needed
 
@@ -463,24 +469,6 @@ def event_by_name(name: str) -> Tracepoint:
     # Not at the top: it needs the hierarchy, which needs this module.
     found: Tracepoint = getattr(importlib.import_module("tracepoint.runtime.named"), name)
     return found
-
-
-def bind(
-    names: tuple[str, ...], defaults: Mapping[str, object], args: tuple[Any, ...], kwargs: Mapping[str, Any]
-) -> tuple[Any, ...]:
-    """Put keyword arguments and defaults in their places; raises TypeError."""
-    if len(args) > len(names):
-        raise TypeError(f"{len(args)} arguments for {len(names)}")
-    given = dict(zip(names, args, strict=False))
-    for name, value in kwargs.items():
-        if name not in names or name in given:
-            raise TypeError(f"argument {name} is unknown or given twice")
-        given[name] = value
-    full = {**defaults, **given}
-    for name in names:
-        if name not in full:
-            raise TypeError(f"argument {name} is missing")
-    return tuple(full[name] for name in names)
 
 
 def _whole_record(record: bytes, least: int) -> bytes:

@@ -34,11 +34,12 @@ struct tp_field {
 	PyObject *name;
 };
 
-/* A record while it is made; `size` grows with the dynamic data, which goes to `dynamic`. */
+/* A record while it is made; `size` grows with the dynamic data, which goes to `dynamic`, up to `room`. */
 struct tp_record {
 	uint32_t size;
 	uint32_t dynamic;
-	_Alignas(8) unsigned char data[TP_PAGE_SIZE];
+	uint32_t room;
+	unsigned char *data;
 };
 
 static inline bool tp_field_is_dynamic(const struct tp_field *field)
@@ -57,7 +58,7 @@ static inline int64_t tp_int_max(uint32_t size, bool is_signed)
 }
 
 /* A small exact int is by far the most frequent; everything else takes the way round. */
-static inline bool tp_small_int(PyObject *object, int64_t *ret)
+static tp_always_inline bool tp_small_int(PyObject *object, int64_t *ret)
 {
 	if (!PyLong_CheckExact(object))
 		return false;
@@ -68,14 +69,15 @@ static inline bool tp_small_int(PyObject *object, int64_t *ret)
 	return true;
 #else
 	Py_ssize_t size = Py_SIZE(object);
-	if (size < -1 || size > 1)
+	if ((size_t)(size + 1) > 2)
 		return false;
-	*ret = size ? size * (int64_t)((PyLongObject *)object)->ob_digit[0] : 0;
+	/* Zero has a digit too: _PyLong_New() in Objects/longobject.c. */
+	*ret = size * (int64_t)((PyLongObject *)object)->ob_digit[0];
 	return true;
 #endif
 }
 
-static inline void tp_put_number(const struct tp_field *field, uint64_t number, struct tp_record *record)
+static tp_always_inline void tp_put_number(const struct tp_field *field, uint64_t number, struct tp_record *record)
 {
 	unsigned char *to = record->data + field->offset;
 
@@ -89,25 +91,59 @@ static inline void tp_put_number(const struct tp_field *field, uint64_t number, 
 		*to = (unsigned char)number;
 }
 
-int tp_record_too_long(void);
+/* What most strings are is faster copied than handed to memcpy(). */
+static tp_always_inline void tp_copy_bytes(unsigned char *to, const char *from, size_t length)
+{
+	if (tp_likely(length >= 8 && length <= 32)) {
+		/* From both ends, meeting or overlapping in the middle. */
+		if (length >= 16) {
+			memcpy(to, from, 16);
+			memcpy(to + length - 16, from + length - 16, 16);
+		} else {
+			memcpy(to, from, 8);
+			memcpy(to + length - 8, from + length - 8, 8);
+		}
+	} else {
+		memcpy(to, from, length);
+	}
+}
 
-/* Append `length` bytes and then `n_zeros` NULs for a field.  Returns 0, or -1 with an exception. */
-static inline int tp_put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
-				 struct tp_record *record)
+/* Append `length` bytes and then `n_zeros` NULs for a field.  Returns whether there is room. */
+static tp_always_inline bool tp_put_dynamic(const struct tp_field *field, const char *data, size_t length,
+					    size_t n_zeros, struct tp_record *record)
 {
 	uint32_t at = record->dynamic;
 	uint32_t start = field->flags & TP_FIELD_REL ? at - (field->offset + 4u) : at;
 	uint32_t word = (uint32_t)(length + n_zeros) << 16 | start;
 
-	if (length + n_zeros > TP_MAX_PAYLOAD - record->size)
-		return tp_record_too_long();
+	if (tp_unlikely(length + n_zeros > record->room - record->size))
+		return false;
 	memcpy(record->data + field->offset, &word, sizeof(word));
-	memcpy(record->data + at, data, length);
+	tp_copy_bytes(record->data + at, data, length);
 	if (n_zeros)
 		memset(record->data + at + length, 0, n_zeros);
 	record->dynamic += length + n_zeros;
 	record->size += length + n_zeros;
-	return 0;
+	return true;
+}
+
+/* Convert a value that needs no Python code to run.  Returns whether it was one, and there was room. */
+static tp_always_inline bool tp_convert_quickly(const struct tp_field *field, PyObject *object,
+						struct tp_record *record)
+{
+	int64_t number;
+
+	if (field->kind == TP_FIELD_INT) {
+		if (tp_unlikely(!tp_small_int(object, &number) || number < field->min || number > field->max))
+			return false;
+		tp_put_number(field, (uint64_t)number, record);
+		return true;
+	}
+	if (field->kind == TP_FIELD_STRING && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object))
+		/* Its data ends with a NUL, which is copied along. */
+		return tp_put_dynamic(field, PyUnicode_DATA(object), (size_t)PyUnicode_GET_LENGTH(object) + 1, 0,
+				      record);
+	return false;
 }
 
 int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_record *record);
@@ -115,17 +151,17 @@ int tp_convert_slowly(const struct tp_field *field, PyObject *object, struct tp_
 /* Convert one value and put it into the record.  Returns 0, or -1 with an exception set. */
 static inline int tp_convert(const struct tp_field *field, PyObject *object, struct tp_record *record)
 {
-	int64_t number;
+	return tp_convert_quickly(field, object, record) ? 0 : tp_convert_slowly(field, object, record);
+}
 
-	if (field->kind == TP_FIELD_INT && tp_small_int(object, &number) && number >= field->min &&
-	    number <= field->max) {
-		tp_put_number(field, (uint64_t)number, record);
-		return 0;
-	}
-	if (field->kind == TP_FIELD_STRING && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object))
-		/* Its data ends with a NUL, which is copied along. */
-		return tp_put_dynamic(field, PyUnicode_DATA(object), (size_t)PyUnicode_GET_LENGTH(object) + 1, 0, record);
-	return tp_convert_slowly(field, object, record);
+/* Whether a filter lets a record pass that the thread of `ring` made on `cpu`. */
+static inline bool tp_filter_passes(const FilterObject *filter, const struct tp_record *record, int32_t cpu,
+				    const struct tp_ring *ring)
+{
+	struct tp_filter_context context = { .cpu = (uint32_t)cpu };
+
+	memcpy(context.comm, ring->head->comm, sizeof(context.comm));
+	return tp_filter_matches(PyBytes_AS_STRING(filter->program), record->data, record->size, &context);
 }
 
 #endif

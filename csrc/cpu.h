@@ -16,17 +16,29 @@ extern const unsigned int __rseq_size __attribute__((weak));
 
 int32_t tp_cpu_slowly(void);
 
-static inline int32_t tp_cpu_now(void)
+/* Where the kernel keeps the number of the CPU that this thread runs on; negative there: ask tp_cpu_slowly(). */
+static inline const volatile int32_t *tp_cpu_place(void)
 {
+	static const int32_t unknown = -1;
+
 #if TP_HAS_RSEQ
 	/* struct rseq of include/uapi/linux/rseq.h: cpu_id stands at 4 and is negative until it is known. */
-	if (&__rseq_size && __rseq_size) {
-		int32_t cpu = *(const volatile int32_t *)((const char *)__builtin_thread_pointer() + __rseq_offset + 4);
-		if (cpu >= 0)
-			return cpu;
-	}
+	if (&__rseq_size && __rseq_size)
+		return (const volatile int32_t *)((const char *)__builtin_thread_pointer() + __rseq_offset + 4);
 #endif
-	return tp_cpu_slowly();
+	return &unknown;
+}
+
+static inline int32_t tp_cpu_at(const volatile int32_t *place)
+{
+	int32_t cpu = *place;
+
+	return cpu >= 0 ? cpu : tp_cpu_slowly();
+}
+
+static inline int32_t tp_cpu_now(void)
+{
+	return tp_cpu_at(tp_cpu_place());
 }
 
 #endif

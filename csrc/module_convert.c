@@ -52,8 +52,11 @@ static int convert_float(PyObject *object, uint32_t size, uint64_t *ret)
 
 /* ---- bytes ---- */
 
-int tp_record_too_long(void)
+static int put_dynamic(const struct tp_field *field, const char *data, size_t length, size_t n_zeros,
+		       struct tp_record *record)
 {
+	if (tp_put_dynamic(field, data, length, n_zeros, record))
+		return 0;
 	PyErr_Format(PyExc_ValueError, "the record would be longer than %d bytes", TP_MAX_PAYLOAD);
 	return -1;
 }
@@ -67,7 +70,7 @@ static void put_fixed(const struct tp_field *field, const char *data, size_t len
 static int put_text(const struct tp_field *field, const char *data, size_t length, struct tp_record *record)
 {
 	if (field->kind == TP_FIELD_STRING)
-		return tp_put_dynamic(field, data, length, 1, record);
+		return put_dynamic(field, data, length, 1, record);
 	put_fixed(field, data, length < field->size ? length : field->size - 1u, record);
 	return 0;
 }
@@ -111,7 +114,7 @@ static int put_bytes(const struct tp_field *field, const char *data, size_t leng
 	if (tp_field_is_dynamic(field)) {
 		unsigned element = field->kind == TP_FIELD_BITMASK ? 8 : field->element;
 		if (length % element == 0)
-			return tp_put_dynamic(field, data, length, 0, record);
+			return put_dynamic(field, data, length, 0, record);
 		PyErr_Format(PyExc_ValueError, "%zu bytes are not whole elements of %u", length, element);
 		return -1;
 	}

@@ -60,7 +60,7 @@ static int parse_fields(EventObject *self, PyObject *fields)
 		covered += tp_field_is_dynamic(&self->fields[i]) ? 4 : self->fields[i].size;
 	}
 	self->has_holes = covered != self->size;
-	return 0;
+	return tp_quick_init(self);
 }
 
 static PyObject *or_null(PyObject *object)
@@ -178,14 +178,14 @@ static PyObject *event_set_entries(PyObject *op, PyObject *entries)
 	}
 	struct table *old = self->table;
 	self->table = table;
-	*tp_event_call(self) = n ? tp_event_on : tp_event_off;
+	*tp_event_call(self) = tp_quick_choose(self);
 	tp_table_release(old);
 	Py_RETURN_NONE;
 }
 
 static int event_bool(PyObject *op)
 {
-	return *tp_event_call((EventObject *)op) == tp_event_on;
+	return *tp_event_call((EventObject *)op) != tp_event_off;
 }
 
 /* Everything that is not the mechanism is the control object's: register, enable, filter, ... */
@@ -260,6 +260,7 @@ static void event_dealloc(PyObject *op)
 	for (uint32_t i = 0; i < self->n_fields; i++)
 		Py_DECREF(self->fields[i].name);
 	PyMem_Free(self->fields);
+	tp_quick_free(self);
 	Py_CLEAR(self->parameters);
 	Py_CLEAR(self->name);
 	/* It untracks the object again and must find it tracked, as subtype_dealloc() has it. */

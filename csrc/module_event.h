@@ -3,6 +3,7 @@
 #define TP_MODULE_EVENT_H
 
 #include "convert.h"
+#include "ring_quick.h"
 
 enum { MAX_FIELDS = 256, MAX_ARGS = 64 };
 
@@ -20,6 +21,40 @@ struct table {
 	uint32_t references;
 	uint32_t n_entries;
 	struct entry entries[];
+};
+
+/*
+ * How module_quick.c makes an integer field.  It stores 8 bytes: what is too much is overwritten by the next
+ * field, or is the hole behind this one, or lies behind the record.  A number of one digit fits 32 bits.
+ */
+struct quick_int {
+	uint8_t source;
+	uint16_t offset;
+	uint32_t min;
+	uint32_t range; /* max - min */
+	uint64_t mask;  /* of the field's bits */
+};
+
+struct quick_string {
+	uint8_t source;
+	uint16_t offset;
+};
+
+/* What module_quick.c needs of an event, in one place. */
+struct quick {
+	/* Of the one entry of the table, which keeps them alive. */
+	struct tp_buffer *buffer;
+	FilterObject *filter;
+	uint32_t buffer_index;
+	uint32_t id;
+	/* Of the event. */
+	bool is_possible;
+	uint32_t n_args;
+	uint32_t size;
+	uint32_t dynamic;
+	struct tp_quick_size whole;       /* of an event of integers */
+	struct quick_int *ints, *ints_end; /* by offset */
+	struct quick_string *strings, *strings_end;
 };
 
 /*
@@ -45,6 +80,7 @@ typedef struct {
 	bool has_holes;   /* bytes of the fixed part that no field covers */
 	uint64_t n_faults;
 	uint64_t n_nested;
+	struct quick quick;
 } EventObject;
 
 static inline vectorcallfunc *tp_event_call(EventObject *self)
@@ -54,6 +90,12 @@ static inline vectorcallfunc *tp_event_call(EventObject *self)
 
 PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *tp_event_off(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names);
+/* Find out whether an event can be recorded the quick way.  Returns 0, or -1 with an exception set. */
+int tp_quick_init(EventObject *self);
+void tp_quick_free(EventObject *self);
+/* What runs when the event is called, now that its table is another. */
+vectorcallfunc tp_quick_choose(EventObject *self);
+
 void tp_table_release(struct table *table);
 
 #endif

@@ -59,14 +59,6 @@ static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t 
 	return true;
 }
 
-static bool passes(const FilterObject *filter, const struct tp_record *record, int32_t cpu, const char *comm)
-{
-	struct tp_filter_context context = { .cpu = (uint32_t)cpu };
-
-	memcpy(context.comm, comm, sizeof(context.comm));
-	return tp_filter_matches(PyBytes_AS_STRING(filter->program), record->data, record->size, &context);
-}
-
 static void record_one(const struct entry *entry, struct tp_record *record, struct tp_thread *thread)
 {
 	struct tp_buffer *buffer = ((BufferObject *)entry->first)->buffer;
@@ -78,11 +70,10 @@ static void record_one(const struct entry *entry, struct tp_record *record, stru
 	if (!ring)
 		return;
 	memcpy(record->data, &id, sizeof(id));
-	int32_t cpu = tp_cpu_now();
-	if (entry->second && !passes((FilterObject *)entry->second, record, cpu, ring->head->comm))
+	int32_t cpu = tp_cpu_at(thread->cpu);
+	if (entry->second && !tp_filter_passes((FilterObject *)entry->second, record, cpu, ring))
 		return;
-	int clock = atomic_load_explicit(&buffer->clock, memory_order_relaxed);
-	void *to = tp_ring_reserve(ring, record->size, tp_clock_now(clock, &buffer->counter), cpu);
+	void *to = tp_ring_reserve(ring, record->size, tp_buffer_stamp(buffer, ring), cpu);
 	if (!to)
 		return;
 	memcpy(to, record->data, record->size);
@@ -172,7 +163,8 @@ static bool condition_holds(EventObject *self, PyObject *const *args)
 static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thread)
 {
 	struct table *table = self->table;
-	struct tp_record record;
+	unsigned char data[TP_PAGE_SIZE] __attribute__((aligned(8)));
+	struct tp_record record = { .room = TP_MAX_PAYLOAD, .data = data };
 	/* The record is made at the first entry that needs it, once for all buffers. */
 	enum { NOT_YET, MADE, FAILED } state = NOT_YET;
 

@@ -38,11 +38,13 @@ int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t 
 		return -EINVAL;
 	set_pointers(ring, memory, n_pages);
 	ring->cpu = -1;
+	ring->is_absolute = flags & TP_RING_ABSOLUTE;
 	for (uint32_t i = 0; i < n_pages; i++)
 		store(&ring->slots[i], slot_word(i, true, i));
 	/* Page 0 is being written from the start. */
 	store(&ring->slots[0], slot_word(0, false, 0));
 	ring->page = &ring->pages[0];
+	ring->note = &ring->notes[0];
 
 	struct tp_ring_head *head = ring->head;
 	head->format = TP_RING_FORMAT;
@@ -147,7 +149,7 @@ static bool next_page(struct tp_ring *ring)
 	ring->at = TP_PAGE_DATA;
 	if (index < 0)
 		return false;
-	store(&ring->notes[ring->page_index].end, ring->end);
+	store(&ring->note->end, ring->end);
 
 	struct tp_page *page = &ring->pages[index];
 	struct tp_page_note *note = &ring->notes[index];
@@ -158,6 +160,7 @@ static bool next_page(struct tp_ring *ring)
 	ring->seq++;
 	store_release(&note->seq, ring->seq);
 	ring->page = page;
+	ring->note = note;
 	ring->page_index = index;
 	ring->at = ring->end = 0;
 	ring->cpu = -1;
@@ -170,7 +173,7 @@ enum stamp_kind { STAMP_DELTA, STAMP_EXTEND, STAMP_ABSOLUTE, STAMP_NEW_PAGE };
 static enum stamp_kind stamp_kind(const struct tp_ring *ring, uint64_t stamp)
 {
 	uint64_t delta = stamp - ring->stamp;
-	bool is_absolute = load(&ring->head->flags) & TP_RING_ABSOLUTE;
+	bool is_absolute = ring->is_absolute;
 
 	if (ring->at == 0)
 		return is_absolute ? STAMP_ABSOLUTE : STAMP_DELTA;
@@ -259,8 +262,7 @@ static inline void *place_quickly(struct tp_ring *ring, uint32_t size, uint64_t 
 	uint64_t delta = stamp - ring->stamp;
 	uint32_t at = ring->at;
 
-	if (!at || cpu != ring->cpu || delta > DELTA_MASK || at + size > TP_PAGE_DATA ||
-	    load(&ring->head->flags) & TP_RING_ABSOLUTE)
+	if (!at || cpu != ring->cpu || delta > DELTA_MASK || at + size > TP_PAGE_DATA || ring->is_absolute)
 		return NULL;
 	void *payload = put_event(ring->page->data + at, size, delta);
 	ring->last_at = at;

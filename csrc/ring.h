@@ -30,6 +30,7 @@ enum {
 	TP_MIN_PAGES = 2,
 	TP_MAX_PAGES = 65534,
 	TP_RING_FORMAT = 2,
+	TP_LINE = 64, /* bytes of a line of the processor's cache */
 };
 
 enum tp_ring_flags {
@@ -94,27 +95,30 @@ struct tp_ring_head {
 };
 
 struct tp_ring {
+	/* The writer's own; nobody else looks.  What most events need comes first: one line of the cache. */
+	struct tp_page *page;
+	struct tp_page_note *note; /* of the page */
 	struct tp_ring_head *head;
+	uint64_t stamp; /* time of the last event */
+	uint32_t at;    /* bytes used of the page, TP_PAGE_DATA when it may take no more */
+	uint32_t end;   /* bytes that hold events */
+	int32_t cpu;    /* of the last event of this page; -1: none yet */
+	uint32_t depth;   /* events reserved and not committed yet */
+	bool is_absolute; /* TP_RING_ABSOLUTE */
+	bool is_busy;     /* a signal handler that comes now must keep out */
+	uint32_t page_index;
+	uint32_t commit_index;
+	uint32_t last_at;
+	uint64_t seq;        /* page being written */
+	uint64_t commit_seq; /* first page with an event not committed */
+	uint64_t last_stamp; /* time of the one before the last, to take the last back */
+	void *last_payload;
+	/* Never changed. */
 	_Atomic uint64_t *slots;
 	struct tp_page_note *notes;
 	struct tp_page *pages;
 	size_t size;
 	uint32_t n_pages;
-	/* the writer's own; nobody else looks */
-	struct tp_page *page;
-	uint32_t page_index;
-	uint32_t at;       /* bytes used of the page, TP_PAGE_DATA when it may take no more */
-	uint32_t end;      /* bytes that hold events */
-	int32_t cpu;       /* of the last event of this page; -1: none yet */
-	uint32_t depth;    /* events reserved and not committed yet */
-	bool is_busy;      /* a signal handler that comes now must keep out */
-	uint64_t seq;      /* page being written */
-	uint64_t commit_seq; /* first page with an event not committed */
-	uint32_t commit_index;
-	uint64_t stamp;      /* time of the last event */
-	uint64_t last_stamp; /* time of the one before, to take the last back */
-	void *last_payload;
-	uint32_t last_at;
 };
 
 struct tp_ring_stats {

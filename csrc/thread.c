@@ -43,6 +43,7 @@ struct tp_thread *tp_thread_create(void)
 	if (!thread)
 		return NULL;
 	thread->tid = current_tid();
+	thread->cpu = tp_cpu_place();
 	pthread_mutex_lock(&lock);
 	thread->next = threads;
 	threads = thread;
@@ -172,11 +173,12 @@ static void retire_rings(struct tp_buffer *buffer)
 static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thread *thread)
 {
 	size_t size = tp_ring_size(buffer->n_pages);
-	struct tp_ring_node *node = calloc(1, sizeof(*node));
+	struct tp_ring_node *node = aligned_alloc(TP_LINE, sizeof(*node));
 	void *memory = NULL;
 
 	if (!node)
 		return NULL;
+	memset(node, 0, sizeof(*node));
 	node->serial = buffer->next_serial++;
 	if (buffer->directory)
 		memory = map_file(buffer->directory, thread->tid, node->serial, size);
@@ -329,6 +331,7 @@ static void after_fork_in_child(void)
 {
 	struct tp_thread *self = tp_this_thread;
 
+	tp_clock_reset(true);
 	for (int i = 0; i < TP_MAX_BUFFERS; i++) {
 		struct tp_buffer *buffer = buffers[i];
 		if (!buffer)

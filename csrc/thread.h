@@ -25,7 +25,7 @@ enum {
 struct tp_buffer;
 
 struct tp_ring_node {
-	struct tp_ring ring;
+	_Alignas(TP_LINE) struct tp_ring ring;
 	struct tp_ring_node *next;
 	uint64_t serial;
 	bool is_ended;
@@ -50,6 +50,7 @@ struct tp_thread {
 	struct tp_thread *next;
 	int32_t tid;
 	uint32_t depth;
+	const volatile int32_t *cpu; /* tp_cpu_place() */
 	_Atomic uint64_t active; /* generation in which the outermost tracepoint began; 0: none runs */
 	struct tp_ring_node *rings[TP_MAX_BUFFERS];
 };
@@ -111,6 +112,22 @@ static inline struct tp_ring *tp_buffer_ring(struct tp_buffer *buffer, struct tp
 	if (!node)
 		node = tp_buffer_add_ring(buffer, thread);
 	return node ? &node->ring : NULL;
+}
+
+enum { TP_MAX_STEP_BACK = 1000000 };
+
+/*
+ * The time of the next event of a ring.  The local clock may differ from itself by less than a microsecond
+ * where CLOCK_MONOTONIC stands in for the counter; within one ring it never goes back.
+ */
+static inline uint64_t tp_buffer_stamp(struct tp_buffer *buffer, const struct tp_ring *ring)
+{
+	int clock = atomic_load_explicit(&buffer->clock, memory_order_relaxed);
+	uint64_t stamp = tp_clock_now(clock, &buffer->counter);
+
+	if (clock == TP_CLOCK_LOCAL && stamp < ring->stamp && ring->stamp - stamp < TP_MAX_STEP_BACK)
+		return ring->stamp;
+	return stamp;
 }
 
 /* Once per process: what must happen at fork and when threads end.  Returns 0 or a negative errno. */

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = [ROOT / "csrc" / name for name in ("ring.c", "ring_read.c", "thread.c", "filter.c")]
+SOURCES = [ROOT / "csrc" / name for name in ("clock.c", "ring.c", "ring_read.c", "thread.c", "filter.c")]
 FLAGS = ["-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fno-omit-frame-pointer"]
 
 

@@ -1,6 +1,6 @@
 /*
  * The C files without Python: rings, threads, filters.  Built with sanitizers by tests/c/test_c.py:
- *     cc -fsanitize=address,undefined -Icsrc tests/c/test_core.c csrc/{ring,ring_read,thread,filter}.c -pthread
+ *     cc -fsanitize=address,undefined -Icsrc tests/c/test_core.c csrc/{clock,ring,ring_read,thread,filter}.c -pthread
  */
 #include <assert.h>
 #include <stdio.h>

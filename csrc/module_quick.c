@@ -1,0 +1,221 @@
+/*
+ * Firing the most frequent way: one buffer records, the arguments are integers and strings.  The record is
+ * made where it stays, and no Python code can run in between, so there is no nesting to watch, nothing to
+ * wait for in synchronize() and no table to hold.  Whatever is out of the ordinary is left to tp_event_on().
+ */
+#include "module_event.h"
+
+/* ---- making ready ---- */
+
+static struct quick_int make_int(const struct tp_field *field)
+{
+	int64_t min = field->min > INT32_MIN ? field->min : INT32_MIN;
+	int64_t max = field->max < INT32_MAX ? field->max : INT32_MAX;
+
+	return (struct quick_int){ .source = (uint8_t)field->source,
+				   .offset = field->offset,
+				   .min = (uint32_t)min,
+				   .range = (uint32_t)(max - min),
+				   .mask = field->size == 8 ? UINT64_MAX : (1ull << field->size * 8) - 1 };
+}
+
+static bool is_possible(const EventObject *self)
+{
+	uint32_t end = 8;
+	bool was_int = true;
+
+	if (self->assign || self->condition || self->size - self->dynamic >= 8 || self->size > TP_QUICK_MAX)
+		return false;
+	for (uint32_t i = 0; i < self->n_fields; i++) {
+		const struct tp_field *field = &self->fields[i];
+		bool is_int = field->kind == TP_FIELD_INT;
+		if (!is_int && (field->kind != TP_FIELD_STRING || field->flags & TP_FIELD_REL))
+			return false;
+		/* In the order of their places, with holes behind integers only. */
+		if (field->source >= self->n_parameters || field->offset < end || (field->offset > end && !was_int))
+			return false;
+		was_int = is_int;
+		end = field->offset + (is_int ? field->size : 4u);
+	}
+	return end == self->dynamic;
+}
+
+int tp_quick_init(EventObject *self)
+{
+	struct quick *quick = &self->quick;
+	const struct tp_field *field = self->fields;
+
+	quick->is_possible = is_possible(self);
+	quick->ints = quick->ints_end = PyMem_Calloc(self->n_fields + 1, sizeof(*quick->ints));
+	quick->strings = quick->strings_end = PyMem_Calloc(self->n_fields + 1, sizeof(*quick->strings));
+	if (!quick->ints || !quick->strings) {
+		PyErr_NoMemory();
+		return -1;
+	}
+	quick->n_args = self->n_parameters;
+	quick->size = self->size;
+	quick->dynamic = self->dynamic;
+	quick->whole = tp_quick_size(self->size);
+	for (; quick->is_possible && field < self->fields + self->n_fields; field++) {
+		if (field->kind == TP_FIELD_INT)
+			*quick->ints_end++ = make_int(field);
+		else
+			*quick->strings_end++ = (struct quick_string){ (uint8_t)field->source, field->offset };
+	}
+	return 0;
+}
+
+void tp_quick_free(EventObject *self)
+{
+	PyMem_Free(self->quick.ints);
+	PyMem_Free(self->quick.strings);
+}
+
+/* ---- firing ---- */
+
+enum sort { INTEGERS, MIXED, FILTERED };
+
+/* As in struct tp_record. */
+struct place {
+	unsigned char *data;
+	uint32_t size;
+	uint32_t dynamic;
+};
+
+static tp_always_inline bool put_int(const struct quick_int *step, PyObject *object, unsigned char *data)
+{
+	int64_t number;
+
+	if (tp_unlikely(!tp_small_int(object, &number) || (uint32_t)number - step->min > step->range))
+		return false;
+	uint64_t bits = (uint64_t)number & step->mask;
+	memcpy(data + step->offset, &bits, sizeof(bits));
+	return true;
+}
+
+static tp_always_inline bool put_string(const struct quick_string *step, PyObject *object, struct place *place)
+{
+	if (tp_unlikely(!PyUnicode_CheckExact(object) || !PyUnicode_IS_COMPACT_ASCII(object)))
+		return false;
+	/* Its data stands behind its head and ends with a NUL, which is copied along. */
+	const char *from = (const char *)((PyASCIIObject *)object + 1);
+	size_t length = (size_t)PyUnicode_GET_LENGTH(object) + 1;
+	uint32_t word = (uint32_t)length << 16 | place->dynamic;
+	if (tp_unlikely(length > TP_QUICK_MAX - place->size))
+		return false;
+	memcpy(place->data + step->offset, &word, sizeof(word));
+	tp_copy_bytes(place->data + place->dynamic, from, length);
+	place->dynamic += (uint32_t)length;
+	place->size += (uint32_t)length;
+	return true;
+}
+
+static tp_always_inline bool fill(const struct quick *quick, PyObject *const *args, int32_t tid, enum sort sort,
+				  struct place *place)
+{
+	const struct quick_int *number = quick->ints, *end = quick->ints_end;
+	const struct quick_string *string = quick->strings;
+	uint64_t common = (uint64_t)(uint32_t)tid << 32 | quick->id;
+
+	memcpy(place->data, &common, sizeof(common));
+	for (; number < end; number++)
+		if (tp_unlikely(!put_int(number, args[number->source], place->data)))
+			return false;
+	if (sort == INTEGERS)
+		return true;
+	for (; string < quick->strings_end; string++)
+		if (tp_unlikely(!put_string(string, args[string->source], place)))
+			return false;
+	/* The struct's padding, and what rounds the event up to words: TP_QUICK_SLACK is for them. */
+	memset(place->data + place->dynamic, 0, TP_QUICK_SLACK);
+	return true;
+}
+
+static tp_always_inline bool record(const struct quick *quick, PyObject *const *args, enum sort sort)
+{
+	const struct tp_thread *thread = tp_this_thread;
+	struct tp_quick_size size = sort == INTEGERS ? quick->whole : tp_quick_size(TP_QUICK_MAX);
+	struct place place = { NULL, quick->size, quick->dynamic };
+	uint64_t stamp = 0;
+
+	if (tp_unlikely(!thread || thread->depth >= TP_MAX_DEPTH))
+		return false;
+	struct tp_ring_node *node = thread->rings[quick->buffer_index];
+	if (tp_unlikely(!node || !atomic_load_explicit(&quick->buffer->is_on, memory_order_relaxed)))
+		return false;
+	/* The processor's counter first, since it does what follows while it waits; but others wait for it. */
+	int clock = atomic_load_explicit(&quick->buffer->clock, memory_order_relaxed);
+	bool is_early = sort != FILTERED && clock == TP_CLOCK_LOCAL;
+	if (is_early)
+		stamp = tp_clock_local();
+	else if (clock == TP_CLOCK_COUNTER)
+		/* It counts how often it is asked, which is once for an event. */
+		return false;
+	struct tp_ring *ring = &node->ring;
+	int32_t cpu = tp_cpu_at(thread->cpu);
+	place.data = tp_ring_begin_quickly(ring, cpu, size.last_at);
+	if (tp_unlikely(!place.data))
+		return false;
+	if (tp_unlikely(!fill(quick, args, thread->tid, sort, &place))) {
+		tp_ring_leave_quickly(ring);
+		return false;
+	}
+	if (sort == FILTERED) {
+		struct tp_record record = { .size = place.size, .data = place.data };
+		if (!tp_filter_passes(quick->filter, &record, cpu, ring)) {
+			tp_ring_leave_quickly(ring);
+			return true;
+		}
+	}
+	if (!is_early)
+		stamp = clock == TP_CLOCK_MONO ? tp_clock_ns(CLOCK_MONOTONIC) :
+						 tp_clock_now(clock, &quick->buffer->counter);
+	if (sort != INTEGERS)
+		size = tp_quick_size(place.size);
+	return tp_ring_end_quickly(ring, place.data, size, stamp);
+}
+
+static tp_always_inline PyObject *call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names,
+				       enum sort sort)
+{
+	const struct quick *quick = &((EventObject *)op)->quick;
+
+	if (tp_unlikely(names || PyVectorcall_NARGS(nargsf) != quick->n_args))
+		return tp_event_on(op, args, nargsf, names);
+	if (tp_unlikely(!record(quick, args, sort)))
+		return tp_event_on(op, args, quick->n_args, NULL);
+	Py_RETURN_NONE;
+}
+
+static PyObject *call_integers(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+	return call(op, args, nargsf, names, INTEGERS);
+}
+
+static PyObject *call_mixed(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+	return call(op, args, nargsf, names, MIXED);
+}
+
+static PyObject *call_filtered(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+	return call(op, args, nargsf, names, FILTERED);
+}
+
+vectorcallfunc tp_quick_choose(EventObject *self)
+{
+	const struct entry *entry = self->table->entries;
+	struct quick *quick = &self->quick;
+
+	if (!self->table->n_entries)
+		return tp_event_off;
+	if (!quick->is_possible || self->table->n_entries > 1 || entry->kind != ENTRY_RECORD)
+		return tp_event_on;
+	quick->buffer = ((BufferObject *)entry->first)->buffer;
+	quick->buffer_index = quick->buffer->index;
+	quick->id = (uint16_t)entry->id;
+	quick->filter = (FilterObject *)entry->second;
+	if (quick->filter)
+		return call_filtered;
+	return quick->strings < quick->strings_end ? call_mixed : call_integers;
+}

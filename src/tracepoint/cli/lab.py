@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.cli import suites
+from tracepoint.cli import lab_build, suites
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
@@ -55,11 +55,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="WORD",
         help="modules (FILE.ko), then a script or a shell command with its arguments",
     )
+    lab_build.add_arguments(
+        verbs.add_parser("build", help="build a kernel from source, with patches, for guests"), _DEFAULT
+    )
     _add_machine(verbs.add_parser("shell", help="a shell in a guest on this terminal; Ctrl-A X ends it"))
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--kernel", default=_DEFAULT, metavar="KERNEL", help=f"default: {_DEFAULT}")
+    parser.add_argument(
+        "--kernel", default=_DEFAULT, metavar="KERNEL", help=f"or built:NAME; default: {_DEFAULT}"
+    )
+    parser.add_argument("--image", type=Path, metavar="FILE", help="boot this bzImage or vmlinux instead")
     suites.add_argument(parser)
     parser.add_argument("--memory", type=_megabytes, default=512, metavar="MB", help="default: 512")
     parser.add_argument("--cpus", type=_cpus, default=2, metavar="N", help="default: 2")
@@ -113,6 +119,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 return _kernels(args, out)
             case "get":
                 return _get(args, out)
+            case "build":
+                return lab_build.run(args, out, _DEFAULT)
             case "run":
                 return _run(args, out)
             case _:
@@ -146,6 +154,8 @@ def _listing() -> list[dict[str, Any]]:
         if package not in shown:
             image = packages.cached_kernels(find_kernel(package))[-1]
             rows.append(_row(package, "by its package name", image))
+    built = {image.package: image for image in packages.built_kernels()}
+    rows += [_row(name, "built from source", image) for name, image in sorted(built.items())]
     return rows
 
 
@@ -188,8 +198,8 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     if not command and not modules:
         raise LabError("nothing to run: name a module, a script, a command or a --workload")
     files = _files(args.file) | script | workload_files(args.workload)
-    out.detail(f"booting kernel {args.kernel}")
-    image = packages.fetch_kernel(args.kernel, apt_options(args.suite, out.say))
+    out.detail(f"booting kernel {args.image or args.kernel}")
+    image = _image(args, out)
     plan = lab_guest.GuestPlan(image, args.memory, args.cpus, files, tuple(args.modprobe))
     with lab_guest.boot_plan(plan) as guest:
         out.detail(f"booted {guest.image.release} in {guest.boot_seconds:.1f} s")
@@ -206,6 +216,12 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         if done.status:
             out.say(f"status {done.status}; the guest's console: {guest.log_path}")
         return done.status
+
+
+def _image(args: argparse.Namespace, out: Output) -> packages.KernelImage:
+    if args.image is not None:
+        return packages.image_file(args.image)
+    return packages.fetch_kernel(args.kernel, apt_options(args.suite, out.say))
 
 
 def _split(words: Sequence[str]) -> tuple[list[Path], list[str]]:
@@ -244,7 +260,7 @@ def _files(given: Sequence[str]) -> dict[str, bytes]:
 
 
 def _shell(args: argparse.Namespace, out: Output) -> int:
-    image = packages.fetch_kernel(args.kernel, apt_options(args.suite, out.say))
+    image = _image(args, out)
     out.say(f"booting {image.release}; Ctrl-A X ends the guest")
     status = run_shell(
         image,

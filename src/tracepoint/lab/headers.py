@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -9,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
+from tracepoint.lab.packages import BUILT, cache_folder, download, newest_version, run_tool
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +29,8 @@ _RELEASES = Path("/lib/modules")
 
 def find_headers(image: KernelImage) -> Path | None:
     """Return the folder of headers for exactly this kernel: installed, else in the cache, else None."""
+    if image.package.startswith(BUILT):
+        return _built(image)
     cached = _cached(image)
     for folder in (
         _RELEASES / image.release / "build",
@@ -51,6 +54,11 @@ def fetch_headers(
     found = find_headers(image)
     if found is not None:
         return found
+    if image.package.startswith(BUILT):
+        raise LabError(
+            f"the build folder of {image.package} holds another build by now: its headers are gone; "
+            "repeat `tracepoint lab build` with the patches of this one"
+        )
     package = f"linux-headers-{image.release}"
     version = _version_like(package, image, apt)
     folder = _cached(image)
@@ -90,7 +98,7 @@ def read_texts(headers: Path, names: Iterable[str]) -> dict[str, str]:
 
 def source_folders(headers: Path) -> list[Path]:
     """Return the folder of headers and the one that its Makefile includes, where most of the files are."""
-    names = re.findall(r"^include (.*linux-headers.*)/Makefile$", _text(headers / "Makefile"), re.MULTILINE)
+    names = re.findall(r"^include (.+)/Makefile$", _text(headers / "Makefile"), re.MULTILINE)
     here = "$(dir $(lastword $(MAKEFILE_LIST)))"
     return [headers, *(headers / name.replace(here, "") for name in names)]
 
@@ -101,6 +109,18 @@ def _text(path: Path) -> str:
 
 def _cached(image: KernelImage) -> Path:
     return cache_folder() / "headers" / f"{image.release}_{image.version.replace(':', '%3a')}"
+
+
+def _built(image: KernelImage) -> Path | None:
+    """Return the objects that a kernel of ours was built from, as long as nothing else was built there."""
+    described = json.loads((image.image.parent / "built.json").read_text())
+    folder = cache_folder() / "built" / "trees" / str(described["tree"])
+    try:
+        state = json.loads((folder / "state.json").read_text())
+    except (OSError, ValueError):
+        return None
+    objects = folder / "objects"
+    return objects if state.get("digest") == image.version and _is_usable(objects) else None
 
 
 def _is_usable(folder: Path) -> bool:

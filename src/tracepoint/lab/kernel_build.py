@@ -33,7 +33,8 @@ __all__ = [
     "configured_tree",
 ]
 
-_STEPS = 1400
+# Objects of a whole build, before one has been counted.
+_STEPS = 1300
 _ROOM = 1 << 30
 # Made from C files by `prepare`; they would keep what an edited header said.
 _PREPARED = ("kernel/bounds.s", "kernel/sched/rq-offsets.s", "arch/x86/kernel/asm-offsets.s")
@@ -64,12 +65,10 @@ def build_kernel(
         return kernel_store.describe(done, wanted.folder, time.monotonic() - begin, 0)
     with disk_errors(wanted.folder), kernel_store.locked(wanted.folder, say):
         build, make = _prepare(wanted, jobs, progress, say)
-        make.run(
-            f"building {build.release}",
-            ("bzImage", "modules"),
-            kernel_store.read_state(wanted.folder).get("steps", _STEPS),
-        )
         state = kernel_store.read_state(wanted.folder)
+        # What a change will bring with it, only make knows.
+        expected = 0 if (build.objects / "vmlinux").exists() else state.get("steps", _STEPS)
+        make.run(f"building {build.release}", ("bzImage", "modules"), expected)
         kernel_store.save_state(wanted.folder, state | {"steps": max(make.steps, state.get("steps", 0))})
         result = kernel_store.keep(wanted, build)
     return kernel_store.describe(result, wanted.folder, time.monotonic() - begin, make.steps)

@@ -13,8 +13,10 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LabError
@@ -23,7 +25,6 @@ from tracepoint.lab.packages import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
-    from pathlib import Path
 
     from tracepoint.lab.kernel_wanted import Wanted
 
@@ -146,6 +147,36 @@ def keep(wanted: Wanted, build: Build) -> Path:
     for old in same[:-_KEPT]:
         shutil.rmtree(old.parent, ignore_errors=True)
     return target
+
+
+def clean(kernel: str | None = None) -> list[Path]:
+    """Delete the build folders and finished kernels of a series or tree (None: of all); return them.
+
+    The cache of ccache stays.  Raises LabError when there are none, or one is being built now.
+    """
+    base = cache_folder() / "built"
+    name = Path(kernel).resolve().name if kernel and Path(kernel).is_dir() else kernel
+    found = [
+        *(path.parent for path in base.glob("trees/*/lock") if _is_of(path.parent.name, name)),
+        *(path.parent for path in base.glob("*/built.json") if _is_of(path.parent.name, name)),
+    ]
+    if not found:
+        raise LabError(f"nothing was built {f'of {kernel} ' if kernel else ''}in {base}")
+    for folder in found:
+        if folder.parent == base:
+            shutil.rmtree(folder)
+            continue
+        with (folder / "lock").open("a") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LabError(f"{folder} is in use by another build") from None
+            shutil.rmtree(folder)
+    return found
+
+
+def _is_of(folder: str, name: str | None) -> bool:
+    return name is None or re.fullmatch(rf"{re.escape(name)}(?:[-+].*|\.[0-9a-f]{{8}})?", folder) is not None
 
 
 def find_result(wanted: Wanted) -> Path | None:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 BUILT = "built:"
 _DONE = ".complete"
 _APT_SECONDS = 120
+# Every kernel is smaller; what is larger is something else, and need not be read whole.
+_IMAGE_BYTES = 1 << 29
 _DOWNLOAD_SECONDS = 900
 # In newer kernels (seen in 7.2) the image's package is empty and needs these, each of exactly one version.
 _PART = re.compile(r"(linux-(?:binary|modules|base)-[a-z0-9.+~-]+) \(= ([^)]+)\)")
@@ -134,6 +136,34 @@ def built_kernel(name: str) -> KernelImage:
             return image
     names = ", ".join(sorted({image.package for image in images})) or "none was built yet"
     raise LabError(f"no kernel {BUILT}{name}: there is {names}; `tracepoint lab build` makes one")
+
+
+def image_file(path: Path) -> KernelImage:
+    """Return a kernel image that lies anywhere (bzImage or vmlinux) as one that a guest can boot.
+
+    What is built into it is read from `modules.builtin` beside it or in the build folder above it; without
+    one, the drivers of the lab are taken to be built in.  Raises LabError when it is no kernel.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(_IMAGE_BYTES)
+    except OSError as error:
+        raise LabError(f"{path} cannot be read: {error.strerror}") from None
+    found = re.search(rb"Linux version (\S+) ", data)
+    if data[0x202:0x206] == b"HdrS":
+        start = 0x200 + int.from_bytes(data[0x20E:0x210], "little")
+        found = re.match(rb"(\S+)", data[start : start + 200])
+    if found is None:
+        raise LabError(f"{path}: not a kernel for this kind of machine (bzImage or vmlinux)")
+    path = path.resolve()
+    places = [folder for folder in path.parents[:4] if (folder / "modules.builtin").is_file()]
+    if places:
+        modules = places[0]
+    else:
+        modules = cache_folder() / "built" / "assumed"
+        modules.mkdir(parents=True, exist_ok=True)
+        (modules / "modules.builtin").write_text("virtio_pci.ko\nvirtio_console.ko\n")
+    return KernelImage(found[1].decode(errors="replace"), path, modules, str(path), "")
 
 
 def unpack_package(

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
+from tracepoint.place.arguments import Argument, read_argument
+from tracepoint.place.code import read_code
+from tracepoint.place.edits import Editor, call_lines
+from tracepoint.place.find import find_by_line, find_by_text
+from tracepoint.place.lookup import check_file, check_function, check_instrumentable, pick_function
+from tracepoint.place.names import all_declared, file_names
+from tracepoint.place.returns import (
+    RETURN_VALUE,
+    find_returns,
+    mentions_value,
+    simple_value,
+    value_variable,
+    with_value,
+)
+from tracepoint.place.scope import Scope
+from tracepoint.place.sites import (
+    Site,
+    check_reached,
+    check_whole,
+    count_declarations,
+    entry_site,
+    put_entry,
+    site_at,
+)
+from tracepoint.place.statements import Kind, Statement, read_body
 
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Edit, Span
     from tracepoint.source.text import SourceFile
 
-#: In an argument of a call at `Where.RETURNS`: the value that the function is about to return.
-RETURN_VALUE = "RETURN_VALUE"
+__all__ = ["RETURN_VALUE", "Call", "Place", "Placement", "Where", "place_call"]
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Where(enum.StrEnum):
@@ -69,9 +96,285 @@ class Placement:
 
 
 def place_call(source: SourceFile, place: Place, call: Call) -> Placement:
-    """Return the edits that put a call into a function of a C file.
+    r"""Return the edits that put a call into a function of a C file.
 
     Raises PlaceError with the reason when the function is not there or not understood, when no call
     may stand at the place, or when an argument has no meaning there.
+
+    >>> from tracepoint.source.text import SourceFile, apply_edits
+    >>> text = "int f(struct page *page)\n{\n\tif (!page)\n\t\treturn -1;\n\treturn g(page);\n}\n"
+    >>> call = Call("f_done", ("page", "RETURN_VALUE"))
+    >>> found = place_call(SourceFile("a.c", text), Place("f", Where.RETURNS), call)
+    >>> print(apply_edits(text, found.edits).expandtabs(4), end="")
+    int f(struct page *page)
+    {
+        int ret;
+    <BLANKLINE>
+        if (!page) {
+            trace_f_done(page, -1);
+            return -1;
+        }
+        ret = g(page);
+        trace_f_done(page, ret);
+        return ret;
+    }
     """
-    raise PlaceError(f"{place.function}: trace_{call.event}() cannot be placed in {source.path} yet")
+    return _Placer(source, place, call).run()
+
+
+class _Placer:
+    """One placement while it is worked out."""
+
+    def __init__(self, source: SourceFile, place: Place, call: Call) -> None:
+        _check_request(source, place, call)
+        self.place = place
+        self.call = call
+        self.code = read_code(source)
+        self.function = pick_function(self.code, place.function, place.line)
+        self.body = read_body(self.code, self.function)
+        self.names = file_names(self.code)
+        self.locals = all_declared(self.code, self.body, self.function)
+        types = frozenset(name for name in self.names.used if name.endswith("_t"))
+        self.arguments = [read_argument(arg, types) for arg in call.args]
+        self.notes = check_function(self.code, self.function, self.body)
+        self.guard = self._wants_guard(self.arguments)
+        self.editor = Editor(self.code)
+        self.spans: list[Span] = []
+
+    def run(self) -> Placement:
+        self._note_earlier_call()
+        match self.place.where:
+            case Where.ENTRY:
+                self._at_entry()
+            case Where.RETURNS:
+                self._at_returns()
+            case Where.BEFORE | Where.AFTER:
+                self._at_statement(is_after=self.place.where is Where.AFTER)
+        self._check_braces()
+        span = self.code.span(self.function.head, self.function.close)
+        return Placement(self.editor.edits(), tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
+
+    def _wants_guard(self, arguments: list[Argument]) -> bool:
+        if self.call.guard is not None:
+            return self.call.guard
+        costly = next((arg.costly for arg in arguments if arg.costly), "")
+        if costly:
+            self.notes.append(
+                f"trace_{self.call.event}_enabled() is asked first: {costly}() may cost something"
+            )
+        return bool(costly)
+
+    def _note_earlier_call(self) -> None:
+        name = f"trace_{self.call.event}"
+        for at in range(self.body.first, self.body.last):
+            if self.code.texts[at] == name:
+                self.notes.append(f"{name}() is already called in line {self.code.line(at)}")
+                return
+
+    def _lines(self, indent: str, args: tuple[str, ...]) -> list[str]:
+        head = f"trace_{self.call.event}("
+        if not self.guard:
+            return call_lines(indent, head, args)
+        return [f"{indent}if (trace_{self.call.event}_enabled())", *call_lines(indent + "\t", head, args)]
+
+    def _args(self) -> tuple[str, ...]:
+        return tuple(argument.text for argument in self.arguments)
+
+    def _check(self, site: Site) -> None:
+        check_instrumentable(self.code, self.function, site)
+        scope = Scope(self.code, self.function, self.body, site, self.names)
+        self.notes += scope.check(self.arguments, self.call.params)
+
+    def _known_names(self) -> frozenset[str]:
+        return self.names.declared | frozenset(self.locals)
+
+    def _at_entry(self) -> None:
+        n_declarations = count_declarations(self.code, self.body, 0, self._known_names())
+        self._after_declarations(entry_site(self.code, self.body, n_declarations))
+
+    def _after_declarations(self, site: Site) -> None:
+        self._check(site)
+        put_entry(self.editor, site, self._lines(self.editor.inner_indent(site.block), self._args()))
+        self.spans.append(self.code.span(site.token, site.token))
+
+    def _at_statement(self, *, is_after: bool) -> None:
+        code, place = self.code, self.place
+        if place.statement.strip():
+            statement = find_by_text(code, self.body, place.statement, place.line)
+        else:
+            statement = find_by_line(code, self.body, place.line, is_after=is_after)
+        check_whole(code, statement)
+        check_reached(code, statement, is_after=is_after)
+        if statement.kind is Kind.DECLARATION and self._beside_declaration(statement, is_after=is_after):
+            return
+        if statement.kind is Kind.LABEL:
+            self._check_label(statement, is_after=is_after)
+        site = site_at(code, statement, is_after=is_after)
+        self._check(site)
+        indent = self.editor.indent_for(statement)
+        lines = self._lines(indent, self._args())
+        if is_after:
+            self.editor.after(statement, lines, indent)
+        else:
+            self.editor.before(statement, lines)
+        if statement.is_body:
+            self.editor.brace(statement)
+        self.spans.append(code.span(statement.first, statement.last))
+
+    def _beside_declaration(self, statement: Statement, *, is_after: bool) -> bool:
+        """Handle a declaration among those that begin a block; False when it stands among statements."""
+        parent = statement.parent
+        if parent is None or parent.kind is not Kind.BLOCK:
+            return False
+        index = parent.children.index(statement)
+        n_leading = count_declarations(self.code, parent, 0, self._known_names())
+        if index >= n_leading:
+            return False
+        if not is_after:
+            raise self.code.error(
+                "a call before this declaration would be a statement before it", statement.first
+            )
+        if n_leading > index + 1:
+            line = self.code.line(parent.children[n_leading - 1].last)
+            self.notes.append(f"more declarations follow: the call stands after them, after line {line}")
+        self._after_declarations(entry_site(self.code, parent, n_leading))
+        return True
+
+    def _check_label(self, label: Statement, *, is_after: bool) -> None:
+        """Refuse what a compiler would warn of beside labels."""
+        parent = label.parent
+        if parent is None:
+            return
+        index = parent.children.index(label)
+        near = parent.children[index + 1 : index + 2] if is_after else parent.children[:index][-1:]
+        if not near:
+            return
+        if is_after and near[0].kind is Kind.DECLARATION:
+            raise self.code.error(
+                "a call after this label would be a statement before a declaration", near[0].first
+            )
+        words = {self.code.texts[near[0].first], self.code.texts[label.first]}
+        if near[0].kind is Kind.LABEL and words <= {"case", "default"}:
+            reason = "a call between two labels of a switch would fall through: put it after the last of them"
+            raise self.code.error(reason, label.first)
+
+    def _at_returns(self) -> None:
+        returns, end, notes = find_returns(self.code, self.body, self.function)
+        self.notes += notes
+        if mentions_value(self.call.args):
+            self._check_value_type()
+            self._with_values(returns)
+        else:
+            for statement in returns:
+                self._before_return(statement, self._args())
+            if any(statement.last > statement.first + 1 for statement in returns):
+                self._note_order(returns)
+        if end is not None:
+            self._check(end)
+            self.editor.at_end(self.body, self._lines(self.editor.inner_indent(self.body), self._args()))
+            self.spans.append(self.code.span(end.token, end.token))
+
+    def _note_order(self, returns: list[Statement]) -> None:
+        for statement in returns:
+            if any(
+                self.code.texts[at] == "(" and self.code.is_name(at - 1)
+                for at in range(statement.first + 2, statement.last)
+            ):
+                line = self.code.line(statement.first)
+                self.notes.append(f"in line {line} the call stands before the returned value is worked out")
+                return
+
+    def _before_return(self, statement: Statement, args: tuple[str, ...]) -> None:
+        check_whole(self.code, statement)
+        self._check(site_at(self.code, statement))
+        self.editor.before(statement, self._lines(self.editor.indent_for(statement), args))
+        if statement.is_body:
+            self.editor.brace(statement)
+        self.spans.append(self.code.span(statement.first, statement.last))
+
+    def _with_values(self, returns: list[Statement]) -> None:
+        """Put calls that name the returned value."""
+        code = self.code
+        spelled = {id(s): simple_value(code, s, self.locals) for s in returns}
+        kept = [s for s in returns if not spelled[id(s)]]
+        name = ""
+        if kept:
+            name, is_new = value_variable(code, self.body, self.function, self.names, kept)
+            if is_new:
+                self._declare(name)
+        for statement in returns:
+            if spelled[id(statement)]:
+                self._before_return(statement, with_value(self._args(), spelled[id(statement)]))
+            else:
+                self._keep_value(statement, name)
+
+    def _check_value_type(self) -> None:
+        if self.function.returns == "void":
+            raise self.code.error(
+                f"{self.function.names[0]}() returns nothing: RETURN_VALUE has no meaning",
+                self.function.name_at,
+            )
+
+    def _keep_value(self, statement: Statement, name: str) -> None:
+        """Write `return f();` as `ret = f();`, the call, `return ret;`."""
+        check_whole(self.code, statement)
+        self._check(site_at(self.code, statement))
+        token = self.code.tokens[statement.first]
+        gap = "" if self.code.tokens[statement.first + 1].space else " "
+        self.editor.edit(token.start, token.end, f"{name} ={gap}")
+        self.editor.own_line(statement)
+        indent = self.editor.indent_for(statement)
+        lines = self._lines(indent, with_value(self._args(), name))
+        self.editor.after(statement, [*lines, f"{indent}return {name};"], indent)
+        if statement.is_body:
+            self.editor.brace(statement)
+        self.spans.append(self.code.span(statement.first, statement.last))
+
+    def _declare(self, name: str) -> None:
+        """Declare a variable of the function's return type."""
+        kind = self.function.returns
+        indent = self.editor.inner_indent(self.body)
+        line = f"{indent}{kind}{'' if kind.endswith('*') else ' '}{name};"
+        self.notes.append(f"the variable `{name}` is added for the returned value")
+        n_declarations = count_declarations(self.code, self.body, 0, self._known_names())
+        last = self.body.children[n_declarations - 1] if n_declarations else None
+        if last is not None and self.code.arms[last.last] is self.code.arms[self.body.first]:
+            self.editor.after(last, [line], indent)
+            return
+        put_first(self.editor, self.body, line, has_more=n_declarations > 0)
+
+    def _check_braces(self) -> None:
+        for body in self.editor.bodies():
+            owner = body.parent
+            tokens = [body.first, body.last]
+            if owner is not None:
+                tokens += [owner.first, owner.else_at] if owner.else_at >= 0 else [owner.first]
+            arms = {id(self.code.arms[at]) for at in tokens}
+            if len(arms) > 1:
+                raise self.code.error(
+                    "braces are needed here, but a conditional begins or ends between", body.first
+                )
+            self.notes.append(f"braces are added in line {self.code.line(body.first)}")
+
+
+def put_first(editor: Editor, body: Statement, line: str, *, has_more: bool) -> None:
+    """Put a declaration at the start of a function."""
+    tokens = editor.code.tokens
+    end = tokens[body.first].end
+    after = editor.text[end : tokens[body.first + 1].start]
+    blank = "" if has_more else editor.newline
+    tail = "" if "\n" in after else editor.newline
+    editor.edit(end, end, f"{editor.newline}{line}{blank}{tail}", rank=-1)
+
+
+def _check_request(source: SourceFile, place: Place, call: Call) -> None:
+    check_file(source)
+    if not _NAME.fullmatch(call.event):
+        raise PlaceError(f"`{call.event[:60]}` is no name of an event")
+    if not _NAME.fullmatch(place.function):
+        raise PlaceError(f"`{place.function[:60]}` is no name of a function")
+    is_beside = place.where in {Where.BEFORE, Where.AFTER}
+    if is_beside and not place.statement.strip() and place.line < 1:
+        raise PlaceError(f"{place.where} what? Give the text of a statement, or a line")
+    if place.where is not Where.RETURNS and mentions_value(call.args):
+        raise PlaceError(f"{RETURN_VALUE} has a meaning only in calls at the returns of a function")

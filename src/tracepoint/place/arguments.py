@@ -1,0 +1,122 @@
+"""The arguments of a call: C expressions, the names in them, and what evaluating them costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import PlaceError, SourceError
+from tracepoint.source import ast
+from tracepoint.source.cexpr import parse_expression
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: Calls that are cheap enough without `if (trace_x_enabled())`: a few instructions, no lock, no loop.
+_CHEAP = frozenset(
+    "READ_ONCE WRITE_ONCE container_of container_of_const offsetof likely unlikely IS_ERR IS_ERR_OR_NULL "
+    "PTR_ERR ERR_PTR ERR_CAST PTR_ERR_OR_ZERO IS_ENABLED BIT BIT_ULL GENMASK min max min_t max_t clamp "
+    "clamp_t abs lower_32_bits upper_32_bits ARRAY_SIZE round_up round_down roundup rounddown ALIGN "
+    "DIV_ROUND_UP page_to_pfn pfn_to_page page_folio folio_page folio_pfn folio_nid folio_order folio_index "
+    "page_to_nid page_private compound_order folio_nr_pages folio_size folio_pos page_offset page_zone "
+    "folio_zone zone_idx zone_to_nid page_zonenum virt_to_page page_address __pa __va __phys_to_pfn PFN_PHYS "
+    "PHYS_PFN PFN_DOWN PFN_UP smp_processor_id raw_smp_processor_id task_cpu cpu_of task_pid_nr "
+    "task_tgid_nr current_uid from_kuid in_interrupt in_task preempt_count irqs_disabled test_bit "
+    "atomic_read atomic64_read atomic_long_read refcount_read swp_type swp_offset "
+    "pte_val pmd_val pud_val pgd_val pgprot_val "
+    "rcu_dereference rcu_dereference_raw rcu_access_pointer list_empty sizeof_field be16_to_cpu be32_to_cpu "
+    "be64_to_cpu le16_to_cpu le32_to_cpu le64_to_cpu cpu_to_be16 cpu_to_be32 cpu_to_be64 cpu_to_le16 "
+    "cpu_to_le32 cpu_to_le64 ntohs ntohl htons htonl file_inode d_inode i_size_read user_mode "
+    "instruction_pointer virt_to_phys ktime_to_ns bio_sectors bio_op bio_offset blk_rq_pos blk_rq_bytes "
+    "req_op dev_name __builtin_expect ilog2 order_base_2 typecheck MAJOR MINOR MKDEV BTRFS_I EXT4_I XFS_I "
+    "BITS_TO_LONGS cpumask_test_cpu".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument: its text with single spaces, its tree, the names that are values and those called.
+
+    `members` are `(variable, member, is_arrow)` of each `a->b` and `a.b` on a plain name.
+    """
+
+    text: str
+    tree: ast.Node
+    names: tuple[str, ...]
+    called: tuple[str, ...]
+    members: tuple[tuple[str, str, bool], ...]
+
+    @property
+    def costly(self) -> str:
+        """The first call that is not known to be cheap, empty when there is none."""
+        return next((name for name in self.called if name not in _CHEAP), "")
+
+    @property
+    def plain(self) -> str:
+        """The name that is the whole argument, empty when it is more than a name."""
+        return self.tree.name if isinstance(self.tree, ast.Name) else ""
+
+
+def read_argument(text: str, type_names: frozenset[str]) -> Argument:
+    """Read an argument; `type_names` are typedefs that a cast may name.
+
+    Raises PlaceError when it is no expression, or has a side effect.
+
+    >>> found = read_argument("page_count( page ) + vma->vm_mm->x", frozenset())
+    >>> found.text, found.names, found.called, found.members
+    ('page_count( page ) + vma->vm_mm->x', ('page', 'vma'), ('page_count',), (('vma', 'vm_mm', True),))
+    """
+    spelled = " ".join(text.split())
+    if "//" in spelled or "/*" in spelled or "\0" in spelled:
+        raise PlaceError(f"the argument `{spelled[:60]}` holds a comment")
+    try:
+        tree = parse_expression(spelled, type_names=type_names)
+    except SourceError as error:
+        raise PlaceError(f"the argument `{spelled[:60]}` is no expression of C: {error.message}") from None
+    names: list[str] = []
+    called: list[str] = []
+    members: list[tuple[str, str, bool]] = []
+    for node in _walk(tree):
+        if isinstance(node, ast.Comma):
+            raise PlaceError(f"the argument `{spelled[:60]}` holds a comma: give each argument by itself")
+        _check_effect(node, spelled)
+        if isinstance(node, ast.Name):
+            names.append(node.name)
+        elif isinstance(node, ast.Call) and node.name:
+            called.append(node.name)
+        elif isinstance(node, ast.Member) and isinstance(node.base, ast.Name):
+            members.append((node.base.name, node.name, node.is_arrow))
+    return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(members))
+
+
+def _check_effect(node: ast.Node, text: str) -> None:
+    """Refuse what changes the program only while somebody traces."""
+    if isinstance(node, ast.StatementExpression):
+        raise PlaceError(f"the argument `{text[:60]}` holds statements, which run only while the event is on")
+    if isinstance(node, ast.Assign) or (
+        isinstance(node, ast.Unary) and node.op in {"++", "--", "p++", "p--"}
+    ):
+        raise PlaceError(f"the argument `{text[:60]}` changes a value, and only while the event is on")
+
+
+def _walk(tree: ast.Node) -> Iterator[ast.Node]:
+    """Yield the nodes whose value is used; what is called, and what `sizeof` names, is not."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, ast.SizeOf):
+            continue
+        inner: list[ast.Node] = []
+        for field in fields(node):
+            value = getattr(node, field.name)
+            if isinstance(value, ast.Node):
+                inner.append(value)
+            elif isinstance(value, tuple):
+                inner += [part for part in value if isinstance(part, ast.Node)]
+        if isinstance(node, ast.Call):
+            is_member_first = node.name in {"offsetof", "sizeof_field"}
+            inner = list(node.arguments[:1] if is_member_first else node.arguments)
+            if not node.name:
+                inner.append(node.function)
+        stack.extend(reversed(inner))

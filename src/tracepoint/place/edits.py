@@ -1,0 +1,257 @@
+"""Edits that put lines before or after statements, and braces around bodies."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.diagnostics import Edit
+from tracepoint.place.statements import Kind, Statement
+
+if TYPE_CHECKING:
+    from tracepoint.place.code import Code
+
+_REST = re.compile(r"(?:[ \t\f\v\r]|/\*[\s\S]*?\*/|//[^\n]*)*(?:\n|\Z)")
+_COMMENT = re.compile(r"/\*[\s\S]*?\*/|//[^\n]*")
+_BLANK_END = re.compile(r"[ \t\r\n\f\v]*\Z")
+_AFTER, _CLOSE, _BEFORE = range(3)
+_TAB = 8
+_WIDTH = 80
+
+
+def width(text: str) -> int:
+    r"""Return the columns that a line takes.
+
+    >>> width("\tab"), width("  \tc")
+    (10, 9)
+    """
+    return len(text.expandtabs(_TAB))
+
+
+def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") -> list[str]:
+    r"""Spell a call within 80 columns, later lines below the first argument.
+
+    >>> call_lines("\t", "trace_x(", ("a", "b"))
+    ['\ttrace_x(a, b);']
+    """
+    lines = [indent + head]
+    column = width(lines[0])
+    align = "\t" * (column // _TAB) + " " * (column % _TAB)
+    for index, arg in enumerate(args):
+        part = arg + (tail if index == len(args) - 1 else ",")
+        is_start = lines[-1].endswith(head) or lines[-1] == align
+        joined = lines[-1] + part if is_start else f"{lines[-1]} {part}"
+        if is_start or width(joined) <= _WIDTH:
+            lines[-1] = joined
+        else:
+            lines.append(align + part)
+    if not args:
+        lines[-1] += tail
+    return lines
+
+
+class Editor:
+    """Collects the edits of one file."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.text = code.file.text
+        self.newline = "\r\n" if "\r\n" in self.text[:1000] else "\n"
+        self._edits: list[tuple[int, Edit]] = []
+        self._braced: dict[int, Statement] = {}
+        self._split_closers: set[int] = set()
+
+    def edit(self, start: int, end: int, replacement: str, rank: int = _AFTER) -> None:
+        """Replace characters; of edits at one place those of lower rank come first."""
+        self._edits.append((rank, Edit(self.code.file.path, start, end, replacement)))
+
+    def edits(self) -> tuple[Edit, ...]:
+        """Return all edits, in the order of the text."""
+        owners = sorted(self._braced.values(), key=lambda s: (-sum(1 for _ in s.ancestors()), s.first))
+        for body in owners:
+            self._write_braces(body)
+        self._braced = {}
+        ordered = sorted(self._edits, key=lambda e: (e[1].start, e[1].end, e[0]))
+        return tuple(edit for _, edit in ordered)
+
+    def indent_of(self, at: int) -> str:
+        """Return the white space that begins the line of a token."""
+        start = self.text.rfind("\n", 0, self.code.tokens[at].start) + 1
+        end = start
+        while end < len(self.text) and self.text[end] in " \t":
+            end += 1
+        return self.text[start:end]
+
+    def is_first(self, at: int) -> bool:
+        """Whether nothing but white space stands before a token on its line."""
+        start = self.code.tokens[at].start
+        begin = self.text.rfind("\n", 0, start) + 1
+        return not self.text[begin:start].strip()
+
+    def inner_indent(self, block: Statement) -> str:
+        """Return the indentation of statements in a block or body."""
+        for child in block.children if block.kind is Kind.BLOCK else []:
+            if child.kind is not Kind.LABEL and self.is_first(child.first):
+                return self.indent_of(child.first)
+        return self.owner_indent(block) + "\t"
+
+    def owner_indent(self, block: Statement) -> str:
+        """Return the indentation of the statement that a block is the body of."""
+        owner = block
+        if block.kind is Kind.BLOCK and block.parent is not None and block.parent.kind is not Kind.BLOCK:
+            owner = block.parent
+        return self.indent_of(owner.first)
+
+    def indent_for(self, statement: Statement) -> str:
+        """Return the indentation of lines beside a statement."""
+        if statement.kind is not Kind.LABEL and self.is_first(statement.first):
+            return self.indent_of(statement.first)
+        parent = statement.parent
+        return self.inner_indent(parent) if parent is not None else "\t"
+
+    def before(self, statement: Statement, lines: list[str]) -> None:
+        """Put lines before a statement, and before the comment that belongs to it."""
+        start = self.code.tokens[statement.first].start
+        if self.is_first(statement.first):
+            at = self._attached(self.code.floor(statement.first), start)
+            self.edit(at, at, "".join(line + self.newline for line in lines), _BEFORE)
+            return
+        blank = _BLANK_END.search(self.text, self.code.floor(statement.first), start)
+        begin = blank.start() if blank else start
+        block = self.newline + self.newline.join(lines) + self.newline
+        self.edit(begin, start, block + self.indent_for(statement))
+        self._split_closer(statement)
+
+    def own_line(self, statement: Statement) -> None:
+        """Put a statement on a line of its own."""
+        if self.is_first(statement.first):
+            return
+        start = self.code.tokens[statement.first].start
+        blank = _BLANK_END.search(self.text, self.code.floor(statement.first), start)
+        self.edit(blank.start() if blank else start, start, self.newline + self.indent_for(statement))
+        self._split_closer(statement)
+
+    def at_end(self, block: Statement, lines: list[str]) -> None:
+        """Put lines before the brace that ends a block."""
+        close = self.code.tokens[block.last].start
+        if self.is_first(block.last):
+            at = self.text.rfind("\n", 0, close) + 1
+            self.edit(at, at, "".join(line + self.newline for line in lines), _BEFORE)
+            return
+        floor = self.code.floor(block.last)
+        blank = _BLANK_END.search(self.text, floor, close)
+        begin = blank.start() if blank else close
+        text = self.newline + self.newline.join(lines) + self.newline + self.owner_indent(block)
+        self._split_closers.add(block.last)
+        self.edit(begin, close, text)
+
+    def at_line(self, offset: int, lines: list[str]) -> None:
+        """Put lines at an offset that begins a line."""
+        self.edit(offset, offset, "".join(line + self.newline for line in lines), _BEFORE)
+
+    def top_of(self, statement: Statement) -> int:
+        """Return the offset at which `before` would put lines."""
+        start = self.code.tokens[statement.first].start
+        return (
+            self._attached(self.code.floor(statement.first), start)
+            if self.is_first(statement.first)
+            else start
+        )
+
+    def _attached(self, floor: int, start: int) -> int:
+        """Return where the lines begin that hold a statement and the comments directly above it."""
+        at = self.text.rfind("\n", 0, start) + 1
+        for comment in reversed(list(_COMMENT.finditer(self.text, floor, start))):
+            line = self.text.rfind("\n", 0, comment.start()) + 1
+            is_own_line = line >= floor and not self.text[line : comment.start()].strip()
+            if not is_own_line or self.text[comment.end() : at].strip(" \t\r") != "\n":
+                break
+            at = line
+        return at
+
+    def after(self, statement: Statement, lines: list[str], indent: str) -> None:
+        """Put lines after a statement and the comment that ends its line."""
+        end = self.code.tokens[statement.last].end
+        rest = _REST.match(self.text, end)
+        if rest is not None:
+            begin = "" if rest[0].endswith("\n") else self.newline
+            self.edit(rest.end(), rest.end(), begin + "".join(line + self.newline for line in lines))
+            return
+        following = self.code.tokens[statement.last + 1]
+        block = self.newline + self.newline.join(lines) + self.newline
+        parent = statement.parent
+        is_close = parent is not None and parent.kind is Kind.BLOCK and parent.last == statement.last + 1
+        if is_close and parent is not None:
+            indent = self.owner_indent(parent)
+            self._split_closers.add(parent.last)
+        self.edit(end, self._code_after(end, following.start), block + indent)
+
+    def _code_after(self, end: int, start: int) -> int:
+        return start if not self.text[end:start].strip() else end
+
+    def _split_closer(self, statement: Statement) -> None:
+        """Put the brace that ends a block on a line of its own, where it stands on a statement's line."""
+        parent = statement.parent
+        if parent is None or parent.kind is not Kind.BLOCK or parent.last in self._split_closers:
+            return
+        last = parent.children[-1].last
+        start = self.code.tokens[parent.last].start
+        if "\n" not in self.text[self.code.tokens[last].end : start]:
+            self._split_closers.add(parent.last)
+            blank = _BLANK_END.search(self.text, self.code.tokens[last].end, start)
+            begin = blank.start() if blank else start
+            self.edit(begin, start, self.newline + self.owner_indent(parent))
+
+    def brace(self, body: Statement) -> None:
+        """Put braces around a body, and around the other arms of its `if`."""
+        owner = body.parent
+        if owner is None:
+            return
+        head = owner
+        while head.parent is not None and head.parent.kind is Kind.IF and head.parent.children[-1] is head:
+            if head.parent.else_at < 0 or head.kind is not Kind.IF:
+                break
+            head = head.parent
+        arm: Statement | None = head
+        while arm is not None:
+            following = None
+            for child in arm.children:
+                if child.kind is Kind.IF and arm.kind is Kind.IF and arm.children[1:] == [child]:
+                    following = child
+                elif child.kind is not Kind.BLOCK:
+                    self._braced[child.first] = child
+            arm = following if head.kind is Kind.IF else None
+
+    def bodies(self) -> list[Statement]:
+        """Return the bodies that get braces."""
+        return list(self._braced.values())
+
+    def _write_braces(self, body: Statement) -> None:
+        owner = body.parent
+        if owner is None:
+            return
+        code, text = self.code, self.text
+        is_else = owner.kind is Kind.IF and owner.children[0] is not body
+        opener = owner.else_at if is_else else owner.first
+        if not is_else and owner.kind is not Kind.DO and owner.header is not None:
+            opener = owner.header[1]
+        self.edit(code.tokens[opener].end, code.tokens[opener].end, " {")
+        indent = self.indent_of(owner.first)
+        end = code.tokens[body.last].end
+        next_word = -1
+        if owner.kind is Kind.IF and not is_else:
+            next_word = owner.else_at
+        elif owner.kind is Kind.DO:
+            next_word = body.last + 1
+        if next_word >= 0 and self.is_first(next_word):
+            start = code.tokens[next_word].start
+            self.edit(start, start, "} ")
+            return
+        rest = _REST.match(text, end)
+        if rest is not None and next_word < 0:
+            begin = "" if rest[0].endswith("\n") else self.newline
+            self.edit(rest.end(), rest.end(), f"{begin}{indent}}}{self.newline}", _CLOSE)
+            return
+        tail = " " if next_word >= 0 else self.newline + indent
+        stop = self._code_after(end, code.tokens[body.last + 1].start)
+        self.edit(end, stop, f"{self.newline}{indent}}}{tail}")

@@ -1,0 +1,164 @@
+"""Which statement of a function is meant by its text or its line."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import PlaceError
+from tracepoint.place.statements import Kind, Statement
+from tracepoint.source.lexer import Kind as TokenKind
+from tracepoint.source.lexer import lex
+from tracepoint.source.text import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.place.code import Code
+
+_MAX_SHOWN = 4
+_MAX_COMPARED = 2000
+
+
+def normal(text: str) -> list[str]:
+    """Return the texts of the tokens of a piece of C.
+
+    >>> normal("a = b /* c */ + 1;")
+    ['a', '=', 'b', '+', '1', ';']
+    """
+    return [token.text for token in lex(SourceFile("<statement>", text)) if token.kind is not TokenKind.END]
+
+
+def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> Statement:
+    """Return the one statement of this text; a line chooses among several of them.
+
+    The text of an `if`, loop or switch may end after its parentheses.  Raises PlaceError when there is
+    none, or more than one.
+    """
+    wanted = normal(text)
+    found = [s for s in body.walk() if s is not body and _matches(code, s, wanted)]
+    if line:
+        found = [s for s in found if code.line(s.first) <= line <= code.line(s.last)] or found
+    if len(found) > 1:
+        lines = ", ".join(str(code.line(s.first)) for s in found[:_MAX_SHOWN])
+        more = ", …" if len(found) > _MAX_SHOWN else ""
+        raise PlaceError(
+            f"`{short(text)}` is {len(found)} statements here, in lines {lines}{more}: give the line",
+            code.span(found[0].first, found[0].last),
+        )
+    if not found:
+        raise _not_found(code, body, text, wanted)
+    return found[0]
+
+
+def _matches(code: Code, statement: Statement, wanted: list[str]) -> bool:
+    if not wanted or code.texts[statement.first] != wanted[0]:
+        return False
+    texts = code.texts[statement.first : statement.last + 1]
+    if texts in (wanted, [*wanted, ";"]) or (statement.kind is Kind.LABEL and texts == [*wanted, ":"]):
+        return True
+    if statement.header is None or statement.kind is Kind.DO:
+        return False
+    head = code.texts[statement.first : statement.header[1] + 1]
+    return wanted in (head, [*head, "{"])
+
+
+def short(text: str) -> str:
+    """Return a piece of C on one line, cut off when it is long."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= 60 else joined[:57] + "..."
+
+
+def _not_found(code: Code, body: Statement, text: str, wanted: list[str]) -> PlaceError:
+    bare = wanted[:-1] if wanted[-1:] == [";"] else wanted
+    for at in range(body.first, body.last - len(bare) + 1):
+        if bare and code.texts[at : at + len(bare)] == bare:
+            return _part_of_one(code, body, text, at)
+    for start, end, why in code.unseen:
+        is_here = code.tokens[body.first].start <= start <= code.tokens[body.last].start
+        if bare and is_here and " ".join(bare) in " ".join(normal(code.file.text[start:end])):
+            return PlaceError(f"`{short(text)}` {why}", code.file.span(start, start + 1))
+    known = [s for s in body.walk() if not s.children][:_MAX_COMPARED]
+    spelled = {" ".join(code.texts[s.first : min(s.last + 1, s.first + 40)]): s for s in known}
+    close = difflib.get_close_matches(" ".join(wanted[:40]), spelled, n=1)
+    advice = f"; did you mean `{short(_source(code, spelled[close[0]]))}`?" if close else ""
+    return code.error(f"`{short(text)}` is no statement of this function{advice}", body.first)
+
+
+def _source(code: Code, statement: Statement) -> str:
+    return code.file.text[code.tokens[statement.first].start : code.tokens[statement.last].end]
+
+
+def _part_of_one(code: Code, body: Statement, text: str, at: int) -> PlaceError:
+    around = innermost(body, at)
+    if around.header is not None and around.header[0] <= at <= around.header[1]:
+        reason = f"stands in the header of a `{code.texts[around.first]}`, where no call may stand"
+        return code.error(f"`{short(text)}` {reason}", at)
+    return code.error(f"`{short(text)}` is only a part of a statement: give the whole of it", at)
+
+
+def innermost(body: Statement, at: int) -> Statement:
+    """Return the smallest statement around a token."""
+    found = body
+    inside = True
+    while inside:
+        inside = False
+        for child in found.children + found.values:
+            if child.first <= at <= child.last:
+                found, inside = child, True
+                break
+    return found
+
+
+def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> Statement:
+    """Return the statement that begins in a line, or of which the line is a part.
+
+    The line of a closing brace means the whole statement, and only when the call goes after it.  Raises
+    PlaceError when there is none, or more than one.
+    """
+    first, last = code.line(body.first), code.line(body.last)
+    if not first <= line <= last:
+        raise code.error(
+            f"line {line} is not in this function, which has the lines {first} to {last}", body.first
+        )
+    for start, end, why in code.unseen:
+        if code.file.position(start)[0] <= line <= code.file.position(max(start, end - 1))[0]:
+            raise PlaceError(f"line {line} {why}", code.file.span(start, start + 1))
+    tokens = [at for at in range(body.first, body.last + 1) if code.line(at) == line]
+    if not tokens:
+        raise _nothing_there(code, body, line)
+    if tokens[0] in {body.first, body.last} and len(tokens) == 1:
+        raise code.error(
+            f"line {line} is a brace of the function: ask for its entry or its returns", tokens[0]
+        )
+    starting = _starting(body, tokens)
+    if len(starting) > 1:
+        raise code.error(f"line {line} holds {len(starting)} statements: name one by its text", tokens[0])
+    if starting:
+        return starting[0]
+    found = innermost(body, tokens[0])
+    is_closer = tokens[0] == found.last and code.texts[tokens[0]] == "}"
+    if found.kind is Kind.BLOCK and found.parent is not None and found.parent.kind is not Kind.BLOCK:
+        found = found.parent
+    if code.texts[tokens[0]] in {"}", "else", "{"} and not (
+        is_after and is_closer and code.line(found.last) == line
+    ):
+        raise code.error(f"line {line} begins or ends a block: name a statement", tokens[0])
+    return found
+
+
+def _starting(body: Statement, tokens: Sequence[int]) -> list[Statement]:
+    """Return the outermost statements that begin at one of these tokens; labels only when alone."""
+    begins = [s for s in body.walk() if s is not body and s.kind is not Kind.BLOCK and s.first in tokens]
+    outer = [s for s in begins if not any(around in begins for around in s.ancestors())]
+    others = [s for s in outer if s.kind is not Kind.LABEL]
+    return others or outer
+
+
+def _nothing_there(code: Code, body: Statement, line: int) -> PlaceError:
+    lines = sorted({code.line(s.first) for s in body.walk() if s is not body})
+    before = [n for n in lines if n < line]
+    behind = [n for n in lines if n > line]
+    near = " and ".join(str(n) for n in before[-1:] + behind[:1])
+    advice = f": the nearest begin in line {near}" if near else ""
+    return code.error(f"line {line} holds no statement{advice}", body.first)

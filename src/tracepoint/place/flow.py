@@ -1,0 +1,116 @@
+"""Whether control can get from one statement to what follows it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.place.statements import Kind, Statement
+
+if TYPE_CHECKING:
+    from tracepoint.place.code import Code
+
+#: Functions and macros that do not come back.
+_NO_RETURN = frozenset(
+    "BUG panic do_exit do_group_exit make_task_dead unreachable __builtin_unreachable BUILD_BUG "
+    "kthread_exit kthread_complete_and_exit module_put_and_kthread_exit __module_put_and_kthread_exit "
+    "complete_and_exit do_task_dead usercopy_abort fortify_panic nmi_panic_self_stop stop_this_cpu "
+    "cpu_startup_entry cpu_die_early rewind_stack_and_make_dead".split()
+)
+_ALWAYS = frozenset({"1", "true"})
+
+
+def falls_through(code: Code, statement: Statement) -> bool:
+    r"""Whether the place after a statement can be reached by running it; doubtful cases say yes.
+
+    >>> from tracepoint.place.code import read_code
+    >>> from tracepoint.place.functions import find_functions
+    >>> from tracepoint.place.statements import read_body
+    >>> from tracepoint.source.text import SourceFile
+    >>> code = read_code(SourceFile("a.c", "void f(void)\n{\n\tif (a)\n\t\treturn;\n\telse\n\t\tBUG();\n}"))
+    >>> falls_through(code, read_body(code, find_functions(code)[0]))
+    False
+    """
+    match statement.kind:
+        case Kind.RETURN | Kind.JUMP:
+            return False
+        case Kind.BLOCK:
+            return _reaches(code, statement, len(statement.children))
+        case Kind.IF:
+            children = statement.children
+            return len(children) < 2 or any(falls_through(code, child) for child in children)
+        case Kind.LOOP | Kind.DO:
+            return not _is_endless(code, statement) or _is_left(code, statement)
+        case Kind.SWITCH:
+            return _leaves_switch(code, statement)
+        case Kind.EXPRESSION:
+            return not (code.texts[statement.first] in _NO_RETURN and code.texts[statement.first + 1] == "(")
+    return True
+
+
+def is_reached(code: Code, block: Statement, index: int) -> bool:
+    """Whether control can come to the place before child `index` of a block."""
+    if block.kind is not Kind.BLOCK:
+        return True
+    return _reaches(code, block, index)
+
+
+def _reaches(code: Code, block: Statement, index: int) -> bool:
+    children = block.children
+    at = index - 1
+    while at >= 0:
+        if children[at].kind is Kind.LABEL:
+            return True
+        if not falls_through(code, children[at]):
+            return False
+        at -= 1
+    owner = block.parent
+    return not (owner is not None and owner.kind is Kind.SWITCH and not block.is_value)
+
+
+def _is_endless(code: Code, loop: Statement) -> bool:
+    if loop.header is None:
+        return False
+    first, last = loop.header
+    inner = code.texts[first + 1 : last]
+    word = code.texts[loop.first]
+    if word == "for":
+        return _middle(inner) == []
+    if word in {"while", "do"}:
+        return len(inner) == 1 and inner[0] in _ALWAYS
+    return False
+
+
+def _middle(inner: list[str]) -> list[str]:
+    """Return the condition of `for (a; b; c)`."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for text in inner:
+        depth += (text in "([{") - (text in ")]}")
+        if text == ";" and depth == 0:
+            parts.append([])
+        else:
+            parts[-1].append(text)
+    return parts[1] if len(parts) == 3 else ["?"]
+
+
+def _is_left(code: Code, loop: Statement) -> bool:
+    """Whether a `break` belongs to this loop or switch."""
+    stack = list(loop.children)
+    while stack:
+        statement = stack.pop()
+        if statement.kind is Kind.JUMP and code.texts[statement.first] == "break":
+            return True
+        if statement.kind not in {Kind.LOOP, Kind.DO, Kind.SWITCH}:
+            stack.extend(statement.children)
+            stack.extend(statement.values)
+    return False
+
+
+def _leaves_switch(code: Code, switch: Statement) -> bool:
+    body = switch.children[0]
+    if body.kind is not Kind.BLOCK or _is_left(code, switch):
+        return True
+    has_default = any(
+        child.kind is Kind.LABEL and code.texts[child.first] == "default" for child in body.children
+    )
+    return not has_default or falls_through(code, body)

@@ -1,0 +1,170 @@
+"""Calls before every return of a function, and what stands for the value that it returns."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.place.flow import falls_through
+from tracepoint.place.names import all_declared
+from tracepoint.place.sites import Site, site_at_end
+from tracepoint.place.statements import Kind, Statement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.place.code import Code
+    from tracepoint.place.functions import Function
+    from tracepoint.place.names import FileNames
+    from tracepoint.place.variables import Variable
+
+#: In an argument of a call at `Where.RETURNS`: the value that the function is about to return.
+RETURN_VALUE = "RETURN_VALUE"
+
+_MENTION = re.compile(rf"\b{RETURN_VALUE}\b")
+_USUAL = ("ret", "err", "error", "rc", "retval", "rv", "res", "result", "status")
+_PURE = frozenset({"ERR_PTR", "PTR_ERR", "ERR_CAST", "IS_ERR", "cpu_to_be32", "BIT"})
+_OPERATORS = frozenset("( ) - ~ ! + * / % & | ^ << >> < > <= >= == != && || ? :".split())
+_SHORT = 40
+
+
+def mentions_value(args: Sequence[str]) -> bool:
+    """Whether one of the arguments names the returned value."""
+    return any(_MENTION.search(arg) for arg in args)
+
+
+def with_value(args: Sequence[str], value: str) -> tuple[str, ...]:
+    """Return the arguments with the returned value's text in the place of its name.
+
+    >>> with_value(("RETURN_VALUE", "PTR_ERR(RETURN_VALUE)", "x"), "a + b")
+    ('a + b', 'PTR_ERR((a + b))', 'x')
+    """
+    is_one = re.fullmatch(r"-?\w+", value) is not None
+    inner = value if is_one else f"({value})"
+    return tuple(value if arg == RETURN_VALUE else _MENTION.sub(lambda _: inner, arg) for arg in args)
+
+
+def find_returns(
+    code: Code, body: Statement, function: Function
+) -> tuple[list[Statement], Site | None, list[str]]:
+    """Return the return statements, the end of the body where control falls off it, and notes.
+
+    Raises PlaceError when some return cannot be seen.
+    """
+    returns: list[Statement] = []
+    notes: list[str] = []
+    for statement in body.walk():
+        if statement.kind is Kind.RETURN:
+            returns.append(statement)
+        for first, last in statement.opaque:
+            if "return" in code.texts[first:last]:
+                raise code.error(
+                    "a `return` stands in the argument of a macro, where no call can be put", first
+                )
+    _check_unseen(code, body)
+    end = None
+    if falls_through(code, body):
+        if function.returns == "void":
+            end = site_at_end(code, body)
+        else:
+            notes.append(f"no call stands at the end of {function.names[0]}(), which control seems to reach")
+    if not returns and end is None:
+        raise code.error(f"{function.names[0]}() never returns", function.name_at)
+    macros = _returning_macros(code, body)
+    notes += [f"the macro {name}() returns by itself: no call stands before that" for name in macros]
+    return returns, end, notes
+
+
+def _check_unseen(code: Code, body: Statement) -> None:
+    for start, end, why in code.unseen:
+        inside = code.tokens[body.first].start < start < code.tokens[body.last].start
+        if inside and "differently" in why and re.search(r"\breturn\b", code.file.text[start:end]):
+            at = next(at for at in range(body.first, body.last + 1) if code.tokens[at].start >= start)
+            raise code.error(f"a `return` {why}: no call can be put before it", at)
+
+
+def _returning_macros(code: Code, body: Statement) -> list[str]:
+    names = {
+        directive.tokens[2].text
+        for directive in code.directives
+        if directive.keyword == "define" and any(token.text == "return" for token in directive.tokens)
+    }
+    return sorted(names.intersection(code.texts[body.first : body.last]))
+
+
+def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Variable]]) -> str:
+    """Return the text of a returned value that may stand twice, empty when it must be kept in a variable.
+
+    It may when it is made of constants, parameters and locals alone: memory could have changed between.
+    """
+    first, last = statement.first + 1, statement.last - 1
+    text = " ".join(code.file.text[code.tokens[first].start : code.tokens[last].end].split())
+    if len(text) > _SHORT:
+        return ""
+    for at in range(first, last + 1):
+        word = code.texts[at]
+        if code.is_name(at):
+            is_pure_call = word in _PURE and code.texts[at + 1] == "("
+            if not (is_pure_call or _is_fixed(code, at, locals_)):
+                return ""
+        elif word in {"*", "&"} and (at == first or code.texts[at - 1] in _OPERATORS - {")"}):
+            return ""  # memory, or the address of something
+        elif word not in _OPERATORS and not word[0].isdigit() and word[0] not in "'\"":
+            return ""
+    return text
+
+
+def _is_fixed(code: Code, at: int, locals_: dict[str, list[Variable]]) -> bool:
+    """Whether a name is a constant, or a variable of this function that nobody else changes."""
+    word = code.texts[at]
+    if code.texts[at + 1] == "(":
+        return False
+    if word in {"NULL", "true", "false"} or (word.isupper() and len(word) > 1):
+        return True
+    found = locals_.get(word)
+    return found is not None and not any(v.is_array or {"static", "volatile"} & v.words for v in found)
+
+
+def value_variable(
+    code: Code, body: Statement, function: Function, names: FileNames, returns: Sequence[Statement]
+) -> tuple[str, bool]:
+    """Return a variable for the returned value, and whether it must be declared first.
+
+    Raises PlaceError when the return type cannot be told.
+    """
+    known = all_declared(code, body, function)
+    for name in _USUAL:
+        variables = known.get(name, [])
+        if len(variables) == 1 and _may_keep(code, body, variables[0], function.returns, returns):
+            return name, False
+    if not function.returns:
+        raise code.error(
+            f"the type that {function.names[0]}() returns is not understood: nothing can hold its value",
+            function.name_at,
+        )
+    taken = names.declared | set(code.texts[function.head : body.last])
+    for name in (*_USUAL, "trace_ret"):
+        if name not in taken:
+            return name, True
+    raise code.error("no usual name is free for the returned value", function.name_at)
+
+
+def _may_keep(
+    code: Code, body: Statement, variable: Variable, kind: str, returns: Sequence[Statement]
+) -> bool:
+    """Whether a local can hold the returned value: of its type, seen everywhere, known to nobody else."""
+    if variable.type != kind or variable.is_array or variable.words:
+        return False
+    owner = next(
+        (s for s in body.children if s.kind is Kind.DECLARATION and s.first <= variable.at <= s.last), None
+    )
+    if owner is None or code.arms[variable.at] is not code.arms[body.first]:
+        return False
+    if any(statement.first < variable.at for statement in returns):
+        return False
+    return not any(
+        code.texts[at] == variable.name
+        and code.texts[at - 1] == "&"
+        and code.texts[at - 2] in {"(", ",", "="}
+        for at in range(body.first + 2, body.last)
+    )

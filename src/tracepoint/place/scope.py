@@ -1,0 +1,198 @@
+"""Whether the arguments of a call mean something at a place, as far as the file tells."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import PlaceError
+from tracepoint.place.names import all_declared, members_of, visible
+from tracepoint.place.returns import RETURN_VALUE
+from tracepoint.place.values import Certainty, has_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.place.arguments import Argument
+    from tracepoint.place.code import Code
+    from tracepoint.place.functions import Function
+    from tracepoint.place.names import FileNames
+    from tracepoint.place.sites import Site
+    from tracepoint.place.statements import Statement
+    from tracepoint.place.variables import Variable
+
+#: Names that every kernel file may use without naming them elsewhere.
+_KERNEL_NAMES = frozenset(
+    "current jiffies jiffies_64 init_mm init_task init_net nr_cpu_ids true false smp_processor_id "
+    "__func__ system_wq boot_cpu_data swapper_pg_dir mem_map high_memory num_possible_cpus".split()
+)
+_CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*")
+_TAGGED = re.compile(r"(?:const )?(struct|union) (\w+)(?: (\*+))?")
+_INTEGERS = frozenset(
+    "char short int long signed unsigned bool _Bool u8 u16 u32 u64 s8 s16 s32 s64 size_t ssize_t loff_t "
+    "pgoff_t sector_t gfp_t pid_t dev_t ino_t umode_t uint ulong uint32_t uint64_t int32_t int64_t".split()
+)
+
+
+class Scope:
+    """Answers questions about the names at one place of a function."""
+
+    def __init__(self, code: Code, function: Function, body: Statement, site: Site, names: FileNames) -> None:
+        self.code = code
+        self.function = function
+        self.body = body
+        self.site = site
+        self.names = names
+        self.visible = visible(code, site, function)
+        self.notes: list[str] = []
+
+    def check(self, arguments: Sequence[Argument], params: Sequence[tuple[str, str]]) -> list[str]:
+        """Check all arguments; returns notes on what could not be checked.
+
+        Raises PlaceError for an argument that cannot be evaluated at the place.
+        """
+        if params and len(params) != len(arguments):
+            raise PlaceError(
+                f"the event takes {len(params)} arguments ({', '.join(name for _, name in params)}), "
+                f"{len(arguments)} are given"
+            )
+        for argument in arguments:
+            for name in argument.names:
+                self._check_name(name, argument)
+            for called in argument.called:
+                if called not in self.names.used and called not in self.visible:
+                    self._note(
+                        f"{called}() is not used elsewhere in {self.code.file.path}: is its header included?"
+                    )
+            for member in argument.members:
+                self._check_member(*member)
+        for argument, (kind, name) in zip(arguments, params, strict=False):
+            self._check_type(argument, kind, name)
+        return self.notes
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _where(self) -> str:
+        return f"in line {self.code.line(self.site.token)}"
+
+    def _check_name(self, name: str, argument: Argument) -> None:
+        variables = self.visible.get(name)
+        if variables:
+            self._check_variable(variables)
+            return
+        if name in self.names.declared or name in _KERNEL_NAMES or _CONSTANT.fullmatch(name):
+            return
+        elsewhere = all_declared(self.code, self.body, self.function).get(name)
+        if elsewhere:
+            line = self.code.line(elsewhere[0].at)
+            how = "only later" if elsewhere[0].at >= self.site.token else "in another block"
+            raise self._error(f"`{name}` is declared {how}, in line {line}")
+        if name in self.names.used:
+            self._note(f"`{name}` is declared outside of {self.code.file.path}: its type is not checked")
+            return
+        close = difflib.get_close_matches(name, [*self.visible, *self.names.declared], n=1)
+        advice = f"; did you mean `{close[0]}`?" if close else ""
+        raise self._error(f"`{name}` in the argument `{argument.text[:60]}` is not declared{advice}")
+
+    def _error(self, reason: str) -> PlaceError:
+        return self.code.error(f"{reason} (for the call {self._where()})", self.site.token)
+
+    def _check_variable(self, variables: list[Variable]) -> None:
+        variable = next((v for v in variables if self._is_compiled(v)), None)
+        if variable is None:
+            arm = self.code.arms[variables[0].at]
+            text = arm.text if arm else ""
+            if len(variables) < 2:
+                raise self._error(f"`{variables[0].name}` is declared only under `{text}`")
+            self._note(f"`{variables[0].name}` is declared under `{text}` and in other branches")
+            return
+        if variable.is_array:
+            return
+        certainty = has_value(self.code, self.body, variable, self.site)
+        name = variable.name
+        if certainty is Certainty.NEVER:
+            is_return = self.code.texts[self.site.token] == "return"
+            advice = f": {RETURN_VALUE} names what is returned" if is_return else ""
+            raise self._error(f"`{name}` has no value yet{advice}")
+        if certainty is Certainty.SOMETIMES:
+            self._note(
+                f"`{name}` may have no value {self._where()}: it is given one only on some paths before"
+            )
+
+    def _is_compiled(self, variable: Variable) -> bool:
+        arm = self.code.arms[variable.at]
+        return arm is None or arm.holds(self.site.arm)
+
+    def _check_member(self, name: str, member: str, is_arrow: bool) -> None:
+        variables = self.visible.get(name)
+        if not variables:
+            return
+        kind = variables[0].type
+        found = _TAGGED.fullmatch(kind)
+        if found is None:
+            if kind and not variables[0].is_array and set(kind.split()) <= _INTEGERS:
+                raise self._error(f"`{name}` is an integer ({kind}) and has no member `{member}`")
+            return
+        stars = found[3] or ""
+        is_pointer = stars == "*" or (variables[0].is_array and not stars)
+        if is_arrow != is_pointer:
+            right = "->" if is_pointer else "."
+            shown = f"{kind}[]" if variables[0].is_array else kind
+            raise self._error(f"`{name}` is `{shown}`: its members are reached by `{right}`")
+        members = members_of(self.code, found[2], found[1])
+        if members is None:
+            self._note(f"whether {found[1]} {found[2]} has a member `{member}` is not told by this file")
+        elif member not in members:
+            close = difflib.get_close_matches(member, members, n=1)
+            advice = f"; did you mean `{close[0]}`?" if close else ""
+            raise self._error(f"{found[1]} {found[2]} has no member `{member}`{advice}")
+
+    def _check_type(self, argument: Argument, wanted: str, param: str) -> None:
+        """Compare a plain variable's type with the parameter's, where both are told."""
+        variables = self.visible.get(argument.plain)
+        kind = variables[0].type if variables else ""
+        if variables and variables[0].is_array:
+            kind = f"{kind} *"
+        elif argument.plain == RETURN_VALUE:
+            kind = self.function.returns
+        problem = type_problem(kind, wanted) if kind else None
+        if problem is not None:
+            shown = f"`{argument.plain}` is `{kind}`"
+            raise self._error(f"{shown}, but the event's parameter `{param}` is `{wanted}`{problem}")
+
+
+def type_problem(given: str, wanted: str) -> str | None:
+    """Return what speaks against passing one type for another: None, or text that may be empty.
+
+    Typedefs are not followed, so only what is plain from the words is told.
+
+    >>> type_problem("struct page *", "struct folio*"), type_problem("pgoff_t", "unsigned long")
+    ('', None)
+    """
+    given_words, given_stars = _split_type(given)
+    wanted_words, wanted_stars = _split_type(wanted)
+    is_tagged, wants_tagged = _is_tagged(given_words), _is_tagged(wanted_words)
+    drops = given.startswith("const ") and "const" not in wanted.split() and given_stars == 1
+    if given_stars and wanted_stars:
+        is_same = given_words == wanted_words and given_stars == wanted_stars
+        is_other = is_tagged and wants_tagged and not is_same
+        if is_other:
+            return ""
+        return ": this drops const" if drops and (is_same or "void" in wanted_words) else None
+    if given_stars:
+        return "" if wants_tagged or set(wanted_words) <= _INTEGERS else None
+    if wanted_stars:
+        return "" if is_tagged or set(given_words) <= _INTEGERS else None
+    return "" if is_tagged and set(wanted_words) <= _INTEGERS else None
+
+
+def _split_type(text: str) -> tuple[list[str], int]:
+    words = [word for word in text.replace("*", " ").split() if word not in {"const", "volatile"}]
+    return words, text.count("*")
+
+
+def _is_tagged(words: list[str]) -> bool:
+    return words[:1] in (["struct"], ["union"])

@@ -1,0 +1,172 @@
+"""The places in a function where a call may stand: its entry, and beside a statement."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.place.flow import falls_through, is_reached
+from tracepoint.place.statements import Kind, Statement
+
+if TYPE_CHECKING:
+    from tracepoint.place.code import Arm, Code
+    from tracepoint.place.edits import Editor
+
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A place for one call: before child `index` of `block`; `token` is the first one after it.
+
+    `arm` is the branch of a conditional that it stands in.
+    """
+
+    block: Statement
+    index: int
+    token: int
+    arm: Arm | None
+
+
+def site_at(code: Code, statement: Statement, *, is_after: bool = False) -> Site:
+    """Return the place before or after a statement, without asking whether a call may stand there."""
+    parent = statement.parent or statement
+    token = statement.last + 1 if is_after else statement.first
+    index = parent.children.index(statement) + is_after if parent.kind is Kind.BLOCK else 0
+    return Site(parent, index, token, code.arms[statement.first])
+
+
+def site_at_end(code: Code, block: Statement) -> Site:
+    """Return the place before the brace that ends a block."""
+    return Site(block, len(block.children), block.last, code.arms[block.last])
+
+
+def count_declarations(code: Code, block: Statement, start: int, names: frozenset[str]) -> int:
+    """Return how many statements of a block from child `start` on are declarations.
+
+    A call in capitals counts when a declaration follows, or when its first argument is none of `names`
+    but used later: then the macro declares it.
+    """
+    n_sure = 0
+    for n_seen, child in enumerate(block.children[start:], 1):
+        if child.kind is Kind.DECLARATION or macro_declares(code, block, child, names):
+            n_sure = n_seen
+        elif child.kind is not Kind.EMPTY and not _is_call_in_capitals(code, child):
+            break
+    return n_sure
+
+
+def _is_call_in_capitals(code: Code, statement: Statement) -> bool:
+    if statement.kind is not Kind.EXPRESSION or not code.texts[statement.first].isupper():
+        return False
+    opener = statement.first + 1
+    return code.texts[opener] == "(" and code.match[opener] == statement.last - 1
+
+
+def macro_declares(code: Code, block: Statement, statement: Statement, names: frozenset[str]) -> bool:
+    """Whether a macro in capitals can only be a declaration of its first argument."""
+    if not _is_call_in_capitals(code, statement):
+        return False
+    first = statement.first + 2
+    if not code.is_name(first) or code.texts[first + 1] not in {",", ")"} or code.texts[first] in names:
+        return False
+    name = code.texts[first]
+    return not name.isupper() and name in code.texts[statement.last : block.last]
+
+
+def check_reached(code: Code, statement: Statement, *, is_after: bool) -> None:
+    """Raise PlaceError when a call beside this statement would never run, or may not stand there."""
+    parent = statement.parent
+    if parent is None:
+        return
+    before = parent.children[: parent.children.index(statement)] if parent.kind is Kind.BLOCK else []
+    if is_after:
+        if not falls_through(code, statement):
+            word = code.texts[statement.first]
+            raise code.error(f"a call after this `{word}` is never reached", statement.first)
+        _check_value(code, statement)
+        return
+    if statement.kind is Kind.LABEL and _is_in_switch(parent) and not before:
+        raise code.error("a call between `switch` and its first `case` never runs", statement.first)
+    if not is_reached(code, parent, len(before)):
+        what = "label" if statement.kind is Kind.LABEL else "statement"
+        raise code.error(
+            f"a call before this {what} is never reached: control does not fall into it", statement.first
+        )
+    if before and code.texts[before[-1].first] == "fallthrough":
+        raise code.error("`fallthrough` must stand directly before the label", statement.first)
+
+
+def _is_in_switch(block: Statement) -> bool:
+    return block.parent is not None and block.parent.kind is Kind.SWITCH and block.kind is Kind.BLOCK
+
+
+def _check_value(code: Code, statement: Statement) -> None:
+    parent = statement.parent
+    if parent is not None and parent.is_value and parent.children[-1] is statement:
+        raise code.error(
+            "this is the value of a statement expression: a call after it would replace it", statement.first
+        )
+
+
+def check_whole(code: Code, statement: Statement) -> None:
+    """Raise PlaceError when a conditional begins or ends within a statement."""
+    first, last = code.arms[statement.first], code.arms[statement.last]
+    if first is not last:
+        arm = last if last is not None and not last.holds(first) else first
+        text = arm.text if arm else ""
+        raise code.error(f"this statement crosses the border of the branch `{text}`", statement.first)
+    parent = statement.parent
+    is_in_if = parent is not None and parent.kind is Kind.IF and statement.kind is Kind.IF
+    if is_in_if and code.texts[statement.first - 1] == "else":
+        raise code.error(
+            "this `if` stands directly after `else`: name a statement in its body", statement.first
+        )
+
+
+def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
+    """Return the place after the declarations that begin a block.
+
+    Raises PlaceError when no place follows them in every configuration.
+    """
+    arm = code.arms[body.first]
+    is_end = n_declarations == len(body.children)
+    token = body.last if is_end else body.children[n_declarations].first
+    if n_declarations:
+        inner = code.arms[body.children[n_declarations - 1].last]
+        if inner is not None and inner is not arm and inner.holds(code.arms[token]):
+            reason = f"the branch `{inner.text}` holds declarations and statements: no place is between them"
+            raise code.error(reason, token)
+    return Site(body, n_declarations, token, arm)
+
+
+def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
+    """Put lines after the declarations that begin a block, with a blank line between."""
+    code = editor.code
+    block = site.block
+    last = block.children[site.index - 1].last if site.index else block.first
+    lower = code.tokens[last].end
+    directives = list(code.directives_between(lower, code.tokens[site.token].start))
+    if code.arms[last] is not site.arm:  # get behind the #endif of the declarations' branch
+        while directives:
+            directive = directives.pop(0)
+            lower = directive.end
+            if directive.arm is site.arm:
+                break
+    if directives:
+        text = editor.text
+        at = text.rfind("\n", 0, directives[0].start) + 1
+    elif site.index < len(block.children):
+        at = editor.top_of(block.children[site.index])
+    else:
+        at = code.tokens[block.last].start
+    lower -= editor.text[lower - 1] == "\n"
+    if site.index and not _BLANK_LINE.search(editor.text, lower, at):
+        lines = ["", *lines]
+    if directives:
+        editor.at_line(at, lines)
+    elif site.index < len(block.children):
+        editor.before(block.children[site.index], lines)
+    else:
+        editor.at_end(block, lines)

@@ -1,0 +1,104 @@
+"""Whether a local has a value at a place, told from the order of the text."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING
+
+from tracepoint.place.find import innermost
+from tracepoint.place.statements import Kind, Statement
+
+if TYPE_CHECKING:
+    from tracepoint.place.code import Code
+    from tracepoint.place.sites import Site
+    from tracepoint.place.variables import Variable
+
+_UNEVALUATED = frozenset({"sizeof", "typeof", "__typeof__", "__typeof", "offsetof"})
+
+
+class Certainty(enum.IntEnum):
+    """How sure it is that a variable has a value."""
+
+    NEVER = 0
+    SOMETIMES = 1
+    ALWAYS = 2
+
+
+def has_value(code: Code, body: Statement, variable: Variable, site: Site) -> Certainty:
+    """Tell whether a local has been given a value before a place.
+
+    In a kernel that compiles, what is read has a value, so every mention before the place counts; those in
+    branches that need not run count as `SOMETIMES`.  A backward `goto` is not followed.
+    """
+    if variable.has_value:
+        return Certainty.ALWAYS
+    best = Certainty.NEVER
+    first = -1
+    for at in range(variable.at + 1, site.token):
+        if code.texts[at] != variable.name or not _is_mention(code, at):
+            continue
+        found = _certainty(code, body, at, site)
+        if found > best:
+            best, first = found, at
+        if best is Certainty.ALWAYS:
+            break
+    if best is Certainty.ALWAYS and _is_jumped_over(code, body, site, variable.at, first):
+        return Certainty.SOMETIMES
+    return best
+
+
+def _is_mention(code: Code, at: int) -> bool:
+    before = code.texts[at - 1]
+    if before in {"->", "."} or before in _UNEVALUATED:
+        return False
+    if before == "(" and code.texts[at - 2] in _UNEVALUATED:
+        return False
+    return not (code.texts[at + 1] == ":" and before in {";", "{", "}"})
+
+
+def _certainty(code: Code, body: Statement, at: int, site: Site) -> Certainty:
+    """Follow a mention outwards until the block or statement that also holds the place."""
+    around = {id(site.block), *(id(s) for s in site.block.ancestors())}
+    found = Certainty.ALWAYS
+    here: Statement = innermost(body, at)
+    if here.header is not None and here.header[0] <= at <= here.header[1]:
+        found = Certainty.ALWAYS if _runs_always(code, here, at) else Certainty.SOMETIMES
+    inner: Statement | None = None
+    while id(here) not in around:
+        parent = here.parent
+        if parent is None or (parent is site.block and here.is_body and here.last + 1 == site.token):
+            return found
+        if parent.kind in {Kind.IF, Kind.LOOP, Kind.SWITCH} and here in parent.children:
+            found = Certainty.SOMETIMES
+        inner, here = here, parent
+    if here.kind is Kind.IF and inner is not None and inner in here.children:  # the other arm
+        return Certainty.NEVER
+    arm = code.arms[at]
+    if arm is not None and not arm.holds(site.arm):
+        return min(found, Certainty.SOMETIMES)
+    return found
+
+
+def _runs_always(code: Code, statement: Statement, at: int) -> bool:
+    """Whether a token of a header is evaluated before the body: not the step of a `for`."""
+    if code.texts[statement.first] != "for" or statement.header is None:
+        return True
+    n_semicolons = code.texts[statement.header[0] : at].count(";")
+    return n_semicolons < 2
+
+
+def _is_jumped_over(code: Code, body: Statement, site: Site, declared: int, first: int) -> bool:
+    """Whether a `goto` before the first value leads to a label between it and the place."""
+    labels = {
+        code.texts[s.first]
+        for s in body.walk()
+        if s.kind is Kind.LABEL
+        and first < s.first < site.token
+        and code.texts[s.first] not in {"case", "default"}
+    }
+    if not labels:
+        return False
+    return any(
+        code.texts[at] == "goto" and code.texts[at + 1] in labels
+        for at in range(declared, max(declared, first))
+    )

@@ -106,7 +106,7 @@ def _touching(old: str, edits: Sequence[Edit]) -> tuple[list[Edit], int, int]:
     end = start
     group: list[Edit] = []
     for edit in edits:
-        if group and edit.start >= end:
+        if group and edit.start >= end and (end == 0 or old[end - 1] == "\n"):
             break
         group.append(edit)
         is_line_start = edit.end == 0 or old[edit.end - 1] == "\n"

@@ -119,6 +119,17 @@ COMMANDS = {
             "tracepoint find --unused --tree tests/tree/small",
         ),
     ),
+    "place": Command(
+        "place",
+        "put events into the source of a kernel tree, as patches that git am takes",
+        (
+            (
+                "tracepoint place --tree tests/tree/small --at mm/swap.c:read_back --entry"
+                " --call 'swap_never(\"in\")' --why 'See what is read.' --author 'Me <me@example.org>'"
+            ),
+            "tracepoint place --tree tests/tree/small --plan tests/place/small.toml",
+        ),
+    ),
     "catalog": Command(
         "catalog",
         "make a searchable site of all tracepoints of one or several kernel trees",

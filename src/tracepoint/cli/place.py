@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 from datetime import UTC, datetime
-from email.utils import format_datetime, parseaddr, parsedate_to_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -217,6 +216,8 @@ def _why(args: argparse.Namespace) -> str:
 
 
 def _author(args: argparse.Namespace, plan: Plan) -> Author:
+    from email.utils import parseaddr  # noqa: PLC0415 - slow, and --help does without
+
     name, mail = (
         parseaddr(plan.author) if plan.author else (git_setting("user.name"), git_setting("user.email"))
     )
@@ -228,6 +229,8 @@ def _author(args: argparse.Namespace, plan: Plan) -> Author:
 
 
 def _date(given: str) -> str:
+    from email.utils import format_datetime, parsedate_to_datetime  # noqa: PLC0415 - see above
+
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if not given:
         when = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now().astimezone()

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import textwrap
 from dataclasses import dataclass
-from email.charset import QP, Charset
-from email.header import Header
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
@@ -265,6 +263,9 @@ def _encoded_name(name: str) -> str:
 def _encoded(text: str, header: str) -> str:
     if text.isascii():
         return text if len(text) < _MAX_SUBJECT else text[:_MAX_SUBJECT]
+    from email.charset import QP, Charset  # noqa: PLC0415 - slow, and few names need it
+    from email.header import Header  # noqa: PLC0415
+
     charset = Charset("utf-8")
     charset.header_encoding = QP
     return Header(text, charset, 76, header).encode()

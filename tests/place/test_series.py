@@ -1,0 +1,394 @@
+"""Plans become patches: calls, includes, the creator, exports, messages, an order that builds."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from trees import EVENT, POND_C, SHORE_C, make_tree, open_kernel
+
+from tracepoint.errors import PlaceError, TracepointError
+from tracepoint.place.fragment import EventText
+from tracepoint.place.insert import Place, Where
+from tracepoint.place.kbuild import Built, Kbuild
+from tracepoint.place.message import Author, write_cover, write_mail
+from tracepoint.place.plan import CallAt, Plan, read_plan, split_args
+from tracepoint.place.series import Series, make_series
+
+HEADER = "include/trace/events/pond.h"
+WHY = "Splashes cannot be seen today, so nobody knows who scares the fish."
+SHORE = CallAt("water/shore.c", (Place("shore_visit", Where.AFTER, "n_visits++;"),), "", ("duck", "n"))
+REED = CallAt("garden/reed.c", (Place("reed_hide", Where.ENTRY),), "", ("duck", "0"))
+LAKE = EventText(EVENT.replace("pond_splash", "lake_splash"), system="lake", is_new=True)
+AUTHOR = Author("A. U. Thor", "author@example.org", "Sat, 21 Nov 2026 03:00:00 +0000")
+
+
+def made(root: Path, *calls: CallAt, event: EventText | None = None, **options) -> Series:
+    events = (event or EventText(EVENT, system="pond"),)
+    return make_series(open_kernel(root), Plan(events, calls, why=WHY, **options))
+
+
+def refused(root: Path, *calls: CallAt, **options) -> str:
+    with pytest.raises(TracepointError) as caught:
+        made(root, *calls, **options)
+    return str(caught.value)
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    return make_tree(tmp_path)
+
+
+def test_one_call_in_one_patch(tree: Path) -> None:
+    series = made(tree, SHORE)
+    (patch,) = series.patches
+    assert sorted(series.files) == [HEADER, "water/shore.c"]
+    shore = series.files["water/shore.c"]
+    assert "\tn_visits++;\n\ttrace_pond_splash(duck, n);\n\tdepth += duck->depth;\n" in shore
+    assert '#include <linux/pond.h>\n#include <trace/events/pond.h>\n#include "shore.h"\n' in shore
+    assert patch.message.subject == "water: shore: add the trace event pond_splash"
+    assert patch.message.body == (
+        "Splashes cannot be seen today, so nobody knows who scares the fish.\n\n"
+        "Declare the trace event in include/trace/events/pond.h. What is recorded:\n\n"
+        "  pond:pond_splash\n    int n\n\nWhere it fires:\n\n"
+        "  pond_splash in shore_visit() (water/shore.c), after n_visits++;\n\n"
+        "While an event is off, each of its calls is a patched-out branch (a static\nkey).\n"
+    )
+
+
+def test_event_of_the_tree_is_only_called(tree: Path) -> None:
+    call = replace(SHORE, event="pond_dive")
+    series = make_series(open_kernel(tree), Plan((), (call,), why=WHY))
+    assert list(series.files) == ["water/shore.c"]
+    assert series.patches[0].message.subject == "water: shore: add the call of the trace event pond_dive"
+    assert "trace_pond_dive(duck, n);" in series.files["water/shore.c"]
+
+
+def test_file_that_creates_the_header_needs_no_include(tree: Path) -> None:
+    call = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
+    text = made(tree, call).files["water/pond.c"]
+    assert text.count("pond.h>") == POND_C.count("pond.h>")
+    assert text.count("CREATE_TRACE_POINTS") == 1
+
+
+def test_second_call_in_a_file_adds_no_second_include(tree: Path) -> None:
+    again = replace(SHORE, places=(Place("shore_visit", Where.RETURNS),))
+    text = made(tree, SHORE, again).files["water/shore.c"]
+    assert text.count("#include <trace/events/pond.h>") == 1
+    assert text.count("trace_pond_splash(") == 3
+
+
+def test_include_inside_of_an_if_does_not_count(tmp_path: Path) -> None:
+    shore = SHORE_C.replace(
+        '#include "shore.h"', '#ifdef CONFIG_POND\n#include <trace/events/pond.h>\n#endif\n#include "shore.h"'
+    )
+    text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE).files["water/shore.c"]
+    assert text.count("#include <trace/events/pond.h>") == 2
+    assert text.index("#include <trace/events/pond.h>") < text.index("#ifdef")
+
+
+def test_include_goes_before_create_trace_points(tmp_path: Path) -> None:
+    shore = SHORE_C.replace(
+        '#include "shore.h"\n',
+        '#include "shore.h"\n#define CREATE_TRACE_POINTS\n#include <trace/events/shore.h>\n',
+    )
+    text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE).files["water/shore.c"]
+    assert text.index("<trace/events/pond.h>") < text.index("#define CREATE_TRACE_POINTS")
+
+
+def test_new_header_is_created_once_behind_all_includes(tree: Path) -> None:
+    series = made(tree, SHORE, REED, event=LAKE, exports=False)
+    created = [path for path, text in series.files.items() if "#define CREATE_TRACE_POINTS" in text]
+    assert created == ["water/shore.c"]  # every kernel has it; reed.c may be a module
+    assert (
+        '#include "shore.h"\n\n#define CREATE_TRACE_POINTS\n#include <trace/events/lake.h>\n\n'
+        "EXPORT_TRACEPOINT_SYMBOL_GPL(lake_splash);\n\nstatic int n_visits;" in series.files["water/shore.c"]
+    )
+    assert (
+        "#include <linux/pond.h>\n#include <trace/events/lake.h>\n\nint reed" in series.files["garden/reed.c"]
+    )
+    assert "lake_splash is exported, for garden/reed.c may be built as a module" in series.notes
+
+
+def test_later_includes_do_not_create_the_events_again(tmp_path: Path) -> None:
+    shore = SHORE_C + "\n#include <linux/late.h>\n"
+    text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE, event=LAKE).files["water/shore.c"]
+    assert "#include <trace/events/lake.h>\n#undef CREATE_TRACE_POINTS\n" in text
+
+
+def test_create_trace_points_that_is_there_is_used(tree: Path) -> None:
+    call = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
+    text = made(tree, call, event=LAKE).files["water/pond.c"]
+    assert (
+        "#define CREATE_TRACE_POINTS\n#include <trace/events/lake.h>\n#include <trace/events/pond.h>\n"
+        in text
+    )
+
+
+def test_create_stands_behind_a_conditional_that_holds_the_last_include(tmp_path: Path) -> None:
+    shore = SHORE_C.replace('#include "shore.h"\n', "#ifdef CONFIG_A\n#include <linux/a.h>\n#else\n#endif\n")
+    text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE, event=LAKE).files["water/shore.c"]
+    assert "#else\n#endif\n\n#define CREATE_TRACE_POINTS\n#include <trace/events/lake.h>\n\nstatic" in text
+
+
+def test_module_needs_an_export(tree: Path) -> None:
+    series = made(tree, REED)
+    assert series.files["water/pond.c"].count("EXPORT_TRACEPOINT_SYMBOL_GPL(pond_splash);") == 1
+    assert "#include <trace/events/pond.h>\n\nEXPORT_TRACE" in series.files["water/pond.c"]
+    existing = make_series(open_kernel(tree), Plan((), (replace(REED, event="pond_dive"),), why=WHY))
+    assert "EXPORT_TRACEPOINT_SYMBOL_GPL(pond_dive);" in existing.files["water/pond.c"]
+
+
+def test_export_stands_beside_others(tmp_path: Path) -> None:
+    pond = POND_C.replace("\nint pond", "\nEXPORT_TRACEPOINT_SYMBOL(pond_dive);\n\nint pond")
+    root = make_tree(tmp_path, {"water/pond.c": pond})
+    text = made(root, SHORE, exports=True).files["water/pond.c"]
+    assert "EXPORT_TRACEPOINT_SYMBOL(pond_dive);\nEXPORT_TRACEPOINT_SYMBOL_GPL(pond_splash);\n" in text
+    series = make_series(open_kernel(root), Plan((), (replace(REED, event="pond_dive"),), why=WHY))
+    assert "water/pond.c" not in series.files
+
+
+def test_series_has_a_patch_for_each_subsystem_and_the_creator_first(tree: Path) -> None:
+    series = made(tree, REED, SHORE, event=LAKE)
+    assert [p.message.subject for p in series.patches] == [
+        "water: shore: add the trace event lake_splash",
+        "garden: reed: add the call of the trace event lake_splash",
+    ]
+    assert [sorted(c.path for c in p.changes) for p in series.patches] == [
+        ["include/trace/events/lake.h", "water/shore.c"],
+        ["garden/reed.c"],
+    ]
+    single = make_series(open_kernel(tree), Plan((LAKE,), (REED, SHORE), why=WHY), is_split=False)
+    assert len(single.patches) == 1
+    assert single.files == series.files
+
+
+def test_later_patch_changes_what_an_earlier_one_has_changed(tree: Path) -> None:
+    """The header belongs to the first patch; the second exports an event in the creator's file."""
+    other = replace(REED, event="pond_dive", args=("duck", "1"))
+    first = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "pond_splash", ("duck", "depth"))
+    series = made(tree, first, other)
+    one, two = series.patches
+    assert {c.path for c in one.changes} & {c.path for c in two.changes} == {"water/pond.c"}
+    before, after = (next(c for c in p.changes if c.path == "water/pond.c") for p in (one, two))
+    assert after.old == before.new
+    assert series.files["water/pond.c"] == after.new
+    assert "EXPORT_TRACEPOINT_SYMBOL_GPL(pond_dive);" in after.new
+    assert "trace_pond_splash(duck, depth);" in after.new
+
+
+def test_first_place_that_the_tree_has_is_taken(tree: Path) -> None:
+    both = (Place("shore_visit", Where.AFTER, "gone();"), Place("shore_visit", Where.AFTER, "n_visits++;"))
+    assert "trace_pond_splash" in made(tree, replace(SHORE, places=both)).files["water/shore.c"]
+    assert refused(tree, replace(SHORE, places=both[:1] * 2)).count("gone();") == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"path": "water/none.c"}, "no such file"),
+        ({"path": "../shore.c"}, "is no path of a file below the tree"),
+        ({"event": "pond_flood"}, "neither declared in the tree nor in the plan"),
+        ({"args": ("duck",)}, "2"),
+        ({"args": ("duck", "nonsense")}, "nonsense"),
+    ],
+)
+def test_refused(tree: Path, change: dict, reason: str) -> None:
+    assert reason in refused(
+        tree, replace(SHORE, event="pond_splash"), replace(SHORE, **{"event": "pond_splash", **change})
+    )
+
+
+def test_event_that_nothing_calls_is_refused(tree: Path) -> None:
+    assert "nothing calls pond_splash" in refused(tree, replace(SHORE, event="pond_dive"))
+
+
+@pytest.mark.parametrize("why", ["", " \n", "why", "TODO", "...", "<reason>"])
+def test_reason_is_required(tree: Path, why: str) -> None:
+    with pytest.raises(PlaceError, match="say why"):
+        make_series(open_kernel(tree), Plan((EventText(EVENT, system="pond"),), (SHORE,), why=why))
+
+
+def test_creator_that_is_not_always_there(tmp_path: Path) -> None:
+    makefile = "obj-y := pond.o\nobj-$(CONFIG_SHORE) += shore.o\n"
+    root = make_tree(
+        tmp_path, {"water/Makefile": makefile, "water/Kconfig": 'config SHORE\n\tbool "Shore"\n'}
+    )
+    reason = refused(root, SHORE, REED, event=LAKE)
+    assert "no file that calls the events" in reason
+    assert "water/shore.c with CONFIG_SHORE" in reason
+    assert "garden/reed.c with CONFIG_REED, into the module green" in reason
+    series = made(root, SHORE, REED, event=replace(LAKE, creator="water/shore.c"))
+    assert any("a kernel without that does not link" in note for note in series.notes)
+    module = refused(root, SHORE, REED, event=replace(LAKE, creator="garden/reed.c"))
+    assert "code that is built in cannot call what a module has" in module
+
+
+def test_how_files_are_built(tmp_path: Path) -> None:
+    root = make_tree(
+        tmp_path,
+        {
+            "fs/Makefile": "obj-y := open.o\nobj-$(CONFIG_XYZ) += xyz/\n",
+            "fs/Kconfig": 'config XYZ\n\ttristate "XYZ"\nconfig XYZ_ACL\n\tbool "ACL"\n',
+            "fs/xyz/Makefile": "obj-$(CONFIG_XYZ) += xyz.o\nxyz-y += a.o $(addprefix low/, b.o c.o)\n"
+            "xyz-$(CONFIG_XYZ_ACL) += acl.o\nifdef CONFIG_XYZ_DEBUG\nxyz-objs += debug.o\nendif\n"
+            "obj-m += always.o\n",
+            "mm/Makefile": "mmu-$(CONFIG_MMU) := memory.o\nobj-y := slab.o \\\n  $(mmu-y)\n",
+        },
+    )
+    kbuild = Kbuild(open_kernel(root))
+    assert kbuild.built("mm/slab.c") == Built()
+    assert kbuild.built("mm/memory.c") == Built(frozenset(["MMU"]))
+    assert kbuild.built("fs/open.c").is_always
+    xyz = "fs/xyz/xyz.o"
+    assert kbuild.built("fs/xyz/a.c") == Built(frozenset(["XYZ"]), xyz)
+    assert kbuild.built("fs/xyz/low/c.c") == Built(frozenset(["XYZ"]), xyz)
+    assert kbuild.built("fs/xyz/acl.c") == Built(frozenset(["XYZ", "XYZ_ACL"]), xyz)
+    assert kbuild.built("fs/xyz/debug.c") == Built(frozenset(["XYZ", "XYZ_DEBUG"]), xyz)
+    assert kbuild.built("fs/xyz/always.c").module == "fs/xyz/always.o"
+    assert not kbuild.built("fs/xyz/unknown.c").is_known
+
+
+# Messages and mails.
+
+
+def test_mail_is_wrapped_and_safe_for_git(tree: Path) -> None:
+    why = (
+        "From: somebody else\n\n"
+        + "long words " * 40
+        + "\n\n---\ndiff --git a/x b/x\n\nFrom here on\n\n-- >8 --"
+    )
+    series = make_series(
+        open_kernel(tree), Plan((EventText(EVENT, system="pond"),), (SHORE,), "pond: tell of splashes", why)
+    )
+    mail = write_mail(series.patches[0].message, AUTHOR, series.patches[0].changes)
+    head, _, body = mail.partition("\n\n")
+    assert head.splitlines() == [
+        "From " + "0" * 40 + " Mon Sep 17 00:00:00 2001",
+        'From: "A. U. Thor" <author@example.org>',
+        "Date: Sat, 21 Nov 2026 03:00:00 +0000",
+        "Subject: [PATCH] pond: tell of splashes",
+    ]
+    message = body.partition("\n---\n")[0]
+    assert message.endswith("\n\nSigned-off-by: A. U. Thor <author@example.org>")
+    assert max(map(len, message.splitlines())) <= 75
+    assert not re.search(r"^(?:---|diff |From |From:|-- $)", message, re.MULTILINE)
+    assert not re.search(r"[ \t]+$", message, re.MULTILINE)
+
+
+def test_names_beyond_ascii(tree: Path) -> None:
+    author = Author("Jürgen Groß", "j@example.org", "Sat, 21 Nov 2026 03:00:00 +0000", is_signed=False)
+    series = make_series(
+        open_kernel(tree),
+        Plan((EventText(EVENT, system="pond"),), (SHORE,), "pond: größer", WHY + " Später."),
+    )
+    mail = write_mail(series.patches[0].message, author, series.patches[0].changes)
+    head = mail.partition("\n\n")[0]
+    assert head.isascii()
+    assert "Content-Transfer-Encoding: 8bit" in head
+    assert "Signed-off-by" not in mail
+
+
+@pytest.mark.parametrize(
+    ("name", "mail", "date"),
+    [
+        ("", "a@b.c", "today"),
+        ("A <x>", "a@b.c", "today"),
+        ("A", "a b@c", "d"),
+        ("A", "nobody", "d"),
+        ("A", "a@b.c", ""),
+    ],
+)
+def test_authors_that_are_none(name: str, mail: str, date: str) -> None:
+    with pytest.raises(PlaceError):
+        Author(name, mail, date)
+
+
+def test_cover_letter(tree: Path) -> None:
+    series = made(tree, SHORE, REED, event=LAKE)
+    messages = [p.message for p in series.patches]
+    cover = write_cover(series.cover, AUTHOR, messages, series.changes)
+    assert "Subject: [PATCH 0/2] tracing: add the trace event lake_splash\n" in cover
+    assert "A. U. Thor (2):\n  water: shore: add the trace event lake_splash\n  garden: reed:" in cover
+    assert " 3 files changed, " in cover
+    assert "diff --git" not in cover
+
+
+# Plans.
+
+PLAN = """
+why = "because it is needed"
+[[event]]
+system = "pond"
+text = 'TRACE_EVENT(a, ...)'
+[[call]]
+at = "water/shore.c:shore_visit"
+after = ["gone();", "n_visits++;"]
+call = "a(duck, n)"
+guard = true
+"""
+
+
+def read(text: str) -> Plan:
+    return read_plan(text, "p.toml", lambda name: f"text of {name}")
+
+
+def test_plan_is_read() -> None:
+    plan = read(PLAN)
+    assert plan.why == "because it is needed"
+    assert plan.events[0].text == "TRACE_EVENT(a, ...)"
+    call = plan.calls[0]
+    assert (call.path, call.event, call.args, call.guard) == ("water/shore.c", "a", ("duck", "n"), True)
+    assert [p.statement for p in call.places] == ["gone();", "n_visits++;"]
+    from_file = read(PLAN.replace("text = 'TRACE_EVENT(a, ...)'", "file = 'events/a.h'"))
+    assert from_file.events[0].text == "text of events/a.h"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("why =", "why", "p.toml: "),
+        ("why", "wy", "the plan has no wy"),
+        ('"because it is needed"', "1", "why of the plan is of the wrong kind (int)"),
+        ("[[event]]", "[event]", "event of the plan is of the wrong kind"),
+        ("text", "txt", "event 1 has no txt"),
+        ("text = 'TRACE_EVENT(a, ...)'", "", "event 1 needs a text or a file"),
+        ("text = 'TRACE_EVENT(a, ...)'", "file = '../a.h'", "is no path of a file beside the plan"),
+        ("text = 'TRACE_EVENT(a, ...)'", "file = '/a.h'", "is no path of a file beside the plan"),
+        ("shore.c:shore_visit", "shore_visit", "is no FILE:FUNCTION"),
+        ("water/shore.c", "water/../../shore.c", "is no path of a file below the tree"),
+        ("shore.c", "shore.h", "headers must not call trace_x()"),
+        ("shore.c", "shore.S", "not a C file"),
+        ("after = [", "entry = true\nafter = [", "only one of entry, after"),
+        ('after = ["gone();", "n_visits++;"]', "", "say where"),
+        ('"gone();"', "1", "after is a statement, or a list of them"),
+        ("a(duck, n)", "a(duck", "is no call of an event"),
+        ("a(duck, n)", "a(duck,, n)", "are no arguments"),
+        ("a(duck, n)", "a(duck), g(n)", "are no arguments"),
+        ("a(duck, n)", "a-b", "names no event"),
+        ("guard = true", "args = 'x'", "given twice"),
+        ("guard = true", "line = true", "wrong kind (bool)"),
+    ],
+)
+def test_plans_that_are_none(old: str, new: str, reason: str) -> None:
+    assert old in PLAN
+    with pytest.raises(PlaceError) as caught:
+        read(PLAN.replace(old, new, 1))
+    assert reason in str(caught.value)
+
+
+def test_deep_toml_is_refused() -> None:
+    with pytest.raises(PlaceError):
+        read("a = " + "[" * 100_000)
+
+
+@pytest.mark.parametrize("text", ["a;b", "a)", "(a", "a,", '"', "a, {b"])
+def test_arguments_that_are_none(text: str) -> None:
+    with pytest.raises(PlaceError):
+        split_args(text)

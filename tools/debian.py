@@ -1,7 +1,7 @@
-"""Fetch what Debian offers for the guest and oracle tests: tools/debian.py tests|headers.
+"""Fetch what Debian offers for the guest and oracle tests: tools/debian.py tests|bench|headers.
 
 `tests`: installs programs, kernel headers and kernel source with apt-get (as root), unpacks the
-kernel images into the user's cache.  `headers`: prints the folder of a kernel's headers, which
+kernel images into the user's cache.  `bench`: what benchmarks measure with.  `headers`: prints the folder of a kernel's headers, which
 is fetched without root when none is installed.  What cannot be had is named, with the reason,
 and is no failure: the tests that need it skip.  TRACEPOINT_APT=no forbids all of it.
 """
@@ -32,7 +32,13 @@ PROGRAMS = {
     "kmod": "the guest's module order",
     "zstd": "recorded data is packed with it",
     "xz-utils": "kernel source and modules are packed with it",
+    "chromium": "the catalog's pages are tested in it",
     "libelf1": "compiling against kernel headers needs it",
+}
+BENCH_PROGRAMS = {
+    "valgrind": "instructions are counted with it",
+    "lttng-tools": "LTTng-UST records beside us",
+    "liblttng-ust-dev": "LTTng-UST records beside us",
 }
 SERIES = "6.1"
 SOURCES = ("6.1", "6.12")
@@ -220,6 +226,10 @@ def main() -> int:
         place = find_headers()
         if place is not None:
             sys.stdout.write(f"{place}\n")
+        return 0
+    if sys.argv[1:] == ["bench"]:
+        if is_allowed and os.geteuid() == 0:
+            install(BENCH_PROGRAMS)
         return 0
     if sys.argv[1:] != ["tests"]:
         sys.stderr.write(f"{__doc__}\n")

@@ -40,9 +40,11 @@ def find_chromium() -> str:
 class Page:
     """One page: `call` is any command of the protocol, `events` what the page told of itself."""
 
-    def __init__(self, browser: Chromium, session: str) -> None:
+    def __init__(self, browser: Chromium, target: str, session: str) -> None:
         self._browser = browser
+        self._target = target
         self._session = session
+        self.site = ""
         self.events: list[dict[str, Any]] = []
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
@@ -65,9 +67,12 @@ class Page:
     def wait(self, condition: str, seconds: float = 20.0) -> None:
         """Wait until a JavaScript expression is true."""
         end = time.monotonic() + seconds
-        while not self.run(condition):
+        while not self.run(f"Boolean({condition})"):
             assert time.monotonic() < end, f"still not: {condition}"
             time.sleep(0.02)
+
+    def close(self) -> None:
+        self._browser.call("Target.closeTarget", {"targetId": self._target})
 
     def key(self, key: str, text: str = "") -> None:
         """Press and release a key."""
@@ -140,7 +145,7 @@ class Chromium:
     def page(self) -> Page:
         target = self.call("Target.createTarget", {"url": "about:blank"})["targetId"]
         session = self.call("Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
-        page = Page(self, session)
+        page = Page(self, target, session)
         for domain in ("Page", "Runtime", "Network", "Log"):
             page.call(f"{domain}.enable")
         return page

@@ -14,7 +14,7 @@ _UNFIT = re.compile(
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
 )
 _SLUG = re.compile(r"[^a-z0-9_]+")
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 _PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n\s*\n|\n@")
 _MAX_SUMMARY = 160

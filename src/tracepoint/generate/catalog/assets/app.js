@@ -90,7 +90,10 @@
     count.textContent = what.total ? plural(what.total, "tracepoint") : isUnfinished ? "" : "Nothing found";
     select(what.total ? 0 : -1, false);
     box.setAttribute("aria-expanded", String(what.total > 0));
-    Catalog.timing = { query, search: searched - began, whole: performance.now() - began, total: what.total };
+    Catalog.timing = {
+      query, total: what.total, count: data.count, words: data.shown !== null,
+      search: searched - began, whole: performance.now() - began,
+    };
   }
 
   function moreButton(rest) {
@@ -139,10 +142,10 @@
       return;
     }
     const isSearching = location.hash.startsWith("#/search/");
-    if (isSearching) history.replaceState(null, "", searchLink(query));
+    if (isSearching) history.replaceState(history.state, "", searchLink(query));
     else {
       before = location.hash || "#/";
-      history.pushState(null, "", searchLink(query));
+      history.pushState({ before }, "", searchLink(query));
     }
     document.title = `${query} – ${startView.dataset.title}`;
     show(null);
@@ -195,6 +198,7 @@
     const [, kind, rest] = /^#\/(\w*)\/?([^]*)$/.exec(location.hash) || [null, "", ""];
     if (kind === "search") {
       box.value = decoded(rest);
+      before = history.state?.before || "#/";
       show(null);
       answer();
       return;

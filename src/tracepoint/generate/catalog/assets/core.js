@@ -74,7 +74,7 @@ const Catalog = (() => {
   }
 
   /* Names that may stand in a command line as they are; no command is offered for others. */
-  const isPlain = (name) => /^[A-Za-z_][A-Za-z0-9_-]*$/.test(name);
+  const isPlain = (name) => /^[A-Za-z0-9_][A-Za-z0-9_-]*$/.test(name);
 
   return { receive, load, el, eventLink, systemLink, searchLink, plural, copyButton, isPlain };
 })();

@@ -276,8 +276,9 @@ Catalog.eventPage = (() => {
   /* Lines to copy; names that a shell would read as something else get none. */
   function commands(event, seen, start) {
     const { system, name } = event;
-    if (!isPlain(name) || (system && !isPlain(system))) {
-      return section("Use it", el("p", { class: "note" }, "Its name would have to be quoted in a shell: no commands are offered."));
+    if (!isPlain(name) || !isPlain(system)) {
+      const why = system ? "Its name would have to be quoted in a shell" : "Its system is not known";
+      return section("Use it", el("p", { class: "note" }, `${why}: no commands are offered.`), formatPart(event, seen, start));
     }
     const lines = seen.kind === "bare" ? bareCommands(name) : eventCommands(event, seen);
     return section("Use it", lines.map(([what, text]) => el("div", { class: "command" },
@@ -288,7 +289,7 @@ Catalog.eventPage = (() => {
   function eventCommands(event, seen) {
     const { system, name } = event;
     const own = seen.record === undefined ? [] : event.records[seen.record][0];
-    const shown = own.filter(([field, type]) => isPlain(field) && !field.includes("-") && isSimple(type)).slice(0, 4);
+    const shown = own.filter(([field, type]) => /^[A-Za-z_]\w*$/.test(field) && isSimple(type)).slice(0, 4);
     const values = shown.map(([field, type]) => isText(type) ? `str(args->${field})` : `args->${field}`);
     const verbs = shown.map(([field, type, , , signed]) => `${field}=%${isText(type) ? "s" : signed ? "ld" : "lu"}`);
     const body = shown.length

@@ -120,7 +120,7 @@ Catalog.record = (() => {
     const row = (field) => {
       const changes = before ? changesOf(old.get(field.name), field) : [];
       return el("tr", { "data-field": field.name },
-        el("th", { scope: "row" }, field.name, changes.map((text) => el("span", { class: "badge change" }, text))),
+        el("th", { scope: "row" }, field.name, changes.map((text) => [" ", el("span", { class: "badge change" }, text)])),
         el("td", { class: "type" }, field.type),
         el("td", { class: "number" }, String(field.offset)),
         el("td", { class: "number" }, String(field.size)),

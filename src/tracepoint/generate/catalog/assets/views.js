@@ -164,7 +164,7 @@ Catalog.views = (() => {
         el("h3", {}, el("a", { href: systemLink(system) }, system || "(no system)"), el("span", { class: "how-many" }, String(events.length))),
         el("ul", {}, events.map(([event, bits]) => el("li", {},
           el("a", { href: eventLink(`${system}:${data.names[event]}`) }, data.names[event]),
-          CHANGE_WORDS.filter(([bit]) => bits & bit).map(([, word]) => el("span", { class: "badge change" }, word))))))));
+          CHANGE_WORDS.filter(([bit]) => bits & bit).map(([, word]) => [" ", el("span", { class: "badge change" }, word)])))))));
   }
 
   /* What the start shows beyond the lists that are there without JavaScript. */

@@ -19,6 +19,7 @@ from tracepoint.model.field import BitmaskField, DynamicArrayField, SockaddrFiel
 from tracepoint.model.fmt import Style, format_text
 from tracepoint.model.fmt_columns import FIELD_STYLES
 from tracepoint.model.origin import Code
+from tracepoint.model.rewrite import set_declarations_apart
 from tracepoint.model.write import Vocabulary, write_header
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import lex
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 # scripts/checkpatch.pl wants no blanks inside of brackets, which columns are made of.
 _STYLE = Style(
     fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
-)
-_DECLARATION = re.compile(
-    r"\t\t(?:const |struct |unsigned |enum |union )*\w+ \**\w+(?:\[[^=;]*\])*(?: = [^;]*)?;$"
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
@@ -94,7 +92,7 @@ def write_module_header(
     )
     vocabulary = Vocabulary(facts.assign_str_arity, has_tp_suffix=facts.has_tp_suffix)
     text = write_header(replace(header, form=form), vocabulary=vocabulary)
-    text = _set_declarations_apart(format_text(text, style=_STYLE).text)
+    text = set_declarations_apart(format_text(text, style=_STYLE).text)
     parts = ["/* SPDX-License-Identifier: GPL-2.0 */\n"]
     types = own_types(header, text)
     hooks = "".join(f"{line}\n" for line in _hooks(header))
@@ -103,21 +101,6 @@ def write_module_header(
         own = guard.removesuffix("_H") + "_TYPES_H"
         parts.append(f"#ifndef {own}\n#define {own}\n\n{inner}\n\n#endif /* {own} */\n\n")
     return "".join([*parts, text])
-
-
-def _set_declarations_apart(text: str) -> str:
-    """Put an empty line behind the declarations with which a TP_fast_assign begins."""
-    lines: list[str] = []
-    may_declare = False
-    n_declared = 0
-    for line in text.split("\n"):
-        is_declaration = may_declare and bool(_DECLARATION.match(line))
-        if may_declare and n_declared and not is_declaration and line.strip():
-            lines.append("")
-        n_declared = n_declared + 1 if is_declaration else 0
-        may_declare = is_declaration or line.strip() == "TP_fast_assign("
-        lines.append(line)
-    return "\n".join(lines)
 
 
 def _hooks(header: TraceHeader) -> list[str]:

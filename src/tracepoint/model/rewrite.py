@@ -5,6 +5,7 @@ Lines are only broken where the text has a blank, so that it reads back as it wa
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.model.field import StringField
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 _HEADS = frozenset(("if", "for", "while", "switch"))
 _WIDTH = 80
+_DECLARATION = re.compile(
+    r"\t\t(?:const |struct |unsigned |enum |union )*\w+ \**\w+(?:\[[^=;]*\])*(?: = [^;]*)?;$"
+)
 _PRINT_COLUMN = 18  # behind `TP_printk(` one tab in
 
 
@@ -157,3 +161,21 @@ def _comma_and_close(
         if token.text == "," and at_depth == depth + 1 and comma is None:
             comma = token
     return comma, None
+
+
+def set_declarations_apart(text: str) -> str:
+    """Put an empty line behind the declarations with which a formatted TP_fast_assign begins.
+
+    scripts/checkpatch.pl asks for it.
+    """
+    lines: list[str] = []
+    may_declare = False
+    n_declared = 0
+    for line in text.split("\n"):
+        is_declaration = may_declare and bool(_DECLARATION.match(line))
+        if may_declare and n_declared and not is_declaration and line.strip():
+            lines.append("")
+        n_declared = n_declared + 1 if is_declaration else 0
+        may_declare = is_declaration or line.strip() == "TP_fast_assign("
+        lines.append(line)
+    return "\n".join(lines)

@@ -11,7 +11,7 @@ from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
 from tracepoint.model.fmt import Style, format_text
 from tracepoint.model.fmt_columns import FIELD_STYLES
-from tracepoint.model.rewrite import set_assign_str_arity
+from tracepoint.model.rewrite import break_statements, set_assign_str_arity, set_declarations_apart
 from tracepoint.place.fragment import EventText, Fragment, read_checked, read_events, read_fragment
 from tracepoint.place.headers import KernelLoader, new_header, read_target
 from tracepoint.place.kernel import check_path
@@ -132,23 +132,27 @@ def _body(
     taken: Collection[str],
 ) -> tuple[str, tuple[str, ...]]:
     """Return the declarations as they go into the header, and what was decided."""
-    text = _adapt_assign_str(fragment.body, given.origin, existing, kernel.assign_str_arity)
+    text = _adapt(fragment.body, given.origin, existing, kernel.assign_str_arity)
     events = read_checked(SourceFile(given.origin, text), existing).events
     sharing = share_classes(text, events, existing, taken, given.class_name)
     text = format_text(apply_edits(text, sharing.edits), style=STYLE).text
-    return _CLOSE.sub(");\n\n", text).strip("\n") + "\n", sharing.notes
+    text = _CLOSE.sub(");\n\n", set_declarations_apart(text))
+    return text.strip("\n") + "\n", sharing.notes
 
 
-def _adapt_assign_str(text: str, origin: str, existing: Iterable[EventClass], arity: int | None) -> str:
-    """Spell `__assign_str` as the tree does: the source was its second argument up to 6.9."""
-    if arity is None or "__assign_" not in text:
-        return text
+def _adapt(text: str, origin: str, existing: Iterable[EventClass], arity: int | None) -> str:
+    """Spell `__assign_str` as the tree does (one argument since 6.10), and break statements apart."""
     edits = []
     for cls in read_checked(SourceFile(origin, text), existing).classes:
-        if cls.origin is not None and not cls.origin.chain:
-            span = cls.origin.span
-            adapted = set_assign_str_arity(text[span.start : span.end], cls.fields, arity)
-            edits.append(Edit("", span.start, span.end, adapted))
+        tokens = cls.assign.tokens
+        if not tokens or cls.origin is None or cls.origin.chain or any(token.expansion for token in tokens):
+            continue
+        start, end = tokens[0].start, tokens[-1].end
+        old = text[start:end]
+        new = set_assign_str_arity(old, cls.fields, arity)
+        if "\n" not in new:
+            new = break_statements(new)
+        edits.append(Edit("", start, end, new))
     return apply_edits(text, edits)
 
 

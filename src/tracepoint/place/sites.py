@@ -136,7 +136,10 @@ def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
     if n_declarations:
         inner = code.arms[body.children[n_declarations - 1].last]
         if inner is not None and inner is not arm and inner.holds(code.arms[token]):
-            reason = f"the branch `{inner.text}` holds declarations and statements: no place is between them"
+            reason = (
+                f"declarations and statements share the branch `{inner.text}`: a call after the declarations of "
+                "every configuration would come after statements; name a statement instead"
+            )
             raise code.error(reason, token)
     return Site(body, n_declarations, token, arm)
 

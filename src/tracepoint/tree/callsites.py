@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tracepoint.tree.callsites_text import Code
 
+#: Characters from the parenthesis of a call to its end; far more than its text may have.
+_MAX_CALL = 4000
 _MAX_TEXT = 240
 # Patterns that begin with fixed text are searched for ten times faster than others.
 _TRACE = re.compile(r"trace_\w+")
@@ -239,7 +241,7 @@ def call_text(code: Code, start: int, end: int) -> str:
     """Return the text of a call, whose name stands from `start` to `end`, on one line."""
     opening = code.code.find("(", end, end + 80)
     if opening >= 0 and not code.code[end:opening].strip():
-        close = closing(code.code, opening)
+        close = closing(code.code, opening, _MAX_CALL)
         end = close + 1 if close >= 0 else end
     text = _SPACE.sub(" ", code.text[start:end])
     return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "..."

@@ -37,6 +37,8 @@ _MAX_HEAD = 8000
 _MAX_BLOCKS = 4
 #: Characters; the longest function of 6.12 has 60,000.
 _MAX_FUNCTION = 200_000
+#: Characters looked through in one file for functions that begin in no usual way: seconds at worst.
+_MAX_SEARCHED = 20_000_000
 
 
 class Define(NamedTuple):
@@ -131,31 +133,53 @@ class Functions:
     def __init__(self, code: str) -> None:
         self._code = code
         self._closes: list[int] | None = None
+        self._opens: list[int] = []
+        self._names: dict[int, str] = {}
+        self._budget = _MAX_SEARCHED
 
     def around(self, offset: int) -> str:
         """Return the function's name, empty outside of functions."""
         if self._closes is None:
             self._closes = [m.start() for m in _CLOSE.finditer(self._code)]
+            self._opens = [m.start() for m in _OPEN.finditer(self._code)]
         index = bisect_left(self._closes, offset)
+        at = bisect_left(self._opens, offset)
+        opening = self._opens[at - 1] if at else -1
         # A brace in the first column may close a mere block (fs/smb/client/transport.c in 6.12).
         for back in range(_MAX_BLOCKS):
             begin = self._closes[index - 1 - back] + 1 if index > back else 0
             begin = max(begin, offset - _MAX_FUNCTION)
-            name = self._named(self._code[begin:offset], is_sure=back == 0)
+            if opening >= begin and (back == 0 or self._is_open(opening, offset)):
+                return self._name_at(opening)
+            name = self._named_otherwise(begin, offset)
             if name is not None or begin == 0:
                 return name or ""
         return ""
 
-    @staticmethod
-    def _named(region: str, *, is_sure: bool) -> str | None:
-        """Name the function that begins in a region and still goes on at its end, None when none does."""
-        opens = [m.start() for m in _OPEN.finditer(region)]
-        if opens and (is_sure or region.count("{", opens[-1]) > region.count("}", opens[-1])):
-            return function_name(_head_before(region[: opens[-1]]))
-        # Not the kernel's way: the brace on the line of the name.
+    def _name_at(self, opening: int) -> str:
+        """Name the function whose body a brace in the first column opens."""
+        if opening not in self._names:
+            head = self._code[max(0, opening - _MAX_HEAD) : opening]
+            self._names[opening] = function_name(_head_before(head))
+        return self._names[opening]
+
+    def _is_open(self, opening: int, offset: int) -> bool:
+        region = self._searched(opening, offset)
+        return region.count("{") > region.count("}")
+
+    def _named_otherwise(self, begin: int, offset: int) -> str | None:
+        """Name a function that begins after `begin` and goes on at `offset`, its brace on its name's line."""
+        region = self._searched(begin, offset)
         opening = _outermost(region)
         head = _head_before(region[:opening]) if opening >= 0 else ""
         return function_name(head) if _AT_LINE_START.match(head) else None
+
+    def _searched(self, begin: int, offset: int) -> str:
+        """Return a stretch to be searched; nothing once a file that is no kernel's has cost too much."""
+        if offset - begin > self._budget:
+            return ""
+        self._budget -= offset - begin
+        return self._code[begin:offset]
 
 
 def _outermost(region: str) -> int:

@@ -120,7 +120,8 @@ def _built(image: KernelImage) -> Path | None:
     except (OSError, ValueError):
         return None
     objects = folder / "objects"
-    return objects if state.get("digest") == image.version and _is_usable(objects) else None
+    is_same = str(state.get("digest", "")).startswith(image.version)
+    return objects if is_same and _is_usable(objects) else None
 
 
 def _is_usable(folder: Path) -> bool:

@@ -153,7 +153,7 @@ def _prepare(
     changed = kernel_sync.sync_files(wanted.source, source, wanted.files, before)
     if changed:
         say(f"{len(changed)} files changed: {', '.join(changed[:4])}{' ...' if len(changed) > 4 else ''}")
-    state |= {"changed": sorted(wanted.files), "digest": wanted.digest}
+    state |= {"changed": sorted(wanted.files), "digest": ""}
     kernel_store.save_state(folder, state)
     objects.mkdir(exist_ok=True)
     release = tree_version(source)

@@ -16,7 +16,7 @@ _UNSET = re.compile(r"# CONFIG_([A-Za-z0-9_]+) is not set")
 _NAME = re.compile(r"[A-Za-z0-9_]+")
 _VALUE = re.compile(r'[ynm]|-?\d+|0[xX][0-9a-fA-F]+|"(?:[^"\\\n]|\\.)*"')
 _DEFINITION = re.compile(r"^(?:menu)?config\s+(\w+)\s*$(.*?)(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
-_DEPENDS = re.compile(r"^\s+depends on (.*(?:\\\n.*)*)", re.MULTILINE)
+_DEPENDS = re.compile(r"^\s+depends on ((?:.*\\\n)*.*)", re.MULTILINE)
 
 
 def lab_fragment(name: str) -> str:
@@ -99,6 +99,7 @@ def why_dropped(names: Iterable[str], kconfigs: Iterable[str]) -> dict[str, str]
         for match in _DEFINITION.finditer(text):
             if match[1] in reasons:
                 needs = [" ".join(words.replace("\\\n", " ").split()) for words in _DEPENDS.findall(match[2])]
+                needs = [f"({text})" if "||" in text and len(needs) > 1 else text for text in needs]
                 reasons[match[1]] = (
                     f"it depends on {' && '.join(needs)}" if needs else "other options decide it"
                 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -125,7 +126,11 @@ def put_back_held(folder: Path, source: Path) -> None:
 def keep(wanted: Wanted, build: Build) -> Path:
     """Copy what was built to a folder of its own, and forget the oldest of the same name."""
     base = cache_folder() / "built"
-    target = base / f"{wanted.title}.{wanted.digest[:8]}"
+    digest = wanted.digest
+    if wanted.may_change:
+        with (build.objects / "vmlinux").open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    target = base / f"{wanted.title}.{digest[:8]}"
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     (partial / "modules").mkdir(parents=True)
@@ -136,13 +141,14 @@ def keep(wanted: Wanted, build: Build) -> Path:
     described = {
         "name": wanted.title,
         "release": release,
-        "digest": wanted.digest,
+        "digest": digest,
         "tree": wanted.name,
         "patched": sorted(wanted.origins),
     }
     (partial / "built.json").write_text(json.dumps(described, indent=1))
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
+    save_state(build.folder, read_state(build.folder) | {"digest": digest})
     same = sorted(base.glob(f"{wanted.title}.????????/built.json"), key=lambda path: path.stat().st_mtime)
     for old in same[:-_KEPT]:
         shutil.rmtree(old.parent, ignore_errors=True)

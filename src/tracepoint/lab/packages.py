@@ -120,7 +120,9 @@ def built_kernels() -> list[KernelImage]:
             release, name, digest = (str(described[key]) for key in ("release", "name", "digest"))
         except (OSError, ValueError, KeyError, TypeError):
             continue
-        image = KernelImage(release, path.parent / "bzImage", path.parent / "modules", BUILT + name, digest)
+        image = KernelImage(
+            release, path.parent / "bzImage", path.parent / "modules", BUILT + name, digest[:12]
+        )
         found.append((path.stat().st_mtime_ns, image))
     return [image for _, image in sorted(found, key=lambda pair: pair[0])]
 

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from tracepoint.runtime.mount import mount
     from tracepoint.runtime.save import save
     from tracepoint.runtime.socket_server import listen
+    from tracepoint.runtime.sources import task_name
     from tracepoint.runtime.static_keys import sites, static_keys
     from tracepoint.tree.headers import read_header
     from tracepoint.tree.query_open import open_tree
@@ -109,6 +110,7 @@ _HOMES = {
     "runtime.hierarchy": "tracing",
     "runtime.load": "load",
     "runtime.mapped": "open_rings",
+    "runtime.sources": "task_name",
     "runtime.static_keys": "sites static_keys",
     "runtime.mount": "mount",
     "runtime.save": "save",
@@ -187,6 +189,7 @@ __all__ = [
     "string_len",
     "string_t",
     "struct_field",
+    "task_name",
     "trace_event",
     "tracing",
     "u8",

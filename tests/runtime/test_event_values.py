@@ -1,5 +1,6 @@
 """Values of every kind and of no kind: the record is right or there is a fault; the program never notices."""
 
+import asyncio
 import inspect
 import itertools
 import signal
@@ -25,6 +26,7 @@ from tracepoint.model.python import (
 from tracepoint.model.python_types import char_array, double, float32, s8, s16, s32, s64, u8, u16, u32, u64
 from tracepoint.runtime import twin
 from tracepoint.runtime.plan import FieldKind, FieldPlan
+from tracepoint.runtime.sources import task_name
 
 KINDS = {
     "u8": FieldPlan("f", FieldKind.INT, 0, 8, 1, 1, 0),
@@ -420,3 +422,23 @@ def test_a_default_that_fails_is_a_fault(runtime):
     counted(1)
     assert runtime.tracing.faults[1] == [("v:counted", "call", "OSError: no value")]
     assert runtime.tracing.records() == []
+
+
+def test_the_name_of_the_task(runtime):
+    @runtime.trace_event(system="v", printk='"%s %u", task, n')
+    def step(n: u32, task: str = task_name) -> None: ...
+
+    async def work(n):
+        await asyncio.sleep(0)
+        step(n)
+
+    async def main():
+        await asyncio.gather(*(asyncio.create_task(work(n), name=f"worker {n}") for n in range(3)))
+
+    step.enable()
+    asyncio.run(main())
+    step(9)
+    step(9, "given")
+    assert runtime.tracing.faults == (0, [])
+    texts = [r.data[16:].rstrip(b"\0").decode() for r in runtime.tracing.records()]
+    assert texts == ["worker 0", "worker 1", "worker 2", "", "given"]

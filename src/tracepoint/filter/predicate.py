@@ -25,6 +25,8 @@ MAX_NUMBER = 24
 SCALAR_SIZES = (1, 2, 4, 8)
 QUOTES = frozenset(b"'\"")
 
+# What a Python process may record and no kernel does.
+_FLOATS = ("float", "double")
 _STRING_SOURCE = {
     FilterType.COMM: Source.COMM,
     FilterType.STATIC_STRING: Source.STATIC_STRING,
@@ -93,6 +95,9 @@ class PredicateReader:
         elif name in common:
             field = self._event[name]
         else:
+            self._fail(FilterFault.FIELD_NOT_FOUND, at)
+        if field.ctype in _FLOATS:
+            # No kernel has these; the number in the record is its bits, which compare as nobody means.
             self._fail(FilterFault.FIELD_NOT_FOUND, at)
         return field, self._filter_types.get(name) or self._profile.assign_type(field.ctype)
 

@@ -22,6 +22,7 @@ from tracepoint.model.field import (
     ScalarField,
     StringField,
 )
+from tracepoint.runtime.floats import show_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -119,7 +120,8 @@ def compute_format(event: Event) -> EventFormat:
         else f
         for f in made.fields
     )
-    return replace(made, fields=fields, _by_name={})
+    shown = show_floats(made.print_fmt, floats, event.full_name)
+    return replace(made, fields=fields, print_fmt=shown, _by_name={})
 
 
 def make_plan(event: Event, order: Sequence[str]) -> RecordPlan:

@@ -33,7 +33,7 @@ STYLE = Style(
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 #: The end of a declaration with something right behind it.
 _CLOSE = re.compile(r"^\);\n(?=\S)", re.MULTILINE)
-_SYSTEM = re.compile(r"[A-Za-z_][\w-]*\Z")
+_SYSTEM = re.compile(r"\w[\w-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,8 @@ def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -
 
 
 def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
+    if not fragment.system.isidentifier():
+        raise PlaceError(f"{fragment.system}: the name of a new system has to be a C identifier")
     loader = KernelLoader(kernel)
     events = read_events(given, fragment.system, (), loader)
     _check_names(kernel, events, None)

@@ -132,6 +132,10 @@ def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target
     guard = find_guard(directives)
     if guard is None:
         raise PlaceError(f"{path}: no include guard that is closed, so there is no place for an event")
+    if guard.outer:
+        raise PlaceError(
+            f"{path}: all of it stands under {guard.outer}, so other kernels would lack the event"
+        )
     try:
         header = read_header_text(source.text, path, loader=loader)
     except SourceError as error:
@@ -141,7 +145,7 @@ def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target
             raise PlaceError(f"cannot be read: {found.message} ({found.code})", found.span)
     if header.form.define_trace is None:
         raise PlaceError(f"{path}: does not include <trace/define_trace.h>, so nothing creates its events")
-    if not header.form.has_multi_read:
+    if not guard.is_reread:
         raise PlaceError(f"{path}: its guard does not let it be read again (TRACE_HEADER_MULTI_READ)")
     conditions = [d for d in directives if d.keyword in ("if", "ifdef", "ifndef", "endif")]
     at = _place_for(header, system, directives, conditions, guard)

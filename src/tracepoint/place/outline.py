@@ -51,11 +51,17 @@ class Directive(NamedTuple):
 
 
 class Guard(NamedTuple):
-    """An include guard: its macro, the end of its `#define`, the start of its `#endif`."""
+    """An include guard: its macro, the end of its `#define`, the start of its `#endif`.
+
+    `is_reread` tells whether TRACE_HEADER_MULTI_READ opens it; `outer` is the conditional around it,
+    empty when there is none.
+    """
 
     name: str
     inner_start: int
     inner_end: int
+    is_reread: bool = False
+    outer: str = ""
 
 
 def read_directives(text: str) -> list[Directive]:
@@ -81,19 +87,33 @@ def read_directives(text: str) -> list[Directive]:
 
 
 def find_guard(directives: Sequence[Directive]) -> Guard | None:
-    """Return the include guard of a header, None when it has none that is closed."""
+    """Return the include guard of a header, None when it has none that is closed.
+
+    Some guards of trace headers define another name than they ask for (drivers/gpu/drm/lima): that
+    they can be read again makes them guards.
+    """
+    open_ifs: list[Directive] = []
     for index, directive in enumerate(directives):
-        name = ""
-        if directive.depth == 0 and directive.keyword == "ifndef":
-            name = directive.word
-        elif directive.depth == 0 and directive.keyword == "if":
-            found = _DEFINED.match(directive.rest)
-            name = found[1] if found else ""
-        if not name:
-            continue
-        inside = directives[index + 1 : index + 6]
-        define = next((d for d in inside if d.keyword == "define" and d.word == name), None)
-        close = next((d for d in directives[index + 1 :] if d.depth == 0 and d.keyword == "endif"), None)
-        if define is not None and close is not None:
-            return Guard(name, define.end, close.start)
+        del open_ifs[directive.depth :]
+        if directive.keyword in ("if", "ifdef", "ifndef", "else", "elif"):
+            guard = _guard_at(directives, index, open_ifs)
+            if guard is not None:
+                return guard
+            open_ifs.append(directive)
     return None
+
+
+def _guard_at(directives: Sequence[Directive], index: int, open_ifs: Sequence[Directive]) -> Guard | None:
+    opening = directives[index]
+    found = _DEFINED.match(opening.rest) if opening.keyword == "if" else None
+    name = opening.word if opening.keyword == "ifndef" else found[1] if found else ""
+    if not name:
+        return None
+    is_reread = "TRACE_HEADER_MULTI_READ" in opening.rest
+    rest = directives[index + 1 :]
+    define = next((d for d in rest[:5] if d.keyword == "define" and (d.word == name or is_reread)), None)
+    close = next((d for d in rest if d.depth == opening.depth and d.keyword == "endif"), None)
+    if define is None or close is None or define.start > close.start:
+        return None
+    outer = f"#{open_ifs[-1].keyword} {open_ifs[-1].rest}".rstrip() if open_ifs else ""
+    return Guard(name, define.end, close.start, is_reread, outer)

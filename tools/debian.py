@@ -1,8 +1,8 @@
 """Fetch what Debian offers for the guest and oracle tests: tools/debian.py tests|bench|headers.
 
 `tests`: installs programs, kernel headers and kernel source with apt-get (as root), unpacks the
-kernel images into the user's cache.  `bench`: what benchmarks measure with.  `headers`: prints the folder of a kernel's headers, which
-is fetched without root when none is installed.  What cannot be had is named, with the reason,
+kernel images into the user's cache.  `bench`: installs what benchmarks measure with.  `headers`:
+prints the folder of a kernel's headers, which is fetched without root when none is installed.  What cannot be had is named, with the reason,
 and is no failure: the tests that need it skip.  TRACEPOINT_APT=no forbids all of it.
 """
 
@@ -31,6 +31,8 @@ PROGRAMS = {
     "busybox-static": "the guest's programs",
     "kmod": "the guest's module order",
     "zstd": "recorded data is packed with it",
+    "git": "patches are applied with git am",
+    "perl": "the kernel's checkpatch.pl is written in it",
     "xz-utils": "kernel source and modules are packed with it",
     "chromium": "the catalog's pages are tested in it",
     "libelf1": "compiling against kernel headers needs it",

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from trees import EVENT, POND, header_of, make_tree, open_kernel
-
+from place.trees import EVENT, POND, header_of, make_tree, open_kernel
 from tracepoint.errors import PlaceError
 from tracepoint.model.read import read_header_text
 from tracepoint.place.declare import Declaration, declare

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from trees import EVENT, POND_C, SHORE_C, make_tree, open_kernel
-
+from place.trees import EVENT, POND_C, SHORE_C, make_tree, open_kernel
 from tracepoint.errors import PlaceError, TracepointError
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where

@@ -35,6 +35,9 @@ PROGRAMS = {
     "perl": "the kernel's checkpatch.pl is written in it",
     "xz-utils": "kernel source and modules are packed with it",
     "chromium": "the catalog's pages are tested in it",
+    "trace-cmd": "it judges what we write, and works on the mounted control files",
+    "libtracefs-dev": "the same with the library below it",
+    "fuse3": "mounts the control files of a process",
     "libelf1": "compiling against kernel headers needs it",
 }
 BENCH_PROGRAMS = {

@@ -10,11 +10,13 @@ import threading
 import pytest
 
 from runtime import control_tree
+from tracefile import kernelshark
 from tracepoint.model.python_types import s32, u64
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
+kshark = kernelshark.kshark
 KINDS = [(6, "none"), (7, "none"), (7, "zlib"), (7, "zstd")]
 
 
@@ -78,6 +80,22 @@ def test_trace_cmd_reads_the_same(filled, tmp_path, version, compression):
     assert len(ours) == 302
     ours[-1] = (*ours[-1][:2], f"print: {ours[-1][2]}")
     assert theirs == ours
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize(("version", "compression"), [kind for kind in KINDS if kind[1] != "zlib"])
+def test_kernelshark_sees_the_same(filled, tmp_path, kshark, version, compression):
+    target = tmp_path / "x.dat"
+    filled.save(target, version=version, compression=compression)
+    rows = [row.split(" ", 4) for row in kshark(target)]
+    seen = [(pid, int(ns), event.rpartition("/")[2], body) for _, pid, ns, event, body in rows]
+    with open_tracedat(target) as trace:
+        stamps = sorted(record.timestamp for record in trace.buffers[0].records())
+    assert [ns for _, ns, _, _ in seen] == stamps
+    ours = [(pid, *body.split(": ", 1)) for pid, _, body in bodies(filled.read_text("trace"))]
+    assert len(ours) == 302
+    assert [(pid, name, " ".join(body.split())) for pid, _, name, body in seen[:-1]] == ours[:-1]
+    assert seen[-1][3].split() == ["tracing_mark_write:", "the", "end"]
 
 
 def test_a_text_file_is_the_trace(filled, tmp_path):

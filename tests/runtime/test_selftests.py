@@ -75,7 +75,7 @@ def run_suite(folder, tests):
         "TRACEPOINT_SOCKETS": str(folder / "sockets"),
     }
     done = subprocess.run(
-        ["unshare", "-m", "--propagation", "private", "bash", str(HERE / "isolated.sh")],
+        ["unshare", "-m", "--propagation", "private", "bash", str(HERE.parent / "isolated.sh"), "bash", str(HERE / "run.sh")],
         env=environment, capture_output=True, text=True, timeout=600, check=False, start_new_session=True,
     )  # fmt: skip
     said = done.stdout + done.stderr

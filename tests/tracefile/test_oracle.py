@@ -4,13 +4,12 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from oracles import data_file
+from tracefile import kernelshark
 from tracefile.making import GOLDEN, HASHED, KNOWN, content_of, drained, tgids_in, written
-from tracepoint.lab.packages import cache_folder
 from tracepoint.printk.facts import read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
@@ -22,8 +21,8 @@ from tracepoint.tracefile.write import write_tracedat
 
 pytestmark = pytest.mark.oracle
 needs_zstd = pytest.mark.skipif(not has_zstd(), reason="no library for zstd: pip install zstandard")
+kshark = kernelshark.kshark
 SHAPES = [(6, "none"), (7, "none")] + ([(7, "zstd")] if has_zstd() else [])
-KSHARK_PACKAGES = ("libkshark2", "libkshark-dev", "libtracecmd1", "libjson-c-dev")
 
 
 def unpacked(name):
@@ -222,54 +221,6 @@ def test_trace_cmd_shows_our_times_and_offset(tmp_path):
 
 
 # KernelShark.
-
-
-def kshark_folder():
-    """Packages of KernelShark's library, unpacked and not installed; skips where they cannot be had."""
-    folder = cache_folder() / "kshark"
-    if not (folder / "usr").is_dir():
-        if shutil.which("apt-get") is None or shutil.which("dpkg-deb") is None:
-            pytest.skip("no apt-get to fetch libkshark2 with")
-        folder.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(
-            ["apt-get", "download", *KSHARK_PACKAGES],
-            cwd=folder,
-            capture_output=True,
-            check=False,
-            timeout=300,
-        )
-        archives = sorted(folder.glob("*.deb"))
-        if done.returncode or len(archives) < len(KSHARK_PACKAGES):
-            pytest.skip("apt-get cannot download " + " ".join(KSHARK_PACKAGES))
-        for archive in archives:
-            subprocess.run(["dpkg-deb", "-x", archive, folder], check=True, capture_output=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def kshark(tmp_path_factory):
-    """A function that opens a file with KernelShark's library and returns its lines."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler: apt-get install gcc")
-    folder = kshark_folder()
-    (library,) = folder.glob("usr/lib/*/libkshark.so.2")
-    program = tmp_path_factory.mktemp("kshark") / "kshark"
-    include = [f"-I{folder / 'usr/include/kernelshark'}", f"-I{folder / 'usr/include'}"]
-    source = Path(__file__).with_name("kshark.c")
-    link = [str(library), f"-Wl,-rpath,{library.parent}", f"-Wl,-rpath-link,{library.parent}"]
-    built = subprocess.run(
-        ["cc", *include, "-o", program, source, *link], capture_output=True, text=True, check=False
-    )
-    if built.returncode:
-        pytest.skip(f"KernelShark's library cannot be linked here: {built.stderr[-300:]}")
-
-    def run(path):
-        environment = {"LD_LIBRARY_PATH": str(library.parent)}
-        done = subprocess.run([program, path], capture_output=True, check=False, env=environment, timeout=300)
-        assert done.returncode == 0, done.stderr
-        return done.stdout.decode("utf-8", "surrogateescape").split("\n")[:-1]
-
-    return run
 
 
 @pytest.mark.parametrize(("version", "compression"), SHAPES)

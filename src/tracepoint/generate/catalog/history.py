@@ -10,6 +10,8 @@ from tracepoint.layout.compare import Change, ChangeKind, Reader, compare_format
 from tracepoint.tree.query_diff import compare_prototypes, tree_events, tree_formats
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tracepoint.tree.query import Tree
 
 #: What a version changed of an event, as bits that a search can ask for.
@@ -55,6 +57,18 @@ def compare_versions(old: Tree, new: Tree, number: int) -> dict[str, list[EventC
     return found
 
 
+def _bare_prototypes(old: Tree, new: Tree) -> Iterator[Change]:
+    """Compare the prototypes of tracepoints without an event, as they are written."""
+    before = {f"{point.system}:{point.name}": point.proto for point in old.bare_tracepoints()}
+    after = {f"{point.system}:{point.name}": point.proto for point in new.bare_tracepoints()}
+    for name in sorted(before.keys() & after.keys()):
+        one, two = before[name], after[name]
+        if one.split() != two.split():
+            sentence = f"the prototype was ({one}), now ({two})"
+            breaks = frozenset({Reader.PROBE})
+            yield Change(ChangeKind.PROTO_CHANGED, name, "", one, two, breaks, sentence)
+
+
 def _changes(old: Tree, new: Tree) -> list[Change]:
     before, after = tree_events(old), tree_events(new)
     old_formats, new_formats = tree_formats(old)[0], tree_formats(new)[0]
@@ -64,5 +78,5 @@ def _changes(old: Tree, new: Tree) -> list[Change]:
         {name: layout for name, layout in new_formats.items() if name in old_formats or name not in before},
     )
     if old.kind == new.kind == "source":
-        changes += compare_prototypes(old, new)
+        changes += [*compare_prototypes(old, new), *_bare_prototypes(old, new)]
     return [change for change in changes if change.kind not in _WHOLE]

@@ -120,8 +120,9 @@ def _section(event: CatalogEvent, number: int, labels: list[str], *, is_many: bo
 
 
 def _own_part(text: str) -> str:
-    """Leave out the common fields, which are the same in every event."""
-    return text.partition("\n\n")[2] or text
+    """Leave out the common fields, which are the same in every event, and the tabs."""
+    own = text.partition("\n\n")[2] or text
+    return own.replace("\tfield:", "field:").replace(";\t", "; ")
 
 
 def _declared(one: Appearance) -> str:

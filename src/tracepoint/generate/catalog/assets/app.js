@@ -3,7 +3,7 @@
 
 (() => {
   const { load, el, eventLink, searchLink, plural, views } = Catalog;
-  const FIRST = 30;
+  const FIRST = 20;
   const MORE = 200;
   const box = document.getElementById("query");
   const view = document.getElementById("view");

@@ -5,6 +5,7 @@ Catalog.eventPage = (() => {
   const { el, plural, copyButton, isPlain, eventLink, systemLink, searchLink } = Catalog;
   const { makeFields, endOf, inOrder, byteMap, fieldTable, formatText, linkHover, isDynamic, bytes } = Catalog.record;
   const FEW_SITES = 25;
+  const MANY_NAMES = 4;
   const FIRING = new Set(["call", "reference"]);
 
   /* Return the page of an event as version number `at` has it. */
@@ -126,38 +127,44 @@ Catalog.eventPage = (() => {
     if (!text) return "";
     const isNew = before && before.print !== undefined && before.print !== seen.print;
     return section("Print format",
-      el("pre", { class: "code" }, printPieces(text)),
+      el("pre", { class: "code long" }, printPieces(text)),
       isNew ? el("details", {}, el("summary", {}, "As it was in the version before"),
         el("pre", { class: "code" }, difference(event.prints[before.print], text))) : "");
   }
 
-  /* The format on a line of its own, then one argument a line, with fields set off. */
+  /* The format on a line of its own, then one argument a line, with fields set off; long tables of
+     names one entry a line. */
   function printPieces(text) {
-    const cuts = topLevelCommas(text);
-    const lines = [];
-    let from = 0;
-    for (const cut of [...cuts, text.length]) {
-      lines.push(text.slice(from, cut + 1).trim());
-      from = cut + 1;
-    }
-    return lines.filter((line) => line).map((line, index) => {
+    return cutInLines(text).map(([line, indent]) => {
       const pieces = line.split(/(REC->\w+|"(?:[^"\\]|\\.)*")/).map((piece) =>
         piece.startsWith("REC->") ? el("b", {}, piece)
           : piece.startsWith('"') ? el("span", { class: "string" }, piece) : piece);
-      return [index ? "\n    " : "", pieces];
+      return [indent ? `\n${" ".repeat(indent)}` : "", pieces];
     });
   }
 
-  function topLevelCommas(text) {
-    const cuts = [];
+  function cutInLines(text) {
+    const isTable = (text.match(/\{[^{}]*\}\s*,\s*(?=\{)/g) || []).length > MANY_NAMES;
+    const lines = [];
+    let from = 0;
     let depth = 0;
+    let indent = 0;
+    const cut = (to, next) => {
+      const line = text.slice(from, to).trim();
+      if (line) lines.push([line, indent]);
+      from = to;
+      indent = next;
+    };
     for (const match of text.matchAll(/"(?:[^"\\]|\\.)*"|[(){}[\],]/g)) {
-      if (match[0].startsWith('"')) continue;
-      if ("([{".includes(match[0])) depth++;
-      else if (match[0] !== ",") depth--;
-      else if (depth <= 0) cuts.push(match.index);
+      const sign = match[0];
+      if (sign.startsWith('"')) continue;
+      if (sign === "{" && isTable) cut(match.index, 8);
+      if ("([{".includes(sign)) depth++;
+      else if (sign !== ",") depth--;
+      else if (depth <= 0) cut(match.index + 1, 4);
     }
-    return cuts;
+    cut(text.length, 0);
+    return lines;
   }
 
   /* The old text, with what the new one does not have marked: beginning and end in common stay plain. */
@@ -262,7 +269,16 @@ Catalog.eventPage = (() => {
     if (!many) return "";
     return section("History", items.length
       ? el("ol", { class: "history" }, items)
-      : el("p", { class: "note" }, "The same in all versions that have it: record, prototype and print format."));
+      : el("p", { class: "note" }, `The same ${known(event)} in all versions that have it.`));
+  }
+
+  /* Only what was there to compare can be called the same. */
+  function known(event) {
+    const seen = event.seen.filter((one) => one);
+    const parts = [];
+    if (seen.every((one) => one.record !== undefined)) parts.push("record and print format");
+    if (seen.every((one) => one.proto !== undefined)) parts.push("prototype");
+    return parts.join(", the same ") || "name";
   }
 
   function changeItem({ fields, sentence, breaks, target }, start) {

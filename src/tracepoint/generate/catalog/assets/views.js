@@ -57,9 +57,12 @@ Catalog.views = (() => {
       const text = word === "" ? around(close[0] || "", words) : close.slice(0, 3).join(", ");
       if (text) return el("span", { class: "why" }, word ? `${word} ` : "", marked(text, words));
     }
-    const text = data.shown ? data.shown.summaries.values[data.shown.summaries.of[id]] : "";
-    return el("span", { class: "why" }, text);
+    if (!data.shown) return el("span", { class: "why" });
+    const text = data.shown.summaries.values[data.shown.summaries.of[id]];
+    return text ? el("span", { class: "why" }, text) : el("span", { class: "why fields-of" }, fieldsOf(data, id));
   }
+
+  const fieldsOf = (data, id) => data.shown.fields.values[data.shown.fields.of[id]].replaceAll("\n", ", ");
 
   function around(text, words) {
     const at = Math.max(0, ...words.map((word) => text.toLowerCase().indexOf(word)));
@@ -101,7 +104,7 @@ Catalog.views = (() => {
   }
 
   function row(data, id, system) {
-    const fields = data.shown ? data.shown.fields.values[data.shown.fields.of[id]].replaceAll("\n", ", ") : "";
+    const fields = data.shown ? fieldsOf(data, id) : "";
     const text = data.shown ? data.shown.summaries.values[data.shown.summaries.of[id]] : "";
     return el("li", {}, el("a", { href: eventLink(`${system}:${data.names[id]}`) },
       el("span", { class: "full-name" }, data.names[id]),

@@ -20,9 +20,12 @@ mode = os.environ.get("MACHINE", "")
 def say(text):
     with open(log, "a") as console:
         console.write(text + "\n")
-say("[ 0.1] Linux version")
+if mode != "does not fit":
+    say("[ 0.1] Linux version")
 if mode == "panics at boot":
     say("[ 0.2] Kernel panic - not syncing: VFS")
+    sys.exit(0)
+if mode == "does not fit":
     sys.exit(0)
 if mode == "greets wrongly":
     port.write(b"login: \n")
@@ -46,6 +49,12 @@ while line := port.readline():
     elif data == b"die":
         say("[ 6.0] Kernel panic - not syncing: died")
         sys.exit(1)
+    elif data == b"hog":
+        say("[ 7.0] Out of memory: Killed process 60 (hog) total-vm:205800kB")
+        status, answer = 137, b"Killed"
+    elif data == b"starve":
+        say("[ 8.0] Out of memory: Killed process 61 (exe) total-vm:2128kB\n[ 8.1] quiet")
+        sys.exit(0)
     elif data == b"babble":
         port.write(b"what?\n"); port.flush(); continue
     else:
@@ -131,6 +140,11 @@ def test_a_guest_that_hangs_is_ended(booted, monkeypatch):
     [
         ("oops", "the guest's kernel broke", "Oops: 0002 [#1]\nfoo+0x1/0x2"),
         ("die", "the guest is gone", "Kernel panic - not syncing: died"),
+        (
+            "starve",
+            "the guest is gone: 512 MB of memory are too little",
+            "Out of memory: Killed process 61 (exe)",
+        ),
         ("babble", r"answered b'what\?'", "Linux version"),
     ],
 )
@@ -188,3 +202,20 @@ def test_kvm_is_tried(machine, tmp_path):
         program.write_text(f"#!/bin/sh\nexit {status}\n")
         assert qemu.kvm_works() is works
     assert "tcg,thread=single" in qemu.accelerator_options()
+
+
+def test_a_command_killed_for_want_of_memory_is_no_slow_one(booted):
+    with pytest.raises(LabError, match="was killed: 512 MB of memory are too little: hog") as caught:
+        booted.run("hog")
+    assert caught.value.log_tail == "Out of memory: Killed process 60 (hog) total-vm:205800kB"
+    # A command that ends like that without the kernel's doing took too long.
+    assert booted.run("hog", check=False).status == 137
+
+
+def test_a_guest_that_is_too_small_for_its_first_files(machine):
+    machine.setenv("MACHINE", "does not fit")
+    with (
+        pytest.raises(LabError, match="before its kernel said a word; 64 MB of memory may be too little"),
+        guest.boot(memory_mb=64),
+    ):
+        pass

@@ -211,7 +211,11 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             return EXIT_DONE
         done = guest.run(command, timeout=args.timeout, check=False)
         out.write(done.output.decode("utf-8", "surrogateescape"))
-        if done.status == 137:
+        if done.status == 137 and (words := guest.killed_for_memory):
+            out.error(
+                f"the command was killed: {args.memory} MB of memory are too little (--memory)\n{words}"
+            )
+        elif done.status == 137:
             out.error(f"the command was killed: it may take {args.timeout} s (--timeout)")
         if done.status:
             out.say(f"status {done.status}; the guest's console: {guest.log_path}")

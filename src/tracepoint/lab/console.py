@@ -8,6 +8,11 @@ _FATAL = re.compile(
     r"Kernel panic|\bOops\b|\bBUG:|general protection fault|kernel BUG at|invalid opcode: 0000"
     r"|unable to handle|double fault|Unable to mount root|soft lockup|hung_task: blocked"
 )
+# With an initial ram disk, a root that cannot be mounted means that the disk's content did not fit.
+_MEMORY = re.compile(
+    r"Out of memory|out of memory|deadlocked on memory|Initramfs unpacking failed|page allocation failure"
+    r"|oom-kill:|Unable to mount root fs|initrd too large|Cannot allocate memory"
+)
 _NOISE = re.compile(r"^(Code:|R(?!IP)[A-Z0-9]{1,2}:|[CDEFGS]S:|CR\d|DR\d|PKRU|Modules linked in|FS:)|^\s*\? ")
 _STAMP = re.compile(r"^(<\d+>)?\[\s*\d+\.\d+\]\s?")
 _LINES = 40
@@ -27,6 +32,16 @@ def trouble(log: str) -> str:
             useful = [text for text in lines[number:] if text.strip() and not _NOISE.search(text)]
             return "\n".join(useful[:_LINES])
     return ""
+
+
+def memory_trouble(log: str) -> str:
+    r"""Return the lines of kernel log `log` that tell of too little memory; none means that there was enough.
+
+    >>> memory_trouble("[ 1.0] fine\n[ 2.0] Out of memory: Killed process 60 (hog) total-vm:205800kB\n")
+    'Out of memory: Killed process 60 (hog) total-vm:205800kB'
+    """
+    lines = [_STAMP.sub("", line.rstrip("\r")) for line in log.splitlines()]
+    return "\n".join([line for line in lines if _MEMORY.search(line)][-_LINES:])
 
 
 def last_lines(log: str, count: int = 12) -> str:

@@ -69,6 +69,7 @@ class Guest:
         self.tree = modules.ModuleTree(plan.image.modules)
         self.log_path = log_path
         self.boot_seconds = 0.0
+        self._memory_mb = plan.memory_mb
         self._process = process
         self._channel = channel
         self._received = bytearray()
@@ -87,11 +88,19 @@ class Guest:
         status, output = self._request(header + script, timeout + _GRACE_SECONDS)
         if status and check:
             tail = console.last_lines(output.decode(errors="replace"))
+            killed = self.killed_for_memory if status == 137 else ""
             reason = f"took longer than {timeout} s" if status == 137 else f"ended with status {status}"
+            if killed:
+                reason, tail = f"was killed: {self._memory_mb} MB of memory are too little", killed
             raise LabError(
                 f"guest command {reason}: {_short(command)}", command, status, tail, str(self.log_path)
             )
         return CompletedGuestCommand(status, output)
+
+    @property
+    def killed_for_memory(self) -> str:
+        """The lines in which the guest's kernel says that memory ran out; empty when it did not."""
+        return console.memory_trouble(self.log)
 
     def put(self, path: str, data: bytes) -> None:
         """Write `data` to `path` in the guest; folders are made.  Raises LabError when that fails."""
@@ -203,7 +212,14 @@ class Guest:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
         self.close()
-        words = console.trouble(self.log) or console.last_lines(self.log)
+        trouble = console.trouble(self.log)
+        words = trouble or console.last_lines(self.log)
+        memory = console.memory_trouble(self.log)
+        if memory:
+            message += f": {self._memory_mb} MB of memory are too little"
+            words = "\n".join(dict.fromkeys((*memory.splitlines(), *trouble.splitlines())))
+        elif not words:
+            message += f" before its kernel said a word; {self._memory_mb} MB of memory may be too little"
         return LabError(message, "qemu", self._process.returncode, words, str(self.log_path))
 
     def close(self) -> None:

@@ -6,13 +6,14 @@ import pytest
 
 from tracepoint.check import rules
 from tracepoint.check.engine import check_text
+from tracepoint.check.engine_python import check_python_text
 from tracepoint.check.pages import explain, list_rules, make_pages
 from tracepoint.check.registry import RULES
 from tracepoint.errors import TracepointError
 
 FOLDER = Path(__file__).parents[2] / "docs/reference/rules"
 HEADINGS = ["What it does", "Why it is bad", "Example", "Use instead", "Fix safety"]
-EXPECT = re.compile(r"/\*\s*error:\s*([\w, ]+?)\s*\*/")
+EXPECT = re.compile(r"(?:/\*|#)\s*error:\s*([\w, ]+?)\s*(?:\*/|$)")
 BY_CODE = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
 
 
@@ -48,7 +49,8 @@ def test_page_has_the_five_headings(rule):
 @pytest.mark.parametrize("heading", ["Example", "Use instead"])
 def test_code_of_the_page_is_judged_as_it_says(rule, heading):
     text = re.search(rf"^## {heading}\n\n(.*?)(?=^## )", rule.page, re.MULTILINE | re.DOTALL)[1]
-    blocks = re.findall(r"^```c\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    kind = "c" if rule.check_python is None else "python"
+    blocks = re.findall(rf"^```{kind}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert blocks
     for block in blocks:
         expected = sorted(
@@ -61,9 +63,10 @@ def test_code_of_the_page_is_judged_as_it_says(rule, heading):
         if rule.code == "TP017" and heading == "Example":
             line = block.splitlines().index("#include <trace/define_trace.h>") + 1
             expected = [(line, "TP017"), (line, "TP017")]  # the page cannot say where it is saved
-        found = check_text(block, path, select=["DEFAULT", rule.code])
+        judge = check_text if rule.check_python is None else check_python_text
+        found = judge(block, path, select=["DEFAULT", rule.code])
         assert sorted((d.span.line, d.code) for d in found) == expected
-        if rule.check is not None and heading == "Example":
+        if (rule.check or rule.check_python) and heading == "Example":
             assert rule.code in {d.code for d in found}
 
 

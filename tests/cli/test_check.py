@@ -194,3 +194,19 @@ def test_explain_unknown(word: str, hint: str, capsys) -> None:
 def test_explain_nothing(capsys) -> None:
     assert main(["explain"]) == 2
     assert "which rule?" in capsys.readouterr().err
+
+
+def test_python_files(tmp_path, capsys) -> None:
+    path = tmp_path / "shop.py"
+    path.write_text("from shop.events import trace_sold\n\ndef sell(queue):\n    trace_sold(queue.pop())\n")
+    assert main(["check", str(path), "--output-format", "concise"]) == 1
+    told = capsys.readouterr()
+    assert told.out == (
+        f"{path}:4:16: TP401 the argument `queue.pop()` changes something, which it does not while the "
+        "tracepoint is off\n"
+    )
+    assert told.err == "1 findings in 1 files\n"
+    assert main(["check", str(path), "--ignore", "TP401"]) == 0
+    path.write_text("def (")
+    assert main(["check", str(path)]) == 2
+    assert f"{path}:1:5: no Python" in capsys.readouterr().err

@@ -1,6 +1,6 @@
-"""Rules as readable pages: every C block of a Markdown file is one test.
+"""Rules as readable pages: every C or Python block of a Markdown file is one test.
 
-A comment `/* error: TP301 */` must stand on the line of each finding, several codes with commas
+A comment `/* error: TP301 */`, or `# error: TP401`, must stand on the line of each finding, several codes with commas
 between them; a finding without such a comment fails too.  Rules that are off by default run when the
 page's title names them.
 """
@@ -10,17 +10,19 @@ import re
 import pytest
 
 from tracepoint.check.engine import check_text
+from tracepoint.check.engine_python import check_python_text
 from tracepoint.tree.facts import TreeFacts
 
-EXPECT = re.compile(r"/\*\s*error:\s*([\w, ]+?)\s*\*/")
-PARTS = re.compile(r"^#+ +([^\n]+)$|^```c(?: +([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+EXPECT = re.compile(r"(?:/\*|#)\s*error:\s*([\w, ]+?)\s*(?:\*/|$)")
+PARTS = re.compile(r"^#+ +([^\n]+)$|^```(?:c|python)(?: +([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"\bTP\d{3}\b")
 
 
 class Section(pytest.Item):
-    def __init__(self, *, source: str, line: int, codes: list[str], facts: TreeFacts, **kw):
+    def __init__(self, *, source: str, line: int, codes: list[str], facts: TreeFacts, is_python: bool, **kw):
         super().__init__(**kw)
         self.source, self.line, self.codes, self.facts = source, line, codes, facts
+        self.is_python = is_python
 
     def runtest(self) -> None:
         expected = sorted(
@@ -29,7 +31,11 @@ class Section(pytest.Item):
             for m in EXPECT.finditer(text)
             for code in m[1].split(",")
         )
-        found = check_text(self.source, select=["DEFAULT", *self.codes], facts=self.facts)
+        select = ["DEFAULT", *self.codes]
+        if self.is_python:
+            found = check_python_text(self.source, select=select)
+        else:
+            found = check_text(self.source, select=select, facts=self.facts)
         got = sorted((f.span.line, f.code) for f in found)
         if got != expected:
             told = "\n".join(f"  line {f.span.line}: {f.code} {f.message}" for f in found)
@@ -60,7 +66,10 @@ class Page(pytest.File):
             name = heading if number == 1 else f"{heading} {number}"
             line = text.count("\n", 0, m.start(3))
             facts = _facts(m[2] or "")
-            yield Section.from_parent(self, name=name, source=m[3], line=line, codes=codes, facts=facts)
+            is_python = m[0].startswith("```python")
+            yield Section.from_parent(
+                self, name=name, source=m[3], line=line, codes=codes, facts=facts, is_python=is_python
+            )
 
 
 def _facts(words: str) -> TreeFacts:

@@ -21,8 +21,10 @@ if TYPE_CHECKING:
 
     from tracepoint.check.context import CheckContext
     from tracepoint.check.finding import Finding
+    from tracepoint.check.python_source import PythonFile
 
     Check = Callable[[CheckContext], Iterator[Finding]]
+    CheckPython = Callable[[PythonFile], Iterator[Finding]]
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,11 @@ class Rule:
     def check(self) -> Check | None:
         """The function that finds the fault; None when reading or the engine itself does."""
         return getattr(self.module, "check", None)
+
+    @property
+    def check_python(self) -> CheckPython | None:
+        """The function that finds the fault in Python files, for rules about them."""
+        return getattr(self.module, "check_python", None)
 
     @property
     def summary(self) -> str:
@@ -139,6 +146,7 @@ RULES: tuple[Rule, ...] = (
     Rule("TP319", "parameter-in-printk", E, fix="unsafe"),
     Rule("TP320", "sizeof-not-exported", W),
     Rule("TP321", "value-with-two-names", N, is_default_on=False),
+    Rule("TP401", "side-effect-in-call", W),
     Rule("TP501", "assign-str-arity", E, fix="safe"),
     Rule("TP502", "enum-typed-field", N, fix="unsafe", is_default_on=False),
     Rule("TP503", "tracepoint-suffix", W),

@@ -2,8 +2,8 @@
 
 `/* tracepoint: ignore[TP301] */` silences a line: the one it stands on, or, when it stands alone,
 the next line that is not such a comment.  `/* tracepoint: ignore-file[TP301] */` silences a file.
-Without a bracket all rules are meant.  A baseline is a JSON text that lists known findings by
-file, rule, event and message, so that it survives lines being moved.
+Without a bracket all rules are meant.  In Python files `#` begins the comment.  A baseline is a JSON
+text that lists known findings by file, rule, event and message, so that it survives lines being moved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 BASELINE_SCHEMA = "tracepoint.baseline/1"
 
 _COMMENT = re.compile(
-    r"(?:/\*|//)\s*tracepoint:\s*(?P<what>ignore-file|ignore)\s*(?:\[(?P<codes>[^\]\n]*)\])?[^\n]*"
+    r"(?:/\*|//|#)\s*tracepoint:\s*(?P<what>ignore-file|ignore)\s*(?:\[(?P<codes>[^\]\n]*)\])?[^\n]*"
 )
 _MORE = re.compile(r" \(and \d+ more [^)]*\)$")
 

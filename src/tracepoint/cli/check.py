@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint import __version__
 from tracepoint.check.engine import apply_fixes, check_headers
+from tracepoint.check.engine_python import check_python_files, read_python
 from tracepoint.check.report_ci import write_github, write_gitlab, write_junit
 from tracepoint.check.report_json import write_json, write_jsonl
 from tracepoint.check.report_sarif import write_sarif
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+    from tracepoint.check.python_source import PythonFile
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import TraceHeader
+
+    Checked = TraceHeader | PythonFile
 
 _FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit")
 #: One fix may uncover the next; real headers settle in two rounds.
@@ -43,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=["."],
         metavar="PATH",
-        help="headers, folders, or - for stdin (default: .)",
+        help="headers, folders of them, Python files, or - for stdin (default: .)",
     )
     parser.add_argument(
         "--fix", action="store_true", help="mend what can be mended without changing a record"
@@ -82,27 +86,26 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return EXIT_FINDINGS if findings else EXIT_DONE
 
 
-def _check(
-    paths: Sequence[Path], chosen: Settings, out: Output
-) -> tuple[list[TraceHeader], list[Diagnostic]]:
-    """Read and check the headers; those of one kernel tree are checked together."""
-    headers = read_headers(paths, chosen, out)
+def _check(paths: Sequence[Path], chosen: Settings, out: Output) -> tuple[list[Checked], list[Diagnostic]]:
+    """Read and check the files; headers of one kernel tree are checked together."""
+    scripts = [read_python(read_text(path), str(path)) for path in paths if path.suffix == ".py"]
+    headers = read_headers([path for path in paths if path.suffix != ".py"], chosen, out)
     roots = [find_kernel_root(Path(folder).resolve()) for folder in chosen.include]
     given = next((root for root in roots if root is not None), None)
     groups: dict[Path | None, list[TraceHeader]] = {}
     for header in headers:
         own = find_kernel_root(Path(header.path).resolve().parent)
         groups.setdefault(own or given, []).append(header)
-    findings: list[Diagnostic] = []
+    findings = check_python_files(scripts, select=chosen.select, ignore=chosen.ignore)
     for root, group in groups.items():
         findings += check_headers(
             group, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=read_facts(root)
         )
-    return headers, findings
+    return [*headers, *scripts], findings
 
 
 def _mended(
-    headers: Sequence[TraceHeader], findings: Sequence[Diagnostic], *, unsafe: bool
+    headers: Sequence[Checked], findings: Sequence[Diagnostic], *, unsafe: bool
 ) -> dict[str, tuple[str, str]]:
     """Return old and new text of every header that fixes change."""
     changed = {}
@@ -116,9 +119,7 @@ def _mended(
     return changed
 
 
-def _diff(
-    headers: Sequence[TraceHeader], findings: Sequence[Diagnostic], out: Output, *, unsafe: bool
-) -> int:
+def _diff(headers: Sequence[Checked], findings: Sequence[Diagnostic], out: Output, *, unsafe: bool) -> int:
     changed = _mended(headers, findings, unsafe=unsafe)
     for path, (old, new) in changed.items():
         out.write(unified_diff(old, new, path))
@@ -127,13 +128,13 @@ def _diff(
 
 def _fix(
     paths: Sequence[Path],
-    headers: list[TraceHeader],
+    headers: list[Checked],
     findings: list[Diagnostic],
     chosen: Settings,
     out: Output,
     *,
     unsafe: bool,
-) -> tuple[list[TraceHeader], list[Diagnostic], int]:
+) -> tuple[list[Checked], list[Diagnostic], int]:
     """Write fixes until nothing more can be mended; return what is left, and how many files changed."""
     if any(str(path) == "-" for path in paths):
         raise TracepointError("stdin cannot be fixed in place; use --diff")
@@ -157,7 +158,7 @@ def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[D
     return apply_baseline(findings, read_baseline(read_text(Path(chosen.baseline))))
 
 
-def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[TraceHeader]) -> str:
+def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked]) -> str:
     sources = {header.path: header.source for header in headers if header.source is not None}
     writers: dict[str, Callable[[], str]] = {
         "full": lambda: write_full(findings, sources),
@@ -176,7 +177,7 @@ def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[TraceHe
 
 def _summary(
     out: Output,
-    headers: Sequence[TraceHeader],
+    headers: Sequence[Checked],
     findings: Sequence[Diagnostic],
     *,
     n_known: int,
@@ -185,7 +186,8 @@ def _summary(
 ) -> None:
     n_safe = sum(d.fix is not None and d.fix.is_safe for d in findings)
     n_unsafe = sum(d.fix is not None and d.fix.safety is Safety.UNSAFE for d in findings)
-    parts = [f"{len(findings)} findings in {len(headers)} headers"]
+    noun = "files" if any(header.path.endswith(".py") for header in headers) else "headers"
+    parts = [f"{len(findings)} findings in {len(headers)} {noun}"]
     if n_known:
         parts.append(f"{n_known} more are in the baseline")
     if n_changed:

@@ -202,6 +202,7 @@ def test_catalog_of_format_files_and_of_btf(
     page = make_catalog(other)["plain/shop.html"]
     assert "long long amount" in page
     assert "trace_refund(" not in page
+    assert "from a kernel&#39;s own formats" in make_catalog(other)["index.html"]
 
 
 # Nothing of a tree gets out of its text.

@@ -320,6 +320,30 @@ def test_page_of_an_event(page: Page) -> None:
     assert "extra" not in text(page, ".fields")
 
 
+@pytest.mark.parametrize("has_clipboard", [True, False])
+def test_copy_buttons(page: Page, has_clipboard: bool) -> None:
+    see(page, "#/event/shop:order_placed", title="order_placed")
+    page.run("window.copied = []")
+    if has_clipboard:
+        page.run("navigator.clipboard.writeText = async (text) => { copied.push(text); }")
+    else:
+        page.run("navigator.clipboard.writeText = () => Promise.reject(new Error('not allowed'))")
+        page.run("document.execCommand = () => copied.push(document.activeElement.value)")
+    page.run("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
+    page.run("document.querySelectorAll('button.copy').forEach((button) => button.click())")
+    page.wait("[...document.querySelectorAll('button.copy')].every((b) => b.textContent === 'Copied')")
+    lines = page.run("copied")
+    assert lines[0] == "echo 1 > /sys/kernel/tracing/events/shop/order_placed/enable"
+    assert lines[1] == (
+        'bpftrace -e \'tracepoint:shop:order_placed { printf("%s lane=%lu extra=%lu id=%lu comm=%s\\n", '
+        "comm, args->lane, args->extra, args->id, str(args->comm)); }'"
+    )
+    assert lines[2] == "trace-cmd record -e shop:order_placed sleep 10"
+    assert lines[3] == "perf record -a -e shop:order_placed -- sleep 10"
+    assert lines[4].startswith("name: order_placed\nID: 0\nformat:\n\tfield:unsigned short common_type;")
+    assert page.run("document.querySelectorAll('textarea').length") == 0
+
+
 def test_format_text_is_that_of_the_kernel(page: Page, made: tuple[Path, Catalog]) -> None:
     see(page)
     n_compared = 0

@@ -35,12 +35,20 @@ def start_page(catalog: Catalog, template: str, title: str, slugs: Mapping[str, 
         events=f"{len(catalog.events):,}",
         n_systems=f"{len(systems):,}",
         table=_version_table(catalog),
+        about=_about({version.tree.kind for version in catalog.versions}),
         systems=items,
     )
 
 
 def _shown(system: str) -> str:
     return escape(system) or "(no system)"
+
+
+def _about(kinds: set[str]) -> str:
+    if "source" not in kinds:
+        return "from a kernel&#39;s own formats, which know nothing of callers and comments."
+    text = "from kernel sources. Offsets and sizes are those of x86_64 with every option on"
+    return f"{text}." if len(kinds) == 1 else f"{text}, or those of the formats that were given."
 
 
 def _ends(labels: list[str]) -> list[str]:

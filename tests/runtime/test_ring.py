@@ -5,7 +5,7 @@ import random
 import struct
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from tracepoint.runtime import ring as twin
@@ -313,8 +313,13 @@ def run_steps(ring, steps):
     return seen
 
 
+# A page with a mark of the CPU and no event, read before the first event.
+MARK_ALONE = [("open", 0, 0, 0), ("discard",), ("read",), ("write", 0, 0)]
+
+
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(steps=STEPS, n_pages=st.integers(2, 4), overwrite=st.booleans(), absolute=st.booleans())
+@example(steps=MARK_ALONE, n_pages=2, overwrite=False, absolute=False)
 def test_the_c_ring_is_its_twin(c_core, steps, n_pages, overwrite, absolute):
     ours = run_steps(c_core.Ring(n_pages, overwrite, absolute), steps)
     theirs = run_steps(twin.Ring(n_pages, overwrite, absolute), steps)

@@ -84,6 +84,13 @@ def walk_events_cpu(
 
     A mark is a padding event of 12 bytes, a size that no other padding has: see `event_size`.
     """
+    for start, size, when, where in _walk_all(data, stamp, cpu):
+        if start:
+            yield start, size, when, where
+
+
+def _walk_all(data: bytes | bytearray, stamp: int, cpu: int) -> Iterator[tuple[int, int, int, int]]:
+    """Yield as `walk_events_cpu` does, and for what is no event with a start of 0."""
     at = 0
     while at + 4 <= len(data):
         header = int.from_bytes(data[at : at + 4], "little")
@@ -96,6 +103,7 @@ def walk_events_cpu(
             if 4 + value == CPU_MARK_SIZE <= len(data) - at:
                 cpu = int.from_bytes(data[at + 8 : at + 12], "little", signed=True)
             at += 4 + value
+            yield 0, 0, stamp & U64_MASK, cpu
         elif kind == TYPE_TIME_EXTEND:
             stamp += (value << DELTA_BITS) + delta
             at += EXTEND_SIZE
@@ -317,8 +325,8 @@ class Ring:
 
     def _consume(self, page: _Page) -> None:
         rest = page.data[self._read_at : page.commit]
-        for _, _, stamp, cpu in walk_events_cpu(rest, self._read_stamp, self._read_cpu):
-            self._read += 1
+        for start, _, stamp, cpu in _walk_all(rest, self._read_stamp, self._read_cpu):
+            self._read += start > 0
             self._read_stamp, self._read_cpu = stamp, cpu
         self._read_at = page.commit
 

@@ -104,9 +104,11 @@ struct tp_ring {
 	uint32_t end;   /* bytes that hold events */
 	int32_t cpu;    /* of the last event of this page; -1: none yet */
 	uint32_t depth;   /* events reserved and not committed yet */
-	bool is_absolute; /* TP_RING_ABSOLUTE */
-	bool is_busy;     /* a signal handler that comes now must keep out */
 	uint32_t page_index;
+	/* Not beside is_absolute: read together, they would wait until the last store to this one is through. */
+	bool is_busy; /* a signal handler that comes now must keep out */
+	uint32_t n_pages;
+	bool is_absolute; /* TP_RING_ABSOLUTE */
 	uint32_t commit_index;
 	uint32_t last_at;
 	uint64_t seq;        /* page being written */
@@ -118,7 +120,6 @@ struct tp_ring {
 	struct tp_page_note *notes;
 	struct tp_page *pages;
 	size_t size;
-	uint32_t n_pages;
 };
 
 struct tp_ring_stats {

@@ -2,8 +2,9 @@
 
 `tests`: installs programs, kernel headers and kernel source with apt-get (as root), unpacks the
 kernel images into the user's cache.  `bench`: installs what benchmarks measure with.  `headers`:
-prints the folder of a kernel's headers, which is fetched without root when none is installed.  What cannot be had is named, with the reason,
-and is no failure: the tests that need it skip.  TRACEPOINT_APT=no forbids all of it.
+prints the folder of a kernel's headers, which is fetched without root when none is installed.
+What cannot be had is named, with the reason, and is no failure: the tests that need it skip.
+TRACEPOINT_APT=no forbids all of it.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
+from tracepoint.lab.kernel_source import fetch_source as fetch_kernel_source
 from tracepoint.lab.kernels import ANY_KERNEL, find_kernel, version_key
 from tracepoint.lab.packages import cache_folder, candidates, fetch_kernel
 from tracepoint.lab.suites import apt_options
@@ -38,6 +40,11 @@ PROGRAMS = {
     "trace-cmd": "it judges what we write, and works on the mounted control files",
     "libtracefs-dev": "the same with the library below it",
     "fuse3": "mounts the control files of a process",
+    "flex": "the kernel's configuration is read with it",
+    "bison": "the kernel's configuration is read with it",
+    "bc": "a kernel's build computes with it",
+    "libelf-dev": "a kernel's build checks its objects with it",
+    "ccache": "kernels that were built once are built again in seconds",
     "libelf1": "compiling against kernel headers needs it",
 }
 BENCH_PROGRAMS = {
@@ -53,7 +60,6 @@ KERNELS = (SERIES, f"{SERIES}-full", "6.12")
 NEWEST_PATTERN = r"linux-image-[0-9.]+[+]deb[0-9]+-cloud-amd64"
 USR_SRC = Path("/usr/src")
 SECONDS = 1200
-SOURCE_BYTES = 3 << 30
 
 
 def say(text: str) -> None:
@@ -155,41 +161,11 @@ def fetch_source(series: str, options: Sequence[str] = ()) -> Path | None:
 
     `options` are for apt, when the package is not in the system's own lists.
     """
-    package = f"linux-source-{series}"
-    tree = cache_folder() / "sources" / package
-    if tree.is_dir():
-        return tree
-    tree.parent.mkdir(parents=True, exist_ok=True)
-    if shutil.disk_usage(tree.parent).free < SOURCE_BYTES:
-        say(f"less than 3 GB free in the cache folder: no {package}, corpus tests will skip")
+    try:
+        return fetch_kernel_source(series, say, options)
+    except (LabError, OSError) as error:
+        say(f"no source of {series}: {error}; tests that read it or build kernels of it will skip")
         return None
-    with TemporaryDirectory(prefix="unpack-", dir=tree.parent) as scratch:
-        folder = Path(scratch)
-        say(f"fetching {package} (the corpus of trace headers)")
-        problem = apt(*options, "download", package, folder=folder) or unpack(folder, package)
-        if problem:
-            say(f"no {package}: {problem}; corpus tests will skip")
-            return None
-        (folder / package).rename(tree)
-    return tree
-
-
-def unpack(folder: Path, package: str) -> str:
-    """Unpack a downloaded source package in its folder; return an empty string, or what went wrong."""
-    archive = folder / USR_SRC.relative_to("/") / f"{package}.tar.xz"
-    debs = sorted(str(deb) for deb in folder.glob("*.deb"))
-    steps = [
-        ["dpkg-deb", "-x", *debs[:1], str(folder)],
-        ["tar", "-xf", str(archive), "-C", str(folder), "--exclude=*/Documentation/*"],
-    ]
-    for command in steps:
-        try:
-            done = subprocess.run(command, check=False, stdin=subprocess.DEVNULL, capture_output=True)
-        except OSError as error:
-            return str(error)
-        if done.returncode != 0:
-            return f"{command[0]} failed: {done.stderr.decode(errors='replace').strip()[-200:]}"
-    return ""
 
 
 def find_headers() -> Path | None:

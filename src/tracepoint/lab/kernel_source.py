@@ -13,7 +13,7 @@ from tracepoint.lab.kernel_sync import check_tree
 from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SERIES = re.compile(r"\d+\.\d+")
 _ROOM = 3 << 30
@@ -39,10 +39,13 @@ def find_source(
     return name, folder.resolve(), True
 
 
-def fetch_source(series: str, say: Callable[[str], None] = lambda _words: None) -> Path:
+def fetch_source(
+    series: str, say: Callable[[str], None] = lambda _words: None, apt: Sequence[str] = ()
+) -> Path:
     """Return the unpacked source of a series from the cache, fetching Debian's package when it is not there.
 
-    Raises LabError when apt has none, or less than 3 GB are free.
+    `apt` are options for apt (`tracepoint.lab.suites`).  Raises LabError when apt has none, or less than
+    3 GB are free.
     """
     package = f"linux-source-{series}"
     tree = cache_folder() / "sources" / package
@@ -51,11 +54,11 @@ def fetch_source(series: str, say: Callable[[str], None] = lambda _words: None) 
     tree.parent.mkdir(parents=True, exist_ok=True)
     if shutil.disk_usage(tree.parent).free < _ROOM:
         raise LabError(f"less than 3 GB free in {tree.parent}: no room to unpack {package}")
-    version = newest_version(package)
+    version = newest_version(package, apt)
     with TemporaryDirectory(prefix="unpack-", dir=tree.parent) as scratch:
         folder = Path(scratch)
         say(f"fetching {package} {version} (about 150 MB) and unpacking it")
-        run_tool(["dpkg-deb", "-x", str(download(package, version, folder)), scratch], _SECONDS)
+        run_tool(["dpkg-deb", "-x", str(download(package, version, folder, apt)), scratch], _SECONDS)
         archives = sorted((folder / "usr/src").glob("linux-source-*.tar.*"))
         if not archives:
             raise LabError(f"{package} {version} holds no usr/src/linux-source-*.tar.*")

@@ -31,6 +31,7 @@ test: setup debian
 	@$(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)
 
 bench: setup debian
+	@$(RUN) tools/debian.py bench
 	@$(RUN) -m benchmarks
 
 lint: setup

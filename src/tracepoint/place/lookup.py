@@ -25,7 +25,7 @@ _TRACER = re.compile(
 )
 _NO_TRACING = frozenset({"noinstr", "__noinstr_section", "__entry_text", "__naked"})
 _EARLY = frozenset({"__head"})
-_INITIAL = frozenset({"__init", "__meminit", "__net_init", "__init_memblock", "__exit"})
+_INITIAL = frozenset({"__init", "__meminit", "__net_init", "__init_memblock"})
 
 
 def check_file(file: SourceFile) -> None:
@@ -129,6 +129,10 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
     if initial:
         notes.append(
             f"{name}() is {initial[0]}: its events are seen only when enabled early (trace_event= at boot)"
+        )
+    if "__exit" in function.words:
+        notes.append(
+            f"{name}() is __exit: it runs when its module is removed, and is left out of a kernel image"
         )
     if "notrace" in function.words:
         notes.append(f"{name}() is notrace: see that no probe of the event calls it")

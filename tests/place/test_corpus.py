@@ -1,0 +1,103 @@
+"""Placements at random functions of a kernel: the text, and what the compiler says."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections import Counter
+
+import pytest
+
+import oracles
+from place.corpus import built_files, check, files_of, random_trials, run, with_event
+from tracepoint.errors import PlaceError
+from tracepoint.lab import kernel_make
+from tracepoint.lab.kernel_build import compile_object, configured_tree
+from tracepoint.place.code import read_code
+from tracepoint.place.functions import find_functions
+from tracepoint.place.statements import read_body
+from tracepoint.source.text import SourceFile, decode
+
+FOLDERS = ("mm", "kernel", "fs")
+SEED = 20260
+N_COMPILED = 40
+#: Options beyond those of the lab's kernel, for more file systems; warnings are errors.
+OPTIONS = dict.fromkeys(("WERROR", "EXT4_FS", "XFS_FS", "BTRFS_FS", "FUSE_FS", "COMPACTION", "KSM"), "y")
+BUILT = (*FOLDERS, "kernel/irq", "kernel/time", "kernel/trace", "kernel/locking", "kernel/rcu")
+BUILT += ("fs/proc", "fs/ext4", "fs/xfs", "fs/btrfs", "fs/fuse")
+#: Every reason for which a random placement may be refused.
+TRUE_REASONS = re.compile(
+    r"`\w+` has no value yet|`\w+` is declared (?:only later|in another block|only under)"
+    r"|a call after this `\w+` is never reached|a call before this (?:statement|label) is never reached"
+    r"|a call before this declaration would be a statement before it|`fallthrough` must stand directly"
+    r"|this `if` stands directly after `else`|this is the value of a statement expression"
+    r"|\w+\(\) is noinstr|\w+\(\) never returns|this statement crosses the border of the branch"
+    r"|declarations and statements share the branch|braces are needed here, but a conditional"
+    r"|.* is \d+ statements here"
+)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", ["linux-source-6.1", "linux-source-6.12"])
+def test_200_placements_at_random_functions(name: str) -> None:
+    tree = oracles.kernel_source(name)
+    chosen = random.Random(SEED).choices(files_of(tree, FOLDERS), k=400)
+    n_calls: list[int] = []
+    refused: Counter[str] = Counter()
+    for trial in random_trials(tree, chosen, SEED):
+        found = run(trial)
+        if isinstance(found, PlaceError):
+            refused[found.reason] += 1
+        else:
+            n_calls.append(check(trial, found))
+        if len(n_calls) == 200:
+            break
+    assert len(n_calls) == 200
+    assert sum(n_calls) > 250  # several returns
+    assert [reason for reason in refused if not TRUE_REASONS.match(reason)] == []
+    assert sum(refused.values()) < 80
+
+
+@pytest.mark.oracle
+def test_40_placements_compile_with_their_events() -> None:
+    tree = oracles.kernel_source("linux-source-6.1")
+    try:
+        kernel_make.check_tools()
+    except Exception as error:  # noqa: BLE001 (whatever is missing, its message says how to get it)
+        pytest.skip(str(error))
+    build = configured_tree("6.1", options=OPTIONS)
+    files = built_files(build.source, (build.objects / ".config").read_text(), BUILT)
+    assert len(files) > 300
+    chosen = random.Random(SEED).sample(files, 100)
+    edits: dict[str, str] = {}
+    targets: list[str] = []
+    for trial in random_trials(tree, chosen, SEED, typed=True):
+        found = run(trial)
+        if isinstance(found, PlaceError):
+            assert TRUE_REASONS.match(found.reason), found.reason
+            continue
+        edits |= with_event(trial, found)
+        targets.append(trial.source.path.removesuffix("c") + "o")
+        if len(targets) == N_COMPILED:
+            break
+    assert len(targets) == N_COMPILED
+    compile_object(build, targets, edits)
+
+
+@pytest.mark.oracle
+def test_few_functions_are_not_understood() -> None:
+    tree = oracles.kernel_source("linux-source-6.1")
+    n_functions = 0
+    refused: list[str] = []
+    for path in files_of(tree, ("mm", "kernel")):
+        source = SourceFile(path, decode((tree / path).read_bytes()))
+        code = read_code(source)
+        for function in find_functions(code):
+            n_functions += 1
+            try:
+                assert not function.trouble, function.trouble
+                read_body(code, function)
+            except (AssertionError, PlaceError) as error:
+                refused.append(str(error))
+    assert n_functions > 15_000
+    assert len(refused) < 0.001 * n_functions

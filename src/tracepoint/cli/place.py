@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 from tracepoint import __version__
 from tracepoint.cli.files import read_text
 from tracepoint.cli.git import git_setting
+from tracepoint.cli.place_check import check_series
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.tree_files import tree_reader, write_files
 from tracepoint.cli.trees import default_tree, open_with_progress
+from tracepoint.diagnostics import Severity
 from tracepoint.errors import PlaceError, TreeError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.place.fragment import EventText
@@ -68,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_event_arguments(parser.add_argument_group("what is declared (nothing, for an event of the tree)"))
     _add_place_arguments(parser.add_argument_group("where it is called; begin each place with --at"))
     _add_patch_arguments(parser.add_argument_group("the patch"))
+    parser.add_argument("--no-check", action="store_true", help="take declarations that are wrong, too")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="DIR", help="write the patches there (default: to stdout)")
     where.add_argument("--apply", action="store_true", help="change the files of the tree instead")
@@ -152,10 +155,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
     tree = open_with_progress(root, out)
     folder = Path(tree.root)
-    kernel = Kernel(tree, tree_reader(folder), read_facts(folder).assign_str_arity)
+    facts = read_facts(folder)
+    kernel = Kernel(tree, tree_reader(folder), facts.assign_str_arity)
     series = make_series(kernel, plan, is_split=not args.one_patch)
     for note in series.notes:
         out.say(f"note: {note}")
+    if not args.no_check:
+        for finding in check_series(kernel, series, facts):
+            tell = out.detail if finding.severity is Severity.NOTE else out.warn
+            tell(str(finding))
     if author is None:
         before = {change.path: change.old for change in series.changes}
         write_files(folder, before, series.files)

@@ -461,6 +461,43 @@ def test_nothing_is_wider_than_a_phone(page: Page, hash_: str) -> None:
     assert page.run("document.documentElement.scrollWidth") <= PHONE[0]
 
 
+CONTRAST = """(() => {
+  const light = (channel) => channel <= 0.04045 ? channel / 12.92 : ((channel + 0.055) / 1.055) ** 2.4;
+  const numbers = (color) => {
+    const [r, g, b, a = 1] = color.match(/[\\d.]+/g).map(Number);
+    return { a, l: 0.2126 * light(r / 255) + 0.7152 * light(g / 255) + 0.0722 * light(b / 255) };
+  };
+  const behind = (element) => {
+    for (let e = element; e; e = e.parentElement) {
+      const found = numbers(getComputedStyle(e).backgroundColor);
+      if (found.a === 1) return found.l;
+    }
+    return 1;
+  };
+  const weak = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const hasText = [...element.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!hasText || !element.checkVisibility() || element.closest(".unseen, noscript, .skip")) continue;
+    const [a, b] = [numbers(getComputedStyle(element).color).l, behind(element)].sort((x, y) => y - x);
+    const ratio = (a + 0.05) / (b + 0.05);
+    if (ratio < 4.5) weak.push(`${element.className || element.tagName} ${ratio.toFixed(2)} ${element.textContent.slice(0, 20)}`);
+  }
+  return [...new Set(weak)];
+})()"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "hash_", ["#/", "#/search/field%3Aid", "#/event/shop:order_placed", "#/history/6.12"]
+)
+def test_text_stands_out(page: Page, scheme: str, hash_: str) -> None:
+    page.scheme(scheme)
+    see(page, hash_)
+    page.wait("document.querySelector('#view h1') || document.querySelector('#results li .why')")
+    time.sleep(0.2)
+    assert page.run(CONTRAST) == []
+
+
 # The real thing.
 
 

@@ -140,8 +140,8 @@ def test_diffstat() -> None:
         new_file("x.h", "c\n" * 99),
     ]
     assert diffstat(changes) == (
-        " long/name.c |  3 +--\n"
-        " x.h         | 99 " + "+" * 50 + "\n"
+        " long/name.c |  3 +-\n"
+        " x.h         | 99 " + "+" * 54 + "\n"
         " 2 files changed, 100 insertions(+), 2 deletions(-)\n"
         " create mode 100644 x.h\n"
     )

@@ -53,7 +53,7 @@ def test_one_call_in_one_patch(tree: Path) -> None:
         "Splashes cannot be seen today, so nobody knows who scares the fish.\n\n"
         "Declare the trace event in include/trace/events/pond.h. What is recorded:\n\n"
         "  pond:pond_splash\n    int n\n\nWhere it fires:\n\n"
-        "  pond_splash in shore_visit() (water/shore.c), after n_visits++;\n\n"
+        "  water/shore.c\n    shore_visit(): pond_splash after n_visits++;\n\n"
         "While an event is off, each of its calls is a patched-out branch (a static\nkey).\n"
     )
 

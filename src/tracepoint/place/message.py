@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 COLUMNS = 75
 _MAX_SUBJECT = 200
+#: Characters of a place; what is longer is a statement of several lines.
+_MAX_PLACE = 100
 _ZERO_COMMIT = "0" * 40
 #: git's own fixed date, by which a mailbox of patches is known.
 _MAGIC_DATE = "Mon Sep 17 00:00:00 2001"
@@ -119,7 +121,7 @@ def write_message(
         parts.append("\n".join(line for event in events for line in _recorded(event)))
     if fired:
         parts.append("Where " + ("it fires:" if len({f.event for f in fired}) == 1 else "they fire:"))
-        parts.append("\n".join(line for one in fired for line in _firing(one)))
+        parts.append("\n".join(_firing(fired)))
         parts.append(wrap(_cost(fired)))
     return Message(subject.strip(), "\n\n".join(parts) + "\n")
 
@@ -171,13 +173,24 @@ def _field_text(field: Field) -> str:
     return declare_param(field.ctype, field.name)
 
 
-def _firing(one: Fired) -> Iterator[str]:
-    head = f"  {one.event} in {one.function}() ({one.path})"
-    if len(head) + 2 + len(one.place) <= COLUMNS:
-        yield f"{head}, {one.place}"
-        return
-    yield f"{head},"
-    yield "    " + (one.place if len(one.place) <= COLUMNS - 4 else one.place[: COLUMNS - 7].rstrip() + "...")
+def _firing(fired: Iterable[Fired]) -> Iterator[str]:
+    """Yield files with their functions, and what fires there where."""
+    functions: dict[str, dict[str, list[str]]] = {}
+    for one in fired:
+        place = one.place if len(one.place) <= _MAX_PLACE else one.place[:_MAX_PLACE].rstrip() + "..."
+        functions.setdefault(one.path, {}).setdefault(one.function, []).append(f"{one.event} {place}")
+    for path, named in functions.items():
+        yield f"  {path}"
+        for function, places in named.items():
+            text = f"{function}(): {', '.join(places)}"
+            yield from textwrap.wrap(
+                text,
+                COLUMNS,
+                initial_indent=" " * 4,
+                subsequent_indent=" " * 6,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
 
 
 def _cost(fired: Sequence[Fired]) -> str:

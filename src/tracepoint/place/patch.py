@@ -18,7 +18,9 @@ _CONTEXT = 3
 #: Letters of a blob's name, as kernel developers set core.abbrev.
 _ABBREV = 12
 _NO_BLOB = "0" * _ABBREV
-_GRAPH_COLUMNS = 50
+#: Columns of a diffstat, as in mail.
+_STAT_COLUMNS = 72
+_LEAST_GRAPH = 10
 
 
 class Region(NamedTuple):
@@ -83,6 +85,9 @@ def change_file(path: str, old: str, edits: Iterable[Edit], mode: str = "100644"
         line += old.count("\n", counted, start)
         counted = start
         region = _trimmed(line, split_lines(old[start:end]), split_lines(text))
+        if regions and regions[-1].end == region.start:
+            last = regions.pop()
+            region = Region(last.start, region.end, last.new + region.new)
         if region.new or region.end > region.start:
             regions.append(region)
         pieces += (old[at:start], text)
@@ -225,19 +230,21 @@ def diffstat(changes: Iterable[Change]) -> str:
     width = max((len(c.path) for c in shown), default=0)
     most = max((c.n_added + c.n_removed for c in shown), default=0)
     digits = len(str(most))
+    columns = max(_LEAST_GRAPH, _STAT_COLUMNS - width - digits - 5)
     lines = [
-        f" {c.path:<{width}} | {c.n_added + c.n_removed:>{digits}} {_graph(c, most)}".rstrip() for c in shown
+        f" {c.path:<{width}} | {c.n_added + c.n_removed:>{digits}} {_graph(c, most, columns)}".rstrip()
+        for c in shown
     ]
     lines.append(_summary(shown))
     lines += [f" create mode {c.mode} {c.path}" for c in shown if c.old is None]
     return "\n".join(lines) + "\n"
 
 
-def _graph(change: Change, most: int) -> str:
-    if most <= _GRAPH_COLUMNS:
+def _graph(change: Change, most: int, columns: int) -> str:
+    if most <= columns:
         return "+" * change.n_added + "-" * change.n_removed
     # Every kind of change that there is keeps one sign.
-    added, removed = (-(-n * _GRAPH_COLUMNS // most) if n else 0 for n in (change.n_added, change.n_removed))
+    added, removed = (max(1, n * columns // most) if n else 0 for n in (change.n_added, change.n_removed))
     return "+" * added + "-" * removed
 
 

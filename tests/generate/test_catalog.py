@@ -444,6 +444,25 @@ def test_without_an_exchange_by_the_system(trees: Path, here: Path, monkeypatch:
     assert [p.name for p in here.iterdir() if p.name.startswith(".")] == []
 
 
+def test_files_that_cannot_be_moved_are_not_lost(
+    trees: Path, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = here / "site"
+    assert run(trees / "new", "-o", site) == 0
+    (site / "CNAME").write_text("example")
+
+    def refuse(*args) -> None:
+        raise OSError(13, "Permission denied")
+
+    monkeypatch.setattr("tracepoint.cli.folders._move", refuse)
+    assert run(trees / "old", "-o", site) == 2
+    said = capsys.readouterr().err
+    kept = next(p for p in here.iterdir() if p.name.startswith(".site."))
+    assert f"are still in {kept}" in said
+    assert (kept / "CNAME").read_text() == "example"
+    assert (site / "index.html").exists()
+
+
 def test_a_link_to_a_catalog_stays_a_link(trees: Path, here: Path) -> None:
     (here / "real").mkdir()
     (here / "link").symlink_to(here / "real")

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
+from tracepoint.generate.fileset import FileSet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,10 +51,14 @@ def check_folder(folder: Path, mark: str, *, may_hold_others: bool) -> None:
 def replace_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
     """Make a folder hold these files instead of those that its mark lists; what else is in it stays.
 
-    The new folder is made beside the old one, and they change places in one step.  Raises OSError,
-    leaving the old folder as it was.
+    The new folder is made beside the old one, and they change places in one step; only into a folder
+    without the mark that holds something the files are written one by one.  Raises OSError, leaving the
+    old folder as it was.
     """
     place = folder.resolve()
+    if place.is_dir() and any(place.iterdir()) and not is_marked(place, mark):
+        FileSet(files).write(place, overwrite=True)
+        return
     place.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=place.parent))
     try:
@@ -68,7 +73,12 @@ def replace_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
         raise
     # From here on `fresh` is the old folder.
-    _move_others(fresh, place, ours)
+    try:
+        _move_others(fresh, place, ours)
+    except BaseException as error:
+        raise TracepointError(
+            f"{place} is new, but files that were in it are still in {fresh}: {error}"
+        ) from error
     shutil.rmtree(fresh)
 
 

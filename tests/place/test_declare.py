@@ -277,6 +277,28 @@ def test_ten_megabytes_are_refused_quickly(tree: Path) -> None:
     assert "too many" in refused(tree, EVENT + "/* " + "x" * 10_000_000 + " */")
 
 
+def test_types_that_the_header_does_not_know_are_told(tmp_path: Path) -> None:
+    root = make_tree(
+        tmp_path,
+        {
+            "include/linux/tracepoint.h": "#include <linux/water.h>\n#define TRACE_EVENT(name, ...)\n",
+            "include/linux/water.h": "typedef struct { int a; } drop_t;\nenum wave { LOW };\ntypedef long tide_t;\n",
+            "include/linux/foam.h": "typedef struct foam { int a; } foam_t;\n",
+        },
+    )
+    text = EVENT.replace("int n)", "drop_t d, enum wave w, tide_t t, u32 n, foam_t f, enum wind g)")
+    text = text.replace("duck, n)", "duck, d, w, t, n, f, g)")
+    made, _ = declared(root, text)
+    assert [note.partition(" ")[0] for note in made.notes] == ["foam_t", "wind"]
+    made, _ = declared(root, "#include <linux/foam.h>\n" + text)
+    assert [note.partition(" ")[0] for note in made.notes] == ["wind"]
+
+
+def test_including_other_events_is_refused(tree: Path) -> None:
+    reason = refused(tree, "#include <trace/events/pond.h>\n" + EVENT, system="lake", is_new=True)
+    assert "<trace/events/pond.h> declares events of its own" in reason
+
+
 @given(st.data())
 def test_damage_is_refused_or_harmless(tmp_path_factory, data) -> None:
     whole = header_of(EVENT, guard="_MINE_H")

@@ -15,11 +15,13 @@ from tracepoint.model.rewrite import break_statements, set_assign_str_arity, set
 from tracepoint.place.fragment import EventText, Fragment, read_checked, read_events, read_fragment
 from tracepoint.place.headers import KernelLoader, new_header, read_target
 from tracepoint.place.kernel import check_path
+from tracepoint.place.outline import read_directives
 from tracepoint.place.sharing import share_classes
+from tracepoint.place.types import check_includes, missing_structs, unknown_types
 from tracepoint.source.text import SourceFile, apply_edits
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import Event, EventClass
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
 STYLE = Style(
     fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
 )
-_STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 #: The end of a declaration with something right behind it.
 _CLOSE = re.compile(r"^\);\n(?=\S)", re.MULTILINE)
 _SYSTEM = re.compile(r"\w[\w-]*\Z")
@@ -103,15 +104,17 @@ def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -
     target = read_target(kernel.source(path), fragment.system, loader)
     events = read_events(given, fragment.system, target.header.classes, loader)
     _check_names(kernel, events, target)
+    check_includes(fragment.includes, path, loader)
     body, notes = _body(kernel, given, fragment, target.shareable, target.names)
     edits = [
         *target.include_edits(fragment.includes),
-        *target.forward_edits(_missing_types(events, target.source.text, body)),
+        *target.forward_edits(missing_structs(events, target.source.text, body)),
         target.insertion(body),
     ]
     changed = SourceFile(path, apply_edits(target.source.text, edits))
     _check_result(changed, events, fragment.system, loader, target.header.diagnostics)
-    return Declaration(path, events, tuple(edits), notes=tuple(notes))
+    more = _type_notes(events, target.source, fragment.includes, loader)
+    return Declaration(path, events, tuple(edits), notes=(*notes, *more))
 
 
 def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
@@ -120,10 +123,15 @@ def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Dec
     loader = KernelLoader(kernel)
     events = read_events(given, fragment.system, (), loader)
     _check_names(kernel, events, None)
+    check_includes(fragment.includes, path, loader)
     body, notes = _body(kernel, given, fragment, (), ())
-    text = new_header(path, fragment.system, body, fragment.includes, _missing_types(events, "", body))
+    text = new_header(path, fragment.system, body, fragment.includes, missing_structs(events, "", body))
     _check_result(SourceFile(path, text), events, fragment.system, loader)
-    return Declaration(path, events, new_text=text, creator=given.creator, notes=(f"{path} is new", *notes))
+    bare = SourceFile(path, new_header(path, fragment.system, "", fragment.includes, ()))
+    more = _type_notes(events, bare, (), loader)
+    return Declaration(
+        path, events, new_text=text, creator=given.creator, notes=(f"{path} is new", *notes, *more)
+    )
 
 
 def _body(
@@ -175,19 +183,18 @@ def _check_names(kernel: Kernel, events: Sequence[Event], target: Target | None)
             raise PlaceError(f"{name}: {header}:{line} declares a tracepoint of that name already")
 
 
-def _missing_types(events: Iterable[Event], header: str, body: str) -> list[str]:
-    """Return the structs of new prototypes that have to be declared: the header does not mention them."""
-    wanted = dict.fromkeys(
-        " ".join(found.split())
-        for event in events
-        for param in event.proto.params
-        for found in _STRUCT.findall(param.ctype)
-    )
-    return [
-        name
-        for name in wanted
-        if not re.search(rf"\b{name}\b", header) and not re.search(rf"\b{name}\s*[;{{]", body)
-    ]
+def _type_notes(
+    events: Sequence[Event], source: SourceFile, wanted: Iterable[str], loader: KernelLoader
+) -> Iterator[str]:
+    """Say which types the header will not know; `source` is the header without the events."""
+    there = (d for d in read_directives(source.text) if d.included)
+    includes = [*wanted, *(d.rest for d in there)]
+    names = [(word[1:-1], word.startswith('"')) for word in includes]
+    for name in unknown_types(events, source.path, source.text, names, loader):
+        yield (
+            f"{name} is not declared by what {source.path} includes: give the #include with the event, or "
+            "not every file that includes the header will compile"
+        )
 
 
 def _check_result(

@@ -11,6 +11,7 @@ from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError, SourceError
 from tracepoint.model.read import read_header_text
 from tracepoint.place.outline import Directive, Guard, find_guard, read_directives
+from tracepoint.place.types import COMMON_TYPES
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 _INCLUDE_FOLDERS = ("include", "arch/x86/include", "include/uapi")
 _EVENTS = "include/trace/events"
 _FORWARD = re.compile(r"(?:[ \t]*\n)*(?:(?:struct|union)\s+\w+;[ \t]*\n)+")
-_TYPES = re.compile(
-    r"\b(?:(?:__)?[us](?:8|16|32|64)|__(?:be|le)(?:16|32|64)|bool|s?size_t|loff_t|pgoff_t|sector_t|gfp_t|"
-    r"pid_t|dev_t|umode_t|phys_addr_t|dma_addr_t|resource_size_t)\b"
-)
 
 
 class KernelLoader:
@@ -210,7 +207,7 @@ def _names(header: TraceHeader, directives: Iterable[Directive]) -> frozenset[st
 def new_header(path: str, system: str, body: str, includes: Iterable[str], structs: Iterable[str]) -> str:
     """Return the text of a trace header for a new system, in the kernel's form."""
     guard = f"_TRACE_{re.sub('[^A-Z0-9]', '_', system.upper())}_H"
-    wanted = dict.fromkeys(("<linux/types.h>",) if _TYPES.search(body) else ())
+    wanted = dict.fromkeys(("<linux/types.h>",) if COMMON_TYPES.search(body) else ())
     wanted |= dict.fromkeys((*includes, "<linux/tracepoint.h>"))
     lines = [
         "/* SPDX-License-Identifier: GPL-2.0 */",

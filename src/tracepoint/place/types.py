@@ -1,0 +1,100 @@
+"""Which types of a declaration a header has to know, and whether what it includes tells it."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import PlaceError
+from tracepoint.model.field import ArrayField, DynamicArrayField, ScalarField, StructField
+from tracepoint.source.ctype import BASIC_WORDS, QUALIFIERS, TAG_WORDS
+from tracepoint.source.environment import IncludeClosure
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.text import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.model.event import Event
+    from tracepoint.source.preprocess import Loader
+
+_STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
+#: What include/linux/types.h declares, through which every trace header has it.
+COMMON_TYPES = re.compile(
+    r"\b(?:(?:__)?[us](?:8|16|32|64)|__(?:be|le)(?:16|32|64)|bool|s?size_t|loff_t|pgoff_t|sector_t|gfp_t|"
+    r"pid_t|dev_t|umode_t|phys_addr_t|dma_addr_t|resource_size_t)\b"
+)
+
+
+def missing_structs(events: Iterable[Event], header: str, body: str) -> list[str]:
+    """Return the structs of new prototypes that have to be declared: the header does not mention them."""
+    wanted = dict.fromkeys(
+        " ".join(found.split())
+        for event in events
+        for param in event.proto.params
+        for found in _STRUCT.findall(param.ctype)
+    )
+    return [
+        name
+        for name in wanted
+        if not re.search(rf"\b{name}\b", header) and not re.search(rf"\b{name}\s*[;{{]", body)
+    ]
+
+
+def unknown_types(
+    events: Iterable[Event], path: str, text: str, includes: Iterable[tuple[str, bool]], loader: Loader
+) -> list[str]:
+    """Return typedefs and enums of events that neither a header nor what it includes declares.
+
+    `path` and `text` are those of the header without the events, `includes` the files that it will
+    include, as name and whether it is quoted.
+    """
+    known = set(re.findall(r"[A-Za-z_]\w*", text))
+    wanted = [name for name in dict.fromkeys(_named_types(events)) if name not in known]
+    wanted = [name for name in wanted if not COMMON_TYPES.fullmatch(name)]
+    if not wanted:
+        return []
+    closure = IncludeClosure(loader, [(name, quoted, path) for name, quoted in includes])
+    return [name for name in wanted if not _is_declared(name, closure)]
+
+
+def _is_declared(name: str, closure: IncludeClosure) -> bool:
+    if closure.declaring(name) or closure.defining(name):
+        return True
+    # A typedef of a struct with its members.
+    struct = re.compile(rf"\}}[^;{{}}]*\b{name}\s*;")
+    return any(name in file.text and struct.search(file.text) for file in closure.files)
+
+
+def _named_types(events: Iterable[Event]) -> Iterator[str]:
+    for event in events:
+        for param in event.proto.params:
+            yield from _names(param.ctype)
+        for field in event.fields:
+            if isinstance(field, (ScalarField, StructField, ArrayField, DynamicArrayField)):
+                yield from _names(field.ctype)
+
+
+def _names(ctype: str) -> Iterator[str]:
+    before = ""
+    for token in lex(SourceFile("", ctype)):
+        is_word = token.kind is Kind.NAME and token.text not in BASIC_WORDS | QUALIFIERS | TAG_WORDS
+        # Pointers to structs need no more than a name.
+        if is_word and before not in ("struct", "union"):
+            yield token.text
+        before = token.text
+
+
+def check_includes(includes: Iterable[str], path: str, loader: Loader) -> None:
+    """Raise PlaceError when a declaration includes a header that declares events of its own.
+
+    The file that creates our events would create those a second time.
+    """
+    for word in includes:
+        name, is_quoted = word[1:-1], word.startswith('"')
+        file = loader.load(name, is_quoted=is_quoted, includer=path)
+        if file is not None and "<trace/define_trace.h>" in file.text:
+            raise PlaceError(
+                f"{word} declares events of its own, which the file that creates those of {path} would "
+                "create a second time: include something else"
+            )

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE
-from tracepoint.cli.tracing import add_array_arguments, during, existing_array
-from tracepoint.control.session import open_tracefs
+from tracepoint.cli.tracing import add_array_arguments, during, existing_array, opened
 
 if TYPE_CHECKING:
     import argparse
@@ -34,7 +33,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     if args.words_after:
         return during(args, out, act)
-    with open_tracefs() as tracing:
+    with opened(args) as tracing:
         array = existing_array(tracing, args)
         if args.pattern:
             act(array)

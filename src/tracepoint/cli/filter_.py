@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE
-from tracepoint.cli.tracing import add_array_arguments, change, existing_array
+from tracepoint.cli.tracing import add_array_arguments, change, existing_array, opened
 from tracepoint.control.events import EventControl, SystemControl
-from tracepoint.control.session import open_tracefs
 
 if TYPE_CHECKING:
     import argparse
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _show(args: argparse.Namespace, out: Output) -> int:
-    with open_tracefs() as tracing:
+    with opened(args) as tracing:
         array = existing_array(tracing, args)
         found = array[args.event]
         names = found.events if isinstance(found, SystemControl) else [f"{found.system}:{found.name}"]

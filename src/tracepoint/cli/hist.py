@@ -7,8 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE
-from tracepoint.cli.tracing import add_array_arguments, chosen_array, run_command
-from tracepoint.control.session import open_tracefs
+from tracepoint.cli.tracing import add_array_arguments, chosen_array, opened, run_command
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not 0 <= args.seconds <= _MAX_SECONDS:
         raise TracepointError(f"--seconds {args.seconds:g}: 0 to {_MAX_SECONDS:g}")
     status = EXIT_DONE
-    with open_tracefs() as tracing, chosen_array(tracing, args) as array:
+    with opened(args) as tracing, chosen_array(tracing, args) as array:
         event = array.event(args.event)
         trigger = event.add_trigger(_trigger(args))
         try:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
-from tracepoint.cli.tracing import DEFAULT_INSTANCE, add_array_arguments
+from tracepoint.cli.tracing import DEFAULT_INSTANCE, add_array_arguments, opened
 from tracepoint.control.names import matches, no_such_event
-from tracepoint.control.session import open_tracefs
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print one event a line; the exit status is 1 when a pattern means none."""
-    with open_tracefs() as tracing:
+    with opened(args) as tracing:
         if args.dynamic:
             out.write(tracing.tracefs.read("dynamic_events"))
             return EXIT_DONE

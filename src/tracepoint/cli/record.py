@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE
-from tracepoint.cli.tracing import run_command
-from tracepoint.control.session import open_tracefs
+from tracepoint.cli.tracing import add_pid_argument, opened, run_command
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
@@ -30,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--clock", default="", help="the clock that stamps records, such as mono")
     parser.add_argument("--buffer-kb", type=int, metavar="N", default=0, help="ring buffer of each CPU")
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    add_pid_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -42,7 +42,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         status[0] = run_command(args.words_after, out)
 
     with (
-        open_tracefs() as tracing,
+        opened(args) as tracing,
         tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
         _interrupt_ends() as stop,
     ):

@@ -33,12 +33,46 @@ def add_array_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--top", action="store_true", help="work in the top level, which other programs use too"
     )
+    add_pid_argument(parser)
+
+
+def add_pid_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a process in the place of the kernel."""
+    parser.add_argument(
+        "--pid",
+        type=int,
+        metavar="N",
+        help="work on the events of this Python process (see `tracepoint ps`), in its top level",
+    )
+
+
+@contextlib.contextmanager
+def opened(args: argparse.Namespace) -> Iterator[Tracing]:
+    """Yield the running kernel's tracing, or that of the process that `--pid` names."""
+    if args.pid is None:
+        with open_tracefs() as tracing:
+            yield tracing
+        return
+    # Only those who ask for a process pay for its client.
+    from tracepoint.runtime.socket_client import RemoteFiles  # noqa: PLC0415
+    from tracepoint.runtime.socket_files import ProcessFiles  # noqa: PLC0415
+
+    with (
+        RemoteFiles(args.pid) as files,
+        open_tracefs(ProcessFiles(files, args.pid), keeps_journal=False) as tracing,
+    ):
+        yield tracing
+
+
+def is_top(args: argparse.Namespace) -> bool:
+    """Whether to work in the top level: other programs use the kernel's, nobody else a process's."""
+    return bool(args.top) or (args.pid is not None and not args.instance)
 
 
 def existing_array(tracing: Tracing, args: argparse.Namespace) -> TraceArray:
     """Return the array chosen; raises TracefsError when the instance is not there."""
     name = args.instance or DEFAULT_INSTANCE
-    if args.top:
+    if is_top(args):
         return tracing
     if name not in tracing.instances:
         there = ", ".join(tracing.instances) or "none"
@@ -52,18 +86,18 @@ def change(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], No
     """Make a change that stays, or with `-- COMMAND` one that lasts as long as the command."""
     if args.words_after:
         return during(args, out, act)
-    with open_tracefs() as tracing:
-        array = tracing if args.top else tracing.instance(args.instance or DEFAULT_INSTANCE)
+    with opened(args) as tracing:
+        array = tracing if is_top(args) else tracing.instance(args.instance or DEFAULT_INSTANCE)
         act(array)
         tracing.keep()
-        if not args.top:
+        if not is_top(args):
             out.detail(f"in instance {array.name}; its trace: {array.path}/trace")
     return EXIT_DONE
 
 
 def during(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], None]) -> int:
     """Make the change, run the command, show what was recorded, and put everything back."""
-    with open_tracefs() as tracing, chosen_array(tracing, args) as array:
+    with opened(args) as tracing, chosen_array(tracing, args) as array:
         act(array)
         status = run_command(args.words_after, out)
         if not args.top and not args.instance:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE
-from tracepoint.cli.tracing import add_array_arguments, change, existing_array
-from tracepoint.control.session import open_tracefs
+from tracepoint.cli.tracing import add_array_arguments, change, existing_array, opened
 
 if TYPE_CHECKING:
     import argparse
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Add, remove or show; a trigger stays after this program, unless a command is given after `--`."""
     if args.trigger is None and not args.clear:
-        with open_tracefs() as tracing:
+        with opened(args) as tracing:
             out.write(existing_array(tracing, args).event(args.event).trigger)
         return EXIT_DONE
 

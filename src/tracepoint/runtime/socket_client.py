@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _UCRED = struct.Struct("3i")
+MAX_IDLE = 8
 
 
 class Line:
@@ -62,11 +63,12 @@ class Line:
 
 
 class RemoteHandle(Handle):
-    """A file that is open in the other process, over a connection of its own."""
+    """A file that is open in the other process, over a connection that is its own until it is closed."""
 
-    def __init__(self, line: Line, number: int) -> None:
+    def __init__(self, line: Line, number: int, give_back: Callable[[Line], None]) -> None:
         self._line = line
         self._number = number
+        self._give_back = give_back
         self.is_interrupted: Callable[[], bool] = never
 
     def read(self, size: int, offset: int) -> bytes:
@@ -84,25 +86,49 @@ class RemoteHandle(Handle):
         return int(self._line.ask("write", handle=self._number, data=text)["taken"])
 
     def close(self) -> None:
-        """Close the file and the connection."""
+        """Close the file."""
         try:
             self._line.ask("close", handle=self._number)
-        finally:
+        except OSError:
+            self._give_back(self._line)
+            raise
+        except BaseException:
             self._line.close()
+            raise
+        self._give_back(self._line)
 
 
 class RemoteFiles:
-    """The control files of a process, by pid; raises ProcessError when it does not listen."""
+    """The control files of a process, by pid; raises ProcessError when it does not listen.
+
+    A file that is open has a connection for itself, because reading may wait; connections of
+    closed files are kept for the next ones.
+    """
 
     def __init__(self, pid: int) -> None:
         self._process = find_process(pid)
         self._line = Line(self._process)
+        self._idle: list[Line] = []
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self._line.close()
+        while self._idle:
+            self._idle.pop().close()
+
+    def _take_line(self) -> Line:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return Line(self._process)
+
+    def _give_back(self, line: Line) -> None:
+        if len(self._idle) < MAX_IDLE:
+            self._idle.append(line)
+        else:
+            line.close()
 
     def hello(self) -> dict[str, int]:
         """Return what the process says of itself: pid, n_events, n_enabled."""
@@ -110,9 +136,12 @@ class RemoteFiles:
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> RemoteHandle:
         """Open a file there."""
-        line = Line(self._process)
+        line = self._take_line()
         try:
-            return RemoteHandle(line, line.ask("open", path=path, flags=flags)["handle"])
+            return RemoteHandle(line, line.ask("open", path=path, flags=flags)["handle"], self._give_back)
+        except OSError:
+            self._give_back(line)
+            raise
         except BaseException:
             line.close()
             raise
@@ -159,6 +188,11 @@ class RemoteFiles:
             write_all(handle, text.encode(errors="surrogateescape"))
         finally:
             handle.close()
+
+    def kallsyms(self) -> str:
+        """Return the names of places in the code, in the form of /proc/kallsyms."""
+        text: str = self._line.ask("kallsyms")["text"]
+        return text
 
     def save(self, version: int = 7, compression: str = "none") -> bytes:
         """Return what was recorded there as trace.dat."""

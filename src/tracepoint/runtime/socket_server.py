@@ -23,6 +23,7 @@ from tracepoint.runtime.files import File, Folder, Handle
 from tracepoint.runtime.files_tree import ControlFiles
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.registry import ProcessError, check_folder, socket_folder, socket_path
+from tracepoint.runtime.symbols import kallsyms_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,6 +120,9 @@ class _Connection:
         if isinstance(self._tree.find(path), File):
             self._tree.truncate(path)
         return {}
+
+    def _do_kallsyms(self) -> dict[str, Any]:
+        return {"text": kallsyms_text()}
 
     def _do_save(self, version: int, compression: str) -> dict[str, Any]:
         from tracepoint.runtime.save import saved_bytes  # noqa: PLC0415 - loads the writer of trace.dat

@@ -1,0 +1,127 @@
+"""The commands on a kernel's events, with `--pid` on those of a running Python process."""
+
+import re
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tracepoint.tracefile.tracedat import open_tracedat
+from tracepoint.tracefile.values import field_values
+
+PROGRAM = """
+import time
+from tracepoint.runtime.event import trace_event
+from tracepoint.runtime.socket_server import listen
+from tracepoint.model.python_types import u64
+
+@trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
+def order_placed(order_id: u64, customer: str) -> None: ...
+
+@trace_event(system="shop", printk='"order=%llu", order_id')
+def order_sent(order_id: u64) -> None: ...
+
+listen()
+number = 0
+while True:
+    order_placed(number, "bob" if number % 3 else "ada")
+    order_sent(number)
+    number += 1
+    time.sleep(0.003)
+"""
+
+
+class Shop:
+    """A program that runs, and the commands given to it."""
+
+    def __init__(self, pid):
+        self.pid = str(pid)
+
+    def run(self, *words, status=0):
+        done = subprocess.run(
+            [sys.executable, "-m", "tracepoint", *words[:1], "--pid", self.pid, *words[1:]],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
+        assert done.returncode == status, done.stderr
+        self.said = done.stderr
+        return done.stdout
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sockets") / "s"
+    patch = pytest.MonkeyPatch()
+    patch.setenv("TRACEPOINT_SOCKETS", str(folder))
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM])
+    end = time.monotonic() + 20
+    while not (folder / f"{program.pid}.socket").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    yield Shop(program.pid)
+    program.kill()
+    program.wait()
+    patch.undo()
+
+
+def test_events_are_listed_and_switched_at_the_top(shop):
+    assert shop.run("list") == "shop:order_placed\nshop:order_sent\n"
+    shop.run("enable", "shop:*sent")
+    assert "enabled 1 events" in shop.said
+    assert shop.run("list", "--state") == "0  shop:order_placed\n1  shop:order_sent\n"
+    assert shop.run("ps", "--cat", "set_event") == "shop:order_sent\n"
+    shop.run("disable", "shop")
+    assert shop.run("list", "--state", "shop:order_sent") == "0  shop:order_sent\n"
+    shop.run("enable", "nosuch", status=4)
+
+
+def test_filters_are_set_shown_cleared_and_refused(shop):
+    shop.run("filter", "shop:order_placed", 'customer == "ada" && order_id > 5')
+    assert shop.run("filter", "shop") == 'shop:order_placed customer == "ada" && order_id > 5\n'
+    shop.run("filter", "shop:order_placed", "0")
+    assert shop.run("filter", "shop:order_placed") == ""
+    shop.run("filter", "shop:order_placed", "nosuch == 1", status=4)
+    assert "Field not found" in shop.said
+
+
+def test_triggers_are_set_shown_and_removed(shop):
+    shop.run("trigger", "shop:order_sent", "traceoff:1 if order_id > 10000000")
+    assert shop.run("trigger", "shop:order_sent") == "traceoff:1 if order_id > 10000000\n"
+    shop.run("trigger", "shop:order_sent", "--clear")
+    assert "traceoff:" not in shop.run("trigger", "shop:order_sent")
+
+
+def test_a_histogram_counts_and_goes(shop):
+    table = shop.run("hist", "shop:order_placed", "customer", "--seconds", "0.5", "--sort", "hitcount")
+    counts = dict(line.split() for line in table.splitlines()[1:])
+    assert list(counts) == ["ada", "bob"]
+    assert abs(int(counts["bob"]) - 2 * int(counts["ada"])) <= 2
+    assert "hist:" not in shop.run("trigger", "shop:order_placed")
+
+
+def test_a_recording_has_every_record(shop, tmp_path):
+    target = tmp_path / "shop.dat"
+    shop.run("record", "shop", "--seconds", "0.5", "-o", str(target))
+    assert f"{target}: " in shop.said
+    with open_tracedat(target) as trace:
+        found = [
+            (trace.events[int.from_bytes(r.data[:2], "little")], r.data) for r in trace.buffers[0].records()
+        ]
+    numbers = [field_values(form, data)["order_id"] for form, data in found if form.name == "order_sent"]
+    assert len(numbers) > 10
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    assert shop.run("ps", "--cat", "set_event") == ""
+
+
+def test_a_change_lasts_as_long_as_a_command(shop):
+    shown = shop.run("enable", "shop:order_sent", "--", sys.executable, "-c", "import time; time.sleep(0.3)")
+    assert len(re.findall(r"order_sent: order=\d+\n", shown)) > 3
+    assert shop.run("ps", "--cat", "set_event") == ""
+
+
+def test_a_process_that_does_not_listen(shop):
+    pid, shop.pid = shop.pid, "1"
+    try:
+        shop.run("list", status=2)
+    finally:
+        shop.pid = pid
+    assert "process 1 does not listen" in shop.said

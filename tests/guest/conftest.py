@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from guest import patched as patched_kernels
 from guest import recording
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
@@ -42,6 +43,18 @@ def guest(request: pytest.FixtureRequest) -> Iterator[lab_guest.Guest]:
     """A booted cloud kernel, one for all tests of the session."""
     kernel_or_skip(request.param)
     with lab_guest.boot(request.param) as one:
+        yield one
+
+
+@pytest.fixture(scope="session", params=["6.1", "6.12"])
+def patched(request: pytest.FixtureRequest) -> Iterator[lab_guest.Guest]:
+    """A booted kernel of ours with the swap and trap events, one for all tests of the session.
+
+    Built when the cache has none: some minutes for the first of a version.
+    """
+    kernel_or_skip(request.param)
+    name = patched_kernels.build(request.param)
+    with lab_guest.boot(name, memory_mb=patched_kernels.MEMORY_MB) as one:
         yield one
 
 

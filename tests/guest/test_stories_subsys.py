@@ -1,0 +1,52 @@
+"""The page about subsys_event: the modules of its commands are built, loaded and do what it shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from guest.pages import ROOT, check_page, series
+from tracepoint.errors import LabError
+from tracepoint.lab.headers import fetch_headers
+
+if TYPE_CHECKING:
+    from tracepoint.lab.guest import Guest
+
+pytestmark = pytest.mark.guest
+PAGE = ROOT / "docs/explanation/subsys-event.md"
+
+
+@pytest.fixture
+def modules(guest: Guest, tmp_path: Path) -> list[Path]:
+    """The two modules, built for the guest's kernel by the page's own shell block."""
+    try:
+        fetch_headers(guest.image)
+    except LabError as error:
+        pytest.skip(f"no headers to build modules with: {error}")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    block = PAGE.read_text().partition("```sh\n")[2].partition("```")[0]
+    assert "lab get 6.1 " in block
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["/bin/sh", "-ec", block.replace("lab get 6.1 ", f"lab get {series(guest)} ")],
+        cwd=tmp_path,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted((tmp_path / "subsys").glob("*.ko"))
+
+
+def test_the_page_says_what_happens(guest, modules):
+    for module in modules:
+        guest.put(f"/tmp/{module.name}", module.read_bytes())
+    check_page(PAGE, guest)
+    assert "tracepoint_" not in guest.read("/proc/modules")

@@ -1,0 +1,105 @@
+"""Every trap that a program can raise is seen by trap_entry and trap_exit; the reference's table is made here."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from guest import traps_table
+from guest.pages import ROOT, bring, check_page, series
+from guest.patched import PAGE, shell_blocks
+from tracepoint.lab import qemu
+from tracepoint.lab.workloads import build_workload
+
+REFERENCE = ROOT / "docs/reference/traps.md"
+# Vectors that an emulated processor does not raise, or not for these reasons; a real one does.
+EMULATED = {"db", "ss-address", "ac", "xf"}
+CAN_BE_RAISED = {0, 1, 3, 4, 5, 6, 11, 12, 13, 14, 16, 17, 19}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory):
+    """The program that raises them, for this machine."""
+    path = tmp_path_factory.mktemp("traps") / "traps"
+    path.write_bytes(build_workload("traps"))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(scope="module")
+def raised(patched):
+    """All traps, raised in a guest."""
+    bring(patched, "traps")
+    return traps_table.raise_all(patched)
+
+
+@pytest.mark.guest
+def test_every_trap_is_seen_under_its_vector(raised):
+    items, _ = raised
+    hidden = set() if qemu.kvm_works() else EMULATED
+    wrong = {item.name for item in items if item.entry is None or item.entry.number != item.vector}
+    assert wrong <= hidden
+    seen = {item.entry.number for item in items if item.entry is not None}
+    assert seen >= CAN_BE_RAISED - ({17, 19} if hidden else set())
+
+
+@pytest.mark.guest
+def test_every_entry_has_its_exit(raised):
+    _, entries = raised
+    assert len(entries) > 500
+    assert [entry for entry in entries if not entry.is_left] == []
+
+
+@pytest.mark.guest
+def test_every_vector_is_raised_or_has_a_reason(raised, program):
+    items, _ = raised
+    never = traps_table.reasons(program)
+    assert {item.vector for item in items} == CAN_BE_RAISED
+    assert CAN_BE_RAISED | set(never) == {*range(21), 32}
+    assert not CAN_BE_RAISED & set(never)
+
+
+@pytest.mark.guest
+def test_the_reference_is_what_happens(raised, program, patched):
+    if qemu.kvm_works():
+        pytest.skip("the table is made with QEMU's emulation, KVM raises more: TRACEPOINT_ACCEL=tcg")
+    items, _ = raised
+    natively = {name: signal for name in ("ac", "xf") if (signal := signal_here(program, name))}
+    table = traps_table.write_table(items, traps_table.reasons(program), natively)
+    head = f"## Linux {series(patched)}\n\n"
+    text = REFERENCE.read_text()
+    found = re.search(re.escape(head) + r"((?:\|.*\n)+)", text)
+    if os.environ.get("TRACEPOINT_WRITE_DOCS"):
+        REFERENCE.write_text(text.replace(found[0], head + table))
+    else:
+        assert found[1] == (table if len(natively) == 2 else with_signals_of(found[1], table))
+
+
+def signal_here(program, name: str) -> str:
+    """What this machine's own processor makes of a trap; empty when it is none either."""
+    words = subprocess.run([program, name], capture_output=True, text=True, check=True).stdout.split()
+    return "" if words[3] == "none" else f"{words[3]} {words[4]}"
+
+
+def with_signals_of(written: str, table: str) -> str:
+    """The table with the signals of a real processor that the page knows and this machine does not show."""
+    known = dict(re.findall(r"^(\| \d+ \w+ \|).*(; a processor does: .*) \|$", written, re.MULTILINE))
+    return re.sub(
+        r"^(\| \d+ \w+ \|)(.*does not raise it) \|$",
+        lambda row: f"{row[1]}{row[2]}{known.get(row[1], '')} |",
+        table,
+        flags=re.MULTILINE,
+    )
+
+
+@pytest.mark.guest
+def test_the_page_says_what_happens(patched):
+    bring(patched, "traps")
+    check_page(ROOT / "docs/explanation/traps.md", patched)
+
+
+def test_both_pages_build_the_same_kernel():
+    assert shell_blocks(ROOT / "docs/explanation/traps.md")[0] == shell_blocks(PAGE)[0]

@@ -12,8 +12,10 @@ import pytest
 
 from guest.conftest import kernel_or_skip
 from guest.declarations import KINDS, draw_events, header_text
+from guest.here import differences
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
+from tracepoint.lab.headers import has_unsigned_char
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.lab.witness import KernelAtHand, fetch_kernel_at_hand, plain_rehearser, witness_events
 from tracepoint.layout.format import write_format
@@ -103,6 +105,9 @@ def test_fifty_declarations_are_as_rehearsed(kernel, tmp_path, number):
     assert fired > N_EVENTS
     assert all(w.answer.count == len(w.answer.records) for w in sighting.witnesses)
     assert all(w.answer.format == write_format(w.rehearsal.layout) for w in sighting.witnesses)
+    is_signed = not has_unsigned_char(kernel.headers)
+    here = differences(header, sighting.witnesses, is_char_signed=is_signed)
+    assert here == {}, "fired in this process with the same values"
 
 
 HEADER = """\

@@ -78,12 +78,14 @@ def load(
     *,
     functions: Mapping[str, Any] | None = None,
     include: Iterable[Path] = (),
+    is_char_signed: bool = True,
 ) -> LoadedHeader:
     """Declare everything in a trace header in this process.
 
     `functions` says what names of the kernel mean that assignments, conditions and
     TRACE_EVENT_FN use: functions such as `page_to_pfn`, objects such as `current`, constants.
-    `include` are include paths.  Raises SourceError when the header cannot be read and EventError
+    `include` are include paths.  `is_char_signed` is how `format` shows plain char: signed as in
+    kernels before 6.2, or not.  Raises SourceError when the header cannot be read and EventError
     when an event exists that was declared elsewhere.
     """
     read = header if isinstance(header, TraceHeader) else read_header(header, include=include)
@@ -92,7 +94,10 @@ def load(
     problems: dict[str, str] = {}
     for event in read.events:
         try:
-            made[event.name] = _declare_nop(event, known) if event.is_nop else _declare(event, read, known)
+            if event.is_nop:
+                made[event.name] = _declare_nop(event, known)
+            else:
+                made[event.name] = _declare(event, read, known, is_char_signed=is_char_signed)
         except EventError:
             raise
         except TracepointError as error:
@@ -102,12 +107,18 @@ def load(
     return LoadedHeader(read, made, problems)
 
 
-def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any]) -> Any:
+def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *, is_char_signed: bool) -> Any:
     where = _place(event.origin, header.path)
     again = tracing.same_declaration(event, where)
     if again is not None:
         return again.tracepoint
-    layout = compute_layout(event, Abi.X86_64, environment=header.environment, enums=header.exported_enums)
+    layout = compute_layout(
+        event,
+        Abi.X86_64,
+        environment=header.environment,
+        is_char_signed=is_char_signed,
+        enums=header.exported_enums,
+    )
     stage = _Stage(event, layout, TypeSizes(Abi.X86_64, environment=header.environment), functions)
     control = EventControl(
         event,

@@ -1,0 +1,142 @@
+"""Fire in this process what was fired in a guest: the same header, the same inputs, and look at what comes."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.lab.witness_script import body_of, read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.witness import Witness
+    from tracepoint.model.event import TraceHeader
+
+COMMON = 8
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One event here: its `format`, and for each firing the record behind the common fields and the text."""
+
+    format: str
+    records: tuple[bytes, ...]
+    texts: tuple[str, ...]
+
+
+class Named:
+    """A C object known by the text of its leaves: `p->sub.b` is what the inputs say of that text."""
+
+    def __init__(self, text: str, inputs: Mapping[str, Any]) -> None:
+        self._text = text
+        self._inputs = inputs
+
+    def __getattr__(self, name: str) -> Any:
+        return value_of((f"{self._text}->{name}", f"{self._text}.{name}"), self._inputs)
+
+    def __getitem__(self, index: int) -> Any:
+        return value_of((f"{self._text}[{index}]",), self._inputs)
+
+    def __index__(self) -> int:
+        return self._inputs[self._text]
+
+
+def value_of(texts: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
+    """Return what the inputs say of the first text they know, or an object that knows its parts."""
+    for text in texts:
+        has_parts = any(other.startswith((f"{text}->", f"{text}.", f"{text}[")) for other in inputs)
+        if text in inputs and not has_parts:
+            return inputs[text]
+    known = [t for t in texts if any(other.startswith(t) for other in inputs)]
+    return Named((known or texts)[0], inputs)
+
+
+def fire_here(
+    header: TraceHeader, rehearsals: Iterable[Rehearsal], *, is_char_signed: bool
+) -> dict[str, Seen]:
+    """Load the header into an own hierarchy and fire each event with the inputs of its rehearsal."""
+    kept = {
+        name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("tracepoint.runtime.")
+    }
+    try:
+        load = importlib.import_module("tracepoint.runtime.load").load
+        files = importlib.import_module("tracepoint.runtime.files_tree")
+        tracing = importlib.import_module("tracepoint.runtime.hierarchy").tracing
+        tree = files.ControlFiles(tracing, n_cpus=1)
+        wanted = list(rehearsals)
+        constants = {
+            name: value
+            for rehearsal in wanted
+            for shot in rehearsal.shots
+            for name, value in shot.inputs.items()
+            if name.startswith("nr_")
+        }
+        loaded = load(header, functions=constants, is_char_signed=is_char_signed)
+        assert loaded.problems == {}
+        return {
+            r.event.name: fire(loaded[r.event.name], tracing.event(r.event.full_name), tree, r)
+            for r in wanted
+        }
+    finally:
+        for name in [name for name in sys.modules if name.startswith("tracepoint.runtime.")]:
+            del sys.modules[name]
+        sys.modules.update(kept)
+
+
+def fire(tracepoint: Any, control: Any, tree: Any, rehearsal: Rehearsal) -> Seen:
+    """Fire one event as often as it was rehearsed."""
+    names = [parameter.name for parameter in rehearsal.event.proto.params]
+    tree.tracing.clear()
+    control.enable()
+    for shot in rehearsal.shots:
+        tracepoint(*(value_of((name,), shot.inputs) for name in names))
+    assert tree.tracing.faults == (0, []), (rehearsal.event.name, tree.tracing.faults)
+    text = tree.read_text("trace").partition("| |         |   |||||     |         |\n")[2]
+    control.disable()
+    return Seen(
+        control.format,
+        tuple(record.data[COMMON:] for record in tree.tracing.records()),
+        tuple(body_of(line, rehearsal.event.name) for line in read_lines(text)),
+    )
+
+
+def without_id(text: str) -> str:
+    """Return a `format` text without the line of the number."""
+    return "\n".join(line for line in text.split("\n") if not line.startswith("ID: "))
+
+
+def is_same_record(here: bytes, there: bytes, written: bytes) -> bool:
+    """Whether records are equal where the assignment stored something (`written`, from the first field on).
+
+    A kernel leaves what was in the ring where nothing is stored; here there are zeros.  One may end
+    where its fields end, the other be filled up to 4 bytes.
+    """
+    if abs(len(here) - len(there)) >= 4 or min(len(here), len(there)) < len(written.rstrip(b"\0")):
+        return False
+    pairs = zip(here, there, written, strict=False)
+    return all(ours == theirs for ours, theirs, is_stored in pairs if is_stored)
+
+
+def differences(
+    header: TraceHeader, witnesses: Iterable[Witness], *, is_char_signed: bool
+) -> dict[str, list[str]]:
+    """Return what is not equal between this process and the guest, by event."""
+    wanted = list(witnesses)
+    rehearsals = [witness.rehearsal for witness in wanted]
+    seen = fire_here(header, rehearsals, is_char_signed=is_char_signed)
+    found: dict[str, list[str]] = {}
+    for witness in wanted:
+        here, there, name = seen[witness.event.name], witness.answer, witness.event.name
+        written = [shot.written[COMMON:] for shot in witness.rehearsal.shots if shot.record]
+        records = [record[COMMON:] for record in there.records]
+        if without_id(here.format) != without_id(there.format):
+            found.setdefault(name, []).append(f"format\n{here.format}{there.format}")
+        if len(here.records) != len(records) or not all(map(is_same_record, here.records, records, written)):
+            found.setdefault(name, []).append(f"records {here.records} {records}")
+        if here.texts != there.texts:
+            found.setdefault(name, []).append(f"texts {here.texts} {there.texts}")
+    return found

@@ -64,10 +64,13 @@ def test_only_what_changed_is_built_again(cache: Path, source: Path, patch: Path
     assert b"int more" in (patched.source / "mm/swap.c").read_bytes()
     assert contents(source) == original
 
-    # Both are kept: there and back again costs nothing.
-    for patches, image in (((), plain.image), ((patch,), patched.image)):
+    # Both are kept; there and back again costs what differs, so that the folder is that of the last one.
+    for patches, image, steps in (((patch,), patched.image, 0), ((), plain.image, 1), ((), plain.image, 0)):
+        changed_at = image.stat().st_ctime_ns
         again = build_kernel(SERIES, patches)
-        assert (again.image, again.steps) == (image, 0)
+        assert (again.image, again.steps) == (image, steps)
+        assert image.stat().st_ctime_ns == changed_at
+        assert (b"int more" in (again.source / "mm/swap.c").read_bytes()) == bool(patches)
 
     other = PATCH.replace("more = MINI", "more = 2 * MINI")
     assert build_kernel(SERIES, [other]).steps == 1

@@ -131,6 +131,16 @@ def keep(wanted: Wanted, build: Build) -> Path:
         with (build.objects / "vmlinux").open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
     target = base / f"{wanted.title}.{digest[:8]}"
+    if not _is_finished(target, digest):
+        _copy(wanted, build, target, digest)
+    save_state(build.folder, read_state(build.folder) | {"digest": digest})
+    same = sorted(base.glob(f"{wanted.title}.????????/built.json"), key=lambda path: path.stat().st_mtime)
+    for old in same[:-_KEPT]:
+        shutil.rmtree(old.parent, ignore_errors=True)
+    return target
+
+
+def _copy(wanted: Wanted, build: Build, target: Path, digest: str) -> None:
     partial = target.with_name(target.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
     (partial / "modules").mkdir(parents=True)
@@ -148,11 +158,6 @@ def keep(wanted: Wanted, build: Build) -> Path:
     (partial / "built.json").write_text(json.dumps(described, indent=1))
     shutil.rmtree(target, ignore_errors=True)
     partial.rename(target)
-    save_state(build.folder, read_state(build.folder) | {"digest": digest})
-    same = sorted(base.glob(f"{wanted.title}.????????/built.json"), key=lambda path: path.stat().st_mtime)
-    for old in same[:-_KEPT]:
-        shutil.rmtree(old.parent, ignore_errors=True)
-    return target
 
 
 def clean(kernel: str | None = None) -> list[Path]:
@@ -186,10 +191,14 @@ def _is_of(folder: str, name: str | None) -> bool:
 
 
 def find_result(wanted: Wanted) -> Path | None:
-    """Return the folder of the finished kernel that is exactly what is wanted, if there is one."""
+    """Return the folder of the finished kernel that is exactly what is wanted and was the last one built."""
     target = cache_folder() / "built" / f"{wanted.title}.{wanted.digest[:8]}"
-    described = _load(target / "built.json")
-    return target if described.get("digest") == wanted.digest else None
+    is_last = read_state(wanted.folder).get("digest") == wanted.digest
+    return target if is_last and _is_finished(target, wanted.digest) else None
+
+
+def _is_finished(target: Path, digest: str) -> bool:
+    return _load(target / "built.json").get("digest") == digest
 
 
 def describe(result: Path, folder: Path, seconds: float, steps: int) -> BuiltKernel:

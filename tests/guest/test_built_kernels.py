@@ -1,0 +1,224 @@
+"""Kernels of our own, built and booted: from a changed patch to its event, and what goes wrong on the way.
+
+Both versions' folders are built by the fixture `patched` of other tests or by the first test here; all else
+compiles a handful of objects.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from guest.conftest import kernel_or_skip
+from tracepoint.cli.main import main
+from tracepoint.errors import LabError
+from tracepoint.lab import guest as lab_guest
+from tracepoint.lab import headers, packages
+from tracepoint.lab.kernel_build import BuildError, BuiltKernel, build_kernel
+from tracepoint.lab.kernel_make import check_tools
+from tracepoint.lab.kernel_source import fetch_source
+
+pytestmark = pytest.mark.guest
+KERNEL = "6.12"
+HEADER = "include/trace/events/kmem.h"
+CYCLE_S = 60
+EVENT = """\
+TRACE_EVENT(lab_changed,
+
+	TP_PROTO(unsigned long address, int order),
+
+	TP_ARGS(address, order),
+
+	TP_STRUCT__entry(
+		__field(unsigned long, address)
+		__field(int, order)
+		__field(int, stamp)
+	),
+
+	TP_fast_assign(
+		__entry->address = address;
+		__entry->order = order;
+		__entry->stamp = STAMP;
+	),
+
+	TP_printk("address=%lx order=%d stamp=%d", __entry->address, __entry->order, __entry->stamp)
+);
+
+"""
+CALL = "\ttrace_lab_changed(vmf->address, 3);\n"
+
+
+@pytest.fixture(scope="module")
+def source() -> Path:
+    kernel_or_skip(KERNEL)
+    try:
+        check_tools()
+        return fetch_source(KERNEL)
+    except LabError as error:
+        if os.environ.get("TRACEPOINT_NEED_GUESTS"):
+            raise
+        pytest.skip(f"no kernel can be built: {error}")
+
+
+def make_patch(source: Path, stamp: int, call: str = CALL) -> str:
+    """Return a patch that declares an event in a header that much of mm includes, and calls it."""
+    files = {name: (source / name).read_text() for name in (HEADER, "mm/memory.c")}
+    end = files[HEADER].rindex("#endif")
+    place = files["mm/memory.c"].index("\treturn handle_pte_fault(&vmf);\n")
+    changed = {
+        HEADER: files[HEADER][:end] + EVENT.replace("STAMP", str(stamp)) + files[HEADER][end:],
+        "mm/memory.c": files["mm/memory.c"][:place]
+        + call.replace("vmf->", "vmf.")
+        + files["mm/memory.c"][place:],
+    }
+    return "".join(
+        line
+        for name, text in files.items()
+        for line in difflib.unified_diff(
+            text.splitlines(True), changed[name].splitlines(True), f"a/{name}", f"b/{name}"
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def first(source: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltKernel:
+    """The kernel with the event once: from here on everything is a change."""
+    return build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), make_patch(source, 1))])
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "lab-changed.patch"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(scope="module")
+def changed(
+    first: BuiltKernel, source: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[BuiltKernel, float, int]:
+    """The kernel after a change of the patch that no cache has seen, when it began, and the stamp."""
+    stamp = time.time_ns() % 1_000_000_000
+    begin = time.monotonic()
+    built = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), make_patch(source, stamp))])
+    return built, begin, stamp
+
+
+@pytest.fixture(scope="module")
+def booted(changed: tuple[BuiltKernel, float, int]) -> Iterator[lab_guest.Guest]:
+    with lab_guest.boot(f"built:{changed[0].name}") as one:
+        yield one
+
+
+def test_a_changed_patch_is_seen_in_a_guest_within_a_minute(changed, booted, capsys):
+    built, begin, stamp = changed
+    assert 0 < built.steps < 60
+    assert f"{built.release}" == booted.image.release == booted.run("uname -r").text.strip()
+    event = "/sys/kernel/tracing/events/kmem/lab_changed"
+    lines = booted.run(
+        f"echo 1 > {event}/enable; head -c 100000 /dev/zero | wc -c; echo 0 > {event}/enable;"
+        f" grep -c lab_changed: /sys/kernel/tracing/trace; grep -m1 lab_changed: /sys/kernel/tracing/trace"
+    ).text.splitlines()
+    assert int(lines[1]) > 10
+    assert lines[2].endswith(f" order=3 stamp={stamp}")
+    # Its declaration, rehearsed, against the same kernel by a module that is built for it.
+    header = built.source / HEADER
+    assert main(["try", f"{header}:lab_changed", "--kernel", f"built:{built.name}"]) == 0
+    assert "1 of 1 events as rehearsed" in capsys.readouterr().out
+    assert time.monotonic() - begin < CYCLE_S
+
+
+def test_nothing_is_compiled_for_what_is_there(changed, source, tmp_path):
+    again = build_kernel(KERNEL, [write(tmp_path, make_patch(source, changed[2]))])
+    assert (again.image, again.steps) == (changed[0].image, 0)
+    assert again.seconds < 2
+
+
+def test_what_the_guest_needs_of_it(booted):
+    tracing = set(booted.run("ls /sys/kernel/tracing").text.split())
+    assert {"user_events_data", "synthetic_events", "kprobe_events", "snapshot"} <= tracing
+    triggers = booted.read("/sys/kernel/tracing/events/kmem/lab_changed/trigger")
+    assert "hist" in triggers
+    assert {"zram0", "ram0"} <= set(booted.run("ls /sys/block").text.split())
+    config = booted.run("zcat /proc/config.gz").text
+    assert "CONFIG_JUMP_LABEL=y" in config
+    assert booted.run("nproc").text == "2\n"
+
+
+def test_power_off_ends_it(changed):
+    begin = time.monotonic()
+    with (
+        lab_guest.boot(f"built:{changed[0].name}") as one,
+        pytest.raises(LabError, match="the guest is gone") as caught,
+    ):
+        one.run("poweroff -f", timeout=30)
+    assert caught.value.status == 0
+    assert time.monotonic() - begin < 30
+
+
+@pytest.mark.parametrize("name", ["image", "vmlinux"])
+def test_an_image_is_booted_from_anywhere(changed, tmp_path, capsys, name):
+    copy = tmp_path / "kernel"
+    shutil.copyfile(getattr(changed[0], name), copy)
+    assert main(["lab", "run", "--image", str(copy), "uname -r"]) == 0
+    assert capsys.readouterr().out == changed[0].release + "\n"
+
+
+def test_headers_are_those_of_the_last_build_only(first, changed):
+    assert (
+        headers.find_headers(packages.fetch_kernel(f"built:{changed[0].image.parent.name}"))
+        == changed[0].objects
+    )
+    old = packages.fetch_kernel(f"built:{first.image.parent.name}")
+    assert headers.find_headers(old) is None
+    with pytest.raises(LabError, match="holds another build by now"):
+        headers.fetch_headers(old)
+
+
+def test_a_guest_out_of_memory_says_so(changed, capsys):
+    words = ["lab", "run", "--kernel", f"built:{changed[0].name}", "--memory", "64", "--workload", "hog"]
+    begin = time.monotonic()
+    assert main([*words, "hog -m 200 -r 1"]) == 137
+    error = capsys.readouterr().err
+    assert "the command was killed: 64 MB of memory are too little (--memory)" in error
+    assert "Out of memory: Killed process" in error
+    assert time.monotonic() - begin < 60
+
+
+def test_a_call_that_does_not_compile_names_the_line_of_the_patch(changed, source, tmp_path):
+    patch = write(tmp_path, make_patch(source, 2, "\ttrace_lab_changed(vmf->adress);\n"))
+    number = next(n for n, line in enumerate(patch.read_text().splitlines(), 1) if "adress" in line)
+    with pytest.raises(BuildError) as caught:
+        build_kernel(KERNEL, [patch])
+    assert f"[lab-changed.patch:{number}]" in caught.value.log_tail
+    assert caught.value.messages[0].path == "mm/memory.c"
+
+
+def test_an_event_without_a_home_is_told(changed, source, tmp_path):
+    """No file defines the tracepoints of the header: the linker says so, and we say what to do."""
+    home = (source / "mm/slab_common.c").read_text().splitlines(True)
+    without = [line for line in home if line != "#define CREATE_TRACE_POINTS\n"]
+    lost = "".join(difflib.unified_diff(home, without, "a/mm/slab_common.c", "b/mm/slab_common.c"))
+    with pytest.raises(
+        BuildError, match=r"no file makes tracepoint \w+ \(CREATE_TRACE_POINTS before its header"
+    ):
+        build_kernel(KERNEL, [write(tmp_path, make_patch(source, 1)), lost])
+
+
+def test_the_original_tree_is_as_it_was(changed, source):
+    if not (source / ".git").exists():
+        assert "lab_changed" not in (source / HEADER).read_text()
+    assert (
+        subprocess.run(
+            ["find", str(source.resolve()), "-newermt", "-1 hour", "-type", "f"],
+            capture_output=True,
+            check=True,
+        ).stdout
+        == b""
+    )

@@ -165,6 +165,14 @@ def test_series_has_a_patch_for_each_subsystem_and_the_creator_first(tree: Path)
     assert single.files == series.files
 
 
+def test_maintainers_join_folders(tmp_path: Path) -> None:
+    text = "Maintainers List\n\nDUCKS\nM:\tA <a@b.c>\nF:\twater/*\nF:\tgarden/\n{}\nTHE REST\nF:\t*\nF:\t*/\n"
+    root = make_tree(tmp_path / "one", {"MAINTAINERS": text.format("")})
+    assert len(made(root, REED, SHORE, event=LAKE).patches) == 1
+    root = make_tree(tmp_path / "two", {"MAINTAINERS": text.format("X:\tgarden/reed.c\n")})
+    assert len(made(root, REED, SHORE, event=LAKE).patches) == 2
+
+
 def test_later_patch_changes_what_an_earlier_one_has_changed(tree: Path) -> None:
     """The header belongs to the first patch; the second exports an event in the creator's file."""
     other = replace(REED, event="pond_dive", args=("duck", "1"))

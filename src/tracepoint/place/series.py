@@ -22,7 +22,7 @@ from tracepoint.place.message import (
 )
 from tracepoint.place.patch import Change, change_file, new_file
 from tracepoint.place.plan import shown
-from tracepoint.place.subsystem import prefix_of, subsystem_of
+from tracepoint.place.subsystem import group_files, prefix_of, subsystem_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -110,7 +110,11 @@ class _Maker:
         self._new_names = {event.name for made in self.declared for event in made.events}
         self._exported: set[str] = set()
         self.calls = [self._named(call) for call in plan.calls]
-        folders = [subsystem_of(call.path) if is_split else "" for call in self.calls]
+        groups = (
+            group_files((c.path for c in self.calls), kernel.text("MAINTAINERS") or "") if is_split else {}
+        )
+        self._groups = groups
+        folders = [groups.get(call.path, "") for call in self.calls]
         self.steps = [_Step(folder) for folder in dict.fromkeys(folders)]
         self._of = {step.folder: step for step in self.steps}
         self._folders = folders
@@ -177,7 +181,7 @@ class _Maker:
         else:
             creator, note = choose_creator(self._kbuild, made.header, callers)
             self.notes.append(note)
-        own = self._of.get(subsystem_of(creator))
+        own = self._of.get(self._groups.get(creator, subsystem_of(creator)))
         if own is not None and own is not step:
             # The patch for the creator's subsystem comes before those that use the header.
             self.steps.remove(own)

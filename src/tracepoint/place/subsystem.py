@@ -1,11 +1,22 @@
-"""Which subsystem a file belongs to: what a series of patches is split by."""
+"""Which subsystem files belong to: what a series of patches is split by."""
 
 from __future__ import annotations
+
+import re
+from collections import defaultdict
+from fnmatch import translate
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Folders below which each folder is a subsystem of its own.
 _NESTED = frozenset(
     ("arch", "drivers", "fs", "kernel", "net", "sound", "security", "include", "tools", "virt")
 )
+_PATTERN = re.compile(r"([FX]):\s+(\S+)")
+_REST = "THE REST"
 
 
 def subsystem_of(path: str) -> str:
@@ -18,6 +29,67 @@ def subsystem_of(path: str) -> str:
     if not parts:
         return ""
     return "/".join(parts[:2]) if parts[0] in _NESTED else parts[0]
+
+
+def group_files(paths: Iterable[str], maintainers: str = "") -> dict[str, str]:
+    r"""Return the subsystem of each file: its folder, or that of an earlier one with the same maintainers.
+
+    `maintainers` is the text of the tree's MAINTAINERS.
+
+    >>> text = "Maintainers List\n\nKVM\nF:\tarch/x86/kvm/\nF:\tvirt/kvm/*\n"
+    >>> group_files(["arch/x86/kvm/x86.c", "virt/kvm/kvm_main.c", "mm/mmap.c"], text)
+    {'arch/x86/kvm/x86.c': 'arch/x86', 'virt/kvm/kvm_main.c': 'arch/x86', 'mm/mmap.c': 'mm'}
+    """
+    sections = _read_sections(maintainers)
+    found: dict[str, str] = {}
+    owner: dict[str, str] = {}  # of sections and of folders
+    for path in dict.fromkeys(paths):
+        folder = subsystem_of(path)
+        keys = [f"/{folder}", *_sections_of(path, sections)]
+        group = next((owner[key] for key in keys if key in owner), folder)
+        for key in keys:
+            owner.setdefault(key, group)
+        found[path] = group
+    return found
+
+
+def _read_sections(text: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the patterns of each section: whether files belong to it or not, and which."""
+    sections: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    title = ""
+    before = ""
+    for line in text.partition("Maintainers List")[2].split("\n"):
+        found = _PATTERN.match(line)
+        if found is not None:
+            sections[title].append((found[1], found[2]))
+        elif line.strip() and not before.strip():
+            title = line.strip()
+        before = line
+    sections.pop(_REST, None)
+    return sections
+
+
+def _sections_of(path: str, sections: dict[str, list[tuple[str, str]]]) -> list[str]:
+    return [
+        title
+        for title, patterns in sections.items()
+        if any(kind == "F" and _is_meant(path, pattern) for kind, pattern in patterns)
+        and not any(kind == "X" and _is_meant(path, pattern) for kind, pattern in patterns)
+    ]
+
+
+def _is_meant(path: str, pattern: str) -> bool:
+    """Whether a pattern of MAINTAINERS means a file: a star there matches no slash."""
+    if not set(pattern) & set("*?["):
+        return path == pattern or path.startswith(pattern.rstrip("/") + "/")
+    return _compiled(pattern).match(path) is not None
+
+
+@lru_cache(4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    plain = translate(pattern.rstrip("/")).removesuffix(r"\Z").replace(".*", "[^/]*")
+    end = r"(?:/.*)?\Z" if pattern.endswith("/") else r"\Z"
+    return re.compile(plain + end, re.DOTALL)
 
 
 def prefix_of(folder: str, paths: list[str]) -> str:

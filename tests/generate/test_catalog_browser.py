@@ -173,6 +173,20 @@ def test_system_calls_come_after_others(page: Page) -> None:
     )
 
 
+def test_enter_before_exit_and_the_own_system_before_others(page: Page) -> None:
+    see(page)
+    assert search(page, "sys_ shop") == ["syscalls:sys_enter_shop", "syscalls:sys_exit_shop"]
+    script = """(() => {
+      const one = (values) => ({ values, of: Int32Array.from(values.keys()) });
+      const data = {
+        count: 3, seen: [1, 1, 1], flags: [0, 0, 2], changes: [], labels: ["a"],
+        columns: { names: one(["irq_a", "irq_handler", "irq_a"]), systems: { values: ["power", "irq"], of: [0, 1, 0] } },
+      };
+      return Catalog.makeSearcher(data).search("irq", 9).ids;
+    })()"""
+    assert page.run(script) == [1, 0, 2]
+
+
 def test_a_slip_of_the_finger_is_understood(page: Page) -> None:
     see(page)
     assert search(page, "odrer_placed") == []

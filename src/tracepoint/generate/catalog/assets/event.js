@@ -234,6 +234,11 @@ Catalog.eventPage = (() => {
     const place = (path, line) => el("span", { class: "path" }, line ? `${path}:${line}` : path);
     const rows = [["Declared in", place(seen.file, seen.line)]];
     if (seen.macro) rows.push(["By", el("code", {}, [...(seen.via || [])].reverse().concat(seen.macro).filter((m, i, all) => all.indexOf(m) === i).join(" → "))]);
+    const half = /^sys_(enter|exit)_(.+)$/.exec(event.name);
+    if (seen.kind === "syscall" && half) {
+      const other = `sys_${half[1] === "enter" ? "exit" : "enter"}_${half[2]}`;
+      rows.push(["Other half", el("a", { href: eventLink(`${event.system}:${other}`) }, other)]);
+    }
     if (seen.class && seen.class !== event.name) {
       rows.push(["Class", el("a", { href: searchLink(`class:${seen.class}`) }, seen.class)]);
     }

@@ -114,7 +114,9 @@ Catalog.makeSearcher = (() => {
       const number = columnNames.indexOf(name);
       for (let i = 0; i < data.count; i++) {
         const value = values[found[column.of[i]]];
-        if (value > worth[i]) {
+        if (name === "systems" && worth[i] && value && !isFilter) {
+          worth[i] += Math.round(value / 3); // of irq_… in two systems, the one called irq
+        } else if (value > worth[i]) {
           worth[i] = value;
           why[i] = number;
         }
@@ -176,16 +178,22 @@ Catalog.makeSearcher = (() => {
       return { ...ranked(limit), terms, reasonOf: (id) => columnNames[reasons[id]] || "" };
     }
 
-    /* Sort by score, then shorter names first, then the catalog's order, as one number each. */
+    /* Among equals: shorter names first, custom and bare ones after others, system calls last. */
+    function rankOf(id) {
+      const name = data.columns.names.values[data.columns.names.of[id]];
+      const isEntered = data.flags[id] & 1 && name.startsWith("sys_enter_"); // as long as sys_exit_
+      const length = Math.min(name.length - (isEntered ? 1 : 0), 90);
+      return length + (data.flags[id] & 6 ? 30 : 0) + (data.flags[id] & 1 ? 128 : 0);
+    }
+
+    /* Sort by score, then by rank, then in the catalog's order, as one number each. */
     function ranked(limit) {
       const keys = new Float64Array(data.count);
       let total = 0;
       for (let i = 0; i < data.count; i++) {
         if (!scores[i]) continue;
         const score = Math.min(scores[i], 65535);
-        const length = Math.min(data.columns.names.values[data.columns.names.of[i]].length, 120);
-        const rank = length + (data.flags[i] & 1 ? 128 : 0);
-        keys[total++] = ((65535 - score) * 256 + rank) * 1048576 + i;
+        keys[total++] = ((65535 - score) * 256 + rankOf(i)) * 1048576 + i;
       }
       const sorted = keys.subarray(0, total).sort();
       const ids = [];

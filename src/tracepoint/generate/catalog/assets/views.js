@@ -178,6 +178,8 @@ Catalog.views = (() => {
     return [
       el("p", { class: "examples" }, el("span", {}, "Try "), examples.map((query) =>
         [el("a", { href: searchLink(query) }, query), " "])),
+      el("details", {}, el("summary", {}, "All that a search can ask"),
+        help(start.versions.map((version) => version.label))),
     ];
   }
 

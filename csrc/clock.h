@@ -6,16 +6,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
+
+#include "hints.h"
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <x86intrin.h>
 #define TP_HAS_TSC 1
 #else
 #define TP_HAS_TSC 0
 #endif
-
-#define tp_likely(condition) __builtin_expect(!!(condition), 1)
-#define tp_unlikely(condition) __builtin_expect(!!(condition), 0)
-#define tp_always_inline inline __attribute__((always_inline))
 
 /* In the order of the kernel's trace_clocks[] (kernel/trace/trace.c). */
 enum tp_clock {

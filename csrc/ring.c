@@ -203,7 +203,7 @@ static uint64_t mark_cpu(struct tp_ring *ring, int32_t cpu, uint64_t *stamp)
 
 	if (!ring->at) {
 		before = *stamp - 1;
-		ring->page->time_stamp = before;
+		store(&ring->page->time_stamp, before);
 	} else if (before == *stamp) {
 		++*stamp;
 	}
@@ -234,7 +234,7 @@ static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp, in
 	}
 	uint64_t before = ring->at ? ring->stamp : stamp;
 	if (!ring->at)
-		ring->page->time_stamp = stamp;
+		store(&ring->page->time_stamp, stamp);
 	if (cpu >= 0 && cpu != ring->cpu)
 		before = mark_cpu(ring, cpu, &stamp);
 	ring->last_at = ring->at;

@@ -47,7 +47,7 @@ enum tp_event_type {
 };
 
 struct tp_page {
-	uint64_t time_stamp;
+	_Atomic uint64_t time_stamp;
 	_Atomic uint64_t commit;
 	unsigned char data[TP_PAGE_DATA];
 };
@@ -92,6 +92,7 @@ struct tp_ring_head {
 	_Atomic uint32_t read_page; /* the page it holds, or the spare one */
 	_Atomic uint32_t read_at;   /* bytes of it that were read */
 	_Atomic int32_t read_cpu;   /* of the last event of them; -1: not known */
+	_Atomic uint32_t read_turn; /* odd while the reader changes what is above */
 };
 
 struct tp_ring {

@@ -11,6 +11,7 @@
 #ifndef TP_RING_QUICK_H
 #define TP_RING_QUICK_H
 
+#include "hints.h"
 #include "ring_parts.h"
 
 enum {

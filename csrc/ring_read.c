@@ -1,6 +1,11 @@
 /* The reading side of a ring: in the process that writes it, or in another one. */
 #include "ring_parts.h"
 
+#include <sched.h>
+
+/* How often a reader that changes its place is waited for. */
+enum { MAX_TURNS = 1000 };
+
 /* What one page holds between two places, walked as a reader does. */
 struct walk {
 	uint64_t n_entries;
@@ -62,18 +67,17 @@ static uint32_t committed(const struct tp_page *page)
 
 static void fill_page(struct tp_page *out, const unsigned char *data, uint32_t size, uint64_t stamp)
 {
-	out->time_stamp = stamp;
+	store(&out->time_stamp, stamp);
 	store(&out->commit, size);
 	memcpy(out->data, data, size);
 	memset(out->data + size, 0, TP_PAGE_DATA - size);
 }
 
 /* What was not read yet of the reader's page, with the CPU that a mark in the other part told. */
-static uint32_t fill_rest(const struct tp_ring *ring, struct tp_page *out, uint32_t size)
+static uint32_t fill_rest(const struct tp_ring *ring, struct tp_page *out, uint32_t index, uint32_t at, uint32_t size)
 {
 	const struct tp_ring_head *head = ring->head;
-	const unsigned char *data = ring->pages[load(&head->read_page)].data;
-	uint32_t at = load(&head->read_at);
+	const unsigned char *data = ring->pages[index].data;
 	uint64_t stamp = load(&head->read_stamp);
 	int32_t cpu = load(&head->read_cpu);
 
@@ -100,6 +104,14 @@ static void mark_lost(struct tp_page *out, uint64_t lost)
 	store(&out->commit, commit);
 }
 
+/* Others may look while the reader changes its place: tp_ring_peek() in another process. */
+static void turn(struct tp_ring_head *head)
+{
+	atomic_thread_fence(memory_order_release);
+	add(&head->read_turn, 1);
+	atomic_thread_fence(memory_order_release);
+}
+
 /* Exchange the spare page for the oldest unread one, up to page number `tail`. */
 static bool take_page(struct tp_ring *ring, uint64_t tail, uint64_t *lost)
 {
@@ -116,15 +128,19 @@ static bool take_page(struct tp_ring *ring, uint64_t tail, uint64_t *lost)
 		if (slot_is_free(word) || slot_seq(word) != seq || index > ring->n_pages)
 			continue;
 		uint64_t spare = slot_word(seq + ring->n_pages, true, load(&head->read_page));
-		if (!atomic_compare_exchange_strong(slot, &word, spare))
+		turn(head);
+		if (!atomic_compare_exchange_strong(slot, &word, spare)) {
+			turn(head);
 			continue;
+		}
 		*lost = overrun - load(&head->seen_overrun);
 		store(&head->seen_overrun, overrun);
 		store(&head->read_page, index);
 		store(&head->read_at, 0);
 		store(&head->read_cpu, -1);
-		store(&head->read_stamp, ring->pages[index].time_stamp);
+		store(&head->read_stamp, load(&ring->pages[index].time_stamp));
 		store_release(&head->read_seq, seq + 1);
+		turn(head);
 		return true;
 	}
 	return false;
@@ -162,10 +178,12 @@ static void consume(struct tp_ring *ring, uint32_t size)
 	struct walk walk =
 		walk_events(page->data + at, size - at, load(&head->read_stamp), load(&head->read_cpu));
 
+	turn(head);
 	add(&head->n_read, walk.n_entries);
 	store(&head->read_stamp, walk.stamp);
 	store(&head->read_cpu, walk.cpu);
 	store_release(&head->read_at, size);
+	turn(head);
 }
 
 int tp_ring_read(struct tp_ring *ring, void *out)
@@ -175,7 +193,8 @@ int tp_ring_read(struct tp_ring *ring, void *out)
 
 	if (!size)
 		return 0;
-	uint32_t filled = fill_rest(ring, out, size);
+	uint32_t index = load(&ring->head->read_page), at = load(&ring->head->read_at);
+	uint32_t filled = fill_rest(ring, out, index, at, size);
 	if (lost)
 		mark_lost(out, lost);
 	consume(ring, size);
@@ -209,24 +228,56 @@ static bool peek_page(struct tp_ring *ring, uint64_t seq, struct tp_page *out)
 	if (load_acquire(&ring->notes[index].seq) != seq)
 		return false;
 	const struct tp_page *page = &ring->pages[index];
-	fill_page(out, page->data, committed(page), page->time_stamp);
+	fill_page(out, page->data, committed(page), load(&page->time_stamp));
 	atomic_thread_fence(memory_order_acquire);
 	return load(slot) == word;
+}
+
+static bool is_given_back(const struct tp_ring *ring, uint32_t index)
+{
+	for (uint32_t i = 0; i < ring->n_pages; i++)
+		if (slot_index(load_acquire(&ring->slots[i])) == index)
+			return true;
+	return false;
+}
+
+/*
+ * Copy what was not read yet of the reader's page, unless the reader is faster; *cursor becomes the page
+ * after it.  A reader that was killed in the middle of a turn never ends it.
+ */
+static uint32_t peek_held(const struct tp_ring *ring, uint64_t *cursor, struct tp_page *out)
+{
+	const struct tp_ring_head *head = ring->head;
+
+	for (int i = 0; i < MAX_TURNS; i++) {
+		uint32_t begin = load_acquire(&head->read_turn);
+		uint64_t held = load(&head->read_seq);
+		uint32_t index = load(&head->read_page), at = load(&head->read_at);
+		uint32_t size = held && index <= ring->n_pages ? committed(&ring->pages[index]) : 0;
+		uint32_t filled = at < size ? fill_rest(ring, out, index, at, size) : 0;
+		*cursor = held + 1;
+		atomic_thread_fence(memory_order_acquire);
+		if (load(&head->read_turn) != begin)
+			continue;
+		if (!(begin & 1))
+			return filled;
+		if (i == MAX_TURNS - 1)
+			return is_given_back(ring, index) ? 0 : filled;
+		sched_yield();
+	}
+	return 0;
 }
 
 int tp_ring_peek(struct tp_ring *ring, uint64_t *cursor, void *out)
 {
 	struct tp_ring_head *head = ring->head;
-	uint64_t tail = load_acquire(&head->tail);
-	uint64_t held = load(&head->read_seq);
-	uint32_t index = load(&head->read_page);
 
 	if (!*cursor) {
-		*cursor = held + 1;
-		uint32_t size = held && index <= ring->n_pages ? committed(&ring->pages[index]) : 0;
-		if (load(&head->read_at) < size)
-			return fill_rest(ring, out, size);
+		uint32_t filled = peek_held(ring, cursor, out);
+		if (filled)
+			return filled;
 	}
+	uint64_t tail = load_acquire(&head->tail);
 	while (*cursor - 1 <= tail) {
 		uint64_t seq = *cursor - 1;
 		if (tail >= ring->n_pages && seq < tail - ring->n_pages + 1)
@@ -263,7 +314,7 @@ void tp_ring_stats(const struct tp_ring *ring, struct tp_ring_stats *ret)
 		if (slot_is_free(word) || slot_seq(word) != seq || index > ring->n_pages)
 			continue;
 		if (!ret->bytes)
-			ret->oldest_stamp = ring->pages[index].time_stamp;
+			ret->oldest_stamp = load(&ring->pages[index].time_stamp);
 		ret->bytes += committed(&ring->pages[index]);
 	}
 }

@@ -13,6 +13,7 @@ import pytest
 
 from guest.pages import ROOT
 from tracepoint.errors import LabError
+from tracepoint.lab.kernel_make import check_tools
 from tracepoint.lab.kernel_source import fetch_source
 
 PAGE = ROOT / "docs/explanation/swap.md"
@@ -33,11 +34,12 @@ def build(kernel: str) -> str:
     """
     commands, boot = shell_blocks(PAGE)[:2]
     try:
+        check_tools()
         fetch_source(kernel)
     except LabError as error:
         if os.environ.get("TRACEPOINT_NEED_GUESTS"):
             raise
-        pytest.skip(f"no source to build a kernel of: {error}")
+        pytest.skip(f"no kernel can be built: {error}")
     with TemporaryDirectory(prefix="tracepoint-patched-") as scratch:
         (Path(scratch) / "examples").symlink_to(ROOT / "examples")
         done = subprocess.run(

@@ -16,6 +16,7 @@ from tracepoint.generate.module import kernel_module, module_header
 from tracepoint.generate.page import markdown_page
 from tracepoint.generate.probe import probe_module
 from tracepoint.generate.scripts import BUILTINS, MEASURES, bpftrace_script, command_lines
+from tracepoint.generate.stubs import type_stubs
 from tracepoint.generate.trace_header import select_events
 from tracepoint.lab.given import split_assignment
 from tracepoint.tree.kernel_files import read_kernel_files
@@ -36,7 +37,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("kind", choices=tuple(_MAKERS), metavar="KIND", help=", ".join(_MAKERS))
     parser.add_argument("inputs", nargs="+", metavar="HEADER[:EVENT]", help="what declares the events")
-    parser.add_argument("-o", "--output", metavar="DIR", help="write the files there (default: to stdout)")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="DIR",
+        help="write the files there (default: to stdout); for stubs also FILE.pyi",
+    )
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--name", default="", help="name of the module, program or file")
     parser.add_argument(
@@ -81,6 +87,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
     inputs = [open_input(word, chosen, out) for word in args.inputs]
+    if args.kind == "stubs" and str(args.output).endswith(".pyi"):
+        # One file, which may be named itself.
+        args.name, args.output = args.name or Path(args.output).stem, str(Path(args.output).parent)
     files = _MAKERS[args.kind](args, inputs, chosen)
     for note in files.notes:
         out.say(f"note: {note}")
@@ -231,6 +240,11 @@ def _markdown(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -
     return markdown_page(list(zip(events, _formats(inputs, chosen), strict=True)), name=_name(args, inputs))
 
 
+def _stubs(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+    del chosen
+    return type_stubs(_one_header(args, inputs), name=_name(args, inputs, "_events"))
+
+
 _MAKERS: dict[str, Callable[[argparse.Namespace, list[Input], Settings], FileSet]] = {
     "module": _module,
     "header": _header,
@@ -241,4 +255,5 @@ _MAKERS: dict[str, Callable[[argparse.Namespace, list[Input], Settings], FileSet
     "bpftrace": _bpftrace,
     "commands": _commands,
     "markdown": _markdown,
+    "stubs": _stubs,
 }

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.generate.page import markdown_page
     from tracepoint.generate.probe import probe_module
     from tracepoint.generate.scripts import bpftrace_script, command_lines
+    from tracepoint.generate.stubs import type_stubs
 
 # Where each name lives: importing the room imports none of them.
 _HOMES = {
@@ -34,6 +35,7 @@ _HOMES = {
     "page": "markdown_page",
     "probe": "probe_module",
     "scripts": "bpftrace_script command_lines",
+    "stubs": "type_stubs",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
@@ -55,6 +57,7 @@ __all__ = [
     "probe_module",
     "read_catalog",
     "read_facts",
+    "type_stubs",
 ]
 
 

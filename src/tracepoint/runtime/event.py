@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 
-class DeclaredEvent(Protocol[P]):
-    """What a declaration gives, as type checkers see it: callable with the declared parameters."""
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
-        """Fire: next to free while nothing listens; never raises."""
+class HookMethods(Protocol):
+    """What every tracepoint offers, as type checkers see it."""
 
     def __bool__(self) -> bool:
         """Whether anything listens, for skipping costly arguments."""
@@ -40,6 +37,10 @@ class DeclaredEvent(Protocol[P]):
         self, probe: Callable[..., object], *, data: object = ..., prio: int = DEFAULT_PRIORITY
     ) -> Registration:
         """Call a probe whenever it fires; see `Probes.register`."""
+
+
+class EventMethods(HookMethods, Protocol):
+    """What a tracepoint with a record offers."""
 
     def enable(self) -> None:
         """Record it in the top instance."""
@@ -57,6 +58,13 @@ class DeclaredEvent(Protocol[P]):
     @property
     def format(self) -> str:
         """What the `format` file shows."""
+
+
+class DeclaredEvent(EventMethods, Protocol[P]):
+    """What a declaration gives: callable with the declared parameters."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> None:
+        """Fire: next to free while nothing listens; never raises."""
 
 
 def trace_event(

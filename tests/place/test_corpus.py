@@ -23,7 +23,7 @@ SEED = 20260
 N_COMPILED = 40
 #: Options beyond those of the lab's kernel, for more file systems; warnings are errors.
 OPTIONS = dict.fromkeys(("WERROR", "EXT4_FS", "XFS_FS", "BTRFS_FS", "FUSE_FS", "COMPACTION", "KSM"), "y")
-BUILT = (*FOLDERS, "kernel/irq", "kernel/time", "kernel/trace", "kernel/locking", "kernel/rcu")
+BUILT = (*FOLDERS, "kernel/irq", "kernel/time", "kernel/locking", "kernel/rcu")
 BUILT += ("fs/proc", "fs/ext4", "fs/xfs", "fs/btrfs", "fs/fuse")
 #: Every reason for which a random placement may be refused.
 TRUE_REASONS = re.compile(

@@ -60,6 +60,7 @@ class Editor:
         self._edits: list[tuple[int, Edit]] = []
         self._braced: dict[int, Statement] = {}
         self._split_closers: set[int] = set()
+        self._moved: set[int] = set()
 
     def edit(self, start: int, end: int, replacement: str, rank: int = _AFTER) -> None:
         """Replace characters; of edits at one place those of lower rank come first."""
@@ -119,13 +120,15 @@ class Editor:
         blank = _BLANK_END.search(self.text, self.code.floor(statement.first), start)
         begin = blank.start() if blank else start
         block = self.newline + self.newline.join(lines) + self.newline
+        self._moved.add(statement.first)
         self.edit(begin, start, block + self.indent_for(statement))
         self._split_closer(statement)
 
     def own_line(self, statement: Statement) -> None:
         """Put a statement on a line of its own."""
-        if self.is_first(statement.first):
+        if self.is_first(statement.first) or statement.first in self._moved:
             return
+        self._moved.add(statement.first)
         start = self.code.tokens[statement.first].start
         blank = _BLANK_END.search(self.text, self.code.floor(statement.first), start)
         self.edit(blank.start() if blank else start, start, self.newline + self.indent_for(statement))
@@ -176,6 +179,9 @@ class Editor:
         if rest is not None:
             begin = "" if rest[0].endswith("\n") else self.newline
             self.edit(rest.end(), rest.end(), begin + "".join(line + self.newline for line in lines))
+            return
+        if statement.is_body:  # the brace that it gets goes on the next line
+            self.edit(end, end, self.newline + self.newline.join(lines))
             return
         following = self.code.tokens[statement.last + 1]
         block = self.newline + self.newline.join(lines) + self.newline
@@ -236,6 +242,7 @@ class Editor:
         if not is_else and owner.kind is not Kind.DO and owner.header is not None:
             opener = owner.header[1]
         self.edit(code.tokens[opener].end, code.tokens[opener].end, " {")
+        self.own_line(body)
         indent = self.indent_of(owner.first)
         end = code.tokens[body.last].end
         next_word = -1

@@ -57,7 +57,7 @@ def _matches(code: Code, statement: Statement, wanted: list[str]) -> bool:
     texts = code.texts[statement.first : statement.last + 1]
     if texts in (wanted, [*wanted, ";"]) or (statement.kind is Kind.LABEL and texts == [*wanted, ":"]):
         return True
-    if statement.header is None or statement.kind is Kind.DO:
+    if statement.header is None or code.texts[statement.first] == "do":
         return False
     head = code.texts[statement.first : statement.header[1] + 1]
     return wanted in (head, [*head, "{"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from tracepoint.place.variables import ATTRIBUTES, STORAGE, Variable, declared, 
 if TYPE_CHECKING:
     from tracepoint.place.code import Code
 
+_MAX_OLD_PARAMETERS = 12
 _NOT_NAMES = frozenset({"if", "for", "while", "switch", "return", "sizeof", "do", "else"})
 
 
@@ -48,18 +50,21 @@ def find_functions(code: Code) -> list[Function]:
     """
     found: list[Function] = []
     texts = code.texts
-    at = head = before = 0
+    at = head = 0
+    before: deque[int] = deque([0], _MAX_OLD_PARAMETERS)  # where the declarations before `head` begin
     while at < len(texts):
         text = texts[at]
         if text in (";", "}"):
-            before, head = head, at + 1
+            before.append(head)
+            head = at + 1
         elif text == "{":
             close = code.match.get(at, -1)
-            function = _function(code, head, at, before)
+            function = _function(code, head, at, before[0])
             if function is not None:
                 found.append(function)
                 head = len(texts) if close < 0 else close + 1
-                before = head
+                before.clear()
+                before.append(head)
             at = len(texts) if close < 0 else close
         elif text in ("(", "["):
             at = code.match.get(at, at)
@@ -175,7 +180,10 @@ def _after_group(code: Code, head: int, at: int, group: int) -> tuple[int, int] 
 def _specifiers(code: Code, head: int, name_at: int) -> tuple[int, str, set[str]]:
     """Return where a function's head begins, its return type, and the other words before its name."""
     begin, types, words = _words_before(code, head, name_at)
-    if code.texts[name_at - 1] == "(":  # (*name(params))(params of the result)
+    before = name_at - 1
+    while code.texts[before] == "*":
+        before -= 1
+    if code.texts[before] == "(":  # (*name(params))(params of the result)
         return begin, "", words | {"static"}
     nearest = code.texts[name_at - 1]
     if not types and nearest in words and nearest not in ATTRIBUTES | STORAGE:  # a type such as __wsum
@@ -224,7 +232,7 @@ def _is_modifier(text: str) -> bool:
 
 def _old_style(code: Code, before: int, head: int, brace: int) -> int:
     """Return the name of `f(a, b) int a; int b; {`, -1 when it is none."""
-    if head != brace and not all(code.is_name(at) or code.texts[at] == "*" for at in range(head, brace)):
+    if head != brace:
         return -1
     for at in range(before, head):
         if code.texts[at] == "(" and at > before and code.is_name(at - 1):

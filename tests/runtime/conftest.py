@@ -1,14 +1,19 @@
 """The C core for these tests: the installed one, or one compiled here when there is a compiler."""
 
 import importlib.util
+import os
+import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from runtime.processes import PRELUDE
 from tracepoint.model.python_types import u64
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCE = ROOT / "src"
 BUILD = ROOT / "tools" / "build_core.py"
 
 
@@ -81,3 +86,28 @@ def hit(keys):
 
     yield hit
     event.tracing.disable_all()
+
+
+@pytest.fixture(params=["c", "twin"])
+def script(request):
+    """Runs a script over the C core or the twin and returns its output."""
+    core = request.getfixturevalue("c_core").__file__ if request.param == "c" else ""
+
+    def run(text, *, check=True, **options):
+        prelude = PRELUDE.format(source=str(SOURCE), core=core)
+        environment = {**os.environ, "TRACEPOINT_PURE": "" if core else "1", "PYTHONPATH": str(SOURCE)}
+        done = subprocess.run(
+            [sys.executable, "-c", prelude + textwrap.dedent(text)],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+            env=environment,
+            **options,
+        )
+        if check:
+            assert (done.returncode, done.stderr[-2000:]) == (0, "")
+        return done.stdout
+
+    run.core = core
+    return run

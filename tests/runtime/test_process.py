@@ -7,58 +7,15 @@ import signal
 import struct
 import subprocess
 import sys
-import textwrap
 import time
 from pathlib import Path
 
 import pytest
 
+from runtime.processes import PRELUDE
 from tracepoint.runtime.hierarchy import records_of
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
-
-PRELUDE = """
-import os, sys, threading, time
-sys.path.insert(0, {source!r})
-core_path = {core!r}
-if core_path:
-    import importlib.machinery, importlib.util
-    loader = importlib.machinery.ExtensionFileLoader("tracepoint._core", core_path)
-    spec = importlib.util.spec_from_loader("tracepoint._core", loader)
-    sys.modules["tracepoint._core"] = module = importlib.util.module_from_spec(spec)
-    loader.exec_module(module)
-from tracepoint.runtime.event import trace_event, tracing
-from tracepoint.runtime.core import IS_PURE
-assert IS_PURE is (not core_path)
-from tracepoint.model.python_types import u64
-
-@trace_event(system="proc", printk='"%llu %s", n, name')
-def step(n: u64, name: str) -> None: ...
-"""
-
-
-@pytest.fixture(params=["c", "twin"])
-def script(request):
-    """Runs a script over the C core or the twin and returns its output."""
-    core = request.getfixturevalue("c_core").__file__ if request.param == "c" else ""
-
-    def run(text, *, check=True, **options):
-        prelude = PRELUDE.format(source=str(SOURCE), core=core)
-        environment = {**os.environ, "TRACEPOINT_PURE": "" if core else "1", "PYTHONPATH": str(SOURCE)}
-        done = subprocess.run(
-            [sys.executable, "-c", prelude + textwrap.dedent(text)],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-            env=environment,
-            **options,
-        )
-        if check:
-            assert (done.returncode, done.stderr) == (0, "")
-        return done.stdout
-
-    return run
 
 
 def test_a_child_starts_with_nothing_and_its_own_pid(script):
@@ -129,22 +86,6 @@ def test_fork_in_a_probe(script):
     assert out == "done\n"
 
 
-def test_multiprocessing(script, tmp_path):
-    path = tmp_path / "work.py"
-    path.write_text("import os\ndef work(n):\n    return n * 2\n")
-    out = script(f"""
-        import warnings
-        warnings.simplefilter("ignore")
-        sys.path.insert(0, {str(tmp_path)!r})
-        import multiprocessing, work
-        step.enable()
-        step(1, "x")
-        with multiprocessing.get_context("fork").Pool(2) as pool:
-            print(pool.map(work.work, [1, 2, 3]), len(tracing.records()))
-    """)
-    assert out == "[2, 4, 6] 1\n"
-
-
 def test_events_at_the_end_of_the_interpreter(script):
     out = script("""
         import atexit, gc
@@ -162,28 +103,6 @@ def test_events_at_the_end_of_the_interpreter(script):
         print("end")
     """)
     assert out == "end\n"
-
-
-def test_a_second_interpreter_is_refused(c_core):
-    interpreters = pytest.importorskip("_xxsubinterpreters") if sys.version_info < (3, 13) else None
-    if interpreters is None:
-        pytest.skip("_interpreters of 3.13 isolates more; the refusal is by the module's slot there")
-    code = f"""
-import importlib.machinery, importlib.util
-loader = importlib.machinery.ExtensionFileLoader("tracepoint._core", {c_core.__file__!r})
-spec = importlib.util.spec_from_loader("tracepoint._core", loader)
-try:
-    loader.exec_module(importlib.util.module_from_spec(spec))
-except ImportError as error:
-    assert "main interpreter" in str(error) or "subinterpreters" in str(error), error
-else:
-    raise AssertionError("loaded")
-"""
-    number = interpreters.create()
-    try:
-        interpreters.run_string(number, code)
-    finally:
-        interpreters.destroy(number)
 
 
 # The shortest record takes 28 bytes with its header.

@@ -13,6 +13,7 @@
  * file      reads a mapped file that is in the page cache (FILE is written first)
  * file-disk reads a mapped file that was dropped from the page cache
  * swap      reads memory that was handed to the swap area
+ * name      hands access(2) file names that were handed to the swap area
  * frame     writes to memory that was never touched while the frame pointer points to a page that was
  *           handed to the swap area
  *
@@ -198,6 +199,24 @@ static int swap_out(void)
 	return madvise((void *)memory, pages * PAGE, MADV_PAGEOUT);
 }
 
+/* A name of a file in every page; none of them is there. */
+static int swap_out_names(void)
+{
+	map_anonymous();
+	for (unsigned long page = 0; page < pages; page++)
+		memcpy((char *)memory + page * PAGE, "/nowhere", 9);
+	return madvise((void *)memory, pages * PAGE, MADV_PAGEOUT);
+}
+
+static int ask_for_names(void)
+{
+	int found = 0;
+
+	for (unsigned long page = 0; page < pages; page++)
+		found += access((char *)memory + page * PAGE, F_OK) == 0 || errno != ENOENT;
+	return found;
+}
+
 static int is_swapped(volatile void *address)
 {
 	int file = open("/proc/self/pagemap", O_RDONLY);
@@ -242,6 +261,7 @@ static const struct kind kinds[] = {
 	{ "file", map_cached_file, read_all },
 	{ "file-disk", map_dropped_file, read_all },
 	{ "swap", swap_out, read_all },
+	{ "name", swap_out_names, ask_for_names },
 	{ "frame", make_frame, write_with_frame },
 };
 

@@ -1,6 +1,7 @@
 """The control files in memory: errno, short writes, truncation, readers, instances."""
 
 import errno
+import importlib
 import os
 import threading
 
@@ -271,3 +272,39 @@ def test_states_follow_a_model(shop, steps):
         assert {line.split(":")[1] for line in shop.read_text("set_event").split()} == model
         expected = {0: "0", 1: "X", 2: "1"}[len(model)]
         assert shop.read_text("events/shop/enable") == f"{expected}\n"
+
+
+def test_a_long_content_is_made_while_it_is_read():
+    files = importlib.import_module("tracepoint.runtime.files")
+    made = []
+
+    def pieces():
+        for number in range(1000):
+            made.append(number)
+            yield f"{number:9}\n"
+
+    handle = files.StreamHandle(files.File(lambda: ""), pieces)
+    whole = "".join(f"{number:9}\n" for number in range(1000)).encode()
+    assert handle.read(25, 0) == whole[:25]
+    assert len(made) == 3
+    assert handle.read(25, 25) == whole[25:50]
+    assert handle.read(10, 500) == whole[500:510], "forward"
+    assert handle.read(10, 20) == whole[20:30], "and back"
+    assert handle.read(100_000, 30) == whole[30:]
+    assert handle.read(100, len(whole)) == b""
+    assert handle.read(100, len(whole) + 5) == b""
+    assert handle.read(5, 0) == whole[:5]
+
+
+def test_the_trace_read_in_parts_is_the_trace(shop):
+    shop.write_text("events/enable", "1")
+    for number in range(500):
+        shop.placed(number, "ada")
+    whole = shop.read_text("trace").encode()
+    handle = shop.open("trace")
+    parts, offset = [], 0
+    while part := handle.read(1000, offset):
+        parts.append(part)
+        offset += len(part)
+    assert b"".join(parts) == whole
+    assert whole.count(b"\n") > 500

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 READ_WRITE = 0o640
 READ_ONLY = 0o440
@@ -44,7 +44,12 @@ def read_decimal(data: bytes) -> int:
 
 
 class Handle:
-    """One open file: `read` and `write` as the system calls, with offsets."""
+    """One open file: `read` and `write` as the system calls, with offsets.
+
+    One that `has_end` returns less than was asked for only at its end.
+    """
+
+    has_end = False
 
     def read(self, size: int, offset: int) -> bytes:
         """Return up to `size` bytes from `offset` on; here there are none to read."""
@@ -60,6 +65,8 @@ class Handle:
 
 class TextHandle(Handle):
     """An open file whose content is made when it is read from its begin."""
+
+    has_end = True
 
     def __init__(self, file: File, on_close: Callable[[], None] | None = None) -> None:
         self._file = file
@@ -86,6 +93,38 @@ class TextHandle(Handle):
         """Tell the file."""
         if self._on_close is not None:
             self._on_close()
+
+
+class StreamHandle(TextHandle):
+    """An open file whose content is made piece by piece while it is read on.
+
+    Reading from 0 begins anew, and so does going back.
+    """
+
+    def __init__(self, file: File, pieces: Callable[[], Iterator[str]]) -> None:
+        super().__init__(file)
+        self._pieces = pieces
+        self._rest: Iterator[str] = iter(())
+        self._start = 0
+        self._held = bytearray()
+
+    def read(self, size: int, offset: int) -> bytes:
+        """Return a part of the content; what lies before it is forgotten."""
+        if offset == 0 or offset < self._start:
+            self._rest, self._start, self._held = self._pieces(), 0, bytearray()
+        while self._start + len(self._held) < offset + size:
+            piece = next(self._rest, None)
+            if piece is None:
+                break
+            self._held += piece.encode(errors="surrogateescape")
+            self._forget(offset)
+        self._forget(offset)
+        return bytes(self._held[:size]) if offset == self._start else b""
+
+    def _forget(self, offset: int) -> None:
+        n_gone = min(offset - self._start, len(self._held))
+        del self._held[:n_gone]
+        self._start += n_gone
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,15 +133,14 @@ class InstanceState:
             found.setdefault(serial % self.n_cpus, []).extend(pages)
         return found
 
-    def peek_pages(self, cpu: int = -1) -> dict[int, list[bytes]]:
-        """Return all pages and leave them, by CPU."""
-        found: dict[int, list[bytes]] = {}
+    def peek_rings(self, cpu: int = -1) -> list[list[bytes]]:
+        """Return all pages and leave them, ring by ring."""
+        found = []
         for serial in self.serials(cpu):
             try:
-                pages = self.instance.buffer.peek(serial)
+                found.append(list(self.instance.buffer.peek(serial)))
             except KeyError:
                 continue
-            found.setdefault(serial % self.n_cpus, []).extend(pages)
         return found
 
     def clear(self, cpu: int = -1) -> None:

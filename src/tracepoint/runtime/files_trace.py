@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import errno
+import heapq
 import os
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import RenderFacts
-from tracepoint.runtime.files import File, Handle, failure, read_decimal
+from tracepoint.runtime.files import File, Handle, StreamHandle, failure, read_decimal
 from tracepoint.runtime.files_text import OWN_EVENTS, SNAPSHOT_HELP
 from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import symbols
@@ -17,7 +19,7 @@ from tracepoint.tracefile.pages import PageLayout, read_page
 from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, TextWriter, microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from tracepoint.runtime.files_state import InstanceState
 
@@ -31,16 +33,28 @@ def never() -> bool:
     return False
 
 
+def ring_records(blocks: Iterable[bytes]) -> Iterator[RawRecord]:
+    """Yield the records of one ring's pages, with what was lost before each."""
+    for block in blocks:
+        lost = read_page(block, 0, _LAYOUT).lost
+        for record in records_of(block):
+            yield RawRecord(record.timestamp, record.cpu, record.data, lost)
+            lost = 0
+
+
 def records_by_time(pages: dict[int, list[bytes]]) -> list[RawRecord]:
-    """Return the records of pages in the order of time, with what was lost before each."""
-    found: list[RawRecord] = []
-    for blocks in pages.values():
-        for block in blocks:
-            lost = read_page(block, 0, _LAYOUT).lost
-            for record in records_of(block):
-                found.append(RawRecord(record.timestamp, record.cpu, record.data, lost))
-                lost = 0
-    return sorted(found, key=lambda record: record.timestamp)
+    """Return the records of pages in the order of time."""
+    found = [record for blocks in pages.values() for record in ring_records(blocks)]
+    return sorted(found, key=_time_of)
+
+
+def peeked_records(state: InstanceState, cpu: int = -1) -> Iterator[RawRecord]:
+    """Yield what the rings hold now in the order of time; each ring is in that order already."""
+    return heapq.merge(*map(ring_records, state.peek_rings(cpu)), key=_time_of)
+
+
+def _time_of(record: RawRecord) -> int:
+    return record.timestamp
 
 
 def text_writer(state: InstanceState) -> TextWriter:
@@ -62,13 +76,18 @@ def text_writer(state: InstanceState) -> TextWriter:
     return TextWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()))
 
 
-def trace_text(state: InstanceState, cpu: int = -1) -> str:
-    """Return what `trace` shows."""
+def trace_lines(state: InstanceState, cpu: int = -1) -> Iterator[str]:
+    """Yield what `trace` shows: the heading, then line by line what the rings held at the begin."""
     stats = state.stats(cpu)
     entries, overrun = stats.get("entries", 0), stats.get("overrun", 0)
     writer = text_writer(state)
-    lines = writer.lines(records_by_time(state.peek_pages(cpu)), has_overruns=overrun > 0)
-    return writer.header(entries, entries + overrun, state.n_cpus) + "".join(lines)
+    yield writer.header(entries, entries + overrun, state.n_cpus)
+    yield from writer.lines(peeked_records(state, cpu), has_overruns=overrun > 0)
+
+
+def trace_text(state: InstanceState, cpu: int = -1) -> str:
+    """Return all that `trace` shows."""
+    return "".join(trace_lines(state, cpu))
 
 
 def snapshot_text(state: InstanceState) -> str:
@@ -98,7 +117,8 @@ def snapshot_file(state: InstanceState) -> File:
 
 def trace_file(state: InstanceState, cpu: int = -1) -> File:
     """Make the file `trace`."""
-    return File(lambda: trace_text(state, cpu), lambda _: None, lambda: state.clear(cpu))
+    plain = File(lambda: trace_text(state, cpu), lambda _: None, lambda: state.clear(cpu))
+    return replace(plain, open=lambda _: StreamHandle(plain, lambda: trace_lines(state, cpu)))
 
 
 def stats_text(state: InstanceState, cpu: int) -> str:

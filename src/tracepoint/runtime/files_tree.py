@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 ROOT_MODE = 0o700
 MAX_CMDLINES = 1 << 15
+MAX_NAME = 255
 
 
 class _Counted(Handle):
@@ -55,6 +56,7 @@ class _Counted(Handle):
     def __init__(self, inner: Handle, state: InstanceState) -> None:
         self._inner = inner
         self._state = state
+        self.has_end = inner.has_end
         state.n_open += 1
 
     def __getattr__(self, name: str) -> object:
@@ -146,6 +148,8 @@ class ControlFiles(Tree):
             return made_folder(_instance_files(self.state_of(made))) if made is not None else None
 
         def mkdir(name: str) -> None:
+            if len(os.fsencode(name)) > MAX_NAME:
+                raise failure(errno.ENAMETOOLONG, name)
             try:
                 self.tracing.make_instance(name)
             except TracepointError as error:

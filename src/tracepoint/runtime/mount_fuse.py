@@ -21,6 +21,11 @@ if TYPE_CHECKING:
     from tracepoint.runtime.socket_client import RemoteFiles, RemoteHandle
 
 
+# How long a folder that was there is taken to be there, unless something is written meanwhile.
+SEEN_S = 0.1
+MAX_SEEN = 1000
+
+
 def _is_interrupted() -> bool:
     return bool(mfusepy._libfuse.fuse_interrupted())  # noqa: SLF001 - has no public name there
 
@@ -36,6 +41,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
         self._next = 0
         self._lock = threading.Lock()
         self._modes: dict[str, int] = {}
+        self._seen: dict[str, tuple[float, int, bool]] = {}
         self._born = time.time_ns()
 
     def __call__(self, op: str, *args: Any) -> Any:
@@ -48,13 +54,24 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
     def getattr(self, path: str, fh: int | None = None) -> dict[str, Any]:
         """Return mode and owner; every size is 0, as in tracefs."""
         del fh
-        mode, is_folder = self._files.stat(path)
+        mode, is_folder = self._stat(path)
         mode = self._modes.get(path, mode) | (stat.S_IFDIR if is_folder else stat.S_IFREG)
         stamps = dict.fromkeys(("st_atime", "st_mtime", "st_ctime"), self._born)
         return {"st_mode": mode, "st_nlink": 2 if is_folder else 1, "st_size": 0, **stamps} | {
             "st_uid": os.geteuid(),
             "st_gid": os.getegid(),
         }
+
+    def _stat(self, path: str) -> tuple[int, bool]:
+        """Ask for mode and kind, or remember: one open() makes the kernel ask for every folder above."""
+        now = time.monotonic()
+        end, mode, is_folder = self._seen.get(path, (0.0, 0, False))
+        if now > end:
+            mode, is_folder = self._files.stat(path)
+            if len(self._seen) > MAX_SEEN:
+                self._seen.clear()
+            self._seen[path] = now + SEEN_S, mode, is_folder
+        return mode, is_folder
 
     def readdir(self, path: str, fh: int) -> Iterable[str]:
         """List a folder."""
@@ -63,6 +80,8 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
 
     def open(self, path: str, fi: Any) -> int:
         """Open a file; sizes are 0, hence direct_io."""
+        if fi.flags & os.O_TRUNC:
+            self._seen.clear()
         handle = self._files.open(path, fi.flags)
         handle.is_interrupted = _is_interrupted
         with self._lock:
@@ -81,7 +100,10 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
     def write(self, path: str, data: bytes, offset: int, fi: Any) -> int:
         """Write; the answer may be short."""
         del path, offset
-        return self._handles[fi.fh].write(data)
+        try:
+            return self._handles[fi.fh].write(data)
+        finally:
+            self._seen.clear()
 
     def release(self, path: str, fi: Any) -> int:
         """Close."""
@@ -92,6 +114,7 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
     def truncate(self, path: str, length: int, fh: int | None = None) -> int:
         """Do what O_TRUNC does."""
         del length, fh
+        self._seen.clear()
         self._files.truncate(path)
         return 0
 
@@ -110,11 +133,13 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
         """Make an instance."""
         del mode
         self._files.mkdir(path)
+        self._seen.clear()
         return 0
 
     def rmdir(self, path: str) -> int:
         """Remove an instance."""
         self._files.rmdir(path)
+        self._seen.clear()
         return 0
 
     def unlink(self, path: str) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.files_text import OWN_EVENTS
-from tracepoint.runtime.files_trace import records_by_time, trace_text
+from tracepoint.runtime.files_trace import peeked_records, trace_text
 from tracepoint.runtime.files_tree import ControlFiles
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.symbols import kallsyms_text
@@ -71,7 +71,7 @@ def recording(tree: ControlFiles) -> TraceContent:
 def _buffer(state: InstanceState, name: str) -> BufferContent:
     """Lay the records of each CPU out in the order of time, from the rings of all threads."""
     writers = {cpu: PageWriter(PageLayout()) for cpu in range(state.n_cpus)}
-    for record in records_by_time(state.peek_pages()):
+    for record in peeked_records(state):
         writer = writers.setdefault(record.cpu, PageWriter(PageLayout()))
         if record.lost:
             writer.lose(record.lost)

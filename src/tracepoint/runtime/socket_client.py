@@ -69,14 +69,19 @@ class RemoteHandle(Handle):
         self._line = line
         self._number = number
         self._give_back = give_back
+        self._end = -1
         self.is_interrupted: Callable[[], bool] = never
 
     def read(self, size: int, offset: int) -> bytes:
         """Return bytes; waits where the file does, unless it is interrupted."""
+        if offset and offset == self._end:
+            return b""
         while True:
             answer = self._line.ask("read", handle=self._number, size=size, offset=offset)
             if "data" in answer:
-                return base64.b64decode(answer["data"])
+                data = base64.b64decode(answer["data"])
+                self._end = offset + len(data) if "end" in answer else -1
+                return data
             if self.is_interrupted():
                 raise InterruptedError
 

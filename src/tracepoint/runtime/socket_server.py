@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 MAX_LINE = 1 << 20
 MAX_READ = 1 << 18
 MAX_HANDLES = 256
+# Each is a thread and a descriptor of the traced program, which needs its own.
+MAX_CONNECTIONS = 64
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED)
 WAIT_S = 0.25
 _UCRED = struct.Struct("3i")
 
@@ -49,7 +52,11 @@ class _Connection:
         try:
             with self._stream, self._stream.makefile("rb") as lines:
                 while (line := lines.readline(MAX_LINE)).endswith(b"\n"):
-                    self._stream.sendall(json.dumps(self._answer(line)).encode() + b"\n")
+                    answer = self._answer(line)
+                    self._stream.sendall(json.dumps(answer).encode() + b"\n")
+                    if answer.get("errno") == errno.EPROTO:
+                        # Who does not speak our language is not listened to any longer.
+                        break
         except OSError:
             pass
         finally:
@@ -70,6 +77,8 @@ class _Connection:
             return {"errno": errno.EINVAL, "text": str(error)}
         except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
             return {"errno": errno.EPROTO, "text": "this is not a request"}
+        except (OverflowError, MemoryError):
+            return {"errno": errno.ENOMEM, "text": "a number is too large"}
         return answer
 
     def _do_hello(self) -> dict[str, Any]:
@@ -92,7 +101,8 @@ class _Connection:
             data = opened.read(min(size, MAX_READ), offset)
         except InterruptedError:
             return {"again": True}
-        return {"data": base64.b64encode(data).decode()}
+        is_end = opened.has_end and len(data) < min(size, MAX_READ)
+        return {"data": base64.b64encode(data).decode()} | ({"end": True} if is_end else {})
 
     def _do_write(self, handle: int, data: str) -> dict[str, Any]:
         return {"taken": self._handles[handle].write(base64.b64decode(data))}
@@ -140,11 +150,12 @@ class Listener:
         self.path.unlink(missing_ok=True)
         self.tree = ControlFiles(tracing)
         self._pid = os.getpid()
+        self._places = threading.Semaphore(MAX_CONNECTIONS)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # Nobody can come in between: the folder is closed to others.
         self._socket.bind(str(self.path))
         self.path.chmod(0o600)
-        self._socket.listen(16)
+        self._socket.listen(MAX_CONNECTIONS)
         self._thread = threading.Thread(target=self._serve, name="tracepoint", daemon=True)
         self._thread.start()
 
@@ -152,13 +163,28 @@ class Listener:
         while True:
             try:
                 stream, _ = self._socket.accept()
-            except OSError:
-                return
-            if not is_owner(stream):
+            except OSError as error:
+                if error.errno not in _SHORTAGES:
+                    return
+                # The program has no descriptor left: it may have one soon, and nobody waits for us.
+                time.sleep(WAIT_S)
+                continue
+            if not is_owner(stream) or not self._places.acquire(blocking=False):
                 stream.close()
                 continue
-            run = _Connection(stream, self.tree).run
-            threading.Thread(target=run, name="tracepoint-client", daemon=True).start()
+            try:
+                threading.Thread(
+                    target=self._run, args=(stream,), name="tracepoint-client", daemon=True
+                ).start()
+            except RuntimeError:
+                self._places.release()
+                stream.close()
+
+    def _run(self, stream: socket.socket) -> None:
+        try:
+            _Connection(stream, self.tree).run()
+        finally:
+            self._places.release()
 
     def close(self) -> None:
         """Stop listening and remove the socket; in a child, only let go of the parent's."""

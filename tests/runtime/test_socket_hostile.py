@@ -1,0 +1,177 @@
+"""Clients that mean no good: the traced program goes on, keeps its descriptors, and prints nothing."""
+
+import contextlib
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import time
+from tracepoint.runtime.event import trace_event
+from tracepoint.runtime.socket_server import listen
+from tracepoint.model.python_types import u64
+
+@trace_event(system="shop", printk='"order=%llu", order_id')
+def order_sent(order_id: u64) -> None: ...
+
+order_sent.enable()
+listen()
+number = 0
+while True:
+    order_sent(number)
+    number += 1
+    time.sleep(0.002)
+"""
+
+
+class Victim:
+    def __init__(self, process, path):
+        self.process = process
+        self.path = path
+
+    def connect(self):
+        stream = socket.socket(socket.AF_UNIX)
+        # Without a time limit: one makes connect() fail instead of wait when many come at once.
+        stream.connect(str(self.path))
+        stream.settimeout(10)
+        return stream
+
+    def ask(self, **request):
+        with self.connect() as stream:
+            stream.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(stream.makefile("rb").readline())
+
+    def count(self, kind):
+        return len(os.listdir(f"/proc/{self.process.pid}/{kind}"))  # noqa: PTH208 - names only
+
+    def records_written(self):
+        with self.connect() as stream:
+            lines = stream.makefile("rb")
+            for request in (
+                {"op": "open", "path": "per_cpu/cpu0/stats", "flags": 0},
+                {"op": "read", "handle": 1, "size": 4096, "offset": 0},
+            ):
+                stream.sendall(json.dumps(request).encode() + b"\n")
+                assert "errno" not in json.loads(lines.readline())
+        return self.ask(op="hello")
+
+    def check(self):
+        """The program runs, answers, and has given back what the clients took."""
+        assert self.process.poll() is None
+        end = time.monotonic() + 20
+        while (self.count("task") > 5 or self.count("fd") > 20) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert self.count("task") <= 5
+        assert self.count("fd") <= 20
+        assert self.records_written()["n_enabled"] == 1
+
+
+@pytest.fixture
+def victim(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "s"))
+    words = tmp_path / "words"
+    with words.open("wb") as stream:
+        process = subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=stream, stderr=stream)
+    path = tmp_path / "s" / f"{process.pid}.socket"
+    end = time.monotonic() + 20
+    while not path.exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    time.sleep(0.1)
+    yield Victim(process, path)
+    process.kill()
+    process.wait()
+    assert words.read_text() == ""
+
+
+def test_a_thousand_connections(victim):
+    with contextlib.ExitStack() as streams:
+        for _ in range(1000):
+            streams.enter_context(victim.connect())
+        time.sleep(0.5)
+        assert victim.count("fd") <= 64 + 20, "no more than some are kept"
+        assert victim.count("task") <= 64 + 5
+    victim.check()
+
+
+def test_garbage(victim):
+    source = random.Random(5)
+    for size in (1, 100, 5000, 1 << 21):
+        for _ in range(5):
+            with victim.connect() as stream, contextlib.suppress(OSError):
+                stream.sendall(source.randbytes(size) + b"\n")
+                stream.shutdown(socket.SHUT_WR)
+                while stream.recv(1 << 16):
+                    pass
+    victim.check()
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        b'{"op": "read", "handle": 1, "size": 1' + b"0" * 400 + b', "offset": 0}',
+        b'{"op": "read", "handle": 1, "size": 10, "offset": 1' + b"0" * 400 + b"}",
+        b'{"op": "read", "handle": 1, "size": -5, "offset": -7}',
+        b'{"op": "read", "handle": 1, "size": Infinity, "offset": NaN}',
+        b'{"op": "open", "path": "' + b"a/" * 200_000 + b'", "flags": 0}',
+        b'{"op": "open", "path": "trace", "flags": 1' + b"0" * 100 + b"}",
+        b'{"op": "write", "handle": 2, "data": "OTk5OTk5OTk5OTk5OTk5OTk5"}',
+        b'{"op": "write", "handle": 2, "data": "' + b"QUFB" * 100_000 + b'"}',
+        b"[" * 100_000,
+        b'{"op": "mkdir", "path": "instances/' + b"x" * 5000 + b'"}',
+    ],
+    ids=range(10),
+)
+def test_huge_numbers_and_lengths(victim, request_line):
+    with victim.connect() as stream:
+        lines = stream.makefile("rb")
+        for request in (
+            b'{"op": "open", "path": "trace", "flags": 0}',
+            b'{"op": "open", "path": "buffer_size_kb", "flags": 1}',
+        ):
+            stream.sendall(request + b"\n")
+            assert b"handle" in lines.readline()
+        stream.sendall(request_line + b"\n")
+        answer = json.loads(lines.readline())
+        assert answer.keys() & {"errno", "data", "handle"}
+    victim.check()
+
+
+def test_clients_that_stop_in_the_middle(victim):
+    """Half a request each, for ever; and others that ask for much and never read an answer."""
+    with contextlib.ExitStack() as streams:
+        for _ in range(30):
+            streams.enter_context(victim.connect()).sendall(b'{"op": "hel')
+        for _ in range(20):
+            stream = streams.enter_context(victim.connect())
+            stream.sendall(b'{"op": "open", "path": "trace", "flags": 0}\n')
+            stream.setblocking(False)
+            ask = b'{"op": "read", "handle": 1, "size": 262144, "offset": 0}\n' * 200
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    stream.send(ask)
+        before = time.monotonic()
+        assert victim.ask(op="hello")["pid"] == victim.process.pid
+        assert time.monotonic() - before < 10
+    victim.check()
+
+
+def test_the_program_is_not_slowed_by_waiting_clients(victim):
+    def processor_time():
+        fields = Path(f"/proc/{victim.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+
+    with contextlib.ExitStack() as streams:
+        for _ in range(60):
+            streams.enter_context(victim.connect()).sendall(b"{")
+        time.sleep(0.3)
+        before = processor_time()
+        time.sleep(1)
+        assert processor_time() - before < 30, "a third of a second of a second"
+    victim.check()

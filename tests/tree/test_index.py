@@ -24,7 +24,7 @@ from tracepoint.tree.index import build_index
 from tracepoint.tree.index_other import index_of
 from tracepoint.tree.index_scan import fingerprint, list_files
 from tracepoint.tree.query import Tree
-from tracepoint.tree.query_diff import compare_prototypes, find_uses, tree_formats
+from tracepoint.tree.query_diff import compare_prototypes, compare_trees, find_uses, tree_formats
 from tracepoint.tree.store import IndexData, StoredIndex, StoreError, cache_path, save_index
 
 SMALL = Path(__file__).parent / "small"
@@ -345,6 +345,23 @@ def test_prototypes_are_compared_by_type(tree: Path) -> None:
         ("swap:swap_in", ["probes and raw tracepoints"])
     ]
     assert compare_prototypes(old, old) == []
+
+
+def test_an_event_without_a_layout_is_neither_added_nor_removed(tree: Path) -> None:
+    old = Tree.of(build_index(str(tree))[0])
+    change(
+        tree / SWAP_H,
+        "__field(	int,		major		)",
+        "__array(	int,	major,	UNKNOWN_LENGTH	)",
+    )
+    new = Tree.of(build_index(str(tree))[0])
+    assert next(e for e in new.events() if e.full_name == "swap:swap_in").format is None
+    assert [str(c) for c in compare_trees(old, new)] == []
+    assert [str(c) for c in compare_trees(new, old)] == []
+    change(tree / SWAP_H, "swap_in,", "swap_came,")
+    renamed = Tree.of(build_index(str(tree))[0])
+    kinds = {(c.kind.value, c.event) for c in compare_trees(new, renamed)}
+    assert kinds == {("event added", "swap:swap_came"), ("event removed", "swap:swap_in")}
 
 
 KNOWN = {"sched:sched_switch": ["prev_comm", "next_comm", "next_pid"], "kmem:kfree": ["ptr"]}

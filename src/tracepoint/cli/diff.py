@@ -15,7 +15,7 @@ from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.trees import open_with_progress
 from tracepoint.layout.compare import compare_formats
 from tracepoint.tree.index_scan import is_kernel_tree
-from tracepoint.tree.query_diff import compare_prototypes, find_uses, tree_formats
+from tracepoint.tree.query_diff import compare_trees, find_uses, tree_formats
 
 if TYPE_CHECKING:
     import argparse
@@ -84,10 +84,9 @@ def _compare(old: _Side, new: _Side) -> list[Change]:
     if len(old.formats) == len(new.formats) == 1:
         # Two single events are compared with each other, whatever they are called.
         return compare_formats(next(iter(old.formats.values())), next(iter(new.formats.values())))
-    changes = compare_formats(old.formats, new.formats)
     if old.tree is not None and new.tree is not None:
-        changes = sorted([*changes, *compare_prototypes(old.tree, new.tree)], key=lambda c: c.event)
-    return changes
+        return compare_trees(old.tree, new.tree)
+    return compare_formats(old.formats, new.formats)
 
 
 def _uses(name: str, old: _Side, new: _Side, out: Output) -> Uses:
@@ -118,7 +117,9 @@ def _read(word: str, chosen: Settings, out: Output) -> _Side:
         for event in events:
             formats.setdefault(f"{event.system}:{event.name}", event)
     if problems:
-        out.warn(f"{word}: {len(problems)} events have no layout and are not compared (-v names them)")
+        out.warn(
+            f"{word}: {len(problems)} events have no layout: their records are not compared (-v names them)"
+        )
         for problem in problems:
             out.detail(problem)
     return _Side(formats, tree)

@@ -114,10 +114,20 @@ def _compare_sets(old: Mapping[str, EventFormat], new: Mapping[str, EventFormat]
             sentence = f"gone, but {renamed} is new and has the same fields: perhaps renamed"
             yield Change(ChangeKind.EVENT_RENAMED, name, "", name, renamed, _ALL, sentence)
         else:
-            sentence = "the event is gone: enabling it fails, and readers get no records"
-            yield Change(ChangeKind.EVENT_REMOVED, name, "", name, "", _ALL, sentence)
+            yield event_removed(name)
     for name in sorted(added):
-        yield Change(ChangeKind.EVENT_ADDED, name, "", "", name, frozenset(), "the event is new")
+        yield event_added(name)
+
+
+def event_removed(name: str) -> Change:
+    """Return what is said of `system:name` that is there no more."""
+    sentence = "the event is gone: enabling it fails, and readers get no records"
+    return Change(ChangeKind.EVENT_REMOVED, name, "", name, "", _ALL, sentence)
+
+
+def event_added(name: str) -> Change:
+    """Return what is said of `system:name` that was not there before."""
+    return Change(ChangeKind.EVENT_ADDED, name, "", "", name, frozenset(), "the event is new")
 
 
 def _renamed(gone: EventFormat, added: Mapping[str, EventFormat]) -> str | None:

@@ -6,7 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.layout.compare import Change, ChangeKind, Reader
+from tracepoint.layout.compare import (
+    Change,
+    ChangeKind,
+    Reader,
+    compare_formats,
+    event_added,
+    event_removed,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -51,6 +58,30 @@ def tree_formats(tree: Tree) -> tuple[dict[str, EventFormat], list[str]]:
         else:
             formats[name] = layout
     return formats, problems
+
+
+def compare_trees(old: Tree, new: Tree) -> list[Change]:
+    """Return what changed between the events of two source trees: names, records, prints, prototypes.
+
+    An event whose record cannot be computed in one of them is there all the same: it is neither
+    removed nor added, and its record is not compared.
+    """
+    names = tree_events(old).keys(), tree_events(new).keys()
+    formats = tree_formats(old)[0], tree_formats(new)[0]
+    in_both = names[0] & names[1]
+    known = formats[0].keys() & formats[1].keys()
+    before, after = (
+        {name: one for name, one in side.items() if name in known or name not in in_both} for side in formats
+    )
+    return sorted(
+        [
+            *compare_formats(before, after),
+            *(event_removed(name) for name in names[0] - names[1] - formats[0].keys()),
+            *(event_added(name) for name in names[1] - names[0] - formats[1].keys()),
+            *compare_prototypes(old, new),
+        ],
+        key=lambda change: (change.event, change.kind),
+    )
 
 
 def compare_prototypes(old: Tree, new: Tree) -> list[Change]:

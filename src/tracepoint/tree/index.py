@@ -27,7 +27,6 @@ from tracepoint.tree.creators import created_headers
 from tracepoint.tree.headers import paused_collector
 from tracepoint.tree.index_headers import HeaderIndexer
 from tracepoint.tree.index_scan import (
-    TREE_MARK,
     Holds,
     fingerprint,
     is_kernel_tree,
@@ -36,6 +35,7 @@ from tracepoint.tree.index_scan import (
     read_bytes,
 )
 from tracepoint.tree.index_syscalls import COPIES, TABLE, read_copied_arguments, read_syscalls
+from tracepoint.tree.makefiles import TREE_MARK
 from tracepoint.tree.store import IndexData
 
 if TYPE_CHECKING:

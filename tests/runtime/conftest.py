@@ -109,5 +109,4 @@ def script(request):
             assert (done.returncode, done.stderr[-2000:]) == (0, "")
         return done.stdout
 
-    run.core = core
     return run

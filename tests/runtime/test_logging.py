@@ -1,6 +1,8 @@
 """The bridges: a logging handler, and functions that fire when they are entered and left."""
 
+import asyncio
 import importlib
+import inspect
 import logging
 
 import pytest
@@ -90,3 +92,232 @@ def test_a_value_without_a_text_does_not_harm_the_program(bridge):
     bad = Bad()
     assert give(bad) is bad
     assert bodies(bridge.tree)[0] == "give_entry: (<ValueError>)"
+
+
+def outcomes(bridge):
+    return [body.split(" took=")[0] for body in bodies(bridge.tree)]
+
+
+def test_coroutines_are_entered_and_left_where_their_body_is(bridge):
+    @bridge.trace_calls(system="shop")
+    async def fetch(n):
+        await asyncio.sleep(0.02)
+        if n < 0:
+            raise LookupError
+        return n * 2
+
+    assert inspect.iscoroutinefunction(fetch)
+    assert asyncio.run(fetch(1)) == 2
+    bridge.tree.write_text("set_event", "shop:")
+
+    async def main():
+        results = await asyncio.gather(fetch(1), fetch(-1), return_exceptions=True)
+        task = asyncio.create_task(fetch(3))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return results
+
+    first, second = asyncio.run(main())
+    assert first == 2
+    assert isinstance(second, LookupError)
+    found = outcomes(bridge)
+    assert found[:2] == ["fetch_entry: (1)", "fetch_entry: (-1)"]
+    assert sorted(found[2:4]) == ["fetch_exit: raised LookupError", "fetch_exit: returned 2"]
+    assert found[4:] == ["fetch_entry: (3)", "fetch_exit: raised CancelledError"]
+    times = [
+        int(body.split("took=")[1].removesuffix("ns")) for body in bodies(bridge.tree) if "took=" in body
+    ]
+    assert all(t >= 15_000_000 for t in times[:2]), "the waiting is in it"
+
+
+def test_a_coroutine_that_nobody_awaits_warns_as_ever(bridge):
+    @bridge.trace_calls(system="shop")
+    async def fetch(): ...
+
+    fetch().close()
+    bridge.tree.write_text("set_event", "shop:")
+    fetch().close()
+    assert outcomes(bridge) == []
+
+
+def test_generators_take_and_give_what_they_did(bridge):
+    @bridge.trace_calls(system="shop")
+    def steps(n):
+        got = []
+        for i in range(n):
+            try:
+                got.append((yield i))
+            except KeyError:
+                got.append("thrown")
+        return got
+
+    assert inspect.isgeneratorfunction(steps)
+
+    def use():
+        steps_of = steps(3)
+        seen = [next(steps_of), steps_of.send("a"), steps_of.throw(KeyError)]
+        with pytest.raises(StopIteration) as end:
+            steps_of.send("c")
+        return seen, end.value.value
+
+    expected = ([0, 1, 2], ["a", "thrown", "c"])
+    assert use() == expected
+    bridge.tree.write_text("set_event", "shop:")
+    assert use() == expected
+    closed = steps(3)
+    next(closed)
+    closed.close()
+    steps(3).close()
+    assert outcomes(bridge) == [
+        "steps_entry: (3)",
+        "steps_exit: returned ['a', 'thrown', 'c']",
+        "steps_entry: (3)",
+        "steps_exit: raised GeneratorExit",
+    ]
+
+
+def test_asynchronous_generators_take_and_give_what_they_did(bridge):
+    closed = []
+
+    @bridge.trace_calls(system="shop")
+    async def steps(n):
+        try:
+            for i in range(n):
+                try:
+                    got = yield i
+                except KeyError:
+                    got = "thrown"
+                if got == "fail":
+                    raise LookupError
+        finally:
+            closed.append(n)
+
+    assert inspect.isasyncgenfunction(steps)
+
+    async def use():
+        found = [i async for i in steps(2)]
+        one = steps(4)
+        found += [await anext(one), await one.asend("a"), await one.athrow(KeyError), await anext(one)]
+        with pytest.raises(StopAsyncIteration):
+            await anext(one)
+        two = steps(5)
+        await anext(two)
+        await two.aclose()
+        three = steps(6)
+        await anext(three)
+        with pytest.raises(LookupError):
+            await three.asend("fail")
+        return found
+
+    assert asyncio.run(use()) == [0, 1, 0, 1, 2, 3]
+    bridge.tree.write_text("set_event", "shop:")
+    assert asyncio.run(use()) == [0, 1, 0, 1, 2, 3]
+    assert closed == [2, 4, 5, 6] * 2
+    assert outcomes(bridge) == [
+        "steps_entry: (2)",
+        "steps_exit: returned None",
+        "steps_entry: (4)",
+        "steps_exit: returned None",
+        "steps_entry: (5)",
+        "steps_exit: raised GeneratorExit",
+        "steps_entry: (6)",
+        "steps_exit: raised LookupError",
+    ]
+
+
+def test_only_the_exit_or_only_the_entry(bridge):
+    def costly(value):
+        made.append(value)
+        return value
+
+    made = []
+
+    @bridge.trace_calls(system="shop", name="price", result=costly)
+    def price_of(n):
+        return n
+
+    bridge.tree.write_text("set_event", "shop:price_entry")
+    price_of(1)
+    assert made == [], "nobody listens to the exit"
+    bridge.tree.write_text("set_event", "!shop:price_entry")
+    bridge.tree.write_text("set_event", "shop:price_exit")
+    price_of(2)
+    assert made == [2]
+    assert outcomes(bridge) == ["price_entry: (1)", "price_exit: returned 2"]
+
+
+def test_methods_and_defaults_stay_what_they_are(bridge):
+    class Shop:
+        @bridge.trace_calls(system="shop")
+        def sell(self, n: int = 3, *more: int, key: str = "k") -> int:
+            """Sell."""
+            return n
+
+        @classmethod
+        @bridge.trace_calls(system="shop")
+        def make(cls):
+            return cls
+
+        def __repr__(self):
+            return "Shop()"
+
+    assert str(inspect.signature(Shop.sell)) == "(self, n: int = 3, *more: int, key: str = 'k') -> int"
+    bridge.tree.write_text("set_event", "shop:")
+    assert Shop().sell() == 3
+    assert Shop.make() is Shop
+    assert outcomes(bridge)[:2] == ["sell_entry: (Shop())", "sell_exit: returned 3"]
+
+
+@pytest.mark.parametrize("error", [SystemExit(3), RecursionError(), MemoryError(), GeneratorExit()])
+def test_texts_that_end_the_program_do_not(bridge, error):
+    class Bad:
+        def __repr__(self):
+            raise error
+
+    @bridge.trace_calls(system="shop")
+    def give(value):
+        return value
+
+    bridge.tree.write_text("set_event", "shop:")
+    bad = Bad()
+    assert give(bad) is bad
+    assert outcomes(bridge) == [
+        f"give_entry: (<{type(error).__name__}>)",
+        f"give_exit: <{type(error).__name__}>",
+    ]
+
+
+def test_long_texts_are_cut(bridge, logger, runtime):
+    @bridge.trace_calls(system="shop")
+    def give(value):
+        return value
+
+    bridge.tree.write_text("set_event", "*:*")
+    give("ä" * 100_000)
+    logger.error("%s", "\ud800" + "ü" * 100_000)
+    entry, exit_, logged = bodies(bridge.tree)
+    assert entry.startswith("give_entry: ('ää")
+    assert exit_.startswith("give_exit: returned 'ää")
+    assert logged.startswith("log_record: ERROR shop: \\ud800üü")
+    assert all(2900 < len(text.encode(errors="surrogateescape")) < 3200 for text in (entry, exit_, logged))
+    assert runtime.tracing.faults == (0, [])
+
+
+def test_log_records_of_an_exception(bridge, logger):
+    bridge.tree.write_text("events/logging/enable", "1")
+    try:
+        {}["x"]
+    except KeyError:
+        logger.exception("no %s", "x")
+    text = bridge.tree.read_text("trace")
+    assert "log_record: ERROR shop: no x\nTraceback" in text
+    assert "KeyError: 'x'" in text
+
+
+def test_a_record_that_cannot_be_formatted_is_reported_as_ever(bridge, capsys):
+    handler = bridge.TraceHandler()
+    bridge.tree.write_text("events/logging/enable", "1")
+    handler.handle(logging.makeLogRecord({"msg": "%d", "args": ("no number",)}))
+    assert "TypeError" in capsys.readouterr().err
+    assert bodies(bridge.tree) == []

@@ -34,8 +34,6 @@ def work(tmp_path):
 )
 def test_multiprocessing(script, work, method, is_inherited):
     """A forked child goes on recording, into empty buffers; one that begins anew begins with all off."""
-    if method == "forkserver" and script.core:
-        pytest.skip("the server imports the core by itself; the twin is tried")
     out = script(f"""
         import warnings
         warnings.simplefilter("ignore")

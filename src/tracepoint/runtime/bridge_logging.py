@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import logging
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tracepoint.model.python_types import s32, string_t, u64  # noqa: TC001 - read when an event is declared
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
+# A record has 4072 bytes, and some are for the other fields.
+_MAX_TEXT = 3000
 
 
 @functools.cache
@@ -57,7 +61,7 @@ class TraceHandler(logging.Handler):
         except Exception:  # noqa: BLE001 - logging's own rule: a bad record is reported, never raised
             self.handleError(record)
             return
-        self._event(record.levelno, record.levelname, record.name, text, record.filename, record.lineno)
+        self._event(record.levelno, record.levelname, record.name, _cut(text), record.filename, record.lineno)
 
 
 def trace_calls(
@@ -66,7 +70,9 @@ def trace_calls(
     """Make a function fire `NAME_entry` and `NAME_exit` of `system`; `name` is the function's without it.
 
     The entry has the arguments as text, the exit the time in ns (`duration_ns`), and what was returned
-    (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.
+    (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.  Coroutine
+    functions and generators, also asynchronous ones, stay what they are: their entry is where their
+    body begins, their exit where it ends, and the time between has their waiting in it.
 
     >>> @trace_calls(system="shop")
     ... def price_of(item):
@@ -81,26 +87,114 @@ def trace_calls(
         exit_: Any = trace_event(
             system=system, name=f"{word}_exit", printk='"%s took=%lluns", outcome, duration_ns'
         )(_exit)
-
-        @functools.wraps(function)
-        def traced(*args: P.args, **kwargs: P.kwargs) -> R:
-            if not entry and not exit_:
-                return function(*args, **kwargs)
-            if entry:
-                entry(_text(lambda: _arguments(args, kwargs)))
-            begin = time.monotonic_ns()
-            try:
-                made = function(*args, **kwargs)
-            except BaseException as error:
-                kind = type(error).__name__
-                exit_(f"raised {kind}", time.monotonic_ns() - begin)
-                raise
-            exit_(_text(lambda: f"returned {result(made)}"), time.monotonic_ns() - begin)
-            return made
-
-        return traced
+        traced: Any = _wrapper_of(function, _Call(entry, exit_, result))
+        return functools.wraps(function)(traced)
 
     return decorate
+
+
+@dataclass(slots=True)
+class _Call:
+    """The two events of a function; `begin` gives the time, 0 when nobody listens."""
+
+    entry: Any
+    exit: Any
+    result: Callable[[Any], object]
+
+    def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> int:
+        if not self.entry and not self.exit:
+            return 0
+        if self.entry:
+            self.entry(_text(lambda: _arguments(args, kwargs)))
+        return time.monotonic_ns()
+
+    def returned(self, begin: int, value: object) -> None:
+        if begin and self.exit:
+            self.exit(_text(lambda: f"returned {self.result(value)}"), time.monotonic_ns() - begin)
+
+    def raised(self, begin: int, error: BaseException) -> None:
+        if begin and self.exit:
+            self.exit(f"raised {type(error).__name__}", time.monotonic_ns() - begin)
+
+
+def _wrapper_of(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    """Return a function of the same kind: callers ask which it is (inspect.iscoroutinefunction)."""
+    if inspect.isasyncgenfunction(function):
+        return _of_async_generator(function, call)
+    if inspect.iscoroutinefunction(function):
+        return _of_coroutine(function, call)
+    if inspect.isgeneratorfunction(function):
+        return _of_generator(function, call)
+
+    entry, exit_ = call.entry, call.exit
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        # Asked here, not in begin(): this is all that a call costs while nobody listens.
+        if not entry and not exit_:
+            return function(*args, **kwargs)
+        begin = call.begin(args, kwargs)
+        try:
+            made = function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+        call.returned(begin, made)
+        return made
+
+    return traced
+
+
+def _of_coroutine(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    async def traced(*args: Any, **kwargs: Any) -> Any:
+        begin = call.begin(args, kwargs)
+        try:
+            made = await function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+        call.returned(begin, made)
+        return made
+
+    return traced
+
+
+def _of_generator(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        begin = call.begin(args, kwargs)
+        try:
+            made = yield from function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+        call.returned(begin, made)
+        return made
+
+    return traced
+
+
+def _of_async_generator(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    async def traced(*args: Any, **kwargs: Any) -> Any:
+        begin = call.begin(args, kwargs)
+        inner = function(*args, **kwargs)
+        try:
+            item = await anext(inner)
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await inner.aclose()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - all that athrow() was given goes on inside
+                    item = await inner.athrow(error)
+                else:
+                    item = await inner.asend(sent)
+        except StopAsyncIteration:
+            call.returned(begin, None)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+
+    return traced
 
 
 def _entry(arguments: string_t) -> None:
@@ -111,12 +205,19 @@ def _exit(outcome: string_t, duration_ns: u64) -> None:
     del outcome, duration_ns
 
 
-def _text(make: Callable[[], str]) -> str:
-    """Return a text; where making it fails, what failed: the program must not notice."""
+def _text(make: Callable[[], str]) -> bytes:
+    """Return the beginning of a text; where making it fails, what failed: the program must not notice."""
     try:
-        return make()
-    except Exception as error:  # noqa: BLE001 - whatever a value's own repr raises
-        return f"<{type(error).__name__}>"
+        return _cut(make())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a value's own repr raises
+        return _cut(f"<{type(error).__name__}>")
+
+
+def _cut(text: str) -> bytes:
+    """Return a text as bytes, as many as a record has room for."""
+    return text.encode(errors="backslashreplace")[:_MAX_TEXT]
 
 
 def _arguments(args: tuple[object, ...], kwargs: dict[str, object]) -> str:

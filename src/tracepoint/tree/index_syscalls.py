@@ -67,7 +67,7 @@ def read_copied_arguments(text: str, table: str = "") -> dict[str, list[int]]:
     mask, has_size, is_text = 0, False, False
     for part in _COPIES_PART.finditer(function[0] if function else ""):
         if part["number"]:
-            names.append(functions.get(part["number"], part["number"]))
+            names.append(str(functions.get(part["number"], part["number"])))
         elif part["bit"]:
             mask |= 1 << min(int(part["bit"]), 6)
         elif part["end"]:

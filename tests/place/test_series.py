@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from place.trees import EVENT, POND_C, SHORE_C, make_tree, open_kernel
+from place.trees import EVENT, FILES, POND_C, SHORE_C, header_of, make_tree, open_kernel
 from tracepoint.errors import PlaceError, TracepointError
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
@@ -163,6 +163,49 @@ def test_series_has_a_patch_for_each_subsystem_and_the_creator_first(tree: Path)
     single = make_series(open_kernel(tree), Plan((LAKE,), (REED, SHORE), why=WHY), is_split=False)
     assert len(single.patches) == 1
     assert single.files == series.files
+
+
+def test_header_that_needs_other_includes_is_told(tmp_path: Path) -> None:
+    pond = (
+        FILES[HEADER]
+        .replace("struct duck;\n", "")
+        .replace("int n)", "union depth n, duck_fn f, tide_t t)", 1)
+    )
+    pond = pond.replace("TP_ARGS(n)", "TP_ARGS(n, f, t)", 1)
+    types = (
+        "struct duck;\nunion depth { int a; };\ntypedef struct { int a; } tide_t;\n"
+        "typedef void (*duck_fn)(int);\n"
+    )
+    changed = {HEADER: pond, "include/linux/kernel.h": types}
+    assert not [n for n in made(make_tree(tmp_path / "one", changed), SHORE).notes if "needs" in n]
+    changed["include/linux/kernel.h"] = ""
+    changed["include/linux/pond.h"] = ""
+    notes = made(make_tree(tmp_path / "two", changed), SHORE).notes
+    needs = [
+        note.split()[3].rstrip(",")
+        for note in notes
+        if note.startswith("water/shore.c: ") and "needs" in note
+    ]
+    assert needs == ["duck", "depth", "duck_fn", "tide_t"]
+
+
+def test_place_of_other_headers_is_forgotten(tmp_path: Path) -> None:
+    """What a local trace header leaves set would make define_trace.h include it again."""
+    local = header_of(EVENT.replace("pond_splash", "shore_x"), system="shore", guard="_SHORE_H").replace(
+        "#include <trace/def",
+        "#undef TRACE_INCLUDE_PATH\n#define TRACE_INCLUDE_PATH ../../water\n#include <trace/def",
+    )
+    shore = SHORE_C.replace('"shore.h"', '"shore_trace.h"')
+    creator = '#include <linux/kernel.h>\n#define CREATE_TRACE_POINTS\n#include "shore_trace.h"\n'
+    changed = {"water/shore_trace.h": local, "water/shore.c": shore, "water/create.c": creator}
+    root = make_tree(tmp_path, changed)
+    text = made(root, SHORE, event=LAKE).files["water/shore.c"]
+    assert (
+        '"shore_trace.h"\n\n#undef TRACE_INCLUDE_PATH\n#undef TRACE_INCLUDE_FILE\n#define CREATE_TRACE_POINTS\n'
+        "#include <trace/events/lake.h>\n" in text
+    )
+    into = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "shore_x", ("duck", "1"))
+    assert "would leave its TRACE_INCLUDE_PATH" in refused(root, SHORE, into)
 
 
 def test_maintainers_join_folders(tmp_path: Path) -> None:

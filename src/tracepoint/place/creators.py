@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
+from tracepoint.place.headers import KernelLoader, normal_path
 from tracepoint.place.outline import Directive, read_directives
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from tracepoint.place.kernel import Kernel
     from tracepoint.source.text import SourceFile
 
 _CREATE = "CREATE_TRACE_POINTS"
+_NEVER = 1 << 62
+_WHERE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+TRACE_INCLUDE_(?:PATH|FILE)\b", re.MULTILINE)
+_FORGET = "#undef TRACE_INCLUDE_PATH\n#undef TRACE_INCLUDE_FILE\n"
 _EXPORT = re.compile(r"^EXPORT_TRACEPOINT_SYMBOL(?:_GPL)?\s*\([^)]*\)\s*;[^\n]*\n", re.MULTILINE)
 _FUNCTION = re.compile(r"^\{", re.MULTILINE)
 
@@ -38,33 +43,68 @@ def include_name(header: str, path: str) -> str:
     return f'"{"/".join([".."] * (len(here) - shared) + parts[shared:])}"'
 
 
-def add_include(source: SourceFile, header: str) -> tuple[Edit, ...]:
+def add_include(kernel: Kernel, path: str, header: str) -> tuple[Edit, ...]:
     """Return the edit that lets a C file include a trace header; none when it does already.
 
     The place is before any `#define CREATE_TRACE_POINTS`, which would create the events once more.
     Raises PlaceError when there is no place outside of `#if`.
     """
+    source = kernel.source(path)
     directives = read_directives(source.text)
-    name = include_name(header, source.path)
-    there = [d for d in directives if d.included and _is_same(d.included, name, header)]
+    name = include_name(header, path)
+    there = [d for d in directives if _is_same(d, kernel, path, header)]
     create = _first_create(directives)
     limit = min(create, _code_start(source.text))
     if any(d.depth == 0 and d.start < limit for d in there):
         return ()
     if any(d.depth == 0 for d in there) and not any(d.start < create for d in there):
         return ()  # it creates the header itself
+    if create < _NEVER and _says_where(kernel.text(header)):
+        raise PlaceError(
+            f"{path} creates events of other headers; {name} would leave its TRACE_INCLUDE_PATH to them"
+        )
     at = _place(source, directives, name, limit)
-    return (Edit(source.path, at, at, f"#include {name}\n"),)
+    return (Edit(path, at, at, f"#include {name}\n"),)
 
 
-def _is_same(included: str, name: str, header: str) -> bool:
-    return included == name[1:-1] or (
-        name[0] == '"' and included.rpartition("/")[2] == header.rpartition("/")[2]
-    )
+def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bool:
+    """Whether a directive includes the header."""
+    name = directive.included
+    if not name:
+        return False
+    if directive.rest.startswith("<"):
+        return header == f"include/{name}" or header.endswith(f"/include/{name}")
+    beside = normal_path(f"{path.rpartition('/')[0]}/{name}")
+    # What does not lie beside the file is found through -I of its Makefile.
+    return beside == header or (header.endswith(f"/{name}") and beside not in kernel.tree.headers())
+
+
+def _says_where(text: str | None) -> bool:
+    """Whether a trace header sets what define_trace.h includes, and leaves it set."""
+    return text is not None and bool(_WHERE.search(text))
+
+
+def _leaks(kernel: Kernel, path: str) -> bool:
+    """Whether a file includes a trace header that leaves TRACE_INCLUDE_PATH set, perhaps through another."""
+    files = [kernel.source(path)]
+    loader = KernelLoader(kernel)
+    for _ in range(2):
+        more = []
+        for file in files:
+            for directive in read_directives(file.text):
+                is_quoted = directive.rest.startswith('"')
+                if not directive.included or not (is_quoted or "trace" in directive.included):
+                    continue
+                found = loader.load(directive.included, is_quoted=is_quoted, includer=file.path)
+                if found is not None and _says_where(found.text):
+                    return True
+                more += [found] if found is not None else []
+        files = more
+    return False
 
 
 def _first_create(directives: Sequence[Directive]) -> int:
-    return next((d.start for d in directives if d.keyword == "define" and d.word == _CREATE), 1 << 62)
+    return next((d.start for d in directives if d.keyword == "define" and d.word == _CREATE), _NEVER)
 
 
 def _code_start(text: str) -> int:
@@ -108,30 +148,34 @@ def _first_block(usable: Sequence[Directive], text: str) -> list[Directive]:
     return block
 
 
-def create(source: SourceFile, header: str, exports: Collection[str] = ()) -> tuple[Edit, ...]:
+def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()) -> tuple[Edit, ...]:
     """Return the edits by which a C file creates the events of a new header, and exports some.
 
     `#define CREATE_TRACE_POINTS` stands behind all other includes of the file's head, for it creates
     the events of every trace header that is included after it.  Raises PlaceError when there is no
     such place.
     """
+    source = kernel.source(path)
     directives = read_directives(source.text)
-    name = include_name(header, source.path)
-    if any(d.included and _is_same(d.included, name, header) for d in directives):
-        raise PlaceError(f"{source.path}: includes {name} already, but no file creates its events")
+    name = include_name(header, path)
+    if any(_is_same(d, kernel, path, header) for d in directives):
+        raise PlaceError(f"{path}: includes {name} already, but no file creates its events")
     lines = "".join(f"EXPORT_TRACEPOINT_SYMBOL_GPL({event});\n" for event in exports)
-    if _first_create(directives) < 1 << 62:
+    if _first_create(directives) < _NEVER:
         return _create_beside(source, directives, name, lines)
     limit = _code_start(source.text)
     includes = [d for d in directives if d.included and d.end <= limit]
     if not includes:
-        raise PlaceError(f"{source.path}: has no #include that CREATE_TRACE_POINTS could follow")
+        raise PlaceError(f"{path}: has no #include that CREATE_TRACE_POINTS could follow")
     at = _behind(includes[-1], directives)
+    # A header in the usual place does not say where it is, and relies on nobody else having done so.
+    is_usual = header.startswith("include/trace/events/")
+    forget = _FORGET if is_usual and _leaks(kernel, path) else ""
     # Whatever is included later must not create its events because of ours.
     undef = f"#undef {_CREATE}\n" if any(d.included and d.start >= limit for d in directives) else ""
     after = f"\n{lines}" if lines else ""
     after += "" if source.text[at:].startswith("\n") else "\n"
-    return (Edit(source.path, at, at, f"\n#define {_CREATE}\n#include {name}\n{undef}{after}"),)
+    return (Edit(path, at, at, f"\n{forget}#define {_CREATE}\n#include {name}\n{undef}{after}"),)
 
 
 def _behind(last: Directive, directives: Sequence[Directive]) -> int:
@@ -152,29 +196,34 @@ def _create_beside(
         raise PlaceError(
             f"{source.path}: defines CREATE_TRACE_POINTS in a way that {name} cannot be added to"
         )
-    edits = [Edit(source.path, define.end, define.end, f"#include {name}\n")]
+    # First those that rely on the usual place, then those that say where they are.
+    end = define.end
+    if not name.startswith("<trace/events/"):
+        block = _first_block(following, source.text)
+        end = block[-1].end
+    edits = [Edit(source.path, end, end, f"#include {name}\n")]
     if define.start > _code_start(source.text):
         # The functions before it (drivers/android/binder.c) have to know the events as well.
         at = _place(source, directives, name, _code_start(source.text))
         edits.insert(0, Edit(source.path, at, at, f"#include {name}\n"))
     if lines:
-        edits.append(Edit(source.path, following[0].end, following[0].end, f"\n{lines}"))
+        edits.append(Edit(source.path, max(end, following[0].end), max(end, following[0].end), f"\n{lines}"))
     return tuple(edits)
 
 
-def add_exports(source: SourceFile, header: str, names: Collection[str]) -> tuple[Edit, ...]:
+def add_exports(kernel: Kernel, path: str, header: str, names: Collection[str]) -> tuple[Edit, ...]:
     """Return the edit that exports tracepoints to GPL modules, in the file that creates them.
 
     Those that are exported already are passed over.
     """
-    have = {found for line in _EXPORT.findall(source.text) for found in re.findall(r"\((?:\s*)(\w+)", line)}
+    text = kernel.source(path).text
+    have = {found for line in _EXPORT.findall(text) for found in re.findall(r"\((?:\s*)(\w+)", line)}
     lines = "".join(f"EXPORT_TRACEPOINT_SYMBOL_GPL({name});\n" for name in names if name not in have)
     if not lines:
         return ()
-    there = list(_EXPORT.finditer(source.text))
+    there = list(_EXPORT.finditer(text))
     if there:
-        return (Edit(source.path, there[-1].end(), there[-1].end(), lines),)
-    name = include_name(header, source.path)
-    made = [d for d in read_directives(source.text) if d.included and _is_same(d.included, name, header)]
-    at = made[-1].end if made else len(source.text)
-    return (Edit(source.path, at, at, f"\n{lines}"),)
+        return (Edit(path, there[-1].end(), there[-1].end(), lines),)
+    made = [d for d in read_directives(text) if _is_same(d, kernel, path, header)]
+    at = made[-1].end if made else len(text)
+    return (Edit(path, at, at, f"\n{lines}"),)

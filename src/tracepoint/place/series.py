@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
+from tracepoint.model.read import read_header_text
 from tracepoint.place.choice import choose_creator, needs_export, warn_missing
 from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
+from tracepoint.place.headers import KernelLoader
 from tracepoint.place.insert import Call, place_call
 from tracepoint.place.kbuild import Kbuild
 from tracepoint.place.message import (
@@ -23,6 +25,7 @@ from tracepoint.place.message import (
 from tracepoint.place.patch import Change, change_file, new_file
 from tracepoint.place.plan import shown
 from tracepoint.place.subsystem import group_files, prefix_of, subsystem_of
+from tracepoint.place.types import unmet_types
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -171,7 +174,7 @@ class _Maker:
             raise PlaceError(f"{made.header}: no C file of the tree creates its events (CREATE_TRACE_POINTS)")
         exports = self._exports(made, creators[0])
         if exports:
-            first.edits[creators[0]] += add_exports(self._kernel.source(creators[0]), made.header, exports)
+            first.edits[creators[0]] += add_exports(self._kernel, creators[0], made.header, exports)
 
     def _create(self, made: Declaration, step: _Step) -> None:
         callers = list(dict.fromkeys(call.path for call in self._users(made)))
@@ -191,7 +194,7 @@ class _Maker:
         step.new[made.header] = made.new_text
         self._included.add((creator, made.header))
         exports = self._exports(made, creator)
-        step.edits[creator] += create(self._kernel.source(creator), made.header, exports)
+        step.edits[creator] += create(self._kernel, creator, made.header, exports)
 
     def _exports(self, made: Declaration, creator: str) -> list[str]:
         """Return the new events that modules call, or all when the plan says so."""
@@ -220,7 +223,10 @@ class _Maker:
             self._export_existing(call, header, step)
         if (call.path, header) not in self._included:
             self._included.add((call.path, header))
-            step.edits[call.path] += add_include(source, header)
+            added = add_include(self._kernel, call.path, header)
+            step.edits[call.path] += added
+            if added:
+                self.notes += self._unmet(call.path, header)
         step.edits[call.path] += placement.edits
         self.notes += [f"{call.path}:{place.function}: {note}" for note in placement.notes]
         statement = place.statement
@@ -237,6 +243,15 @@ class _Maker:
             )
         )
 
+    def _unmet(self, path: str, header: str) -> Iterator[str]:
+        """Say which types a file has to know before it can include a header of the tree."""
+        text = self._kernel.text(header)
+        if text is None:
+            return
+        loader = KernelLoader(self._kernel)
+        for name in unmet_types(read_header_text(text, header, loader=loader), path, loader):
+            yield f"{path}: {header} needs {name}, which nothing that the file includes declares"
+
     def _export_existing(self, call: CallAt, header: str, step: _Step) -> None:
         """Export an event that the tree has when the new caller is in a module."""
         if self._kernel.tree.exports(call.event) or call.event in self._exported:
@@ -244,7 +259,7 @@ class _Maker:
         for creator in self._kernel.tree.creators(header)[:1]:
             if needs_export(self._kbuild, creator, call.path):
                 self._exported.add(call.event)
-                step.edits[creator] += add_exports(self._kernel.source(creator), header, [call.event])
+                step.edits[creator] += add_exports(self._kernel, creator, header, [call.event])
                 self.notes.append(f"{call.event} is exported, for {call.path} may be built as a module")
 
     def _event(self, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:

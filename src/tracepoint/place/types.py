@@ -15,7 +15,7 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tracepoint.model.event import Event
+    from tracepoint.model.event import Event, TraceHeader
     from tracepoint.source.preprocess import Loader
 
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
@@ -58,12 +58,32 @@ def unknown_types(
     return [name for name in wanted if not _is_declared(name, closure)]
 
 
+def unmet_types(header: TraceHeader, path: str, loader: Loader) -> list[str]:
+    """Return the types of a trace header that neither it nor a C file which shall include it declares.
+
+    Many trace headers only compile behind the includes of their own subsystem.
+    """
+    wanted: list[str] = []
+    protos = [cls.proto for cls in header.classes] + [point.proto for point in header.tracepoints]
+    for param in (param for proto in protos for param in proto.params):
+        wanted += _names(param.ctype, has_tags=True)
+    for closure_path in (header.path, path):
+        wanted = [name for name in dict.fromkeys(wanted) if not COMMON_TYPES.fullmatch(name)]
+        if wanted:
+            closure = IncludeClosure(loader, [(closure_path.rpartition("/")[2], True, closure_path)])
+            wanted = [name for name in wanted if not _is_declared(name, closure)]
+    return wanted
+
+
 def _is_declared(name: str, closure: IncludeClosure) -> bool:
     if closure.declaring(name) or closure.defining(name):
         return True
-    # A typedef of a struct with its members.
-    struct = re.compile(rf"\}}[^;{{}}]*\b{name}\s*;")
-    return any(name in file.text and struct.search(file.text) for file in closure.files)
+    # A typedef of a struct with its members, of a function; a struct, or a member that points to one.
+    declared = re.compile(
+        rf"\}}[^;{{}}]*\b{name}\s*;|\(\s*\*?\s*{name}\s*\)\s*\("
+        rf"|\b(?:struct|union)\s+{name}\s*(?:[;{{]|\*+\s*\w+\s*;)"
+    )
+    return any(name in file.text and declared.search(file.text) for file in closure.files)
 
 
 def _named_types(events: Iterable[Event]) -> Iterator[str]:
@@ -75,12 +95,12 @@ def _named_types(events: Iterable[Event]) -> Iterator[str]:
                 yield from _names(field.ctype)
 
 
-def _names(ctype: str) -> Iterator[str]:
+def _names(ctype: str, *, has_tags: bool = False) -> Iterator[str]:
+    """Yield the names in a type that somebody has to declare; with `has_tags` also those of structs."""
     before = ""
     for token in lex(SourceFile("", ctype)):
         is_word = token.kind is Kind.NAME and token.text not in BASIC_WORDS | QUALIFIERS | TAG_WORDS
-        # Pointers to structs need no more than a name.
-        if is_word and before not in ("struct", "union"):
+        if is_word and (has_tags or before not in ("struct", "union")):
             yield token.text
         before = token.text
 

@@ -299,6 +299,21 @@ def test_a_finished_kernel_is_one_of_the_labs(cache: Path, patch: Path):
     assert patched.image.exists()
 
 
+def test_folders_of_builds_that_nobody_used_for_long_go(monkeypatch: pytest.MonkeyPatch, cache: Path):
+    monkeypatch.setattr(kernel_store, "_KEPT_TREES", 3)
+    monkeypatch.setattr(kernel_store, "_KEPT_KERNELS", 4)
+    first = build_kernel(SERIES)
+    with kernel_store.locked(first.objects.parent):
+        for number in range(6):
+            last = build_kernel(SERIES, options={"NUMBER": str(number)})
+    trees = {path.parent for path in (cache / "built/trees").glob("*/state.json")}
+    # The oldest was in use, and the new ones come after the others went.
+    assert {first.objects.parent, last.objects.parent} <= trees
+    assert len(trees) == 4 + 1
+    assert len(packages.built_kernels()) == 4
+    assert last.image.exists()
+
+
 def _variant(number: int) -> str:
     return f"--- /dev/null\n+++ b/mm/new.c\n@@ -0,0 +1 @@\n+int new{number};\n"
 

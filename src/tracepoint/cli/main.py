@@ -140,7 +140,7 @@ COMMANDS = {
     ),
     "lab": Command(
         "lab",
-        "boot kernels from Debian packages, run commands and modules in them",
+        "boot kernels, Debian's or built with your patches, run commands and modules in them",
         ("tracepoint lab kernels", "tracepoint lab kernels --json"),
     ),
     "list": Command(

@@ -140,6 +140,7 @@ def _prepare(
     state = kernel_store.read_state(folder)
     if state.get("is_broken") or not source.is_dir() or state.get("source") != str(wanted.source):
         say(f"copying {wanted.source} by hard links")
+        kernel_store.forget_trees(folder)
         _room(folder)
         for old in (source, objects):
             shutil.rmtree(old, ignore_errors=True)

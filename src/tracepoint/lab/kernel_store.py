@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tracepoint.lab.kernel_wanted import Wanted
 
 _KEPT = 3
+_KEPT_KERNELS = 30
+_KEPT_TREES = 8
 _IMAGE = "arch/x86/boot/bzImage"
 
 
@@ -134,10 +136,38 @@ def keep(wanted: Wanted, build: Build) -> Path:
     if not _is_finished(target, digest):
         _copy(wanted, build, target, digest)
     save_state(build.folder, read_state(build.folder) | {"digest": digest})
-    same = sorted(base.glob(f"{wanted.title}.????????/built.json"), key=lambda path: path.stat().st_mtime)
-    for old in same[:-_KEPT]:
-        shutil.rmtree(old.parent, ignore_errors=True)
+    (target / "built.json").touch()
+    same, every = f"{wanted.title}.????????/built.json", "*/built.json"
+    for old in (*_oldest(base, same, _KEPT), *_oldest(base, every, _KEPT_KERNELS)):
+        shutil.rmtree(old, ignore_errors=True)
     return target
+
+
+def forget_trees(keep: Path) -> None:
+    """Delete the build folders that were used longest ago, beyond a handful; not `keep`, nor one in use."""
+    for folder in _oldest(cache_folder() / "built/trees", "*/state.json", _KEPT_TREES):
+        if folder != keep:
+            with contextlib.suppress(LabError):
+                _delete(folder)
+
+
+def _oldest(base: Path, pattern: str, kept: int) -> list[Path]:
+    """Return the folders of the files that match, without the newest."""
+    return [path.parent for path in sorted(base.glob(pattern), key=_changed_at)[:-kept]]
+
+
+def _changed_at(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
+
+
+def _delete(folder: Path) -> None:
+    """Delete a build folder, if nobody builds in it."""
+    with (folder / "lock").open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LabError(f"{folder} is in use by another build") from None
+        shutil.rmtree(folder)
 
 
 def _copy(wanted: Wanted, build: Build, target: Path, digest: str) -> None:
@@ -176,13 +206,8 @@ def clean(kernel: str | None = None) -> list[Path]:
     for folder in found:
         if folder.parent == base:
             shutil.rmtree(folder)
-            continue
-        with (folder / "lock").open("a") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise LabError(f"{folder} is in use by another build") from None
-            shutil.rmtree(folder)
+        else:
+            _delete(folder)
     return found
 
 

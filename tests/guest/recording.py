@@ -53,7 +53,7 @@ def compile_programs(folder: Path) -> dict[str, Path]:
             "-static",
             "-o",
             str(target),
-            str(HERE / "programs" / f"{name}.c"),
+            *(str(source) for source in sorted((HERE / "programs").glob(f"{name}*.c"))),
             "-lpthread",
         ]
         done = subprocess.run(command, capture_output=True, check=False)

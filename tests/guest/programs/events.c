@@ -3,20 +3,10 @@
  * Every part runs in a child with an alarm, so that one that fails or hangs stops nobody else.
  */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <linux/aio_abi.h>
 #include <linux/bpf.h>
-#include <linux/filter.h>
 #include <linux/io_uring.h>
-#include <linux/netlink.h>
 #include <linux/perf_event.h>
-#include <linux/rtnetlink.h>
-#include <linux/userfaultfd.h>
-#include <linux/vm_sockets.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -25,28 +15,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/file.h>
-#include <sys/inotify.h>
-#include <sys/ioctl.h>
-#include <sys/ipc.h>
 #include <sys/mman.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/sendfile.h>
 #include <sys/shm.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
-#include <sys/uio.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+/* In events_files.c and events_sockets.c. */
+void files(const char *folder);
+void sockets(void);
 
 static void nothing(int number)
 {
@@ -242,206 +225,6 @@ static void memory(void)
 		fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 8192);
 	sbrk(1 << 20);
 	free(malloc(1 << 22));
-}
-
-static void files(const char *folder)
-{
-	char name[256], other[256];
-	char *block = aligned_alloc(4096, 1 << 16);
-	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_len = 100 };
-
-	memset(block, 'x', 1 << 16);
-	snprintf(name, sizeof(name), "%s/file", folder);
-	snprintf(other, sizeof(other), "%s/other", folder);
-	int file = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
-	for (int i = 0; i < 40; i++)
-		if (pwrite(file, block, 1 << 16, (off_t)i << 17) < 0)
-			break;
-	fsync(file);
-	fdatasync(file);
-	sync_file_range(file, 0, 0, SYNC_FILE_RANGE_WRITE);
-	posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
-	for (int i = 0; i < 40; i++)
-		if (pread(file, block, 1 << 16, (off_t)i << 17) < 0)
-			break;
-	readahead(file, 0, 1 << 20);
-	char *map = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-	if (map != MAP_FAILED) {
-		memset(map, 'y', 1 << 16);
-		msync(map, 1 << 16, MS_SYNC);
-		munmap(map, 1 << 16);
-	}
-	fallocate(file, 0, 1 << 23, 1 << 20);
-	fallocate(file, FALLOC_FL_KEEP_SIZE, 1 << 24, 1 << 20);
-	fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 4096, 1 << 16);
-	fallocate(file, FALLOC_FL_ZERO_RANGE, 1 << 17, 1 << 16);
-	fallocate(file, FALLOC_FL_COLLAPSE_RANGE, 1 << 18, 1 << 16);
-	fallocate(file, FALLOC_FL_INSERT_RANGE, 1 << 18, 1 << 16);
-	lseek(file, 0, SEEK_HOLE);
-	lseek(file, 0, SEEK_DATA);
-	fcntl(file, F_SETLK, &lock);
-	fcntl(file, F_GETLK, &lock);
-	lock.l_type = F_UNLCK;
-	fcntl(file, F_SETLK, &lock);
-	flock(file, LOCK_EX);
-	flock(file, LOCK_UN);
-	fcntl(file, F_SETLEASE, F_RDLCK);
-	fcntl(file, F_SETLEASE, F_UNLCK);
-	if (ftruncate(file, 5000) == 0)
-		fsync(file);
-	close(file);
-	file = open(name, O_RDWR | O_DIRECT);
-	if (file >= 0) {
-		if (pwrite(file, block, 1 << 16, 0) > 0 && pread(file, block, 1 << 16, 0) > 0)
-			fsync(file);
-		aio_context_t context = 0;
-		struct iocb job = { .aio_lio_opcode = IOCB_CMD_PREAD, .aio_fildes = file, .aio_buf = (uintptr_t)block,
-				    .aio_nbytes = 4096 }, *jobs[] = { &job };
-		struct io_event done;
-		if (syscall(SYS_io_setup, 8, &context) == 0) {
-			syscall(SYS_io_submit, context, 1L, jobs);
-			syscall(SYS_io_getevents, context, 1L, 1L, &done, NULL);
-			syscall(SYS_io_destroy, context);
-		}
-		close(file);
-	}
-	syscall(SYS_renameat2, AT_FDCWD, name, AT_FDCWD, other, 0);
-	if (link(other, name) == 0)
-		unlink(name);
-	if (symlink(other, name) == 0)
-		unlink(name);
-	snprintf(name, sizeof(name), "%s/folder", folder);
-	mkdir(name, 0755);
-	syscall(SYS_setxattr, other, "user.colour", "green", 5L, 0);
-	syscall(SYS_getxattr, other, "user.colour", block, 100L);
-	syscall(SYS_listxattr, other, block, 100L);
-	syscall(SYS_removexattr, other, "user.colour");
-	chmod(other, 0600);
-	if (chown(other, 1, 1) == 0 && truncate(other, 100) == 0)
-		utimensat(AT_FDCWD, other, NULL, 0);
-	char fiemap[4096] = { 0 };
-	((uint64_t *)fiemap)[1] = ~0UL;
-	((uint32_t *)fiemap)[6] = 20;
-	file = open(other, O_RDWR);
-	ioctl(file, 0xC020660BUL, fiemap);
-	int flags = 0;
-	ioctl(file, 0x80086601UL, &flags);
-	flags |= 0x40;
-	ioctl(file, 0x40086602UL, &flags);
-	close(file);
-	for (int i = 0; i < 300; i++) {
-		snprintf(other, sizeof(other), "%s/folder/a-rather-long-name-for-a-file-%d", folder, i);
-		file = open(other, O_RDWR | O_CREAT, 0644);
-		if (write(file, block, 100) < 0)
-			break;
-		close(file);
-	}
-	for (int i = 0; i < 300; i += 2) {
-		snprintf(other, sizeof(other), "%s/folder/a-rather-long-name-for-a-file-%d", folder, i);
-		unlink(other);
-	}
-	rmdir(name);
-	file = open(folder, O_RDONLY | O_DIRECTORY);
-	syscall(SYS_getdents64, file, block, 4096L);
-	syncfs(file);
-	struct { uint64_t start, length, least; } range = { 0, ~0UL, 0 };
-	ioctl(file, 0xC0185879UL /* FITRIM */, &range);
-	ioctl(file, 0xC0045877UL /* FIFREEZE */, 0);
-	ioctl(file, 0xC0045878UL /* FITHAW */, 0);
-	close(file);
-}
-
-static void *echo(void *data)
-{
-	int server = *(int *)data, talk = accept(server, NULL, NULL);
-	char text[8192];
-	ssize_t got;
-
-	while (talk >= 0 && (got = read(talk, text, sizeof(text))) > 0)
-		if (write(talk, text, got) < 0)
-			break;
-	close(talk);
-	return NULL;
-}
-
-static void talk(int family, int protocol, const struct sockaddr *address, socklen_t size)
-{
-	int server = socket(family, SOCK_STREAM, protocol), client = socket(family, SOCK_STREAM, protocol), one = 1;
-	char text[8192] = "hello";
-	pthread_t thread;
-
-	setsockopt(server, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	setsockopt(client, SOL_TCP, TCP_CONGESTION, "cubic", 5);
-	if (bind(server, address, size) < 0 || listen(server, 4) < 0)
-		return;
-	pthread_create(&thread, NULL, echo, &server);
-	if (connect(client, address, size) == 0) {
-		for (int i = 0; i < 20; i++)
-			if (send(client, text, sizeof(text), MSG_NOSIGNAL) < 0 || recv(client, text, sizeof(text), 0) < 0)
-				break;
-		shutdown(client, SHUT_RDWR);
-	}
-	close(client);
-	shutdown(server, SHUT_RDWR);
-	pthread_join(thread, NULL);
-	close(server);
-}
-
-static void datagrams(int family, const struct sockaddr *address, socklen_t size)
-{
-	int server = socket(family, SOCK_DGRAM, 0), client = socket(family, SOCK_DGRAM, 0), small = 2048;
-	char text[600] = "hello";
-
-	setsockopt(server, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
-	if (bind(server, address, size) == 0) {
-		for (int i = 0; i < 40; i++)
-			sendto(client, text, sizeof(text), MSG_DONTWAIT, address, size);
-		while (recv(server, text, sizeof(text), MSG_DONTWAIT) > 0)
-			;
-	}
-	close(server);
-	sendto(client, text, sizeof(text), MSG_DONTWAIT, address, size);
-	close(client);
-}
-
-static void sockets(void)
-{
-	struct sockaddr_in four = { AF_INET, htons(7777), { htonl(INADDR_LOOPBACK) }, { 0 } };
-	struct sockaddr_in6 six = { .sin6_family = AF_INET6, .sin6_port = htons(7778), .sin6_addr = IN6ADDR_LOOPBACK_INIT };
-	struct sockaddr_un local = { AF_UNIX, "/tmp/socket" };
-	struct sockaddr_vm virtual = { .svm_family = AF_VSOCK, .svm_port = 99, .svm_cid = VMADDR_CID_LOCAL };
-	struct { struct nlmsghdr head; struct ifinfomsg body; } ask = {
-		{ sizeof(ask), RTM_GETLINK, NLM_F_REQUEST | NLM_F_DUMP, 1, 0 }, { .ifi_family = AF_UNSPEC } };
-	char text[65536];
-
-	unlink("/tmp/socket");
-	talk(AF_INET, 0, (void *)&four, sizeof(four));
-	talk(AF_INET6, 0, (void *)&six, sizeof(six));
-	talk(AF_UNIX, 0, (void *)&local, sizeof(local));
-	talk(AF_INET, IPPROTO_SCTP, (void *)&four, sizeof(four));
-	talk(AF_INET, 262 /* MPTCP */, (void *)&four, sizeof(four));
-	talk(AF_INET6, 262, (void *)&six, sizeof(six));
-	talk(AF_VSOCK, 0, (void *)&virtual, sizeof(virtual));
-	datagrams(AF_INET, (void *)&four, sizeof(four));
-	datagrams(AF_INET6, (void *)&six, sizeof(six));
-	four.sin_port = htons(9);
-	int client = socket(AF_INET, SOCK_STREAM, 0);
-	if (connect(client, (void *)&four, sizeof(four)) == 0)
-		puts("somebody listens on port 9");
-	close(client);
-	int link = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	send(link, &ask, sizeof(ask), 0);
-	recv(link, text, sizeof(text), 0);
-	int kernel = socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE);
-	ask.head.nlmsg_type = 200;
-	ask.head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-	send(kernel, &ask, sizeof(ask), 0);
-	recv(kernel, text, sizeof(text), 0);
-	int raw = socket(AF_INET, SOCK_RAW, IPPROTO_ICMP);
-	four.sin_addr.s_addr = htonl(0x7f000002);
-	sendto(raw, "\x08\0\xf7\xff\0\0\0\0", 8, 0, (void *)&four, sizeof(four));
-	four.sin_addr.s_addr = htonl(0x0a090807);
-	sendto(raw, "\x08\0\xf7\xff\0\0\0\0", 8, 0, (void *)&four, sizeof(four));
 }
 
 static void rings(void)

@@ -8,10 +8,15 @@ import subprocess
 
 import pytest
 
+from guest import patched as patched_kernels
 from guest import traps_table
 from guest.pages import ROOT, bring, check_page, series
 from guest.patched import PAGE, shell_blocks
+from tracepoint.errors import LabError
+from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import qemu
+from tracepoint.lab.build import build_modules
+from tracepoint.lab.headers import fetch_headers
 from tracepoint.lab.workloads import build_workload
 
 REFERENCE = ROOT / "docs/reference/traps.md"
@@ -93,6 +98,26 @@ def with_signals_of(written: str, table: str) -> str:
         table,
         flags=re.MULTILINE,
     )
+
+
+def run_in(kernel, files, command) -> None:
+    """Boot a kernel with files in it for one command."""
+    with lab_guest.boot(kernel, files=files) as guest:
+        guest.run(command)
+
+
+@pytest.mark.guest
+def test_a_double_fault_is_seen_though_the_kernel_ends_there(patched):
+    text = (ROOT / "docs/explanation/traps.md").read_text()
+    (source,) = re.findall(r"^```c\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    (command,) = re.findall(r"--file deep\.ko:/tmp/deep\.ko '\n(.*?)'\n```$", text, re.MULTILINE | re.DOTALL)
+    name = patched_kernels.build(series(patched))
+    files = {"deep.c": source, "Kbuild": "obj-m += deep.o\n"}
+    (module,) = build_modules(files, fetch_headers(patched.image), warnings_fail=False)
+    with pytest.raises(LabError, match="the guest is gone") as caught:
+        run_in(name, {"/tmp/deep.ko": module.read_bytes()}, command)
+    assert re.search(r" trap_entry: number=8 \(double fault\) ip=0xffffffff", caught.value.log_tail)
+    assert "trap_exit: number=8" not in caught.value.log_tail
 
 
 @pytest.mark.guest

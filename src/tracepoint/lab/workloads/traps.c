@@ -320,7 +320,7 @@ static const struct impossible impossibles[] = {
 	{ 2, "nmi", "an interrupt from outside the program; int $2 is refused with #GP" },
 	{ 7, "nm", "the kernel never leaves CR0.TS set (the FPU is not switched lazily any more); "
 		   "processors with AMX raise it at the first use of a tile" },
-	{ 8, "df", "a fault while the kernel enters a fault: a fault of the kernel's own" },
+	{ 8, "df", "a fault of the kernel's own, while it enters another one" },
 	{ 9, "old-mf", "only a 386 with a 387 raises it" },
 	{ 10, "ts", "the kernel does not switch tasks by TSS and lets no program make a task gate; "
 		    "iretq with the nested task flag is #GP in 64-bit mode" },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MAX_CONDITIONS = 64
 _CLOSERS = {")": "(", "]": "[", "}": "{"}
 _OPENERS = frozenset("([{")
-_REST_OF_LINE = re.compile(r"(?:[ \t\f\v\r]|/\*[\s\S]*?\*/|//[^\n]*|\\\r?\n)*(?:\n|\Z)")
+_REST_OF_LINE = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*|\\\r?\n)*(?:\n|\Z)")
 
 
 @dataclass(slots=True, eq=False)
@@ -70,6 +70,17 @@ class Code:
     unseen: list[tuple[int, int, str]]
     match: dict[int, int] = field(default_factory=dict)
     unmatched: list[int] = field(default_factory=list)
+    _positions: dict[str, list[int]] = field(default_factory=dict)
+
+    def uses(self, name: str, first: int, last: int, limit: int = 1) -> Sequence[int]:
+        """Return the first tokens from `first` up to `last` (exclusive) that are this name, in order."""
+        if not self._positions:
+            for at, text in enumerate(self.texts):
+                if self.tokens[at].kind is Kind.NAME:
+                    self._positions.setdefault(text, []).append(at)
+        found = self._positions.get(name, [])
+        begin = bisect_left(found, first)
+        return found[begin : min(bisect_left(found, last), begin + limit)]
 
     def span(self, first: int, last: int) -> Span:
         """Return the span of the tokens `first` to `last`, both included."""

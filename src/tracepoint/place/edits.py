@@ -11,8 +11,9 @@ from tracepoint.place.statements import Kind, Statement
 if TYPE_CHECKING:
     from tracepoint.place.code import Code
 
-_REST = re.compile(r"(?:[ \t\f\v\r]|/\*[\s\S]*?\*/|//[^\n]*)*(?:\n|\Z)")
-_COMMENT = re.compile(r"/\*[\s\S]*?\*/|//[^\n]*")
+# Comments are spelt so that no backtracking can make one of two.
+_REST = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*)*(?:\n|\Z)")
+_COMMENT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*")
 _BLANK_END = re.compile(r"[ \t\r\n\f\v]*\Z")
 _AFTER, _CLOSE, _BEFORE = range(3)
 _TAB = 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 4
 _MAX_COMPARED = 2000
+_MAX_TOKENS = 2000
 
 
 def normal(text: str) -> list[str]:
@@ -36,7 +38,9 @@ def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> State
     none, or more than one.
     """
     wanted = normal(text)
-    found = [s for s in body.walk() if s is not body and _matches(code, s, wanted)]
+    if len(wanted) > _MAX_TOKENS:
+        raise PlaceError(f"a statement of {len(wanted):,} tokens is too long to be looked for: give its line")
+    found = [s for s in body.walk() if not _is_braces(s) and _matches(code, s, wanted)]
     if line:
         found = [s for s in found if code.line(s.first) <= line <= code.line(s.last)] or found
     if len(found) > 1:
@@ -49,6 +53,12 @@ def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> State
     if not found:
         raise _not_found(code, body, text, wanted)
     return found[0]
+
+
+def _is_braces(statement: Statement) -> bool:
+    """Whether it is the braces of a function, an `if`, a loop: no statement of its own."""
+    parent = statement.parent
+    return statement.kind is Kind.BLOCK and (parent is None or parent.kind is not Kind.BLOCK)
 
 
 def _matches(code: Code, statement: Statement, wanted: list[str]) -> bool:
@@ -100,14 +110,15 @@ def _part_of_one(code: Code, body: Statement, text: str, at: int) -> PlaceError:
 def innermost(body: Statement, at: int) -> Statement:
     """Return the smallest statement around a token."""
     found = body
-    inside = True
-    while inside:
-        inside = False
-        for child in found.children + found.values:
-            if child.first <= at <= child.last:
-                found, inside = child, True
-                break
-    return found
+    while True:
+        inner = None
+        for among in (found.children, found.values):
+            index = bisect_right(among, at, key=lambda s: s.first) - 1
+            if index >= 0 and among[index].last >= at:
+                inner = among[index]
+        if inner is None:
+            return found
+        found = inner
 
 
 def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> Statement:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
 
 _MAX_OLD_PARAMETERS = 12
+#: Tokens before a function's name; a head of the kernel has 20.
+_MAX_HEAD = 1000
 _NOT_NAMES = frozenset({"if", "for", "while", "switch", "return", "sizeof", "do", "else"})
 
 
@@ -83,6 +85,8 @@ def _function(code: Code, head: int, brace: int, before: int) -> Function | None
         reason = "is written in the old style with its parameters declared after the parentheses"
         return Function((code.texts[old],), before, old, brace, close, trouble=reason)
     name_at, group = declarator
+    if name_at - head > _MAX_HEAD:
+        return None
     if any(code.texts[at] == "=" for at in range(head, name_at)):
         return None
     begin, kind, words = _specifiers(code, head, name_at)

@@ -23,6 +23,7 @@ _OTHER_PROGRAMS = re.compile(
 _TRACER = re.compile(
     r"kernel/trace/(?:ring_buffer|trace|trace_events|trace_output|ftrace)\.c|kernel/tracepoint\.c"
 )
+_MAX_COMPARED = 5000
 _NO_TRACING = frozenset({"noinstr", "__noinstr_section", "__entry_text", "__naked"})
 _EARLY = frozenset({"__head"})
 _INITIAL = frozenset({"__init", "__meminit", "__net_init", "__init_memblock"})
@@ -88,7 +89,7 @@ def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError
     maker = _maker(code, name)
     if maker >= 0:
         return code.error(f"{name}() is made by the macro {code.texts[maker]}(), its code is not here", maker)
-    known = [known for function in functions for known in function.names]
+    known = [known for function in functions for known in function.names][:_MAX_COMPARED]
     close = difflib.get_close_matches(name, known, n=1)
     advice = f": did you mean {close[0]}()?" if close else ""
     if name in code.texts:

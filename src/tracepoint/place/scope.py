@@ -27,6 +27,7 @@ _KERNEL_NAMES = frozenset(
     "current jiffies jiffies_64 init_mm init_task init_net nr_cpu_ids true false smp_processor_id "
     "__func__ system_wq boot_cpu_data swapper_pg_dir mem_map high_memory num_possible_cpus".split()
 )
+_MAX_COMPARED = 5000
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*")
 _TAGGED = re.compile(r"(?:const )?(struct|union) (\w+)(?: (\*+))?")
 _INTEGERS = frozenset(
@@ -61,7 +62,7 @@ class Scope:
             for name in argument.names:
                 self._check_name(name, argument)
             for called in argument.called:
-                if called not in self.names.used and called not in self.visible:
+                if called not in self.names.used | self.names.declared and called not in self.visible:
                     self._note(
                         f"{called}() is not used elsewhere in {self.code.file.path}: is its header included?"
                     )
@@ -93,7 +94,7 @@ class Scope:
         if name in self.names.used:
             self._note(f"`{name}` is declared outside of {self.code.file.path}: its type is not checked")
             return
-        close = difflib.get_close_matches(name, [*self.visible, *self.names.declared], n=1)
+        close = difflib.get_close_matches(name, [*self.visible, *self.names.declared][:_MAX_COMPARED], n=1)
         advice = f"; did you mean `{close[0]}`?" if close else ""
         raise self._error(f"`{name}` in the argument `{argument.text[:60]}` is not declared{advice}")
 

@@ -72,7 +72,7 @@ def macro_declares(code: Code, block: Statement, statement: Statement, names: fr
     if not code.is_name(first) or code.texts[first + 1] not in {",", ")"} or code.texts[first] in names:
         return False
     name = code.texts[first]
-    return not name.isupper() and name in code.texts[statement.last : block.last]
+    return not name.isupper() and bool(code.uses(name, statement.last, block.last))
 
 
 def check_reached(code: Code, statement: Statement, *, is_after: bool) -> None:
@@ -137,8 +137,8 @@ def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
         inner = code.arms[body.children[n_declarations - 1].last]
         if inner is not None and inner is not arm and inner.holds(code.arms[token]):
             reason = (
-                f"declarations and statements share the branch `{inner.text}`: a call after the declarations of "
-                "every configuration would come after statements; name a statement instead"
+                f"declarations and statements share the branch `{inner.text}`: a call after the declarations "
+                "of every configuration would come after statements; name a statement instead"
             )
             raise code.error(reason, token)
     return Site(body, n_declarations, token, arm)

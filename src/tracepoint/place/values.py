@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from tracepoint.place.sites import Site
     from tracepoint.place.variables import Variable
 
+#: More than any function of the kernel has of one name.
+_MAX_MENTIONS = 2000
 _UNEVALUATED = frozenset({"sizeof", "typeof", "__typeof__", "__typeof", "offsetof"})
 
 
@@ -34,8 +36,8 @@ def has_value(code: Code, body: Statement, variable: Variable, site: Site) -> Ce
         return Certainty.ALWAYS
     best = Certainty.NEVER
     first = -1
-    for at in range(variable.at + 1, site.token):
-        if code.texts[at] != variable.name or not _is_mention(code, at):
+    for at in code.uses(variable.name, variable.at + 1, site.token, _MAX_MENTIONS):
+        if not _is_mention(code, at):
             continue
         found = _certainty(code, body, at, site)
         if found > best:
@@ -98,7 +100,4 @@ def _is_jumped_over(code: Code, body: Statement, site: Site, declared: int, firs
     }
     if not labels:
         return False
-    return any(
-        code.texts[at] == "goto" and code.texts[at + 1] in labels
-        for at in range(declared, max(declared, first))
-    )
+    return any(code.texts[at + 1] in labels for at in code.uses("goto", declared, first, _MAX_MENTIONS))

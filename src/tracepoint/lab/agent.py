@@ -12,7 +12,8 @@ GREETING = b"tracepoint-guest 1\n"
 
 # The port is looked up by name: its number depends on the machine, and writing to a wrong
 # /dev/vport* quietly makes a plain file.  A read that ends without data means that nobody holds
-# the other side; after five seconds of that the guest ends itself.
+# the other side; after five seconds of that the guest ends itself.  Files that were given for
+# /tmp must not be mounted over.
 INIT = r"""#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /mnt /root /etc /var
 /bin/busybox --install -s /bin
@@ -24,7 +25,7 @@ mkdir -p /dev/pts /dev/shm
 mount -t devpts pts /dev/pts
 mount -t tmpfs shm /dev/shm
 mount -t tmpfs run /run
-mount -t tmpfs tmp /tmp
+[ "$(ls -A /tmp)" ] || mount -t tmpfs tmp /tmp
 mkdir -p /run/lab
 mount -t debugfs debug /sys/kernel/debug 2>/dev/null
 mount -t tracefs trace /sys/kernel/tracing

@@ -17,11 +17,17 @@ from tracepoint.model.fmt import format_text
 from tracepoint.model.read import read_header_text
 from tracepoint.model.schema import read_json
 from tracepoint.model.write import write_header
+from tracepoint.place.declare import declare
+from tracepoint.place.fragment import EventText
+from tracepoint.place.kernel import Kernel, TreeFile
+from tracepoint.place.patch import change_file, write_diff
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex, unlex
 from tracepoint.source.text import SourceFile, decode, encode
+from tracepoint.tree.query import Tree
+from tracepoint.tree.store import IndexData
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -118,6 +124,43 @@ _PRINTED = read_format(
     "fuzz",
 )
 
+_HEADER = "include/trace/events/fuzz.h"
+_TRACE_HEADER = """#undef TRACE_SYSTEM
+#define TRACE_SYSTEM fuzz
+#if !defined(_TRACE_FUZZ_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_FUZZ_H
+#include <linux/tracepoint.h>
+#endif
+#include <trace/define_trace.h>
+"""
+
+
+def _kernel(files: dict[str, str]) -> Kernel:
+    """A tree that is in memory only, with nothing indexed."""
+    parts = ("headers", "sites", "hidden", "exports", "creators", "syscalls")
+    tree = Tree.of(IndexData("/", "source", {part: {} for part in parts}, {}))
+    return Kernel(tree, lambda path: TreeFile(files[path]) if path in files else None, 1)
+
+
+def _fuzz_place(data: bytes) -> None:
+    """The input as what a user declares, and as the header that a declaration goes into."""
+    text = decode(data)
+    event = (
+        "TRACE_EVENT(fuzz, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(int, n)),"
+        'TP_fast_assign(__entry->n = n;), TP_printk("%d", __entry->n));'
+    )
+    for header, declared in ((_TRACE_HEADER, text), (text, event)):
+        kernel = _kernel({_HEADER: header})
+        try:
+            made = declare(kernel, EventText(declared, system="fuzz", header=_HEADER))
+        except TracepointError:
+            continue
+        change = change_file(_HEADER, header, made.edits)
+        names = {event.name for event in read_header_text(change.new, _HEADER).events}
+        assert names >= {event.name for event in made.events}
+        assert write_diff([change])
+
+
 TARGETS: dict[str, Callable[[bytes], None]] = {
     "btf": _fuzz_btf,
     "cexpr": _fuzz_cexpr,
@@ -129,6 +172,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "json": _fuzz_json,
     "lexer": _fuzz_lexer,
     "object": _fuzz_object,
+    "place": _fuzz_place,
     "printk": _fuzz_printk,
     "try": _fuzz_try,
     "write": _fuzz_write,

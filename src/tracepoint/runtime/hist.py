@@ -145,7 +145,7 @@ class HistTrigger:
             self._check_tracked(action.argument)
         if action.kind == "save":
             for name in action.parameters:
-                read_field(name, self.layout)
+                self._check_saved(name)
         if action.kind != "trace":
             return None
         found = known.get(action.event_name)
@@ -158,6 +158,13 @@ class HistTrigger:
         if len(action.values) != len(found.fields):
             raise HistError("Param count doesn't match synthetic event field count", found.name)
         return found
+
+    def _check_saved(self, name: str) -> None:
+        try:
+            read_field(name, self.layout)
+        except HistError as error:
+            texts = ("Couldn't parse field variable", "Couldn't create field variable")
+            raise error.also(*texts, needle=name) from None
 
     def _check_tracked(self, argument: str) -> None:
         if not argument.startswith("$"):
@@ -178,14 +185,20 @@ class HistTrigger:
                 raise HistError("Couldn't find param", name[1:])
             self._foreign.setdefault(word, _Reference(hist, name[1:], is_read_once=False))
             return hist.spec.kinds[name[1:]]
+        earlier: HistError | None = None
         if is_here:
             try:
                 return kind_of_operand(read_field(name, self.layout), self.layout)
-            except HistError:
+            except HistError as error:
+                earlier = error.also("Couldn't parse field variable", needle=name)
                 if action.handler != "onmatch":
                     raise
         system, event = (system, event) if system else action.matched
-        hist = self._others.make_field_variable(self, system, event, name)
+        try:
+            hist = self._others.make_field_variable(self, system, event, name)
+        except HistError as error:
+            error.entries[:0] = earlier.entries if earlier else ()
+            raise
         self._foreign[word] = _Reference(hist, f"synthetic_{name}", is_read_once=False)
         return hist.spec.kinds[f"synthetic_{name}"]
 
@@ -338,7 +351,7 @@ def _as_number(value: Value) -> int:
 def _fits(place: SynthField, kind: Kind) -> bool:
     """Whether a value may go into a field of a synthetic event: check_synth_field()."""
     if place.is_string:
-        return kind.is_string and (not place.size or kind.ctype == f"char[{place.size}]")
+        return kind.is_string and (place.is_dynamic or kind.ctype == f"char[{place.size}]")
     if kind.is_string:
         return False
     return place.ctype == kind.ctype or (place.n_bytes, place.is_signed) == (kind.size, kind.is_signed)

@@ -28,14 +28,19 @@ class HistError(Exception):
     """A hist trigger that the kernel would refuse.
 
     `text` is its message (empty when it logs nothing), `needle` what the caret shows where it stands
-    first in the command (empty: the begin), `number` the errno.
+    first in the command (empty: the begin), `number` the errno; `entries` are those two of every
+    message that is logged, as a failure deep inside is told again by those who asked for it.
     """
 
     def __init__(self, text: str = "", needle: str = "", number: int = errno.EINVAL) -> None:
         super().__init__(text)
-        self.text = text
-        self.needle = needle
+        self.entries = [(text, needle)] if text else []
         self.number = number
+
+    def also(self, *texts: str, needle: str) -> HistError:
+        """Add further messages and return itself."""
+        self.entries.extend((text, needle) for text in texts)
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +140,12 @@ def read_field(text: str, event: EventFormat) -> Operand:
 
 
 def _check_modifier(name: str, modifier: str) -> None:
-    kind, _, size = modifier.partition("=")
-    if kind == "buckets":
-        if not read_u64(size.encode()):
-            raise HistError("Invalid field modifier", modifier)
+    if modifier.startswith("bucket"):
+        size = modifier.removeprefix("bucket").removeprefix("s")
+        if not size.startswith("="):
+            raise HistError("Invalid field modifier", size)
+        if not read_u64(size[1:].encode()):
+            raise HistError("Invalid field modifier", size[1:])
     elif modifier not in MODIFIERS:
         raise HistError("Invalid field modifier", modifier)
     if modifier == "execname" and name != "common_pid":
@@ -241,7 +248,7 @@ class ExpressionReader:
                 return self._atom(local)
             kind = self._find(system, event, name[1:])
             if kind is None:
-                raise HistError("Couldn't find variable", name[1:])
+                raise HistError("Couldn't find variable", name[1:]).also("Couldn't find field", needle=name)
             return Operand(name, system=system, event=event), kind
         made = read_field(name.replace(_DASHLESS, _DASHED), self._event)
         return made, kind_of_operand(made, self._event)

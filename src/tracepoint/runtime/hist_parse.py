@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracepoint.filter.numbers import read_u64
 from tracepoint.runtime.hist_expr import (
     Alone,
     Expression,
@@ -27,6 +28,9 @@ MAX_KEYS, MAX_VALUES, MAX_SORT, MAX_VARIABLES = 3, 4, 2, 16
 DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 2048, 128, 131072
 _SYNONYMS = {"keys": "keys", "key": "keys", "values": "values", "vals": "values", "val": "values"}
 _WORDS = {"pause": "pause", "continue": "continue", "cont": "continue", "clear": "clear"}
+# __create_val_field(): modifiers that make keys only.
+_NO_VALUE = frozenset({"buckets", "log2", "sym", "sym-offset", "syscall"})
+_NO_VARIABLE = frozenset({"buckets", "log2"})
 _HANDLERS = ("onmatch", "onmax", "onchange")
 
 
@@ -156,7 +160,7 @@ class _Reader:
         spec.actions = [read_action(text, self._surroundings) for text in self._actions]
         definitions = self._definitions()
         words = [word for word in self._words("values") if word != "hitcount"]
-        spec.values = tuple(self._field(word) for word in words[: MAX_VALUES - 1])
+        spec.values = tuple(self._value(word) for word in words[: MAX_VALUES - 1])
         for name, text in definitions:
             self._define(name, text, dict(definitions))
         keys = self._words("keys")
@@ -176,9 +180,16 @@ class _Reader:
         return text.split(",") if text else []
 
     def _field(self, text: str) -> Operand:
-        if "$" in text:
+        if text.startswith("$"):
+            ExpressionReader(self._event, self._find).read(text)
             raise HistError("Using variable references in keys not supported", text)
         return read_field(text, self._event)
+
+    def _value(self, text: str) -> Operand:
+        made = self._field(text)
+        if made.modifier.partition("=")[0] in _NO_VALUE:
+            raise HistError("Invalid field modifier", text)
+        return made
 
     def _definitions(self) -> list[tuple[str, str]]:
         """Return names and texts of the variables; several may be set at once: parse_var_defs()."""
@@ -202,16 +213,18 @@ class _Reader:
             known = definitions.get(other, "")
             return "" if known.startswith("$") or any(op in known for op in "+-*/") else known
 
-        def find(system: str, event: str, other: str) -> Kind | None:
-            if not system and other in spec.kinds:
-                return spec.kinds[other]
-            return self._surroundings.variable_kind(system, event, other, self._matched())
-
-        expression, kind = ExpressionReader(self._event, find, local).read(text)
+        expression, kind = ExpressionReader(self._event, self._find, local).read(text)
+        if isinstance(expression, Operand) and expression.modifier.partition("=")[0] in _NO_VARIABLE:
+            raise HistError("Invalid field modifier", text)
         if kind.number is not None:
             text = str(kind.number)
         spec.variables.append((name, expression, text))
         spec.kinds[name] = kind
+
+    def _find(self, system: str, event: str, name: str) -> Kind | None:
+        if not system and name in self._spec.kinds:
+            return self._spec.kinds[name]
+        return self._surroundings.variable_kind(system, event, name, self._matched())
 
     def _matched(self) -> tuple[tuple[str, str], ...]:
         return tuple(action.matched for action in self._spec.actions if action.handler == "onmatch")
@@ -270,6 +283,7 @@ def _parameters(text: str) -> tuple[str, ...]:
 
 
 def _size(text: str) -> int:
-    if not text.isascii() or not text.isdigit() or not LEAST_SIZE <= int(text[:9]) <= MOST_SIZE:
+    number = read_u64(text.encode(errors="replace"))
+    if not number or not LEAST_SIZE <= 1 << (number - 1).bit_length() <= MOST_SIZE:
         raise HistError
-    return 1 << (int(text) - 1).bit_length()
+    return 1 << (number - 1).bit_length()

@@ -74,6 +74,11 @@ class SynthField:
         return self.size is not None
 
     @property
+    def is_dynamic(self) -> bool:
+        """Whether texts of any length go in."""
+        return self.size is not None and not int(self.size or "0")
+
+    @property
     def n_bytes(self) -> int:
         """The size of a number."""
         return _TYPES[self.ctype].n_bytes
@@ -149,7 +154,7 @@ def _field(ctype: str, word: str) -> SynthField:
     if ctype != "char":
         raise SyntheticError("Invalid type", ctype.rsplit(maxsplit=1)[-1])
     array = _ARRAY.fullmatch(word[len(name) :])
-    if array is None or (array[1] and not 0 < int(array[1]) <= MAX_STRING):
+    if array is None or int(array[1] or "0") > MAX_STRING:
         raise SyntheticError("Invalid array specification", word)
     return SynthField(ctype, name, array[1])
 
@@ -167,7 +172,7 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
         if f.size is None:
             members.append(scalar(f.ctype, f.name))
         else:
-            members.append(array("char", f.name, int(f.size)) if f.size else string(f.name))
+            members.append(string(f.name) if f.is_dynamic else array("char", f.name, int(f.size)))
     words = " ".join(f"{f.name}={'%s' if f.is_string else _TYPES[f.ctype].shown}" for f in fields)
     proto = ", ".join(f"const char *{f.name}" if f.is_string else f"{f.ctype} {f.name}" for f in fields)
     event = declare(

@@ -212,11 +212,11 @@ class TriggerSet:
         try:
             self.take_hist(attributes.strip(), condition.strip(), is_removal=is_removal)
         except HistError as error:
-            if error.text:
-                at = max(text.find(error.needle), 0)
+            for words, needle in error.entries:
+                at = max(text.find(needle), 0)
                 caret = " " * (len("  Command: ") + at) + "^"
                 where = f"hist:{self._name}"
-                self._state.instance.log_error(f"{where}: error: {error.text}\n  Command: {text}\n{caret}\n")
+                self._state.instance.log_error(f"{where}: error: {words}\n  Command: {text}\n{caret}\n")
             raise failure(error.number) from None
 
     def take_hist(self, attributes: str, condition: str, *, is_removal: bool = False) -> None:
@@ -231,7 +231,7 @@ class TriggerSet:
         elif known is not None:
             self._change(known, spec.words)
         elif spec.words & {"clear", "continue"}:
-            raise HistError("Can't clear or continue a nonexistent hist trigger")
+            raise HistError("Can't clear or continue a nonexistent hist trigger", number=errno.ENOENT)
         else:
             self._make(spec, condition, others)
 

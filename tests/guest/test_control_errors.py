@@ -1,0 +1,149 @@
+"""What a booted 6.1 answers to bad and good texts in trigger and synthetic_events files, and what we answer."""
+
+import contextlib
+import importlib
+import os
+import re
+import shlex
+import sys
+
+import pytest
+
+from runtime import control_tree
+from runtime.conftest import RUNTIME
+from tracepoint.layout.format import read_format
+
+pytestmark = pytest.mark.guest
+FORK = "events/sched/sched_process_fork"
+SWITCH = "events/sched/sched_switch"
+EVENTS = ("sched_process_fork", "sched_switch", "sched_waking", "sched_process_exec")
+HISTS = [
+    "keys=nosuch", "keys=", "vals=child_pid", "keys=child_pid:vals=nosuch", "keys=child_pid.nosuch",
+    "keys=child_pid.execname", "keys=common_pid.execname", "keys=child_pid.buckets=0", "keys=child_pid.buckets=8",
+    "keys=child_pid:sort=", "keys=child_pid:sort=parent_pid", "keys=child_pid:sort=child_pid.up",
+    "keys=child_pid:sort=child_pid,", "keys=child_pid:sort=child_pid,hitcount,parent_pid",
+    "keys=child_pid:size=100", "keys=child_pid:size=300", "keys=child_pid:size=x", "keys=child_pid:junk",
+    "keys=child_pid:x=", "keys=child_pid:x=nosuch", "keys=child_pid:x=$nosuch", "keys=$nosuch",
+    "keys=child_pid:x=1,y", "keys=child_pid:x=1,x=2", "keys=child_pid:x=child_pid/0", "keys=child_pid:x=3/0",
+    "keys=child_pid:x=1+", "keys=child_pid:x=+1", "keys=child_pid:x=-1", "keys=child_pid:x=-(1)+2",
+    "keys=child_pid:x=-(child_pid)", "keys=child_pid:x=1+2+3+4+5", "keys=child_pid:x=32+10*3/20-4",
+    "keys=child_pid:x=09", "keys=child_pid:x=12ab", "keys=child_pid:x=child_comm+1", "keys=child_pid:x=1+child_comm",
+    "keys=child_pid:x=16-8-4-2", "keys=child_pid:x=64/8/4/2", "keys=child_pid:x=4*3/2*2", "keys=child_pid:x=0x10",
+    "keys=child_pid:x=common_timestamp.usecs-common_timestamp", "keys=child_pid:x=common_timestamp.usecs",
+    "keys=child_pid:x=child_comm", "keys=child_pid:clear", "keys=child_pid:cont", "keys=child_pid:pause",
+    "keys=child_pid:onmax(child_pid).save(parent_pid)", "keys=child_pid:onmax($nosuch).save(parent_pid)",
+    "keys=child_pid:x=child_pid:onmax($x).save()", "keys=child_pid:x=child_pid:onmax($x).save(nosuch)",
+    "keys=child_pid:x=child_pid:onmax($x).save(parent_pid)", "keys=child_pid:x=child_pid:onchange($x).snapshot()",
+    "keys=child_pid:x=child_pid:onmax($x)", "keys=child_pid:x=child_pid:onmax($x).nosuch(child_pid)",
+    "keys=child_pid:onmatch(sched).lat(child_pid)", "keys=child_pid:onmatch(sched.nosuch).lat(child_pid)",
+    "keys=child_pid:onmatch(sched.sched_waking).nosuch(child_pid)", "keys=child_pid:onmatch(sched.sched_waking",
+    "keys=child_pid:onmatch(sched.sched_waking).save(child_pid)", "keys=child_pid:onmatch(sched.sched_waking).snapshot()",
+    "keys=child_pid:onmatch(sched.sched_waking).lat(child_pid)",
+    "keys=child_pid:onmatch(sched.sched_waking).lat($nosuch,child_pid)",
+    "keys=child_pid:onmatch(sched.sched_waking).lat(child_comm,child_pid)",
+    "keys=child_pid:onmatch(sched.sched_waking).lat(child_pid,child_pid)",
+    "keys=child_pid:x=common_timestamp:onmatch(sched.sched_waking).lat($x,prio)",
+    "keys=child_pid:x=common_timestamp:onmatch(sched.sched_waking).lat($x,child_pid)",
+    "keys=child_pid:x=common_timestamp:onmatch(sched.sched_waking).trace(lat,$x,child_pid)",
+    "keys=child_pid:x=common_timestamp:onmatch(sched.sched_waking).trace(nosuch,$x,child_pid)",
+    "keys=child_pid,parent_pid,child_comm,parent_comm", "keys=child_pid,parent_comm", "name=n:keys=child_pid",
+    "keys=child_pid:vals=parent_pid,hitcount", "keys=child_pid.hex:vals=parent_pid.hex",
+    "keys=child_pid.log2:vals=parent_pid.log2",
+]  # fmt: skip
+SYNTHETICS = [
+    "one", "one u64", "one u64 a", "one u64 a b", "one u64 a; b", "one nosuch a", "one unsigned a", "one unsigned int a",
+    "one unsigned long a; char b[]", "one char a[0]", "one char a[256]", "one char a[257]", "one char a[x]", "one char a[",
+    "one char a]", "one u64 a[3]", "one short a", "one size_t a", "o-ne u64 a", "1one u64 a", "one u64 1a", "one u64 a-b",
+    "one;u64 a", "; u64 a", "one ; u64 a", "one u64 a;;u64 b", "one u64 a;", "one u64 a pid_t b", "one\tu64 a",
+    "one  u64  a ;  u64  b", "one s8 a; u8 b; s16 c; u16 d; s32 e; u32 f; s64 g; bool h; gfp_t i; long j; int k; char l",
+    "lat u64 a",
+]  # fmt: skip
+TRIGGERS = [
+    "traceon", "traceoff", "traceoff:5", "traceoff:0", "traceoff:-1", "traceoff:x", "traceoff:5:3", "traceoff :5",
+    "traceoff+0", "snapshot:2", "stacktrace", "stacktrace:foo", "stacktrace:3", "enable_event:sched:sched_switch",
+    "enable_event:sched:nosuch", "enable_event:sched", "enable_event", "disable_event:sched:sched_switch:2",
+    "disable_event+1", "enable_event:sched:sched_switch:x", "enable_hist:sched:sched_switch", "nosuch", "hist", "hist:",
+    "traceoff if", "traceoff if child_pid == 0", "traceoff if child_pid = 0", "traceoff if nosuch", "traceoff:2 if a",
+    "snapshot if child_pid > 5 && parent_pid < 3", "enable_event:sched:sched_switch if child_pid == 1", "if child_pid == 0",
+    "traceoff if (child_pid == 0", 'traceoff if child_comm ~ "x*"', "!nosuch", "!traceoff",
+]  # fmt: skip
+DYNAMICS = [
+    "s:one u64 a", "s:synthetic/one u64 a; char b[]", "s:junk/one u64 a", "s:one", "s:", "-:nosuch", "-:synthetic/nosuch",
+    "x:y z", "-one", "-:", "!s:nosuch", "s:o-ne u64 a", "s:one nosuch a", "s:lat u64 a",
+]  # fmt: skip
+SCRIPT = r"""
+cd /sys/kernel/tracing
+try() {
+    echo >error_log
+    if echo "$2" >>"$1" 2>/tmp/words; then echo "= ok"; else echo "= ERR $(sed 's/.*: //' /tmp/words)"; fi
+    cat error_log
+    echo shows
+    cat "$3"
+}
+echo 'lat u64 lat; pid_t pid' >synthetic_events
+"""
+
+
+def log_of(text):
+    """Return an answer without times, and without counts: in a kernel processes fork meanwhile."""
+    text = re.sub(r":count=\d+", ":count=N", text)
+    return re.sub(r"^\[ *\d+\.\d+\] ", "", text, flags=re.MULTILINE)
+
+
+@pytest.fixture
+def files(monkeypatch):
+    """A control tree of an own hierarchy."""
+    for name in RUNTIME:
+        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
+    importlib.import_module("tracepoint.runtime.event")
+    return control_tree.load(monkeypatch)
+
+
+def ask_guest(guest, requests):
+    """Return for every (file, text, shown file, undo) what the guest answered."""
+    lines = [SCRIPT]
+    for path, text, shown, undo in requests:
+        lines.append(f"echo '@@@'; try {path} {shlex.quote(text)} {shown}\n")
+        lines.append(f"printf '%s' {shlex.quote(undo)} >>{path} 2>/dev/null\n" if undo else "")
+    said = guest.run("".join(lines) + "echo >synthetic_events", timeout=120, check=False).text
+    return [log_of(part.strip("\n")) for part in said.split("@@@")[1:]]
+
+
+def ask_here(tree, requests):
+    answers = []
+    for path, text, shown, undo in requests:
+        tree.write_text("error_log", "\n")
+        try:
+            tree.write_text(path, text, append=True)
+            answer = "= ok"
+        except OSError as error:
+            answer = f"= ERR {os.strerror(error.errno)}"
+        log = tree.read_text("error_log")
+        answers.append(log_of(f"{answer}\n{log}shows\n{tree.read_text(shown)}".strip("\n")))
+        if undo:
+            with contextlib.suppress(OSError):
+                tree.write_text(path, undo, append=True)
+    return answers
+
+
+def test_the_answers_are_those_of_the_kernel(guest, files):
+    if not guest.image.release.startswith("6.1."):
+        pytest.skip("the words are those of 6.1")
+    tracing = sys.modules["tracepoint.runtime.hierarchy"].tracing
+    for name in EVENTS:
+        path = f"/sys/kernel/tracing/events/sched/{name}/format"
+        control_tree.declare_format(read_format(guest.read(path), system="sched"))
+    tree = files.ControlFiles(tracing)
+    tree.write_text("synthetic_events", "lat u64 lat; pid_t pid")
+    requests = [(f"{FORK}/trigger", f"hist:{text}", f"{FORK}/trigger", f"!hist:{text}") for text in HISTS]
+    requests += [("synthetic_events", text, "synthetic_events", "!one") for text in SYNTHETICS]
+    requests += [(f"{FORK}/trigger", text, f"{FORK}/trigger", f"!{text}") for text in TRIGGERS]
+    requests += [("dynamic_events", text, "dynamic_events", "-:one") for text in DYNAMICS]
+    theirs, ours = ask_guest(guest, requests), ask_here(tree, requests)
+    assert len(theirs) == len(ours) == len(requests)
+    different = [
+        (request[1], there, here)
+        for request, there, here in zip(requests, theirs, ours, strict=True)
+        if [line.rstrip() for line in there.splitlines()] != [line.rstrip() for line in here.splitlines()]
+    ]
+    assert different == [], "\n\n".join(f"{text}\n{there}\n{here}" for text, there, here in different)

@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -23,14 +24,16 @@ def service(tmp_path):
     url = program.stdout.readline().strip()
     environment.pop("TRACEPOINT")
 
-    def command(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "tracepoint", "ps", "--pid", str(program.pid), *words],
+    def command(*words, name="ps", status=0):
+        done = subprocess.run(
+            [sys.executable, "-m", "tracepoint", name, "--pid", str(program.pid), *words],
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
             env=environment,
-        ).stdout
+        )
+        assert done.returncode == status, done.stderr
+        return done.stderr if status else done.stdout
 
     def get(path):
         try:
@@ -85,3 +88,36 @@ def test_the_service_is_traced_while_it_serves(service, tmp_path):
         ).stdout
         assert report.count("request_done:") == 5
         assert "order=2 customer=ada item=tea total=1050" in report
+
+
+def test_the_commands_of_the_page(service, tmp_path):
+    """The words for the running kernel, with a process's number."""
+    command, get = service
+    assert command(name="list").split() == [
+        "shop:order_placed",
+        "shop:stock_low",
+        "web:request_done",
+        "web:request_start",
+    ]
+    command("shop:", "web:request_done", name="enable")
+    told = command("shop:order_placed", "totl > 1000", name="filter", status=4)
+    assert "totl > 1000\n       ^\ndid you mean total?" in told
+    command("shop:order_placed", "total > 1000", name="filter")
+    get("/order/ada/tea/1")
+    get("/order/ada/tea/3")
+    assert command("--cat", "trace").count("order_placed:") == 1
+    target = tmp_path / "shop.dat"
+    timer = threading.Timer(0.7, get, ["/order/zoe/cake/9"])
+    timer.start()
+    command("shop:", "web:", "-o", str(target), "--seconds", "2", name="record")
+    timer.join()
+    read = subprocess.run(
+        [sys.executable, str(EXAMPLE / "read_trace.py"), str(target)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert re.search(
+        r"\S-\d+ +\[\d+\] \.{5} +\d+\.\d+: order_placed: order=3 customer=zoe item=cake", read
+    )
+    assert read.endswith("     1 shop:order_placed\n     1 web:request_done\n     1 web:request_start\n")

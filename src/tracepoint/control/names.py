@@ -50,4 +50,4 @@ def no_such_event(pattern: str, events: Sequence[str]) -> str:
         names |= {event.partition(":")[0]: event.partition(":")[0] for event in events}
     close = get_close_matches(pattern, names, n=1, cutoff=0.6)
     hint = f"did you mean {names[close[0]]}?" if close else "`tracepoint list` shows all"
-    return f"no event {pattern!r} in this kernel; {hint}"
+    return f"no event {pattern!r} here; {hint}"

@@ -165,6 +165,25 @@ def test_series_has_a_patch_for_each_subsystem_and_the_creator_first(tree: Path)
     assert single.files == series.files
 
 
+def test_texts_of_one_system_are_one(tree: Path) -> None:
+    texts = (
+        replace(LAKE, text="#include <linux/pond.h>\n" + LAKE.text),
+        replace(
+            LAKE,
+            text="#include <linux/pond.h>\n" + LAKE.text.replace("lake_splash", "lake_wave"),
+            is_new=False,
+        ),
+    )
+    calls = (replace(SHORE, event="lake_splash"), replace(REED, event="lake_wave"))
+    series = make_series(open_kernel(tree), Plan(texts, calls, why=WHY))
+    text = series.files["include/trace/events/lake.h"]
+    assert text.count("#include <linux/pond.h>") == text.count("struct duck;") == 1
+    assert text.count("DEFINE_EVENT(lake_class, ") == 2
+    two = (replace(texts[0], creator="water/shore.c"), replace(texts[1], creator="garden/reed.c"))
+    with pytest.raises(PlaceError, match="two different values of creator"):
+        make_series(open_kernel(tree), Plan(two, calls, why=WHY))
+
+
 def test_header_that_needs_other_includes_is_told(tmp_path: Path) -> None:
     pond = (
         FILES[HEADER]
@@ -241,7 +260,7 @@ def test_first_place_that_the_tree_has_is_taken(tree: Path) -> None:
     [
         ({"path": "water/none.c"}, "no such file"),
         ({"path": "../shore.c"}, "is no path of a file below the tree"),
-        ({"event": "pond_flood"}, "neither declared in the tree nor in the plan"),
+        ({"event": "pond_div"}, "neither declared in the tree nor in the plan; did you mean pond_dive?"),
         ({"args": ("duck",)}, "2"),
         ({"args": ("duck", "nonsense")}, "nonsense"),
     ],
@@ -256,7 +275,7 @@ def test_event_that_nothing_calls_is_refused(tree: Path) -> None:
     assert "nothing calls pond_splash" in refused(tree, replace(SHORE, event="pond_dive"))
 
 
-@pytest.mark.parametrize("why", ["", " \n", "why", "TODO", "...", "<reason>"])
+@pytest.mark.parametrize("why", ["", " \n", "why", "TODO: tell", "...", "<reason>", "- x -"])
 def test_reason_is_required(tree: Path, why: str) -> None:
     with pytest.raises(PlaceError, match="say why"):
         make_series(open_kernel(tree), Plan((EventText(EVENT, system="pond"),), (SHORE,), why=why))

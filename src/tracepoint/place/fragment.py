@@ -17,7 +17,7 @@ from tracepoint.place.outline import find_guard, read_directives
 from tracepoint.source.text import SourceFile, apply_edits
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import Event, EventClass, TraceHeader
@@ -96,6 +96,42 @@ def read_fragment(given: EventText) -> Fragment:
         _LICENCE.sub("", body).strip("\n") + "\n",
         tuple(dict.fromkeys(includes)),
         given.system or (systems[0] if systems else ""),
+    )
+
+
+def merge_texts(texts: Sequence[EventText]) -> list[EventText]:
+    r"""Return texts of which no two are for one header: those of one system become one text.
+
+    >>> one, two = EventText("A(x);", "a.h", "mm"), EventText("B(y);", "b.h", "mm")
+    >>> [(t.text, t.origin) for t in merge_texts([one, two])]
+    [('A(x);\n\nB(y);\n', 'a.h, b.h')]
+    """
+    groups: dict[tuple[str, str], list[EventText]] = {}
+    fragments = {id(given): read_fragment(given) for given in texts}
+    for given in texts:
+        groups.setdefault((fragments[id(given)].system, given.header), []).append(given)
+    return [
+        group[0] if len(group) == 1 else _merged(group, [fragments[id(given)] for given in group])
+        for group in groups.values()
+    ]
+
+
+def _merged(group: Sequence[EventText], fragments: Sequence[Fragment]) -> EventText:
+    for name in ("class_name", "creator"):
+        if len({getattr(given, name) for given in group} - {""}) > 1:
+            raise PlaceError(
+                f"{', '.join(g.origin for g in group)}: two different values of {name} for one header"
+            )
+    includes = dict.fromkeys(name for fragment in fragments for name in fragment.includes)
+    head = "".join(f"#include {name}\n" for name in includes)
+    return EventText(
+        head + "\n".join(fragment.body for fragment in fragments),
+        ", ".join(given.origin for given in group),
+        fragments[0].system,
+        group[0].header,
+        next((given.class_name for given in group if given.class_name), ""),
+        any(given.is_new for given in group),
+        next((given.creator for given in group if given.creator), ""),
     )
 
 

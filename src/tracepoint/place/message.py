@@ -30,8 +30,8 @@ _MAGIC_DATE = "Mon Sep 17 00:00:00 2001"
 _SPECIAL = re.compile(
     r"---|diff |Index: |>?From |(?:From|Subject|Date|Content-\w+|In-Reply-To): ?|-- ?$|.*>8"
 )
-_EMPTY_WHY = re.compile(
-    r"\W*(?:why|todo|tbd|fixme|xxx|placeholder|fill (?:this |me )?in|reason|\.*)?\W*\Z", re.IGNORECASE
+_PLACEHOLDER = re.compile(
+    r"\W*(?:todo|tbd|fixme|xxx|placeholder|fill (?:this |me )?in|reason goes here)\b", re.IGNORECASE
 )
 _ADDRESS = re.compile(r"[^\s<>@\"(),;:]+@[^\s<>@\"(),;:]+\Z")
 
@@ -98,7 +98,8 @@ def check_why(why: str) -> str:
     'Nobody sees  what is swapped.'
     """
     text = why.replace("\r\n", "\n").strip()
-    if _EMPTY_WHY.match(text):
+    # No reason is a single word.
+    if len(re.findall(r"\w+", text)) < 2 or _PLACEHOLDER.match(text):
         raise PlaceError("say why the kernel needs this: a commit message without a reason is not taken")
     if any(not c.isprintable() and c not in "\n\t" for c in text) or len(text) > 20_000:
         raise PlaceError("the reason of the patch is no plain text")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
@@ -11,6 +12,7 @@ from tracepoint.model.read import read_header_text
 from tracepoint.place.choice import choose_creator, needs_export, warn_missing
 from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
+from tracepoint.place.fragment import merge_texts
 from tracepoint.place.headers import KernelLoader
 from tracepoint.place.insert import Call, place_call
 from tracepoint.place.kbuild import Kbuild
@@ -87,9 +89,9 @@ def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
     With `is_split` false there is one patch, whatever it touches.  Raises PlaceError with the reason
     when something cannot be done.
     """
-    why = check_why(plan.why)
     if not plan.calls:
-        raise PlaceError("no place is named where an event is to be called")
+        raise PlaceError("no place is named where an event is to be called (FILE:FUNCTION)")
+    why = check_why(plan.why)
     maker = _Maker(kernel, plan, is_split=is_split)
     maker.run()
     patches = list(_patches(kernel, maker.steps, plan, why))
@@ -108,7 +110,7 @@ class _Maker:
         self._kernel = kernel
         self._plan = plan
         self.notes: list[str] = []
-        self.declared = [declare(kernel, given) for given in plan.events]
+        self.declared = [declare(kernel, given) for given in merge_texts(plan.events)]
         self._check_declared()
         self._new_names = {event.name for made in self.declared for event in made.events}
         self._exported: set[str] = set()
@@ -270,7 +272,9 @@ class _Maker:
                     return made.header, tuple((p.ctype, p.name) for p in event.proto.params)
         found = self._kernel.tree.events(name)
         if not found:
-            raise PlaceError(f"{name} is neither declared in the tree nor in the plan")
+            close = get_close_matches(name, [event.name for event in self._kernel.tree.events()], n=1)
+            hint = f"; did you mean {close[0]}?" if close else ""
+            raise PlaceError(f"{name} is neither declared in the tree nor in the plan{hint}")
         if len({event.header for event in found}) > 1:
             raise PlaceError(f"{len(found)} headers declare {name}: {', '.join(e.header for e in found)}")
         return found[0].header, found[0].params

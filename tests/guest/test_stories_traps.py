@@ -41,6 +41,21 @@ def raised(patched):
     return traps_table.raise_all(patched)
 
 
+@pytest.fixture(scope="module")
+def by_kernel(patched):
+    """The traps that no program raises but a module does."""
+    bring_module(patched, "raise_traps", (ROOT / "examples/kernel/raise_traps.c").read_text())
+    return traps_table.raise_in_kernel(patched)
+
+
+def bring_module(guest, name: str, source: str) -> None:
+    """Build a module of one file for our kernel and put it into the guest's /tmp."""
+    patched_kernels.build(series(guest))
+    files = {f"{name}.c": source, "Kbuild": f"obj-m += {name}.o\n"}
+    (module,) = build_modules(files, fetch_headers(guest.image), warnings_fail=False)
+    guest.put(f"/tmp/{name}.ko", module.read_bytes())
+
+
 @pytest.mark.guest
 def test_every_trap_is_seen_under_its_vector(raised):
     items, _ = raised
@@ -49,6 +64,12 @@ def test_every_trap_is_seen_under_its_vector(raised):
     assert wrong <= hidden
     seen = {item.entry.number for item in items if item.entry is not None}
     assert seen >= CAN_BE_RAISED - ({17, 19} if hidden else set())
+
+
+@pytest.mark.guest
+def test_handlers_that_no_program_reaches_are_seen_when_the_kernel_does(by_kernel):
+    assert sorted(by_kernel) == [7, 9, 15, 19]
+    assert all(entry.is_left for entry in by_kernel.values())
 
 
 @pytest.mark.guest
@@ -68,12 +89,12 @@ def test_every_vector_is_raised_or_has_a_reason(raised, program):
 
 
 @pytest.mark.guest
-def test_the_reference_is_what_happens(raised, program, patched):
+def test_the_reference_is_what_happens(raised, by_kernel, program, patched):
     if qemu.kvm_works():
         pytest.skip("the table is made with QEMU's emulation, KVM raises more: TRACEPOINT_ACCEL=tcg")
     items, _ = raised
     natively = {name: signal for name in ("ac", "xf") if (signal := signal_here(program, name))}
-    table = traps_table.write_table(items, traps_table.reasons(program), natively)
+    table = traps_table.write_table(items, by_kernel, traps_table.reasons(program), natively)
     head = f"## Linux {series(patched)}\n\n"
     text = REFERENCE.read_text()
     found = re.search(re.escape(head) + r"((?:\|.*\n)+)", text)
@@ -111,11 +132,10 @@ def test_a_double_fault_is_seen_though_the_kernel_ends_there(patched):
     text = (ROOT / "docs/explanation/traps.md").read_text()
     (source,) = re.findall(r"^```c\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     (command,) = re.findall(r"--file deep\.ko:/tmp/deep\.ko '\n(.*?)'\n```$", text, re.MULTILINE | re.DOTALL)
+    bring_module(patched, "deep", source)
     name = patched_kernels.build(series(patched))
-    files = {"deep.c": source, "Kbuild": "obj-m += deep.o\n"}
-    (module,) = build_modules(files, fetch_headers(patched.image), warnings_fail=False)
     with pytest.raises(LabError, match="the guest is gone") as caught:
-        run_in(name, {"/tmp/deep.ko": module.read_bytes()}, command)
+        run_in(name, {"/tmp/deep.ko": patched.get("/tmp/deep.ko")}, command)
     assert re.search(r" trap_entry: number=8 \(double fault\) ip=0xffffffff", caught.value.log_tail)
     assert "trap_exit: number=8" not in caught.value.log_tail
 

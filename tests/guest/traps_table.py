@@ -12,18 +12,18 @@ if TYPE_CHECKING:
 
     from tracepoint.lab.guest import Guest
 
-_EVENT = re.compile(r"^ +traps-(\d+) +\[\d+\] \S+ +[\d.]+: (\w+): (.*)$")
+_EVENT = re.compile(r"^ +(?:traps|insmod)-(\d+) +\[\d+\] \S+ +[\d.]+: (\w+): (.*)$")
 _LINE = re.compile(r"^(\d+) +(\S+) +pid=(\d+) +(\S+) +(\S+) +trap=(\d+) +error=(\S+) +(.*)$")
 _NEVER = re.compile(r"^(\d+) +(\S+) +never: (.*)$")
 _RECORD = """
 cd /sys/kernel/tracing
 echo 0 >tracing_on; echo >trace; echo 8192 >buffer_size_kb
-for system in traps exceptions signal; do echo 'comm == "traps"' >events/$system/filter; done
-echo 'stacktrace if comm == "traps"' >events/traps/trap_entry/trigger
+for system in traps exceptions signal; do echo 'comm == "@COMM@"' >events/$system/filter; done
+echo 'stacktrace if comm == "@COMM@"' >events/traps/trap_entry/trigger
 for system in traps exceptions signal; do echo 1 >events/$system/enable; done
-echo 1 >tracing_on; traps; echo 0 >tracing_on
+echo 1 >tracing_on; @COMMAND@; echo 0 >tracing_on
 for system in traps exceptions signal; do echo 0 >events/$system/enable; echo 0 >events/$system/filter; done
-echo '!stacktrace if comm == "traps"' >events/traps/trap_entry/trigger
+echo '!stacktrace if comm == "@COMM@"' >events/traps/trap_entry/trigger
 cat per_cpu/cpu*/stats | grep -E 'overrun|dropped' >/tmp/lost; cat trace >/tmp/trace
 echo 1 >tracing_on
 """
@@ -45,8 +45,9 @@ class Entry:
     @property
     def passes(self) -> list[str]:
         """The kernel's functions from the entry code on, without those of the tracer."""
-        names = [name for name in self.functions if not re.match(r"trace_|__traceiter_|__trace_", name)]
-        return names[::-1]
+        ours = [name for name in self.functions if not re.match(r"trace_|__traceiter_|__trace_", name)]
+        first = next(n for n, name in enumerate(ours) if name.startswith("asm_exc_"))
+        return ours[first::-1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,7 @@ class Raised:
 
 def raise_all(guest: Guest) -> tuple[list[Raised], list[Entry]]:
     """Raise all traps in a guest; returns one item a trap, and all entries of all its processes."""
-    said = guest.run(_RECORD, timeout=120).text
-    assert set(re.findall(r": (\d+)", guest.read("/tmp/lost"))) == {"0"}
-    entries, guilty = follow(guest.read("/tmp/trace"))
+    said, entries, guilty = _record(guest, "traps", "traps")
     found = []
     for line in said.splitlines():
         vector, name, pid, signal, code, _trap, _error, what = _LINE.fullmatch(line).groups()
@@ -72,6 +71,18 @@ def raise_all(guest: Guest) -> tuple[list[Raised], list[Entry]]:
         shown = "" if signal == "none" else f"{signal} {code}"
         found.append(Raised(int(vector), name, what, shown, entry))
     return found, [entry for mine in entries.values() for entry in mine]
+
+
+def raise_in_kernel(guest: Guest) -> dict[int, Entry]:
+    """Load the module /tmp/raise_traps.ko; returns the entry of each vector that it raised."""
+    _, entries, _ = _record(guest, "insmod", "insmod /tmp/raise_traps.ko; rmmod raise_traps")
+    return {entry.number: entry for mine in entries.values() for entry in mine if entry.number != 14}
+
+
+def _record(guest: Guest, comm: str, command: str) -> tuple[str, dict[int, list[Entry]], dict[int, Entry]]:
+    said = guest.run(_RECORD.replace("@COMMAND@", command).replace("@COMM@", comm), timeout=120).text
+    assert set(re.findall(r": (\d+)", guest.read("/tmp/lost"))) == {"0"}
+    return said, *follow(guest.read("/tmp/trace"))
 
 
 def follow(trace: str) -> tuple[dict[int, list[Entry]], dict[int, Entry]]:
@@ -114,17 +125,30 @@ def reasons(program: Path) -> dict[int, tuple[str, str]]:
     return {int(vector): (name, reason) for vector, name, reason in found}
 
 
-def write_table(raised: list[Raised], never: dict[int, tuple[str, str]], natively: dict[str, str]) -> str:
+def write_table(
+    raised: list[Raised],
+    by_kernel: dict[int, Entry],
+    never: dict[int, tuple[str, str]],
+    natively: dict[str, str],
+) -> str:
     """Return the table of one kernel.
 
-    `natively` tells, by the name of a trap that the guest's emulated processor does not raise, which
-    signal this machine's processor makes of it.
+    `by_kernel` are the traps that a module raised, `never` name and reason of the vectors that no
+    program raises; `natively` tells, by the name of a trap that the guest's emulated processor does
+    not raise, which signal this machine's processor makes of it.
     """
     rows = [(item.vector, _row(item, natively)) for item in raised]
-    rows += [
-        (vector, f"| {vector} {name} | - | - | - | never: {reason} |")
-        for vector, (name, reason) in never.items()
-    ]
+    for vector, (name, reason) in never.items():
+        entry = by_kernel.get(vector)
+        passes, seen = (", ".join(entry.passes), f"trap_entry {entry.text}") if entry else ("-", "-")
+        what = "raise_traps.ko" if entry else "-"
+        rows.append((vector, f"| {vector} {name} | {what} | {passes} | {seen} | never: {reason} |"))
+    for vector, entry in by_kernel.items():
+        if vector not in never:
+            row = (
+                f"| {vector} | raise_traps.ko | {', '.join(entry.passes)} | trap_entry {entry.text} | none |"
+            )
+            rows.append((vector, row))
     head = "| vector | raised by | passes | seen as | signal |\n| --- | --- | --- | --- | --- |\n"
     return head + "".join(f"{row}\n" for _, row in sorted(rows, key=lambda row: row[0]))
 

@@ -125,3 +125,29 @@ def test_a_process_that_does_not_listen(shop):
     finally:
         shop.pid = pid
     assert "process 1 does not listen" in shop.said
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("record", "shop", "--seconds", "20"), ("hist", "shop:order_sent", "order_id", "--seconds", "2")],
+)
+def test_a_process_that_dies_meanwhile(tmp_path, monkeypatch, words):
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "s"))
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM])
+    end = time.monotonic() + 20
+    while not (tmp_path / "s" / f"{program.pid}.socket").exists() and time.monotonic() < end:
+        time.sleep(0.02)
+    command = subprocess.Popen(
+        [sys.executable, "-m", "tracepoint", words[0], "--pid", str(program.pid), *words[1:]],
+        stderr=subprocess.PIPE, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert "Ctrl-C" in command.stderr.readline()
+    time.sleep(0.2)
+    program.kill()
+    program.wait()
+    said = command.stderr.read()
+    command.stderr.close()
+    assert command.wait(30) == 4
+    assert "No such process" in said
+    assert "Traceback" not in said
+    assert not (tmp_path / "trace.dat").exists()

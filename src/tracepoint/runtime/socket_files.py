@@ -2,26 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 from typing import TYPE_CHECKING
 
 from tracepoint.runtime.files import write_all
+from tracepoint.runtime.registry import ProcessError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tracepoint.runtime.socket_client import RemoteFiles, RemoteHandle
 
 
+@contextlib.contextmanager
+def _as_system_error() -> Iterator[None]:
+    """Raise OSError (ESRCH) when the process is gone: `control` knows no other failures of files."""
+    try:
+        yield
+    except ProcessError:
+        raise OSError(errno.ESRCH, os.strerror(errno.ESRCH)) from None
+
+
 class ProcessFiles:
-    """A process in the place of a kernel; every failure is an OSError or a ProcessError."""
+    """A process in the place of a kernel; every failure is an OSError."""
 
     def __init__(self, files: RemoteFiles, pid: int) -> None:
         self.root = f"process {pid}"
         self._files = files
 
+    @_as_system_error()
     def read(self, path: str) -> str:
         """Return the content of a file."""
         return self._files.read_text(path)
 
+    @_as_system_error()
     def write(self, path: str, text: str, *, truncate: bool = False) -> None:
         """Open a file for appending (or truncating) and write the text; an empty one only opens."""
         # No O_CREAT: a name that is not there must fail with ENOENT, not EACCES.
@@ -32,10 +48,12 @@ class ProcessFiles:
         finally:
             handle.close()
 
+    @_as_system_error()
     def names(self, path: str) -> list[str]:
         """Return the names in a folder, sorted."""
         return sorted(self._files.names(path))
 
+    @_as_system_error()
     def exists(self, path: str) -> bool:
         """Whether a file or folder is there."""
         try:
@@ -44,18 +62,22 @@ class ProcessFiles:
             return False
         return True
 
+    @_as_system_error()
     def make_folder(self, path: str) -> None:
         """Make an instance."""
         self._files.mkdir(path)
 
+    @_as_system_error()
     def remove_folder(self, path: str) -> None:
         """Remove an instance."""
         self._files.rmdir(path)
 
+    @_as_system_error()
     def open_pages(self, path: str) -> Pages:
         """Open a `trace_pipe_raw`; its reads never wait."""
         return Pages(self._files.open(path, os.O_RDONLY | os.O_NONBLOCK))
 
+    @_as_system_error()
     def kallsyms(self) -> str:
         """Return the names that stand for places in the code."""
         return self._files.kallsyms()
@@ -67,6 +89,7 @@ class Pages:
     def __init__(self, handle: RemoteHandle) -> None:
         self._handle = handle
 
+    @_as_system_error()
     def read(self, size: int) -> bytes:
         """Return the next page, nothing when there is none now."""
         try:
@@ -74,6 +97,7 @@ class Pages:
         except BlockingIOError:
             return b""
 
+    @_as_system_error()
     def close(self) -> None:
         """Close it."""
         self._handle.close()

@@ -167,6 +167,16 @@ def test_what_is_loaded_pickles_by_name(toy):
         pickle.loads(pickle.dumps(toy.header["toy_bare"]).replace(b"toy_bare", b"toy_bard"))
 
 
+@pytest.mark.parametrize(("ret", "is_recorded"), [(-1, True), ((1 << 32) - 1, True), (1 << 32, False)])
+def test_numbers_that_their_parameter_has_no_room_for(toy, ret, is_recorded):
+    event = toy.header.trace_toy_swap_out
+    event.enable()
+    event(Page(7), ret)
+    assert len(taken(toy)) == is_recorded
+    if not is_recorded:
+        assert "ret has more than the 32 bits of int" in toy.tracing.faults[1][0][2]
+
+
 @pytest.mark.parametrize(
     ("page", "text"),
     [

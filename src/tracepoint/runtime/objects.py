@@ -21,7 +21,17 @@ if TYPE_CHECKING:
     from tracepoint.assign.state import LeafValue
     from tracepoint.assign.values import Leaf
 
-_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+_LONG_BITS = 64
+_NUMBERS = ("int", "length", "index")
+# Of the types with fewer bits than 64 that prototypes name; of others nothing is known here.
+_BITS = {
+    **dict.fromkeys(
+        ("int", "unsigned int", "unsigned", "u32", "s32", "__u32", "__s32", "pid_t", "gfp_t"), 32
+    ),
+    **dict.fromkeys(("short", "unsigned short", "u16", "s16", "__u16", "__s16", "umode_t"), 16),
+    **dict.fromkeys(("u8", "s8", "__u8", "__s8"), 8),
+}
+_ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
@@ -30,6 +40,8 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "^": operator.xor,
     "<<": operator.lshift,
     ">>": operator.rshift,
+}
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     "==": operator.eq,
     "!=": operator.ne,
     "<": operator.lt,
@@ -72,7 +84,9 @@ class Reader:
             case ast.Call():
                 return self._call(node)
             case ast.Binary(op=op) if op in _ARITHMETIC:
-                return _ARITHMETIC[op](self.read(node.left), self.read(node.right))
+                return _calculate(op, self.read(node.left), self.read(node.right))
+            case ast.Binary(op=op) if op in _COMPARISONS:
+                return _COMPARISONS[op](self.read(node.left), self.read(node.right))
         raise AssignError(f"{write_expression(node)}: this kind of expression has no meaning in Python")
 
     def _name(self, name: str) -> Any:
@@ -96,6 +110,17 @@ class Reader:
         return value[0] if isinstance(value, (list, tuple, bytes, bytearray)) else value
 
 
+def _calculate(op: str, left: Any, right: Any) -> int:
+    """Return what an operator gives, of integers only: texts and lists would be repeated or joined."""
+    # Numbers of C have 64 bits at most; those of Python could fill the memory.
+    one, other = operator.index(left), operator.index(right)
+    if op in ("<<", ">>") and not 0 <= other < _LONG_BITS:
+        raise AssignError(f"a shift by {other} bits has no meaning in C")
+    if max(one.bit_length(), other.bit_length()) > 2 * _LONG_BITS:
+        raise AssignError(f"an operand of {op} has more bits than a number of C")
+    return _ARITHMETIC[op](one, other)
+
+
 def member_of(base: Any, name: str, text: str) -> Any:
     """Return `base.name`, or `base["name"]`; raises AssignError."""
     if base is None:
@@ -103,9 +128,21 @@ def member_of(base: Any, name: str, text: str) -> Any:
     if isinstance(base, Mapping):
         if name in base:
             return base[name]
-    elif hasattr(base, name):
-        return getattr(base, name)
+    else:
+        try:
+            # Asked once: a property of the program's may do something.
+            return getattr(base, name)
+        except AttributeError:
+            pass
     raise AssignError(f"{text}, a {type(base).__name__}, has no {name!r}")
+
+
+def _as_number(value: int, leaf: Leaf) -> int:
+    """Return a number that its C type has room for, be it meant with a sign or without."""
+    n_bits = _BITS.get(leaf.ctype, _LONG_BITS)
+    if not -(1 << (n_bits - 1)) <= value < 1 << n_bits:
+        raise AssignError(f"{leaf.text} has more than the {n_bits} bits of {leaf.ctype or 'a number of C'}")
+    return value
 
 
 def as_leaf_value(value: Any, leaf: Leaf) -> LeafValue:
@@ -117,13 +154,15 @@ def as_leaf_value(value: Any, leaf: Leaf) -> LeafValue:
     if value is None:
         return None if leaf.role in ("string", "bytes") else 0
     if isinstance(value, (str, bytes, bytearray, memoryview)):
-        if leaf.role in ("int", "length", "index") and not leaf.ctype.endswith("*"):
+        if leaf.role in _NUMBERS and not leaf.ctype.endswith("*"):
             raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number")
         return value if isinstance(value, str) else bytes(value)
     if isinstance(value, (list, tuple)):
+        if leaf.role in _NUMBERS and not leaf.ctype.endswith("*"):
+            raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number")
         return [operator.index(item) for item in value]
     if hasattr(type(value), "__index__"):
-        return operator.index(value)
+        return _as_number(operator.index(value), leaf)
     if leaf.role == "condition":
         return int(bool(value))
     if leaf.role == "pointer" or leaf.ctype.endswith("*"):

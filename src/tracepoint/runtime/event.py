@@ -147,6 +147,7 @@ def declare_event(
         control=control,
     )
     control.tracepoint = tracepoint
+    control.assign = assign
     tracing.add(control)
     return tracepoint
 

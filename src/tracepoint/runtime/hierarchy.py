@@ -80,6 +80,7 @@ class EventControl:
         self.plan = plan
         self.where = where
         self.tracepoint: Any = None
+        self.assign: Callable[..., Any] | None = None
         self.layout: EventFormat = plan.format
         self._reg = reg
         self._unreg = unreg

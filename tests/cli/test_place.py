@@ -69,6 +69,22 @@ def test_event_from_stdin(tree: Path, capsys, monkeypatch) -> None:
     assert "+TRACE_EVENT(pond_splash,\n" in capsys.readouterr().out
 
 
+def test_event_from_options(tree: Path, capsys) -> None:
+    words = [
+        "--name",
+        "pond_x",
+        "--proto",
+        "struct duck *duck, int n",
+        "--fields",
+        "int w = duck->weight, int n",
+    ]
+    assert place(tree, *words, "--system", "pond", *AT, *WHY, event=False) == 0
+    out = capsys.readouterr().out
+    assert '+\tTP_printk("w=%d n=%d", __entry->w, __entry->n)\n' in out
+    assert "+\t\t__entry->w = duck->weight;\n" in out
+    assert "say what the event of --name is" in refused(capsys, tree, "--proto", "int n", *AT, *WHY)
+
+
 def test_several_places(tree: Path, capsys) -> None:
     words = [
         *("--at", "water/shore.c:shore_visit", "--returns", "--call", "pond_splash(duck, n)", "--no-guard"),

@@ -10,12 +10,14 @@ import pytest
 
 from place.trees import EVENT, FILES, POND_C, SHORE_C, header_of, make_tree, open_kernel
 from tracepoint.errors import PlaceError, TracepointError
+from tracepoint.model.read import read_header_text
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
 from tracepoint.place.kbuild import Built, Kbuild
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import CallAt, Plan, read_plan, split_args
 from tracepoint.place.series import Series, make_series
+from tracepoint.place.sugar import write_event
 
 HEADER = "include/trace/events/pond.h"
 WHY = "Splashes cannot be seen today, so nobody knows who scares the fish."
@@ -321,6 +323,47 @@ def test_how_files_are_built(tmp_path: Path) -> None:
     assert not kbuild.built("fs/xyz/unknown.c").is_known
 
 
+# Events from a prototype.
+
+
+def test_event_from_a_prototype(tree: Path) -> None:
+    proto = "struct duck *duck, const char * name, unsigned long flags, u64 weight, enum mood mood, bool wet"
+    header = read_header_text(write_event("pond_x", proto))
+    event = header["pond_x"]
+    assert [(f.kind, f.ctype, f.name) for f in event.fields] == [
+        ("string", "char", "name"),
+        ("field", "unsigned long", "flags"),
+        ("field", "u64", "weight"),
+        ("field", "enum mood", "mood"),
+        ("field", "bool", "wet"),
+    ]
+    assert event.printk.text.startswith('"name=%s flags=0x%lx weight=%llu mood=%d wet=%d", __get_str(name), ')
+    assert not header.diagnostics
+    series = made(tree, SHORE, event=EventText(write_event("pond_x", "struct duck *d, int n"), system="pond"))
+    assert "__entry->n = n;" in series.files[HEADER]
+
+
+@pytest.mark.parametrize(
+    ("name", "proto", "fields", "reason"),
+    [
+        ("a b", "int n", "", "is no name"),
+        ("a", "int", "", "is no `type name`"),
+        ("a", "int n[3]", "", "is no `type name`"),
+        ("a", "int n; int m", "", "is no list"),
+        ("a", "int n)", "", "is no list"),
+        ("a", "void *p", "", "none of its parameters is a plain value"),
+        ("a", "", "", "none of its parameters"),
+        ("a", "int n", "int m", "no parameter is called m"),
+        ("a", "struct list_head h", "", "how struct list_head h is printed is not known"),
+        ("a", "int n", "nosuch_t x = n", "how nosuch_t x is printed is not known"),
+    ],
+)
+def test_prototypes_that_make_no_event(name: str, proto: str, fields: str, reason: str) -> None:
+    with pytest.raises(PlaceError) as caught:
+        write_event(name, proto, fields)
+    assert reason in str(caught.value)
+
+
 # Messages and mails.
 
 
@@ -424,9 +467,11 @@ def test_plan_is_read() -> None:
         ('"because it is needed"', "1", "why of the plan is of the wrong kind (int)"),
         ("[[event]]", "[event]", "event of the plan is of the wrong kind"),
         ("text", "txt", "event 1 has no txt"),
-        ("text = 'TRACE_EVENT(a, ...)'", "", "event 1 needs a text or a file"),
+        ("text = 'TRACE_EVENT(a, ...)'", "", "event 1 needs one of text, file, and name with proto"),
         ("text = 'TRACE_EVENT(a, ...)'", "file = '../a.h'", "is no path of a file beside the plan"),
         ("text = 'TRACE_EVENT(a, ...)'", "file = '/a.h'", "is no path of a file beside the plan"),
+        ("text = 'TRACE", "name = 'a'\ntext = 'TRACE", "event 1 needs one of"),
+        ("text = 'TRACE", "proto = 'int n'\ntext = 'TRACE", "for an event that is declared by its name"),
         ("shore.c:shore_visit", "shore_visit", "is no FILE:FUNCTION"),
         ("water/shore.c", "water/../../shore.c", "is no path of a file below the tree"),
         ("shore.c", "shore.h", "headers must not call trace_x()"),

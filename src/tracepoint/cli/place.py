@@ -24,6 +24,7 @@ from tracepoint.place.kernel import Kernel
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import Plan, make_call, make_places, read_plan, split_place
 from tracepoint.place.series import make_series
+from tracepoint.place.sugar import write_event
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.index_scan import is_kernel_tree
 from tracepoint.tree.makefiles import TREE_MARK
@@ -84,6 +85,14 @@ def _add_event_arguments(group: argparse._ArgumentGroup) -> None:
         default=[],
         metavar="FILE",
         help="declarations, TRACE_EVENT() and the like; - is stdin; repeatable",
+    )
+    group.add_argument("--name", default="", help="or an event of this name, recording fields of parameters:")
+    group.add_argument("--proto", default="", metavar="PARAMETERS", help="'struct folio *folio, int ret'")
+    group.add_argument(
+        "--fields",
+        default="",
+        metavar="LIST",
+        help="'unsigned long pfn = folio_pfn(folio), int ret'; default: all plain values",
     )
     group.add_argument("--system", default="", help="their TRACE_SYSTEM, when the text has none")
     group.add_argument(
@@ -183,8 +192,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _plan(args: argparse.Namespace) -> Plan:
     places = getattr(args, "places", None) or []
     if args.plan:
-        if args.event or places:
-            raise PlaceError("a plan says what and where; --event and --at are for working without one")
+        if args.event or args.name or places:
+            raise PlaceError("a plan says what and where; --event, --name and --at do without one")
         path = Path(args.plan)
         plan = read_plan(read_text(path), args.plan, lambda name: read_text(path.parent / name))
         return Plan(
@@ -195,17 +204,22 @@ def _plan(args: argparse.Namespace) -> Plan:
             plan.exports or args.export,
             args.author or plan.author,
         )
+    texts = [(read_text(Path(name)), "<stdin>" if name == "-" else name) for name in args.event]
+    if args.name:
+        texts.append((write_event(args.name, args.proto, args.fields), f"--name {args.name}"))
+    elif args.proto or args.fields:
+        raise PlaceError("--proto and --fields say what the event of --name is")
     events = [
         EventText(
-            read_text(Path(name)),
-            "<stdin>" if name == "-" else name,
+            text,
+            origin,
             args.system,
             args.header,
             args.class_name,
             args.new_header,
             args.creator,
         )
-        for name in args.event
+        for text, origin in texts
     ]
     return Plan(tuple(events), tuple(map(_call, places)), args.subject, _why(args), args.export, args.author)
 

@@ -10,6 +10,7 @@ from tracepoint.errors import PlaceError, SourceError
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
 from tracepoint.place.kernel import check_path
+from tracepoint.place.sugar import write_event
 from tracepoint.source.ctype import tokens_text
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.syntax import split_arguments
@@ -187,32 +188,31 @@ class _Reader:
 
     def event(self, item: dict[str, Any], number: int) -> EventText:
         what = f"event {number}"
-        known = {
-            "text": str,
-            "file": str,
-            "system": str,
-            "header": str,
-            "class": str,
-            "new": bool,
-            "creator": str,
-        }
-        self.keys(item, what, known)
-        if ("text" in item) == ("file" in item):
-            self.fail(f"{what} needs a text or a file")
-        name = item.get("file", "")
-        if "file" in item:
-            parts = name.split("/")
-            if not name or name.startswith("/") or ".." in parts or not name.isprintable():
-                self.fail(f"{name!r} is no path of a file beside the plan")
+        texts = ("text", "file", "name", "proto", "fields", "system", "header", "class", "creator")
+        self.keys(item, what, {**dict.fromkeys(texts, str), "new": bool})
+        if sum(key in item for key in ("text", "file", "name")) != 1:
+            self.fail(f"{what} needs one of text, file, and name with proto")
         return EventText(
-            self._read_text(name) if name else item["text"],
-            name or f"{self._path}, {what}",
+            self._text(item, what),
+            item.get("file", f"{self._path}, {what}"),
             item.get("system", ""),
             item.get("header", ""),
             item.get("class", ""),
             item.get("new", False),
             item.get("creator", ""),
         )
+
+    def _text(self, item: dict[str, Any], what: str) -> str:
+        if "name" in item:
+            return write_event(item["name"], item.get("proto", ""), item.get("fields", ""))
+        if "proto" in item or "fields" in item:
+            self.fail(f"{what}: proto and fields are for an event that is declared by its name")
+        if "text" in item:
+            return str(item["text"])
+        name = item["file"]
+        if not name or name.startswith("/") or ".." in name.split("/") or not name.isprintable():
+            self.fail(f"{name!r} is no path of a file beside the plan")
+        return self._read_text(name)
 
     def call(self, item: dict[str, Any], number: int) -> CallAt:
         what = f"call {number}"

@@ -1,0 +1,177 @@
+"""A TRACE_EVENT() made from a prototype and a list of fields, for who does not want to write one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import PlaceError, SourceError
+from tracepoint.source.ctype import parse_ctype
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.syntax import split_arguments
+from tracepoint.source.text import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_NAME = re.compile(r"[A-Za-z_]\w*\Z")
+_STRING = re.compile(r"(?:const\s+)?(?:unsigned\s+)?char\s*(?:const\s*)?\*\Z")
+#: How printk shows the plain types of the kernel (Documentation/core-api/printk-formats.rst).
+_FORMATS = {
+    **dict.fromkeys(("char", "signed char", "short", "int", "s8", "s16", "s32", "pid_t", "bool"), "%d"),
+    **dict.fromkeys(("unsigned char", "unsigned short", "unsigned int", "u8", "u16", "u32", "dev_t"), "%u"),
+    **dict.fromkeys(("__u8", "__u16", "__u32", "umode_t"), "%u"),
+    **dict.fromkeys(("__s8", "__s16", "__s32"), "%d"),
+    **dict.fromkeys(("long long", "s64", "__s64", "loff_t"), "%lld"),
+    **dict.fromkeys(("unsigned long long", "u64", "__u64", "sector_t"), "%llu"),
+    "long": "%ld",
+    "unsigned long": "%lu",
+    "pgoff_t": "%lu",
+    "size_t": "%zu",
+    "ssize_t": "%zd",
+}
+_HEX = re.compile(r"(?:.*_)?(?:addr|address|ip|flags|mask|pfn)\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    ctype: str
+    name: str
+    value: str
+
+    @property
+    def is_string(self) -> bool:
+        return bool(_STRING.match(self.ctype))
+
+    @property
+    def format(self) -> str:
+        """The printk directive; raises PlaceError for a type that has none of its own."""
+        if self.is_string:
+            return "%s"
+        if self.ctype.endswith("*"):
+            return "%p"
+        try:
+            shown = _FORMATS.get(str(parse_ctype(self.ctype))) or _FORMATS.get(self.ctype)
+        except SourceError:
+            shown = None
+        if self.ctype.startswith("enum "):
+            shown = "%d"
+        if shown is None:
+            raise PlaceError(
+                f"how {self.ctype} {self.name} is printed is not known: give a plain type for the field"
+            )
+        if shown in ("%lu", "%llu", "%u") and _HEX.match(self.name):
+            return shown.replace("%", "0x%").replace("u", "x")
+        return shown
+
+
+def write_event(name: str, proto: str, fields: str = "") -> str:
+    """Return a TRACE_EVENT() that records fields of its parameters.
+
+    `proto` are the parameters as in C.  `fields` are `type name = expression`, separated by commas;
+    without an expression the field is the parameter of that name.  Without fields every parameter that is
+    a value or a string is recorded.  Raises PlaceError for what is none of this.
+
+    >>> fields = "unsigned long pfn = folio_pfn(folio), int ret"
+    >>> print(write_event("mm_x", "struct folio *folio, int ret", fields))
+    TRACE_EVENT(mm_x,
+    TP_PROTO(struct folio *folio, int ret),
+    TP_ARGS(folio, ret),
+    TP_STRUCT__entry(
+    __field(unsigned long, pfn)
+    __field(int, ret)
+    ),
+    TP_fast_assign(
+    __entry->pfn = folio_pfn(folio);
+    __entry->ret = ret;
+    ),
+    TP_printk("pfn=0x%lx ret=%d", __entry->pfn, __entry->ret)
+    );
+    <BLANKLINE>
+    """
+    if not _NAME.match(name):
+        raise PlaceError(f"{name!r} is no name of an event")
+    params = [_param(part) for part in _parts(proto)] if proto.strip() not in ("", "void") else []
+    known = [param.name for param in params]
+    recorded = [_field(part, known) for part in _parts(fields)] if fields.strip() else _values(params)
+    if not recorded:
+        raise PlaceError(
+            f"{name}: says nothing about what is recorded: none of its parameters is a plain value"
+        )
+    shown = " ".join(f"{field.name}={field.format}" for field in recorded)
+    lines = [
+        f"TRACE_EVENT({name},",
+        f"TP_PROTO({proto.strip() or 'void'}),",
+        f"TP_ARGS({', '.join(known)}),",
+        "TP_STRUCT__entry(",
+        *(_declared(field) for field in recorded),
+        "),",
+        "TP_fast_assign(",
+        *(_assigned(field) for field in recorded),
+        "),",
+        f'TP_printk("{shown}", {", ".join(_printed(field) for field in recorded)})',
+        ");",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _values(params: Sequence[_Field]) -> list[_Field]:
+    return [p for p in params if p.is_string or not p.ctype.endswith("*")]
+
+
+def _declared(field: _Field) -> str:
+    if field.is_string:
+        return f"__string({field.name}, {field.value})"
+    return f"__field({field.ctype}, {field.name})"
+
+
+def _assigned(field: _Field) -> str:
+    if field.is_string:
+        return f"__assign_str({field.name}, {field.value});"
+    return f"__entry->{field.name} = {field.value};"
+
+
+def _printed(field: _Field) -> str:
+    return f"__get_str({field.name})" if field.is_string else f"__entry->{field.name}"
+
+
+def _parts(text: str) -> Iterator[str]:
+    try:
+        tokens = [token for token in lex(SourceFile("<fields>", text)) if token.kind is not Kind.END]
+    except SourceError as error:
+        raise PlaceError(str(error)) from None
+    depth = 0
+    for token in tokens:
+        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
+        if depth < 0 or token.text in (";", "{", "}") or token.kind is Kind.BAD:
+            break
+    else:
+        parts = split_arguments(tokens)
+        if depth == 0 and all(parts):
+            yield from (text[part[0].start : part[-1].end] for part in parts)
+            return
+    raise PlaceError(f"{text!r} is no list of C declarations")
+
+
+def _param(text: str) -> _Field:
+    ctype, name = _split(text)
+    return _Field(ctype, name, name)
+
+
+def _field(text: str, params: Sequence[str]) -> _Field:
+    declared, equals, value = text.partition("=")
+    ctype, name = _split(declared.strip())
+    if not equals and name not in params:
+        raise PlaceError(f"{text!r}: no parameter is called {name}; write {name} = EXPRESSION")
+    return _Field(ctype, name, value.strip() if equals else name)
+
+
+def _split(text: str) -> tuple[str, str]:
+    """Split `type name`; arrays and pointers to functions have no short form."""
+    tokens = [token for token in lex(SourceFile("<fields>", text)) if token.kind is not Kind.END]
+    is_plain = all(token.kind is Kind.NAME or token.text == "*" for token in tokens)
+    if len(tokens) < 2 or not is_plain or tokens[-1].kind is not Kind.NAME:
+        raise PlaceError(f"{text!r} is no `type name`; write the TRACE_EVENT() for what is more")
+    ctype = " ".join(token.text for token in tokens[:-1]).replace("* *", "**")
+    return ctype, tokens[-1].text

@@ -246,3 +246,13 @@ def test_greenlets(script):
         "[('probe', 0), ('probe', 1), ('probe', 2), ('probe', 3), ('end', 3), ('end', 2), ('end', 1), "
         "('end', 0), ('probe', 9)] 0 0\n"
     )
+
+
+def test_every_module_of_the_runtime_loads_without_a_warning():
+    names = sorted(p.stem for p in (SOURCE / "tracepoint/runtime").glob("*.py") if p.stem != "__init__")
+    text = f"import importlib\nfor n in {names!r}: importlib.import_module('tracepoint.runtime.' + n)"
+    command = [sys.executable, "-W", "error", "-X", "dev", "-c", text]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env={"PYTHONPATH": str(SOURCE)}
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

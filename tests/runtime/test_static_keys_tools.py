@@ -127,9 +127,14 @@ def test_a_breakpoint_on_the_line_of_a_site(keys, hit, tmp_path, monkeypatch):
     assert "sk_broken.py(6)run()\n-> after = 2" in told.getvalue()
 
 
-def test_coverage_of_a_program(keys, tmp_path):
-    """Lines and branches are covered as they are without static keys; `dis` and the report agree."""
+@pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
+def test_coverage_of_a_program(keys, tmp_path, core):
+    """Lines and branches are covered as they are without static keys."""
     pytest.importorskip("coverage", reason="pip install coverage")
+    if core == "sysmon" and sys.version_info < (3, 12):
+        pytest.skip("sys.monitoring came with 3.12")
+    # Branches by sys.monitoring came with 3.14.
+    branch = [] if core == "sysmon" else ["--branch"]
     (tmp_path / "shop.py").write_text(
         "import tracepoint\n"
         "from tracepoint import u64\n"
@@ -155,23 +160,28 @@ def test_coverage_of_a_program(keys, tmp_path):
     )
 
     def covered(*words):
-        for part in (["run", "--branch", "--include=shop.py", "main.py", *words], ["json", "-q", "-o", "-"]):
+        for part in (["run", *branch, "--include=shop.py", "main.py", *words], ["json", "-q", "-o", "-"]):
             done = subprocess.run(
                 [sys.executable, "-m", "coverage", *part],
                 cwd=tmp_path,
-                env={"PYTHONPATH": str(SOURCE), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
+                env={
+                    "PYTHONPATH": str(SOURCE),
+                    "PATH": "/usr/bin:/bin",
+                    "HOME": str(tmp_path),
+                    "COVERAGE_CORE": core,
+                },
                 capture_output=True,
                 text=True,
                 check=False,
             )
             assert done.returncode == 0, done.stderr
         files = json.loads(done.stdout)["files"]
-        return files["shop.py"]["executed_lines"], files["shop.py"]["executed_branches"]
+        return files["shop.py"]["executed_lines"], files["shop.py"].get("executed_branches")
 
     with_keys = covered("keys")
     assert with_keys == covered()
     assert with_keys[0] == [1, 2, 5, 6, 7, 8, 9, 10]
-    assert len(with_keys[1]) == 4
+    assert with_keys[1] is None if core == "sysmon" else len(with_keys[1]) == 4
 
 
 @pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring came with 3.12")

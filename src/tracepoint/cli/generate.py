@@ -48,6 +48,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kernel-headers", metavar="DIR", help="the kernel it is written for (default: one of today)"
     )
+    _add_module_arguments(parser)
+    other = parser.add_argument_group("bpftrace, commands and lttng")
+    other.add_argument(
+        "--by", default="comm", help=f"group by {', '.join(BUILTINS)} or fields (default: comm)"
+    )
+    other.add_argument("--measure", default="count", help=f"{', '.join(MEASURES)} (default: count)")
+    other.add_argument("--filter", default="", help="a filter for the command lines")
+    other.add_argument("--lttng", default="2.13", choices=("2.13", "2013"), help="layout of lttng-modules")
+    settings.add_arguments(parser, "include", "define", "exclude", "abi")
+
+
+def _add_module_arguments(parser: argparse.ArgumentParser) -> None:
     module = parser.add_argument_group("module, header and probe")
     module.add_argument(
         "--arg",
@@ -71,14 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--header", default="", metavar="'<FILE.h>'", help="what declares the tracepoint of a probe"
     )
     module.add_argument("--by-name", action="store_true", help="find a tracepoint that is not exported")
-    other = parser.add_argument_group("bpftrace, commands and lttng")
-    other.add_argument(
-        "--by", default="comm", help=f"group by {', '.join(BUILTINS)} or fields (default: comm)"
-    )
-    other.add_argument("--measure", default="count", help=f"{', '.join(MEASURES)} (default: count)")
-    other.add_argument("--filter", default="", help="a filter for the command lines")
-    other.add_argument("--lttng", default="2.13", choices=("2.13", "2013"), help="layout of lttng-modules")
-    settings.add_arguments(parser, "include", "define", "exclude", "abi")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

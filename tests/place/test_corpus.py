@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import random
 import re
+import shutil
+import subprocess
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -16,7 +20,10 @@ from tracepoint.lab.kernel_build import compile_object, configured_tree
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
 from tracepoint.place.statements import read_body
-from tracepoint.source.text import SourceFile, decode
+from tracepoint.source.text import SourceFile, apply_edits, decode
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FOLDERS = ("mm", "kernel", "fs")
 SEED = 20260
@@ -82,6 +89,46 @@ def test_40_placements_compile_with_their_events() -> None:
             break
     assert len(targets) == N_COMPILED
     compile_object(build, targets, edits)
+
+
+@pytest.mark.oracle
+def test_checkpatch_has_nothing_to_say_of_added_lines(tmp_path: Path) -> None:
+    tree = oracles.kernel_source("linux-source-6.1")
+    if shutil.which("perl") is None:
+        pytest.skip("checkpatch.pl needs perl: apt-get install perl")
+    chosen = random.Random(SEED).choices(files_of(tree, FOLDERS), k=150)
+    old_lines: set[str] = set()
+    patch = "From: A <a@example.org>\nSubject: [PATCH] x: add y\n\nWhy.\n\nSigned-off-by: A <a@example.org>\n---\n"
+    for trial in random_trials(tree, chosen, SEED):
+        found = run(trial)
+        if not isinstance(found, PlaceError):
+            old = trial.source.text
+            old_lines |= {" ".join(line.split()) for line in old.split("\n")}
+            lines = (old.splitlines(keepends=True), apply_edits(old, found.edits).splitlines(keepends=True))
+            patch += "".join(
+                difflib.unified_diff(*lines, f"a/{trial.source.path}", f"b/{trial.source.path}", n=4)
+            )
+    file = tmp_path / "all.patch"
+    file.write_text(patch, errors="surrogateescape")
+    script = tree / "scripts/checkpatch.pl"
+    command = [
+        "perl",
+        str(script),
+        "--no-tree",
+        "--strict",
+        "--terse",
+        "--show-types",
+        "--ignore=CAMELCASE",
+        str(file),
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False).stdout
+    assert "lines checked" in said
+    written = patch.split("\n")
+    for number, what in re.findall(r":(\d+): (\w+:\w+: .*)", said):
+        line = written[int(number) - 1]
+        as_before = re.sub(r"\b(?:ret|err|error|rc|retval) = ", "return ", line[1:])
+        as_before = " ".join(as_before.removesuffix(" {").split()).removeprefix("} ")
+        assert as_before in old_lines or "UNNECESSARY_PARENTHESES" in what, f"{what}: {line}"
 
 
 @pytest.mark.oracle

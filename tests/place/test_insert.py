@@ -440,8 +440,12 @@ def test_an_earlier_call_is_noted() -> None:
 
 
 def test_a_body_on_one_line_is_spread() -> None:
-    assert put("void f(int a) { g(); }\n", ENTRY, "", "a") == "void f(int a) {\n\ttrace_x(a);\n\tg();\n}\n"
-    assert put("void f(int a) {}\n", RETURNS, "", "a") == "void f(int a) {\n\ttrace_x(a);\n}\n"
+    assert put("void f(int a) { g(); }\n", ENTRY, "", "a") == "void f(int a)\n{\n\ttrace_x(a);\n\tg();\n}\n"
+    assert put("void f(int a) {}\n", RETURNS, "", "a") == "void f(int a)\n{\n\ttrace_x(a);\n}\n"
+    expected = "void f(int a)\n{\n\tint b;\n\n\ttrace_x(a);\n\tg();\n}\n"
+    assert put("void f(int a) { int b; g(); }\n", ENTRY, "", "a") == expected
+    expected = "int f(int a)\n{\n\tint ret;\n\n\tret = g();\n\ttrace_x(ret);\n\treturn ret;\n}\n"
+    assert put("int f(int a) { return g(); }\n", RETURNS, "", "RETURN_VALUE") == expected
 
 
 def test_helpers_write_kernel_style() -> None:

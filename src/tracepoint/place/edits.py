@@ -16,6 +16,7 @@ _REST = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*)*(?:\n
 _COMMENT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*")
 _BLANK_END = re.compile(r"[ \t\r\n\f\v]*\Z")
 _AFTER, _CLOSE, _BEFORE = range(3)
+BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _TAB = 8
 _WIDTH = 80
 
@@ -29,6 +30,16 @@ def width(text: str) -> int:
     return len(text.expandtabs(_TAB))
 
 
+def normal_indent(text: str) -> str:
+    r"""Return white space of the same width that is made of tabs as far as they go.
+
+    >>> normal_indent("            ")
+    '\t    '
+    """
+    columns = width(text)
+    return "\t" * (columns // _TAB) + " " * (columns % _TAB)
+
+
 def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") -> list[str]:
     r"""Spell a call within 80 columns, later lines below the first argument.
 
@@ -36,8 +47,7 @@ def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") 
     ['\ttrace_x(a, b);']
     """
     lines = [indent + head]
-    column = width(lines[0])
-    align = "\t" * (column // _TAB) + " " * (column % _TAB)
+    align = normal_indent(" " * width(lines[0]))
     for index, arg in enumerate(args):
         part = arg + (tail if index == len(args) - 1 else ",")
         is_start = lines[-1].endswith(head) or lines[-1] == align
@@ -82,7 +92,7 @@ class Editor:
         end = start
         while end < len(self.text) and self.text[end] in " \t":
             end += 1
-        return self.text[start:end]
+        return normal_indent(self.text[start:end])
 
     def is_first(self, at: int) -> bool:
         """Whether nothing but white space stands before a token on its line."""
@@ -125,6 +135,12 @@ class Editor:
         self.edit(begin, start, block + self.indent_for(statement))
         self._split_closer(statement)
 
+    def has_blank_after(self, statement: Statement) -> bool:
+        """Whether a blank line, or a directive, stands between a statement and the next one."""
+        end = self.code.tokens[statement.last].end
+        between = self.text[end : self.code.tokens[statement.last + 1].start]
+        return bool(BLANK_LINE.search(between)) or "\n#" in between
+
     def own_line(self, statement: Statement) -> None:
         """Put a statement on a line of its own."""
         if self.is_first(statement.first) or statement.first in self._moved:
@@ -134,6 +150,35 @@ class Editor:
         blank = _BLANK_END.search(self.text, self.code.floor(statement.first), start)
         self.edit(blank.start() if blank else start, start, self.newline + self.indent_for(statement))
         self._split_closer(statement)
+
+    def spread(self, body: Statement) -> None:
+        """Put the opening brace of a function on one line, and what follows it, on lines of their own."""
+        code = self.code
+        if code.line(body.first) != code.line(body.last) or self.is_first(body.first):
+            return
+        start = code.tokens[body.first].start
+        self.edit(len(self.text[:start].rstrip(" \t")), start, self.newline)
+        if body.children:
+            self.own_line(body.children[0])
+
+    def realign(self, statement: Statement, columns: int) -> None:
+        """Move those lines of a statement that are aligned to a parenthesis of it, by some columns."""
+        code = self.code
+        stack: list[int] = []
+        moved = {code.line(statement.first)}
+        for at in range(statement.first, statement.last):
+            if code.texts[at] == ")" and stack:
+                stack.pop()
+            if at > statement.first and stack and self.is_first(at):
+                opener = code.tokens[stack[-1]]
+                line_start = self.text.rfind("\n", 0, opener.start) + 1
+                start = self.text.rfind("\n", 0, code.tokens[at].start) + 1
+                here = width(self.text[start : code.tokens[at].start])
+                if code.line(stack[-1]) in moved and here == width(self.text[line_start : opener.end]):
+                    moved.add(code.line(at))
+                    self.edit(start, code.tokens[at].start, normal_indent(" " * (here + columns)))
+            if code.texts[at] == "(":
+                stack.append(at)
 
     def at_end(self, block: Statement, lines: list[str]) -> None:
         """Put lines before the brace that ends a block."""
@@ -189,6 +234,9 @@ class Editor:
         parent = statement.parent
         is_close = parent is not None and parent.kind is Kind.BLOCK and parent.last == statement.last + 1
         if is_close and parent is not None:
+            if parent.last in self._split_closers:  # the line end before it is there already
+                self.edit(end, end, block.removesuffix(self.newline))
+                return
             indent = self.owner_indent(parent)
             self._split_closers.add(parent.last)
         self.edit(end, self._code_after(end, following.start), block + indent)
@@ -243,6 +291,10 @@ class Editor:
         if not is_else and owner.kind is not Kind.DO and owner.header is not None:
             opener = owner.header[1]
         self.edit(code.tokens[opener].end, code.tokens[opener].end, " {")
+        if is_else and code.texts[opener - 1] == "}" and self.is_first(opener):
+            before = code.tokens[opener - 1].end
+            if not text[before : code.tokens[opener].start].strip():
+                self.edit(before, code.tokens[opener].start, " ")
         self.own_line(body)
         indent = self.indent_of(owner.first)
         end = code.tokens[body.last].end

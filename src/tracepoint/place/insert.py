@@ -151,6 +151,7 @@ class _Placer:
             case Where.BEFORE | Where.AFTER:
                 self._at_statement(is_after=self.place.where is Where.AFTER)
         self._check_braces()
+        self.editor.spread(self.body)
         span = self.code.span(self.function.head, self.function.close)
         return Placement(self.editor.edits(), tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
 
@@ -323,6 +324,7 @@ class _Placer:
         gap = "" if self.code.tokens[statement.first + 1].space else " "
         self.editor.edit(token.start, token.end, f"{name} ={gap}")
         self.editor.own_line(statement)
+        self.editor.realign(statement, len(f"{name} =") - len("return"))
         indent = self.editor.indent_for(statement)
         lines = self._lines(indent, with_value(self._args(), name))
         self.editor.after(statement, [*lines, f"{indent}return {name};"], indent)
@@ -339,7 +341,8 @@ class _Placer:
         n_declarations = count_declarations(self.code, self.body, 0, self._known_names())
         last = self.body.children[n_declarations - 1] if n_declarations else None
         if last is not None and self.code.arms[last.last] is self.code.arms[self.body.first]:
-            self.editor.after(last, [line], indent)
+            has_blank = n_declarations == len(self.body.children) or self.editor.has_blank_after(last)
+            self.editor.after(last, [line] if has_blank else [line, ""], indent)
             return
         put_first(self.editor, self.body, line, has_more=n_declarations > 0)
 
@@ -363,7 +366,8 @@ def put_first(editor: Editor, body: Statement, line: str, *, has_more: bool) -> 
     end = tokens[body.first].end
     after = editor.text[end : tokens[body.first + 1].start]
     blank = "" if has_more else editor.newline
-    tail = "" if "\n" in after else editor.newline
+    is_spread = editor.code.line(body.first) == editor.code.line(body.last)
+    tail = "" if is_spread or "\n" in after else editor.newline
     editor.edit(end, end, f"{editor.newline}{line}{blank}{tail}", rank=-1)
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.place.edits import BLANK_LINE
 from tracepoint.place.flow import falls_through, is_reached
 from tracepoint.place.statements import Kind, Statement
 
 if TYPE_CHECKING:
     from tracepoint.place.code import Arm, Code
     from tracepoint.place.edits import Editor
-
-_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +163,7 @@ def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
     else:
         at = code.tokens[block.last].start
     lower -= editor.text[lower - 1] == "\n"
-    if site.index and not _BLANK_LINE.search(editor.text, lower, at):
+    if site.index and not BLANK_LINE.search(editor.text, lower, at):
         lines = ["", *lines]
     if directives:
         editor.at_line(at, lines)

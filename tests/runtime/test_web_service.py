@@ -117,7 +117,5 @@ def test_the_commands_of_the_page(service, tmp_path):
         text=True,
         check=True,
     ).stdout
-    assert re.search(
-        r"\S-\d+ +\[\d+\] \.{5} +\d+\.\d+: order_placed: order=3 customer=zoe item=cake", read
-    )
+    assert re.search(r"\S-\d+ +\[\d+\] \.{5} +\d+\.\d+: order_placed: order=3 customer=zoe item=cake", read)
     assert read.endswith("     1 shop:order_placed\n     1 web:request_done\n     1 web:request_start\n")

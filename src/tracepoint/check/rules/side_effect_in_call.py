@@ -20,8 +20,10 @@ the same rule for what stands behind `trace_x_enabled()`.
 ```python
 import tracepoint as tp
 
+
 @tp.trace_event(system="shop", printk='"item=%s", item')
 def sold(item: str) -> None: ...
+
 
 def sell(queue):
     sold(queue.pop())  # error: TP401
@@ -32,8 +34,10 @@ def sell(queue):
 ```python
 import tracepoint as tp
 
+
 @tp.trace_event(system="shop", printk='"item=%s", item')
 def sold(item: str) -> None: ...
+
 
 def sell(queue):
     item = queue.pop()

@@ -7,6 +7,7 @@ tracepoint without a record; what TP_fast_assign reads is read from the argument
 from __future__ import annotations
 
 import errno
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.event import Tracepoint as Declared
+from tracepoint.runtime.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.core import Tracepoint
 from tracepoint.runtime.hierarchy import EventControl, EventError, tracing
 from tracepoint.runtime.objects import AssignError, Reader
@@ -168,6 +170,9 @@ class _Stage:
         self._fields = event.fields
         self._params = param_types(event.proto)
         self._sizes = sizes
+        compiled = (self._inputs((None,) * len(self._names)), self._names, functions)
+        self._quick_assign = compile_assignment(self._statements, *compiled)
+        self._quick_holds = compile_condition(self._condition, *compiled)
 
     def _inputs(self, args: tuple[Any, ...]) -> Inputs:
         reader = Reader(dict(zip(self._names, args, strict=True)), self._functions)
@@ -185,6 +190,14 @@ class _Stage:
 
     def assign(self, *args: Any) -> bytes:
         """Return the record; raises AssignError when a part of it cannot be known."""
+        if self._quick_assign is not None:
+            # Whatever it raises, the machine says what it means.
+            with suppress(Exception):
+                return self._quick_assign(*args)
+        return self.assign_slowly(*args)
+
+    def assign_slowly(self, *args: Any) -> bytes:
+        """Return the record as the machine makes it."""
         done = run_program(self._statements, self._inputs(args))
         for lost in done.unfollowed:
             raise AssignError(lost.reason)
@@ -194,6 +207,13 @@ class _Stage:
 
     def holds(self, *args: Any) -> bool:
         """Return whether TP_CONDITION holds; raises AssignError when that cannot be known."""
+        if self._quick_holds is not None:
+            with suppress(Exception):
+                return self._quick_holds(*args)
+        return self.holds_slowly(*args)
+
+    def holds_slowly(self, *args: Any) -> bool:
+        """Return what the machine says of TP_CONDITION."""
         done = run_program(self._condition, replace(self._inputs(args), fields=()))
         for note in done.notes:
             raise AssignError(note)

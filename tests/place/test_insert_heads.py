@@ -100,6 +100,9 @@ def test_an_end_of_instrumentation_in_a_branch_does_not_count_outside() -> None:
     old = "noinstr void f(int a)\n{\n\tinstrumentation_begin();\n\tif (a) {\n\t\tinstrumentation_end();\n\t\treturn;\n\t}\n\tg();\n}\n"
     assert "trace_x(a);\n\tg();" in put(old, BEFORE, "g();", "a")
     assert "is noinstr" in refusal(old, BEFORE, "return;", "a")
+    inline = old.replace("noinstr void", "static __always_inline void")  # as exc_debug_kernel() of 6.1 is
+    assert "is noinstr but for a part" in refusal(inline, ENTRY, "", "a")
+    assert "trace_x(a);\n\tg();" in put(inline, BEFORE, "g();", "a")
 
 
 REFUSED = {
@@ -131,6 +134,12 @@ REFUSED = {
 def test_functions_that_cannot_be_changed_are_refused(name: str) -> None:
     old, reason = REFUSED[name]
     assert reason in refusal(old, ENTRY, "")
+
+
+def test_heads_that_differ_in_attributes_only_are_one() -> None:
+    old = "#ifdef X\nvoid f(int a)\n#else\nstatic inline void f(int a)\n#endif\n{\n\tg();\n}\n"
+    assert put(old, ENTRY, "", "a") == old.replace("\tg();", "\ttrace_x(a);\n\tg();")
+    assert "depends on" in refusal(old.replace("inline void", "inline int"), ENTRY, "", "a")
 
 
 def test_a_line_chooses_one_of_two_functions() -> None:

@@ -17,9 +17,12 @@ VALUES = {
     "number": ("return 0;", "trace_x(0);\nreturn 0;"),
     "parameter": ("return a;", "trace_x(a);\nreturn a;"),
     "local": ("int err = g();\n\nreturn err;", "int err = g();\n\ntrace_x(err);\nreturn err;"),
-    "arithmetic": ("return a + 2 * a;", "trace_x(a + 2 * a);\nreturn a + 2 * a;"),
-    "conditional": ("return a ? -EIO : 0;", "trace_x(a ? -EIO : 0);\nreturn a ? -EIO : 0;"),
-    "parentheses": ("return (a);", "trace_x((a));\nreturn (a);"),
+    "arithmetic": ("return a + 2 * a;", "int ret;\n\nret = a + 2 * a;\ntrace_x(ret);\nreturn ret;"),
+    "conditional": ("return a ? -EIO : 0;", "int ret;\n\nret = a ? -EIO : 0;\ntrace_x(ret);\nreturn ret;"),
+    "parentheses": ("return (a);", "trace_x(a);\nreturn (a);"),
+    "not": ("return !a;", "trace_x(!a);\nreturn !a;"),
+    "an error pointer": ("return ERR_PTR(-EIO);", "trace_x(ERR_PTR(-EIO));\nreturn ERR_PTR(-EIO);"),
+    "a cast": ("return (long)page;", "int ret;\n\nret = (long)page;\ntrace_x(ret);\nreturn ret;"),
     "a call": ("return g();", "int ret;\n\nret = g();\ntrace_x(ret);\nreturn ret;"),
     "memory": ("return page->a;", "int ret;\n\nret = page->a;\ntrace_x(ret);\nreturn ret;"),
     "dereference": ("return *p;", "int ret;\n\nret = *p;\ntrace_x(ret);\nreturn ret;"),
@@ -75,8 +78,8 @@ def test_the_returned_value(name: str) -> None:
 
 
 def test_the_value_inside_of_an_argument_keeps_its_meaning() -> None:
-    new = put(function("return a + 1;"), RETURNS, "", "2 * RETURN_VALUE")
-    assert new == function("trace_x(2 * (a + 1));\nreturn a + 1;")
+    new = put(function("return -EIO;"), RETURNS, "", "-RETURN_VALUE")
+    assert new == function("trace_x(-(-EIO));\nreturn -EIO;")
 
 
 def test_the_type_of_the_variable_is_that_of_the_function() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.place.heads import made_function
@@ -101,11 +101,26 @@ def _function(code: Code, head: int, brace: int, before: int) -> Function | None
         inner = [at for at in range(name_at + 2, code.match[name_at + 1]) if code.is_name(at)]
         if code.texts[code.match[name_at + 1] + 1] == "(" and inner and code.match[name_at + 1] + 1 == group:
             name = code.texts[inner[-1]]
-    if code.arms[name_at] is not code.arms[brace] or code.arms[begin] is not code.arms[brace]:
-        arm = code.arms[name_at] or code.arms[begin]
-        trouble = f"has a head that depends on `{arm.text}`" if arm else "has its head outside of its #if"
     params = read_parameters(code, group)
+    arm = next((code.arms[at] for at in (name_at, begin) if code.arms[at] is not code.arms[brace]), None)
+    if arm is not None and _same_heads(code, head, name_at, group):
+        params = tuple(replace(param, at=brace) for param in params)
+    elif arm is not None:
+        trouble = f"has a head that depends on `{arm.text}`"
     return Function((name,), begin, name_at, brace, close, params, kind, frozenset(words), trouble)
+
+
+def _same_heads(code: Code, head: int, name_at: int, group: int) -> bool:
+    """Whether the heads of a function in all branches of a conditional differ in attributes only."""
+    name = code.texts[name_at]
+    parameters = code.texts[group : code.match[group]]
+    kind = _specifiers(code, head, name_at)[1]
+    others = [at for at in code.uses(name, head, name_at, _MAX_HEAD) if code.texts[at + 1] == "("]
+    return bool(others) and all(
+        code.texts[at + 1 : code.match.get(at + 1, at)] == parameters
+        and _specifiers(code, head, at)[1] == kind
+        for at in others
+    )
 
 
 def _words_after(code: Code, at: int, brace: int) -> set[str]:

@@ -157,7 +157,8 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
 
 def check_instrumentable(code: Code, function: Function, site: Site) -> None:
     """Raise PlaceError for a place in noinstr code outside of the marks that allow instrumentation."""
-    if not function.words & _NO_TRACING:
+    is_marked = bool(code.uses("instrumentation_begin", function.open, function.close))
+    if not is_marked and not function.words & _NO_TRACING:
         return
     chain = {id(site.block), *(id(s) for s in site.block.ancestors())}
     *_, body = [site.block, *site.block.ancestors()]
@@ -173,7 +174,7 @@ def check_instrumentable(code: Code, function: Function, site: Site) -> None:
                 is_open = word == "instrumentation_begin"
     if not is_open:
         raise code.error(
-            f"{function.names[0]}() is noinstr: a tracepoint in it would run before the kernel is ready for "
+            f"{function.names[0]}() is noinstr{' but for a part' if is_marked else ''}: a tracepoint here would run before the kernel is ready for "
             "it; put the call between instrumentation_begin() and instrumentation_end(), or into a function "
             "called there",
             site.token,

@@ -24,7 +24,6 @@ RETURN_VALUE = "RETURN_VALUE"
 _MENTION = re.compile(rf"\b{RETURN_VALUE}\b")
 _USUAL = ("ret", "err", "error", "rc", "retval", "rv", "res", "result", "status")
 _PURE = frozenset({"ERR_PTR", "PTR_ERR", "ERR_CAST", "IS_ERR", "cpu_to_be32", "BIT"})
-_OPERATORS = frozenset("( ) - ~ ! + * / % & | ^ << >> < > <= >= == != && || ? :".split())
 _SHORT = 40
 #: afs_abort_to_error() has most in mm/, kernel/ and fs/ of 6.1: 77.
 _MAX_RETURNS = 500
@@ -38,10 +37,10 @@ def mentions_value(args: Sequence[str]) -> bool:
 def with_value(args: Sequence[str], value: str) -> tuple[str, ...]:
     """Return the arguments with the returned value's text in the place of its name.
 
-    >>> with_value(("RETURN_VALUE", "PTR_ERR(RETURN_VALUE)", "x"), "a + b")
-    ('a + b', 'PTR_ERR((a + b))', 'x')
+    >>> with_value(("RETURN_VALUE", "2 * RETURN_VALUE", "x"), "-EIO")
+    ('-EIO', '2 * (-EIO)', 'x')
     """
-    is_one = re.fullmatch(r"-?\w+", value) is not None
+    is_one = re.fullmatch(r"\w+", value) is not None
     inner = value if is_one else f"({value})"
     return tuple(value if arg == RETURN_VALUE else _MENTION.sub(lambda _: inner, arg) for arg in args)
 
@@ -99,22 +98,20 @@ def _returning_macros(code: Code, body: Statement) -> list[str]:
 def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Variable]]) -> str:
     """Return the text of a returned value that may stand twice, empty when it must be kept in a variable.
 
-    It may when it is made of constants, parameters and locals alone: memory could have changed between.
+    It may when it is a constant, a parameter or a local, with a sign or a cheap macro around it: memory
+    could have changed between, and a longer expression reads badly twice.
     """
     first, last = statement.first + 1, statement.last - 1
+    while code.texts[first] == "(" and code.match[first] == last:
+        first, last = first + 1, last - 1
     text = " ".join(code.file.text[code.tokens[first].start : code.tokens[last].end].split())
-    if len(text) > _SHORT:
+    if code.texts[first] in _PURE and code.texts[first + 1] == "(" and code.match[first + 1] == last:
+        first, last = first + 2, last - 1
+    if code.texts[first] in {"-", "~", "!"}:
+        first += 1
+    is_literal = code.texts[first][:1].isdigit() or code.texts[first][:1] in {"'", '"'}
+    if first != last or len(text) > _SHORT or not (is_literal or _is_fixed(code, first, locals_)):
         return ""
-    for at in range(first, last + 1):
-        word = code.texts[at]
-        if code.is_name(at):
-            is_pure_call = word in _PURE and code.texts[at + 1] == "("
-            if not (is_pure_call or _is_fixed(code, at, locals_)):
-                return ""
-        elif word in {"*", "&"} and (at == first or code.texts[at - 1] in _OPERATORS - {")"}):
-            return ""  # memory, or the address of something
-        elif word not in _OPERATORS and not word[0].isdigit() and word[0] not in "'\"":
-            return ""
     return text
 
 

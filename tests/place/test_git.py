@@ -102,6 +102,33 @@ def test_series_is_taken_and_gives_the_texts(tmp_path: Path) -> None:
     assert git(root, "fsck", "--strict") == ""
 
 
+@needs_git
+def test_stdout_is_a_mailbox(tmp_path: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = repository(make_tree(tmp_path / "tree"))
+    event = [
+        "--name",
+        "lake_splash",
+        "--proto",
+        "struct duck *duck, int n",
+        "--system",
+        "lake",
+        "--new-header",
+    ]
+    shore = ["--at", "water/shore.c:shore_visit", "--entry", "--args", "duck, n"]
+    reed = ["--at", "garden/reed.c:reed_hide", "--entry", "--args", "duck, 0"]
+    why = ["--why", "To see splashes.", "--author", "A <a@example.org>"]
+    assert main(["place", "--tree", str(root), *event, *shore, *reed, *why]) == 0
+    mailbox = tmp_path / "mailbox"
+    mailbox.write_text(capsys.readouterr().out)
+    git(root, "am", str(mailbox))
+    assert git(root, "log", "--format=%s").splitlines() == [
+        "garden: reed: add the call of the trace event lake_splash",
+        "water: shore: add the trace event lake_splash",
+        "base",
+    ]
+
+
 def patches(tree: Path, plan: Path, out: Path) -> list[Path]:
     assert (
         main(

@@ -25,13 +25,15 @@ from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import Plan, make_call, make_places, read_plan, split_place
 from tracepoint.place.series import make_series
 from tracepoint.place.sugar import write_event
-from tracepoint.tree.facts import read_facts
+from tracepoint.tree.facts import TreeFacts, read_facts
 from tracepoint.tree.index_scan import is_kernel_tree
 from tracepoint.tree.makefiles import TREE_MARK
 
 if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.place.series import Series
+
+_COVER = "0000-cover-letter.patch"
 
 
 class _PlaceOption(argparse.Action):
@@ -159,13 +161,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Make the patches and write them, or change the tree."""
     plan = _plan(args)
     author = None if args.apply else _author(args, plan)
-    root = args.tree or default_tree(out)
-    if not is_kernel_tree(os.path.realpath(root)):
-        raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
-    tree = open_with_progress(root, out)
-    folder = Path(tree.root)
-    facts = read_facts(folder)
-    kernel = Kernel(tree, tree_reader(folder), facts.assign_str_arity)
+    kernel, facts = _open(args, out)
     series = make_series(kernel, plan, is_split=not args.one_patch)
     for note in series.notes:
         out.say(f"note: {note}")
@@ -175,18 +171,33 @@ def run(args: argparse.Namespace, out: Output) -> int:
             tell(str(finding))
     if author is None:
         before = {change.path: change.old for change in series.changes}
-        write_files(folder, before, series.files)
+        write_files(Path(kernel.tree.root), before, series.files)
         for path in series.files:
             out.line(path)
-        return EXIT_DONE
-    mails = _mails(series, author)
+    else:
+        _write(args, _mails(series, author), out)
+    return EXIT_DONE
+
+
+def _open(args: argparse.Namespace, out: Output) -> tuple[Kernel, TreeFacts]:
+    root = args.tree or default_tree(out)
+    if not is_kernel_tree(os.path.realpath(root)):
+        raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
+    tree = open_with_progress(root, out)
+    folder = Path(tree.root)
+    facts = read_facts(folder)
+    return Kernel(tree, tree_reader(folder), facts.assign_str_arity), facts
+
+
+def _write(args: argparse.Namespace, mails: Mapping[str, str], out: Output) -> None:
     if args.output:
         for written in FileSet(mails).write(args.output, overwrite=args.force):
             out.line(str(written))
-    else:
-        for text in mails.values():
+        return
+    # `| git am` takes them; a mail without a patch would stop it.
+    for name, text in mails.items():
+        if name != _COVER:
             out.write(text)
-    return EXIT_DONE
 
 
 def _plan(args: argparse.Namespace) -> Plan:
@@ -273,9 +284,7 @@ def _mails(series: Series, author: Author) -> dict[str, str]:
     mails = {}
     if total > 1:
         messages = [patch.message for patch in series.patches]
-        mails["0000-cover-letter.patch"] = write_cover(
-            series.cover, author, messages, series.changes, generator=generator
-        )
+        mails[_COVER] = write_cover(series.cover, author, messages, series.changes, generator=generator)
     for number, patch in enumerate(series.patches, 1):
         mails[f"{number:04}-{_file_name(patch.message.subject)}.patch"] = write_mail(
             patch.message, author, patch.changes, number=number, total=total, generator=generator

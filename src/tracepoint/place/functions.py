@@ -95,12 +95,8 @@ def _function(code: Code, head: int, brace: int, before: int) -> Function | None
         return None
     if not kind and not (words & STORAGE):
         return made_by_macro(code, name_at, brace, close)
-    name = code.texts[name_at]
+    name = _given_name(code, name_at, group)
     trouble = ""
-    if code.texts[name_at + 1] == "(" and name_at + 1 != group:  # FNAME(fetch)(...)
-        inner = [at for at in range(name_at + 2, code.match[name_at + 1]) if code.is_name(at)]
-        if code.texts[code.match[name_at + 1] + 1] == "(" and inner and code.match[name_at + 1] + 1 == group:
-            name = code.texts[inner[-1]]
     params = read_parameters(code, group)
     arm = next((code.arms[at] for at in (name_at, begin) if code.arms[at] is not code.arms[brace]), None)
     if arm is not None and _same_heads(code, head, name_at, group):
@@ -108,6 +104,15 @@ def _function(code: Code, head: int, brace: int, before: int) -> Function | None
     elif arm is not None:
         trouble = f"has a head that depends on `{arm.text}`"
     return Function((name,), begin, name_at, brace, close, params, kind, frozenset(words), trouble)
+
+
+def _given_name(code: Code, name_at: int, group: int) -> str:
+    """Return the name of a function, of `FNAME(fetch)(...)` what stands in the parentheses."""
+    inner = name_at + 1
+    if inner != group and code.texts[inner] == "(" and code.match[inner] + 1 == group:
+        words = [code.texts[at] for at in range(inner, group) if code.is_name(at)]
+        return words[-1] if words else code.texts[name_at]
+    return code.texts[name_at]
 
 
 def _same_heads(code: Code, head: int, name_at: int, group: int) -> bool:

@@ -173,9 +173,10 @@ def check_instrumentable(code: Code, function: Function, site: Site) -> None:
             if word in {"instrumentation_begin", "instrumentation_end"}:
                 is_open = word == "instrumentation_begin"
     if not is_open:
+        part = " but for a part" if is_marked else ""
         raise code.error(
-            f"{function.names[0]}() is noinstr{' but for a part' if is_marked else ''}: a tracepoint here would run before the kernel is ready for "
-            "it; put the call between instrumentation_begin() and instrumentation_end(), or into a function "
+            f"{function.names[0]}() is noinstr{part}: a tracepoint here would run before the kernel is ready "
+            "for it; put the call between instrumentation_begin() and instrumentation_end(), or into a function "
             "called there",
             site.token,
         )

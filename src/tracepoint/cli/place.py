@@ -30,6 +30,8 @@ from tracepoint.tree.index_scan import is_kernel_tree
 from tracepoint.tree.makefiles import TREE_MARK
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tracepoint.cli.output import Output
     from tracepoint.place.series import Series
 

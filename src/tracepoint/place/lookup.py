@@ -176,7 +176,7 @@ def check_instrumentable(code: Code, function: Function, site: Site) -> None:
         part = " but for a part" if is_marked else ""
         raise code.error(
             f"{function.names[0]}() is noinstr{part}: a tracepoint here would run before the kernel is ready "
-            "for it; put the call between instrumentation_begin() and instrumentation_end(), or into a function "
-            "called there",
+            "for it; put the call between instrumentation_begin() and instrumentation_end(), or into a "
+            "function called there",
             site.token,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -27,3 +28,11 @@ def faulting(guest: Guest) -> Guest:
 def test_the_page_says_what_happens(faulting):
     check_page(ROOT / "docs/explanation/page-faults.md", faulting)
     faulting.run("umount /mnt; losetup -d /dev/loop0; swapoff /dev/zram0; rm /tmp/disk")
+
+
+def test_the_counters_of_perf_are_those_of_the_process(faulting):
+    lines = faulting.run("faults -n 32 anon zero cow stack kernel efault").text.splitlines()
+    assert len(lines) == 6
+    for line in lines:
+        found = {word: int(value) for word, value in re.findall(r"([\w-]+)=(-?\d+)", line)}
+        assert (found["perf-minor"], found["perf-major"]) == (found["minflt"], found["majflt"])

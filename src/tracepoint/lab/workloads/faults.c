@@ -26,6 +26,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -193,30 +194,6 @@ static int map_dropped_file(void)
 	return 0;
 }
 
-static int swap_out(void)
-{
-	fill();
-	return madvise((void *)memory, pages * PAGE, MADV_PAGEOUT);
-}
-
-/* A name of a file in every page; none of them is there. */
-static int swap_out_names(void)
-{
-	map_anonymous();
-	for (unsigned long page = 0; page < pages; page++)
-		memcpy((char *)memory + page * PAGE, "/nowhere", 9);
-	return madvise((void *)memory, pages * PAGE, MADV_PAGEOUT);
-}
-
-static int ask_for_names(void)
-{
-	int found = 0;
-
-	for (unsigned long page = 0; page < pages; page++)
-		found += access((char *)memory + page * PAGE, F_OK) == 0 || errno != ENOENT;
-	return found;
-}
-
 static int is_swapped(volatile void *address)
 {
 	int file = open("/proc/self/pagemap", O_RDONLY);
@@ -228,6 +205,48 @@ static int is_swapped(volatile void *address)
 	return entry >> 62 & 1;
 }
 
+/* Hands pages to the swap area; those that another processor has not listed yet take another try. */
+static int page_out(volatile char *room, unsigned long n)
+{
+	unsigned long left = n;
+
+	for (int tries = 0; tries < 20 && left; tries++) {
+		if (madvise((void *)room, n * PAGE, MADV_PAGEOUT) != 0)
+			return -1;
+		left = 0;
+		for (unsigned long page = 0; page < n; page++)
+			left += !is_swapped(room + page * PAGE);
+		if (left)
+			usleep(1000);
+	}
+	errno = ENOSPC;
+	return left ? -1 : 0;
+}
+
+static int swap_out(void)
+{
+	fill();
+	return page_out(memory, pages);
+}
+
+/* A name of a file in every page; none of them is there. */
+static int swap_out_names(void)
+{
+	map_anonymous();
+	for (unsigned long page = 0; page < pages; page++)
+		memcpy((char *)memory + page * PAGE, "/nowhere", 9);
+	return page_out(memory, pages);
+}
+
+static int ask_for_names(void)
+{
+	int found = 0;
+
+	for (unsigned long page = 0; page < pages; page++)
+		found += access((char *)memory + page * PAGE, F_OK) == 0 || errno != ENOENT;
+	return found;
+}
+
 static volatile unsigned long *frame;
 
 /* A frame whose caller is not known ends the chain; it has a page of its own. */
@@ -237,10 +256,7 @@ static int make_frame(void)
 	frame = (void *)map(MAP_ANONYMOUS, -1);
 	frame[0] = 0;
 	frame[1] = 0x1000;
-	madvise((void *)frame, PAGE, MADV_PAGEOUT);
-	if (!is_swapped(frame))
-		fputs("faults: the frame could not be swapped out\n", stderr);
-	return 0;
+	return page_out((volatile char *)frame, 1);
 }
 
 static int write_with_frame(void)
@@ -286,11 +302,22 @@ static void trace(const char *on)
 		perror("faults: tracing_on");
 }
 
+/* New pages are listed by processor: on one only, none is overlooked when they are swapped out. */
+static void stay_here(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	sched_setaffinity(0, sizeof(here), &here);
+}
+
 static void run(const struct kind *kind)
 {
 	struct rusage before, after;
 	int minor, major, errors;
 
+	stay_here();
 	if (kind->prepare && kind->prepare() != 0)
 		fprintf(stderr, "faults: %s could not be prepared: %s\n", kind->name, strerror(errno));
 	minor = open_counter(PERF_COUNT_SW_PAGE_FAULTS_MIN);

@@ -13,6 +13,7 @@
  * wrong (pages with another content than expected), seconds. Exit status: 0, or 1 for a wrong page.
  */
 #define _GNU_SOURCE
+#include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +61,16 @@ static double now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+/* New pages are listed by processor: on one only, none is overlooked when they are paged out. */
+static void stay_here(void)
+{
+	cpu_set_t here;
+
+	CPU_ZERO(&here);
+	CPU_SET(sched_getcpu(), &here);
+	sched_setaffinity(0, sizeof(here), &here);
 }
 
 /* Goes over all pages once: checks what round `old` wrote (unless 0), writes `new` (unless 0). */
@@ -151,6 +162,8 @@ int main(int count, char **words)
 		perror("hog");
 		return 2;
 	}
+	if (is_paging_out)
+		stay_here();
 	/* One fault for every page: what is counted is then easy to follow. */
 	madvise(memory, pages * PAGE, MADV_NOHUGEPAGE);
 	if (processes > 1)

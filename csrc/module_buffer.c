@@ -30,8 +30,14 @@ static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 	else if (clock >= 0)
 		self = (BufferObject *)type->tp_alloc(type, 0);
 	if (self) {
-		self->buffer = tp_buffer_create(n_pages, is_overwrite ? TP_RING_OVERWRITE : 0, clock,
-						directory ? PyBytes_AS_STRING(directory) : NULL);
+		const char *folder = directory ? PyBytes_AS_STRING(directory) : NULL;
+		uint32_t flags = is_overwrite ? TP_RING_OVERWRITE : 0;
+		self->buffer = tp_buffer_create(n_pages, flags, clock, folder);
+		if (!self->buffer) {
+			/* Events hold buffers, and are types: some interpreters let go of those when they collect. */
+			PyGC_Collect();
+			self->buffer = tp_buffer_create(n_pages, flags, clock, folder);
+		}
 		if (!self->buffer) {
 			Py_CLEAR(self);
 			PyErr_Format(PyExc_RuntimeError, "no more than %d buffers", TP_MAX_BUFFERS);

@@ -371,8 +371,7 @@ class Tracepoint:
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Fire: run the probes and record, in order of priority."""
-        entries = self._entries
-        if not entries:
+        if not self._entries:
             return
         if _local.depth >= MAX_DEPTH:
             self.__dict__["n_nested"] += 1
@@ -381,7 +380,8 @@ class Tracepoint:
             _local.state.active = _generation
         _local.depth += 1
         try:
-            self._fire(entries, self._bind(args, kwargs))
+            # Read after the mark above: synchronize() would not wait for a table that was read before.
+            self._fire(self._entries, self._bind(args, kwargs))
         except _FaultError as fault:
             self._keep(fault.where, fault.__cause__)
         except RecursionError:

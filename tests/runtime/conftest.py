@@ -38,7 +38,17 @@ def c_core(tmp_path_factory):
     return core
 
 
-RUNTIME = ("core", "probes", "hierarchy", "event", "named", "load", "static_targets", "static_keys")
+RUNTIME = (
+    "core",
+    "probes",
+    "hierarchy",
+    "event",
+    "named",
+    "load",
+    "declared",
+    "static_targets",
+    "static_keys",
+)
 
 
 @pytest.fixture(params=["c", "twin"])

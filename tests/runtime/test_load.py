@@ -216,6 +216,15 @@ def test_problems_are_the_events_own(toy):
         toy.header["nosuch"]
 
 
+def test_a_record_that_no_ring_holds_is_a_problem_of_its_event(toy, tmp_path):
+    path = tmp_path / "large.h"
+    text = HEADER.replace("__field(u8, order)", "__field(u8, order) __array(char, more, 5000)")
+    path.write_text(text.replace("toy_", "large_").replace("TRACE_SYSTEM toy", "TRACE_SYSTEM large"))
+    found = importlib.import_module("tracepoint.runtime.load").load(path)
+    assert "a record of 5012 bytes is longer than 4072" in found.problems["large_big"]
+    assert "large_edges" in found
+
+
 def test_loading_again_gives_the_same(toy):
     again = toy.again()
     assert again["toy_begin"] is toy.header["toy_begin"]

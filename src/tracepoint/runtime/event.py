@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import event_from_class, event_from_function
 from tracepoint.runtime.core import Tracepoint
+from tracepoint.runtime.declared import check_defaults, check_functions, check_names, check_print, check_size
 from tracepoint.runtime.hierarchy import EventControl, tracing
 from tracepoint.runtime.plan import make_plan
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Registration
@@ -123,8 +124,9 @@ def declare_event(
 
     `assign` gets the arguments and gives the fields' values in order, or the whole record as
     bytes; without it the arguments are the fields of the same names.  `where` is the place of the
-    declaration, for messages.  Raises EventError for an event that exists, LayoutError for a
-    field that cannot be laid out.
+    declaration, for messages.  Raises EventError for an event that exists, for a print format that
+    the record does not answer and for a default that does not fit, LayoutError for a field that
+    cannot be laid out.
     """
     again = tracing.same_declaration(event, where)
     if again is not None:
@@ -134,6 +136,11 @@ def declare_event(
     if missing:
         raise TracepointError(f"{event.full_name}: no parameter gives field {missing[0]!r}; give `assign`")
     plan = make_plan(event, order)
+    check_size(event.full_name, len(event.proto.names), plan.format)
+    check_functions(event.full_name, assign=assign, condition=condition, reg=reg, unreg=unreg)
+    check_defaults(event.full_name, plan, order, defaults or {} if assign is None else {})
+    check_names(event.full_name, plan.format)
+    check_print(event.full_name, plan)
     control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg)
     tracepoint = Tracepoint(
         event.full_name,

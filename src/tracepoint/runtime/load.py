@@ -22,6 +22,7 @@ from tracepoint.model.event import TraceHeader
 from tracepoint.model.event import Tracepoint as Declared
 from tracepoint.runtime.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.core import Tracepoint
+from tracepoint.runtime.declared import check_size
 from tracepoint.runtime.hierarchy import EventControl, EventError, tracing
 from tracepoint.runtime.objects import AssignError, Reader
 from tracepoint.runtime.plan import RecordPlan
@@ -121,6 +122,7 @@ def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *,
         is_char_signed=is_char_signed,
         enums=header.exported_enums,
     )
+    check_size(event.full_name, len(event.proto.names), layout)
     stage = _Stage(event, layout, TypeSizes(Abi.X86_64, environment=header.environment), functions)
     control = EventControl(
         event,

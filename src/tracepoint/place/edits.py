@@ -6,10 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
+from tracepoint.errors import PlaceError
 from tracepoint.place.statements import Kind, Statement
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tracepoint.place.code import Code
+    from tracepoint.source.text import SourceFile
 
 # Comments are spelt so that no backtracking can make one of two.
 _REST = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*)*(?:\n|\Z)")
@@ -59,6 +63,23 @@ def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") 
     if not args:
         lines[-1] += tail
     return lines
+
+
+def check_together(file: SourceFile, earlier: Iterable[Edit], later: Iterable[Edit]) -> None:
+    """Raise PlaceError when two placements of one text change the same statement, and cannot be joined.
+
+    That is so when both put braces around it or keep its value in a variable.
+    """
+    taken = list(earlier)
+    for edit in later:
+        for other in taken:
+            is_same = edit == other and not edit.replacement.isspace()
+            if is_same or (edit.start < other.end and other.start < edit.end):
+                raise PlaceError(
+                    "two calls change this place in the same way (braces, or a variable for the returned "
+                    "value): place the second one when the first is in the tree",
+                    file.span(edit.start, max(edit.end, edit.start)),
+                )
 
 
 class Editor:

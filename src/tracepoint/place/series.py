@@ -12,6 +12,7 @@ from tracepoint.model.read import read_header_text
 from tracepoint.place.choice import choose_creator, needs_export, warn_missing
 from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
+from tracepoint.place.edits import check_together
 from tracepoint.place.fragment import merge_texts
 from tracepoint.place.headers import KernelLoader
 from tracepoint.place.insert import Call, place_call
@@ -124,6 +125,7 @@ class _Maker:
         self._of = {step.folder: step for step in self.steps}
         self._folders = folders
         self._included: set[tuple[str, str]] = set()
+        self._placed: dict[str, list[Edit]] = defaultdict(list)
         self._kbuild = Kbuild(kernel)
 
     def run(self) -> None:
@@ -221,6 +223,8 @@ class _Maker:
         header, params = self._event(call.event)
         source = self._kernel.source(call.path)
         place, placement = _place(source, call, params)
+        check_together(source, self._placed[call.path], placement.edits)
+        self._placed[call.path] += placement.edits
         if call.event not in self._new_names:
             self._export_existing(call, header, step)
         if (call.path, header) not in self._included:

@@ -236,3 +236,17 @@ def test_a_second_declaration_is_refused(toy, tmp_path):
     other.write_text(HEADER)
     with pytest.raises(Exception, match=r"declared twice: at .*toy\.h:\d+ and at .*other\.h:\d+"):
         importlib.import_module("tracepoint.runtime.load").load(other)
+
+
+def test_what_lies_far_below_the_header_is_not_read(runtime, tmp_path, monkeypatch):
+    """A header in a home or in /tmp: the folders below hold anything."""
+    creators = importlib.import_module("tracepoint.tree.creators")
+    read = []
+    monkeypatch.setattr(creators, "_bytes", lambda path: read.append(path.name) or b"")
+    for name in ("near.c", "below/next.c", "below/far/lost.c"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    path = tmp_path / "toy.h"
+    path.write_text(HEADER)
+    importlib.import_module("tracepoint.runtime.load").load(path)
+    assert read == ["near.c", "next.c"]

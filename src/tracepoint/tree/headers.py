@@ -101,7 +101,11 @@ class HeaderReader:
         """Return what the C file that creates the tracepoints includes; without a tree, one nearby."""
         folder = root or path.resolve().parent
         if folder not in self._creators:
-            self._creators[folder] = Creators(folder)
+            # Not all below it, which may be a home or /tmp: who has no tree has the file beside the header.
+            nearby = (
+                None if root else (file for glob in ("*.c", "*/*.c") for file in sorted(folder.glob(glob)))
+            )
+            self._creators[folder] = Creators(folder, nearby)
         return _LazyIncludes(path, loader, self._creators[folder])
 
     def _read(

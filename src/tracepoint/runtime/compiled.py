@@ -41,6 +41,8 @@ from tracepoint.source.text import SourceFile
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _WORD = 4
+# What any number of C can be; the machine says what is wrong with others.
+_LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 
 
 class _NotPlainError(Exception):
@@ -68,7 +70,7 @@ def _member(base: Any, name: str) -> Any:
 
 def _any(value: Any, leaf: Leaf) -> int:
     """Return a leaf whose type is not known, for a store."""
-    if type(value) is int:
+    if type(value) is int and _LEAST <= value <= _MOST:
         return value
     found = as_leaf_value(value, leaf)
     if isinstance(found, int):
@@ -83,7 +85,7 @@ def _fitting(value: Any, low: int, high: int) -> int:
 
 
 def _true(value: Any) -> bool:
-    if type(value) is int:
+    if type(value) is int and _LEAST <= value <= _MOST:
         return value != 0
     raise _NotPlainError
 

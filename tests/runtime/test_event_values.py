@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from runtime import control_tree
 from tracepoint.model.python import (
     array,
     bitmask,
@@ -337,7 +338,8 @@ def test_every_annotation_there_and_back(runtime):
             assert place.is_signed == (annotation in (s8, s16, s32, s64, int))
 
 
-def test_fields_of_c_there_and_back(runtime):
+def test_fields_of_c_there_and_back(runtime, monkeypatch):
+    tree = control_tree.load(monkeypatch).ControlFiles(runtime.tracing)
     event = runtime.declare_event(
         declare(
             "all_kinds",
@@ -356,7 +358,10 @@ def test_fields_of_c_there_and_back(runtime):
                 array("long", "pair", 2),
             ],
             assign="",
-            printk='"%d %s %s", n, text, part',
+            printk='"%d %s %s mask=%s peer=%pISpc addr=%pI6c mac=%pM list=%s pair=%s", n, text, part, '
+            "__get_bitmask(mask), __get_sockaddr(peer), &__entry->addr, __entry->mac, "
+            "__print_array(__get_dynamic_array(list), __get_dynamic_array_len(list) / 2, 2), "
+            "__print_array(__entry->pair, 2, 8)",
         )
     )
     event.enable()
@@ -375,6 +380,12 @@ def test_fields_of_c_there_and_back(runtime):
     event(*values)
     assert runtime.tracing.faults == (0, [])
     (record,) = runtime.tracing.records()
+    shown = tree.read_text("trace").split("all_kinds: ", 1)[1]
+    assert shown == (
+        "2 rel par mask=00000000,00000020,00000000,00000001 peer=127.0.0.1:80 "
+        "addr=1:203:405:607:809:a0b:c0d:e0f mac=01:02:03:04:05:06 list={0x1,0xffff} "
+        "pair={0xffffffffffffffff,0x4000000000000000}\n"
+    )
 
     def data(name):
         place = event.layout[name]

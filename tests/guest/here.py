@@ -7,7 +7,9 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.assign.leaves import param_types
 from tracepoint.lab.witness_script import body_of, read_lines
+from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.lab.rehearse import Rehearsal
     from tracepoint.lab.witness import Witness
     from tracepoint.model.event import TraceHeader
+    from tracepoint.source.ctype import CType
 
 COMMON = 8
 
@@ -87,13 +90,19 @@ def fire_here(
         sys.modules.update(kept)
 
 
+def as_argument(value: Any, ctype: CType) -> Any:
+    """Cut a number to its parameter's type, as a call in C does; here it would be a fault."""
+    kind = int_type_of(ctype, 8) if isinstance(value, int) and not ctype.pointers else None
+    return value if kind is None else kind.wrap(value)
+
+
 def fire(tracepoint: Any, control: Any, tree: Any, rehearsal: Rehearsal) -> Seen:
     """Fire one event as often as it was rehearsed."""
-    names = [parameter.name for parameter in rehearsal.event.proto.params]
+    types = param_types(rehearsal.event.proto)
     tree.tracing.clear()
     control.enable()
     for shot in rehearsal.shots:
-        tracepoint(*(value_of((name,), shot.inputs) for name in names))
+        tracepoint(*(as_argument(value_of((name,), shot.inputs), ctype) for name, ctype in types.items()))
     assert tree.tracing.faults == (0, []), (rehearsal.event.name, tree.tracing.faults)
     text = tree.read_text("trace").partition("| |         |   |||||     |         |\n")[2]
     control.disable()

@@ -83,6 +83,8 @@ def test_40_placements_compile_with_their_events() -> None:
         if isinstance(found, PlaceError):
             assert TRUE_REASONS.match(found.reason), found.reason
             continue
+        if any("may have no value" in note for note in found.notes):
+            continue  # the compiler may say so, too
         edits |= with_event(trial, found)
         targets.append(trial.source.path.removesuffix("c") + "o")
         if len(targets) == N_COMPILED:

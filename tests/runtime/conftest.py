@@ -1,6 +1,8 @@
 """The C core for these tests: the installed one, or one compiled here when there is a compiler."""
 
+import gc
 import importlib.util
+import itertools
 import os
 import subprocess
 import sys
@@ -51,6 +53,19 @@ RUNTIME = (
 )
 
 
+n_forgotten = itertools.count(1)
+
+
+def forget_modules(monkeypatch):
+    """Let the modules of the runtime be imported anew; each time makes a hierarchy with its buffer."""
+    for name in RUNTIME:
+        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
+        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
+    # A process has 64 buffers, and with much in memory the collector comes seldom by itself.
+    if next(n_forgotten) % 16 == 0:
+        gc.collect()
+
+
 @pytest.fixture(params=["c", "twin"])
 def runtime(request, monkeypatch):
     """The runtime's modules, imported anew over the C core or the twin: an own hierarchy for each test."""
@@ -59,9 +74,7 @@ def runtime(request, monkeypatch):
         monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
     else:
         monkeypatch.setenv("TRACEPOINT_PURE", "1")
-    for name in RUNTIME:
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
+    forget_modules(monkeypatch)
     event = importlib.import_module("tracepoint.runtime.event")
     assert event.Tracepoint is sys.modules["tracepoint.runtime.core"].Tracepoint
     assert sys.modules["tracepoint.runtime.core"].IS_PURE is (request.param == "twin")
@@ -76,9 +89,7 @@ def keys(request, monkeypatch):
     """The module of static keys over the C core; everything is undone afterwards."""
     request.getfixturevalue("c_core")
     monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
-    for name in RUNTIME:
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
+    forget_modules(monkeypatch)
     made = importlib.import_module("tracepoint.runtime.static_keys")
     if reason := made.why_not():
         pytest.skip(f"{reason}: run with one of {made.TRIED_VERSIONS}")

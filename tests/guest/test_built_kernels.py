@@ -7,7 +7,6 @@ compiles a handful of objects.
 from __future__ import annotations
 
 import difflib
-import os
 import shutil
 import subprocess
 import time
@@ -16,17 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from guest.conftest import kernel_or_skip
+from guest.built import KERNEL, source_or_skip
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import headers, packages
 from tracepoint.lab.kernel_build import BuildError, BuiltKernel, build_kernel
-from tracepoint.lab.kernel_make import check_tools
-from tracepoint.lab.kernel_source import fetch_source
 
 pytestmark = pytest.mark.guest
-KERNEL = "6.12"
 HEADER = "include/trace/events/kmem.h"
 CYCLE_S = 60
 EVENT = """\
@@ -57,14 +53,7 @@ CALL = "\ttrace_lab_changed(vmf->address, 3);\n"
 
 @pytest.fixture(scope="module")
 def source() -> Path:
-    kernel_or_skip(KERNEL)
-    try:
-        check_tools()
-        return fetch_source(KERNEL)
-    except LabError as error:
-        if os.environ.get("TRACEPOINT_NEED_GUESTS"):
-            raise
-        pytest.skip(f"no kernel can be built: {error}")
+    return source_or_skip()
 
 
 def make_patch(source: Path, stamp: int, call: str = CALL) -> str:

@@ -224,6 +224,25 @@ def test_interrupting_leaves_no_half_state(tmp_path: Path, cache: Path):
     assert build_kernel(tree).steps == 2
 
 
+def test_a_folder_is_in_use_until_the_make_of_a_killed_build_has_ended(tmp_path: Path, cache: Path):
+    tree = make_tree(tmp_path / "slow")
+    text = (tree / "Makefile").read_text()
+    (tree / "Makefile").write_text(text.replace("\t@$(CC)", "\t@touch $(O)/begun; sleep 2\n\t@$(CC)"))
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED, str(tree)], stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (begun := list((cache / "built/trees").glob("slow-*/objects/begun"))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    with pytest.raises(LabError, match="in use by another build"):
+        kernel_store.clean(str(tree))
+    built = build_kernel(tree)
+    assert built.objects == begun[0].parent
+    # Nothing of the killed one is trusted.
+    assert built.steps == 2
+
+
 def test_a_full_disk_is_told(monkeypatch: pytest.MonkeyPatch, source: Path):
     makefile = (source / "Makefile").read_text()
     (source / "Makefile").write_text(

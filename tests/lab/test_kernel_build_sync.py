@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from lab.mini_kernel import FILES, contents, make_tree
 from tracepoint.errors import LabError
+from tracepoint.lab.build import disk_errors
 from tracepoint.lab.kernel_sync import check_tree, clone_tree, refresh_tree, replace_file, sync_files
 
 LONG_AGO = 1_000_000_000
@@ -60,6 +62,20 @@ def test_files_are_copied_where_links_are_impossible(tree, tmp_path, monkeypatch
     # As old as the original, or everything would be built again.
     assert (tmp_path / "scratch/mm/swap.c").stat().st_mtime == LONG_AGO
     assert refresh_tree(tree, tmp_path / "scratch") == 0
+
+
+def test_a_disk_that_is_full_is_told_with_the_file_that_had_no_room(tree, tmp_path, monkeypatch):
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EXDEV, "no")
+
+    def fill(source: Path, _target: Path) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(source))
+
+    monkeypatch.setattr(os, "link", refuse)
+    monkeypatch.setattr(shutil, "copy2", fill)
+    with pytest.raises(LabError, match=r"no space left for .*scratch.partial/Kconfig"), disk_errors(tmp_path):
+        clone_tree(tree, tmp_path / "scratch")
+    assert not (tmp_path / "scratch.partial").exists()
 
 
 def test_an_interrupted_copy_is_begun_again(tree: Path, tmp_path: Path):

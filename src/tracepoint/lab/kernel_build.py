@@ -141,7 +141,7 @@ def _prepare(
     if state.get("is_broken") or not source.is_dir() or state.get("source") != str(wanted.source):
         say(f"copying {wanted.source} by hard links")
         kernel_store.forget_trees(folder)
-        _room(folder)
+        _room(folder, wanted.source)
         for old in (source, objects):
             shutil.rmtree(old, ignore_errors=True)
         kernel_sync.clone_tree(wanted.source, source)
@@ -200,9 +200,14 @@ def _make(build: Build, jobs: int | None, watcher: Watcher | None) -> kernel_mak
     )
 
 
-def _room(folder: Path) -> None:
-    if shutil.disk_usage(folder).free < _ROOM:
-        raise LabError(f"less than 1 GB free on the disk of {folder}: too little to build a kernel")
+def _room(folder: Path, source: Path) -> None:
+    """Raise LabError when a build cannot fit; on another disk the tree itself has to be copied too."""
+    needed = _ROOM if folder.stat().st_dev == source.stat().st_dev else 3 * _ROOM
+    if shutil.disk_usage(folder).free < needed:
+        raise LabError(
+            f"less than {needed >> 30} GB free on the disk of {folder}: too little to build a kernel; "
+            "make room, or let XDG_CACHE_HOME name a folder with more"
+        )
 
 
 def _changed_at(path: Path) -> int:

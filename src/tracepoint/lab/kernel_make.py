@@ -90,6 +90,7 @@ class Make:
                 stderr=subprocess.STDOUT,
                 env=environment(self.objects.parent),
                 start_new_session=True,
+                close_fds=False,
             )
         except FileNotFoundError as error:
             raise LabError(f"{error.filename} is not installed") from None

@@ -14,7 +14,7 @@ from tracepoint.errors import LabError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@")
 _NOTHING = "/dev/null"
 _REACH = 2000
 

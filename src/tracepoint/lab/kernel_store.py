@@ -80,6 +80,8 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
         except BlockingIOError:
             say(f"waiting for another build in {folder}")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        # make has it too: if we are killed, the folder is in use until make has ended.
+        os.set_inheritable(lock.fileno(), True)
         mark = folder / "running"
         if mark.exists():
             # Ended by force: an object may be half written.  ccache has the others.

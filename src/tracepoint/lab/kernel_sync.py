@@ -45,12 +45,16 @@ def clone_tree(source: Path, scratch: Path) -> None:
     """
     partial = scratch.with_name(scratch.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
-    for path, entry in _walk(source, source):
-        target = partial / path
-        if entry.is_dir(follow_symlinks=False):
-            target.mkdir(parents=True)
-        else:
-            _place(Path(entry.path), target)
+    try:
+        for path, entry in _walk(source, source):
+            target = partial / path
+            if entry.is_dir(follow_symlinks=False):
+                target.mkdir(parents=True)
+            else:
+                _place(Path(entry.path), target)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
     partial.rename(scratch)
 
 
@@ -150,7 +154,11 @@ def _place(path: Path, target: Path) -> None:
     except OSError as error:
         if error.errno not in _COPY_INSTEAD:
             raise
-        shutil.copy2(path, target)
+        try:
+            shutil.copy2(path, target)
+        except OSError as failure:
+            # Python names the file that was read; it is the other one that has no room.
+            raise OSError(failure.errno, failure.strerror, str(target)) from None
 
 
 def _is_same(entry: os.DirEntry[str], target: Path) -> bool:

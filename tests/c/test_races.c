@@ -151,6 +151,12 @@ static void look_at(const char *name)
 	snprintf(path, sizeof(path), "%s/%s", directory, name);
 	int fd = open(path, O_RDWR);
 	CHECK(fd >= 0 && !fstat(fd, &info));
+	if (!info.st_size) {
+		/* It was opened a moment ago. */
+		close(fd);
+		free(page);
+		return;
+	}
 	void *memory = mmap(NULL, (size_t)info.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	CHECK(memory != MAP_FAILED);
 	/* It may be in the making. */

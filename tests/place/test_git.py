@@ -151,8 +151,8 @@ def patches(tree: Path, plan: Path, out: Path) -> list[Path]:
 
 def check(tree: Path, patch: Path) -> set[str]:
     done = subprocess.run(
-        ["perl", tree / "scripts/checkpatch.pl", "--strict", "--no-summary", patch],
-        cwd=tree, env=ENV | {"HOME": str(patch.parent)}, capture_output=True, text=True, check=False,
+        ["perl", tree / "scripts/checkpatch.pl", f"--root={tree}", "--strict", "--no-summary", patch],
+        cwd=patch.parent, env=ENV | {"HOME": str(patch.parent)}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     return set(re.findall(r"^(?:ERROR|WARNING|CHECK): .*$", done.stdout, re.MULTILINE))
 

@@ -99,8 +99,11 @@ class StrangeBytes(bytes):
 
 
 def fail(error):
+    kind, arguments = type(error), error.args
+
     def action(_):
-        raise error
+        # Always a new one: an exception keeps the frames that it passed, and so what is traced.
+        raise kind(*arguments)
 
     return action
 

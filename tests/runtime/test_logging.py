@@ -283,8 +283,8 @@ def test_texts_that_end_the_program_do_not(bridge, error):
     bad = Bad()
     assert give(bad) is bad
     assert outcomes(bridge) == [
-        f"give_entry: (<{type(error).__name__}>)",
-        f"give_exit: <{type(error).__name__}>",
+        f"give_entry: (<{error.__name__}>)",
+        f"give_exit: <{error.__name__}>",
     ]
 
 

@@ -6,11 +6,14 @@ compiles a handful of objects.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import io
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -76,57 +79,78 @@ def make_patch(source: Path, stamp: int, call: str = CALL) -> str:
     )
 
 
-@pytest.fixture(scope="module")
-def first(source: Path, tmp_path_factory: pytest.TempPathFactory) -> BuiltKernel:
-    """The kernel with the event once: from here on everything is a change."""
-    return build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), make_patch(source, 1))])
-
-
 def write(folder: Path, text: str) -> Path:
     path = folder / "lab-changed.patch"
     path.write_text(text)
     return path
 
 
+@dataclass(frozen=True)
+class Cycle:
+    """A patch was changed: what was built before and after, and what was seen of it at once.
+
+    All of it is done in one go: the folder that it is built in is that of the last build, whichever test asked.
+    """
+
+    first: BuiltKernel
+    built: BuiltKernel
+    again: BuiltKernel
+    stamp: int
+    headers: Path | None
+    lines: list[str]
+    status: int
+    said: str
+    seconds: float
+
+
 @pytest.fixture(scope="module")
-def changed(
-    first: BuiltKernel, source: Path, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[BuiltKernel, float, int]:
-    """The kernel after a change of the patch that no cache has seen, when it began, and the stamp."""
+def cycle(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Cycle:
+    """A kernel with an event, its patch changed to what no cache has seen, rebuilt, booted and witnessed."""
+    first = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), make_patch(source, 1))])
     stamp = time.time_ns() % 1_000_000_000
+    patch = make_patch(source, stamp)
     begin = time.monotonic()
-    built = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), make_patch(source, stamp))])
-    return built, begin, stamp
+    built = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), patch)])
+    event = "/sys/kernel/tracing/events/kmem/lab_changed"
+    with lab_guest.boot(f"built:{built.name}") as one:
+        lines = one.run(
+            f"uname -r; echo 1 > {event}/enable; head -c 100000 /dev/zero | wc -c; echo 0 > {event}/enable;"
+            " cd /sys/kernel/tracing; grep -c lab_changed: trace; grep -m1 lab_changed: trace"
+        ).text.splitlines()
+    # Its declaration, rehearsed, against the same kernel by a module that is built for it.
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        status = main(["try", f"{built.source / HEADER}:lab_changed", "--kernel", f"built:{built.name}"])
+    seconds = time.monotonic() - begin
+    again = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), patch)])
+    found = headers.find_headers(packages.fetch_kernel(f"built:{built.image.parent.name}"))
+    return Cycle(first, built, again, stamp, found, lines, status, said.getvalue(), seconds)
 
 
 @pytest.fixture(scope="module")
-def booted(changed: tuple[BuiltKernel, float, int]) -> Iterator[lab_guest.Guest]:
-    with lab_guest.boot(f"built:{changed[0].name}") as one:
+def changed(cycle: Cycle) -> BuiltKernel:
+    return cycle.built
+
+
+@pytest.fixture(scope="module")
+def booted(changed: BuiltKernel) -> Iterator[lab_guest.Guest]:
+    with lab_guest.boot(f"built:{changed.image.parent.name}") as one:
         yield one
 
 
-def test_a_changed_patch_is_seen_in_a_guest_within_a_minute(changed, booted, capsys):
-    built, begin, stamp = changed
-    assert 0 < built.steps < 60
-    assert f"{built.release}" == booted.image.release == booted.run("uname -r").text.strip()
-    event = "/sys/kernel/tracing/events/kmem/lab_changed"
-    lines = booted.run(
-        f"echo 1 > {event}/enable; head -c 100000 /dev/zero | wc -c; echo 0 > {event}/enable;"
-        f" grep -c lab_changed: /sys/kernel/tracing/trace; grep -m1 lab_changed: /sys/kernel/tracing/trace"
-    ).text.splitlines()
-    assert int(lines[1]) > 10
-    assert lines[2].endswith(f" order=3 stamp={stamp}")
-    # Its declaration, rehearsed, against the same kernel by a module that is built for it.
-    header = built.source / HEADER
-    assert main(["try", f"{header}:lab_changed", "--kernel", f"built:{built.name}"]) == 0
-    assert "1 of 1 events as rehearsed" in capsys.readouterr().out
-    assert time.monotonic() - begin < CYCLE_S
+def test_a_changed_patch_is_seen_in_a_guest_within_a_minute(cycle: Cycle) -> None:
+    assert 0 < cycle.built.steps < 60
+    release, _, n_events, event = cycle.lines
+    assert release == cycle.built.release
+    assert int(n_events) > 10
+    assert event.endswith(f" order=3 stamp={cycle.stamp}")
+    assert cycle.status == 0, cycle.said
+    assert "1 of 1 events as rehearsed" in cycle.said
+    assert cycle.seconds < CYCLE_S
 
 
-def test_nothing_is_compiled_for_what_is_there(changed, source, tmp_path):
-    again = build_kernel(KERNEL, [write(tmp_path, make_patch(source, changed[2]))])
-    assert (again.image, again.steps) == (changed[0].image, 0)
-    assert again.seconds < 2
+def test_nothing_is_compiled_for_what_is_there(cycle: Cycle) -> None:
+    assert (cycle.again.image, cycle.again.steps) == (cycle.built.image, 0)
+    assert cycle.again.seconds < 2
 
 
 def test_what_the_guest_needs_of_it(booted):
@@ -143,7 +167,7 @@ def test_what_the_guest_needs_of_it(booted):
 def test_power_off_ends_it(changed):
     begin = time.monotonic()
     with (
-        lab_guest.boot(f"built:{changed[0].name}") as one,
+        lab_guest.boot(f"built:{changed.image.parent.name}") as one,
         pytest.raises(LabError, match="the guest is gone") as caught,
     ):
         one.run("poweroff -f", timeout=30)
@@ -154,24 +178,30 @@ def test_power_off_ends_it(changed):
 @pytest.mark.parametrize("name", ["image", "vmlinux"])
 def test_an_image_is_booted_from_anywhere(changed, tmp_path, capsys, name):
     copy = tmp_path / "kernel"
-    shutil.copyfile(getattr(changed[0], name), copy)
+    shutil.copyfile(getattr(changed, name), copy)
     assert main(["lab", "run", "--image", str(copy), "uname -r"]) == 0
-    assert capsys.readouterr().out == changed[0].release + "\n"
+    assert capsys.readouterr().out == changed.release + "\n"
 
 
-def test_headers_are_those_of_the_last_build_only(first, changed):
-    assert (
-        headers.find_headers(packages.fetch_kernel(f"built:{changed[0].image.parent.name}"))
-        == changed[0].objects
-    )
-    old = packages.fetch_kernel(f"built:{first.image.parent.name}")
+def test_headers_are_those_of_the_last_build_only(cycle: Cycle) -> None:
+    assert cycle.headers == cycle.built.objects
+    old = packages.fetch_kernel(f"built:{cycle.first.image.parent.name}")
     assert headers.find_headers(old) is None
     with pytest.raises(LabError, match="holds another build by now"):
         headers.fetch_headers(old)
 
 
 def test_a_guest_out_of_memory_says_so(changed, capsys):
-    words = ["lab", "run", "--kernel", f"built:{changed[0].name}", "--memory", "64", "--workload", "hog"]
+    words = [
+        "lab",
+        "run",
+        "--kernel",
+        f"built:{changed.image.parent.name}",
+        "--memory",
+        "64",
+        "--workload",
+        "hog",
+    ]
     begin = time.monotonic()
     assert main([*words, "hog -m 200 -r 1"]) == 137
     error = capsys.readouterr().err

@@ -20,7 +20,7 @@ def check_python_text(
 ) -> list[Diagnostic]:
     r"""Check the text of one Python file; raises SourceError for what is no Python.
 
-    >>> text = "from events import trace_sold\\ntrace_sold(queue.pop())\\n"
+    >>> text = "from events import trace_sold\ntrace_sold(queue.pop())\n"
     >>> [d.code for d in check_python_text(text)]
     ['TP401']
     """

@@ -282,14 +282,14 @@ def runtime_off_instructions() -> Row:
 def runtime_on_instructions() -> Row:
     """Instructions of recording three integers."""
     count = _instructions("plain(a, b, c)", is_on=True)
-    return Row("instructions: 3 integers recorded", count, "instr", 460, True)
+    return Row("instructions: 3 integers recorded", count, "instr", 440, True)
 
 
 def runtime_text_instructions() -> Row:
     """Instructions of a string and three integers, against three integers."""
     ours, plain = _instructions("text(s, a, b, c)", is_on=True), _instructions("plain(a, b, c)", is_on=True)
     detail = f"{ours:.0f}; 3 integers {plain:.0f}"
-    return Row("instructions: string + 3 integers, over 3", ours / plain, "x", 1.25, True, detail)
+    return Row("instructions: string + 3 integers, over 3", ours / plain, "x", 1.16, True, detail)
 
 
 ROWS = (

@@ -77,6 +77,15 @@ static tp_always_inline bool tp_small_int(PyObject *object, int64_t *ret)
 #endif
 }
 
+/* An exact str whose bytes stand behind its head, one for a character and a NUL after them. */
+static tp_always_inline bool tp_is_plain_str(PyObject *object)
+{
+	const PyASCIIObject *text = (const PyASCIIObject *)object;
+
+	/* & and not &&: one branch for what PyUnicode_IS_COMPACT_ASCII() takes two for. */
+	return PyUnicode_CheckExact(object) && text->state.compact & text->state.ascii;
+}
+
 static tp_always_inline void tp_put_number(const struct tp_field *field, uint64_t number, struct tp_record *record)
 {
 	unsigned char *to = record->data + field->offset;
@@ -91,18 +100,15 @@ static tp_always_inline void tp_put_number(const struct tp_field *field, uint64_
 		*to = (unsigned char)number;
 }
 
-/* What most strings are is faster copied than handed to memcpy(). */
+/* What most strings are is faster copied than handed to memcpy(): from both ends, meeting in the middle. */
 static tp_always_inline void tp_copy_bytes(unsigned char *to, const char *from, size_t length)
 {
-	if (tp_likely(length >= 8 && length <= 32)) {
-		/* From both ends, meeting or overlapping in the middle. */
-		if (length >= 16) {
-			memcpy(to, from, 16);
-			memcpy(to + length - 16, from + length - 16, 16);
-		} else {
-			memcpy(to, from, 8);
-			memcpy(to + length - 8, from + length - 8, 8);
-		}
+	if (tp_likely(length - 8 <= 8)) {
+		memcpy(to, from, 8);
+		memcpy(to + length - 8, from + length - 8, 8);
+	} else if (length - 16 <= 16) {
+		memcpy(to, from, 16);
+		memcpy(to + length - 16, from + length - 16, 16);
 	} else {
 		memcpy(to, from, length);
 	}
@@ -139,8 +145,8 @@ static tp_always_inline bool tp_convert_quickly(const struct tp_field *field, Py
 		tp_put_number(field, (uint64_t)number, record);
 		return true;
 	}
-	if (field->kind == TP_FIELD_STRING && PyUnicode_CheckExact(object) && PyUnicode_IS_COMPACT_ASCII(object))
-		/* Its data ends with a NUL, which is copied along. */
+	if (field->kind == TP_FIELD_STRING && tp_is_plain_str(object))
+		/* The NUL is copied along. */
 		return tp_put_dynamic(field, PyUnicode_DATA(object), (size_t)PyUnicode_GET_LENGTH(object) + 1, 0,
 				      record);
 	return false;

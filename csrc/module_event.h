@@ -52,7 +52,9 @@ struct quick {
 	uint32_t n_args;
 	uint32_t size;
 	uint32_t dynamic;
-	struct tp_quick_size whole;       /* of an event of integers */
+	struct tp_quick_size whole;        /* of an event of integers; of others without their strings' bytes */
+	struct quick_string text;          /* the first string */
+	uint32_t text_max;                 /* bytes it may have when it is the only one */
 	struct quick_int *ints, *ints_end; /* by offset */
 	struct quick_string *strings, *strings_end;
 };

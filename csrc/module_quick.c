@@ -56,6 +56,7 @@ int tp_quick_init(EventObject *self)
 	quick->size = self->size;
 	quick->dynamic = self->dynamic;
 	quick->whole = tp_quick_size(self->size);
+	quick->text_max = TP_QUICK_MAX - self->size;
 	for (; quick->is_possible && field < self->fields + self->n_fields; field++) {
 		if (field->kind == TP_FIELD_INT)
 			*quick->ints_end++ = make_int(field);
@@ -73,13 +74,20 @@ void tp_quick_free(EventObject *self)
 
 /* ---- firing ---- */
 
-enum sort { INTEGERS, MIXED, FILTERED };
+enum sort { INTEGERS, TEXT, MIXED, FILTERED };
 
 /* As in struct tp_record. */
 struct place {
 	unsigned char *data;
 	uint32_t size;
 	uint32_t dynamic;
+	uint32_t room; /* what `size` may become */
+};
+
+/* A string as it will be copied, its NUL counted. */
+struct text {
+	const char *from;
+	size_t length;
 };
 
 static tp_always_inline bool put_int(const struct quick_int *step, PyObject *object, unsigned char *data)
@@ -93,28 +101,43 @@ static tp_always_inline bool put_int(const struct quick_int *step, PyObject *obj
 	return true;
 }
 
-static tp_always_inline bool put_string(const struct quick_string *step, PyObject *object, struct place *place)
+/* Look at a string that may have `most` bytes. */
+static tp_always_inline bool look_at(PyObject *object, uint32_t most, struct text *ret)
 {
-	if (tp_unlikely(!PyUnicode_CheckExact(object) || !PyUnicode_IS_COMPACT_ASCII(object)))
+	if (tp_unlikely(!tp_is_plain_str(object)))
 		return false;
-	/* Its data stands behind its head and ends with a NUL, which is copied along. */
-	const char *from = (const char *)((PyASCIIObject *)object + 1);
-	size_t length = (size_t)PyUnicode_GET_LENGTH(object) + 1;
-	uint32_t word = (uint32_t)length << 16 | place->dynamic;
-	if (tp_unlikely(length > TP_QUICK_MAX - place->size))
-		return false;
-	memcpy(place->data + step->offset, &word, sizeof(word));
-	tp_copy_bytes(place->data + place->dynamic, from, length);
-	place->dynamic += (uint32_t)length;
-	place->size += (uint32_t)length;
+	ret->from = (const char *)((PyASCIIObject *)object + 1);
+	ret->length = (size_t)PyUnicode_GET_LENGTH(object) + 1;
+	return tp_likely(ret->length <= most);
+}
+
+static tp_always_inline void put_text(uint32_t offset, struct text text, struct place *place)
+{
+	uint32_t word = (uint32_t)text.length << 16 | place->dynamic;
+
+	memcpy(place->data + offset, &word, sizeof(word));
+	tp_copy_bytes(place->data + place->dynamic, text.from, text.length);
+	place->dynamic += (uint32_t)text.length;
+	place->size += (uint32_t)text.length;
+}
+
+static tp_always_inline bool put_strings(const struct quick *quick, PyObject *const *args, struct place *place)
+{
+	const struct quick_string *string = quick->strings;
+	struct text text;
+
+	for (; string < quick->strings_end; string++) {
+		if (tp_unlikely(!look_at(args[string->source], place->room - place->size, &text)))
+			return false;
+		put_text(string->offset, text, place);
+	}
 	return true;
 }
 
 static tp_always_inline bool fill(const struct quick *quick, PyObject *const *args, int32_t tid, enum sort sort,
-				  struct place *place)
+				  struct text text, struct place *place)
 {
 	const struct quick_int *number = quick->ints, *end = quick->ints_end;
-	const struct quick_string *string = quick->strings;
 	uint64_t common = (uint64_t)(uint32_t)tid << 32 | quick->id;
 
 	memcpy(place->data, &common, sizeof(common));
@@ -123,40 +146,44 @@ static tp_always_inline bool fill(const struct quick *quick, PyObject *const *ar
 			return false;
 	if (sort == INTEGERS)
 		return true;
-	for (; string < quick->strings_end; string++)
-		if (tp_unlikely(!put_string(string, args[string->source], place)))
-			return false;
+	if (sort == TEXT)
+		put_text(quick->text.offset, text, place);
+	else if (tp_unlikely(!put_strings(quick, args, place)))
+		return false;
 	/* The struct's padding, and what rounds the event up to words: TP_QUICK_SLACK is for them. */
 	memset(place->data + place->dynamic, 0, TP_QUICK_SLACK);
 	return true;
 }
 
-static tp_always_inline bool record(const struct quick *quick, PyObject *const *args, enum sort sort)
+static tp_always_inline uint64_t now(const struct quick *quick, int clock)
 {
-	const struct tp_thread *thread = tp_this_thread;
-	struct tp_quick_size size = sort == INTEGERS ? quick->whole : tp_quick_size(TP_QUICK_MAX);
-	struct place place = { NULL, quick->size, quick->dynamic };
-	uint64_t stamp = 0;
+	if (tp_likely(clock == TP_CLOCK_MONO))
+		return tp_clock_ns(CLOCK_MONOTONIC);
+	return tp_clock_now(clock, &quick->buffer->counter);
+}
 
-	if (tp_unlikely(!thread || thread->depth >= TP_MAX_DEPTH))
-		return false;
-	struct tp_ring_node *node = thread->rings[quick->buffer_index];
-	if (tp_unlikely(!node || !atomic_load_explicit(&quick->buffer->is_on, memory_order_relaxed)))
-		return false;
-	/* The processor's counter first, since it does what follows while it waits; but others wait for it. */
-	int clock = atomic_load_explicit(&quick->buffer->clock, memory_order_relaxed);
-	bool is_early = sort != FILTERED && clock == TP_CLOCK_LOCAL;
-	if (is_early)
-		stamp = tp_clock_local();
-	else if (clock == TP_CLOCK_COUNTER)
-		/* It counts how often it is asked, which is once for an event. */
-		return false;
-	struct tp_ring *ring = &node->ring;
+/* Make the record at a time that is known; FILTERED asks for it only when the filter lets the record pass. */
+static tp_always_inline bool make(const struct quick *quick, PyObject *const *args, enum sort sort,
+				  const struct tp_thread *thread, struct tp_ring *ring, int clock, uint64_t stamp)
+{
+	struct tp_quick_size size = quick->whole;
 	int32_t cpu = tp_cpu_at(thread->cpu);
-	place.data = tp_ring_begin_quickly(ring, cpu, size.last_at);
-	if (tp_unlikely(!place.data))
+	struct text text = { 0 };
+	uint32_t at;
+
+	/* The only string tells how long the event is before it begins. */
+	if (sort == TEXT) {
+		if (tp_unlikely(!look_at(args[quick->text.source], quick->text_max, &text)))
+			return false;
+		/* Not 8, which tp_quick_size() would watch for: 8 come before, and 4 tell of the string. */
+		uint32_t words = (quick->size + (uint32_t)text.length + 3) / 4;
+		size = (struct tp_quick_size){ words, 4 + 4 * words };
+	}
+	unsigned char *to = tp_ring_begin_quickly(ring, cpu, size.bytes, &at);
+	if (tp_unlikely(!to))
 		return false;
-	if (tp_unlikely(!fill(quick, args, thread->tid, sort, &place))) {
+	struct place place = { to, quick->size, quick->dynamic, tp_quick_room(at) };
+	if (tp_unlikely(!fill(quick, args, thread->tid, sort, text, &place))) {
 		tp_ring_leave_quickly(ring);
 		return false;
 	}
@@ -166,13 +193,29 @@ static tp_always_inline bool record(const struct quick *quick, PyObject *const *
 			tp_ring_leave_quickly(ring);
 			return true;
 		}
+		stamp = now(quick, clock);
 	}
-	if (!is_early)
-		stamp = clock == TP_CLOCK_MONO ? tp_clock_ns(CLOCK_MONOTONIC) :
-						 tp_clock_now(clock, &quick->buffer->counter);
-	if (sort != INTEGERS)
+	if (sort == MIXED || sort == FILTERED)
 		size = tp_quick_size(place.size);
-	return tp_ring_end_quickly(ring, place.data, size, stamp);
+	return tp_ring_end_quickly(ring, at, to, size, stamp);
+}
+
+static tp_always_inline bool record(const struct quick *quick, PyObject *const *args, enum sort sort)
+{
+	const struct tp_thread *thread = tp_this_thread;
+
+	if (tp_unlikely(!thread || thread->depth >= TP_MAX_DEPTH))
+		return false;
+	struct tp_ring_node *node = thread->rings[quick->buffer_index];
+	if (tp_unlikely(!node || !atomic_load_explicit(&quick->buffer->is_on, memory_order_relaxed)))
+		return false;
+	int clock = atomic_load_explicit(&quick->buffer->clock, memory_order_relaxed);
+	if (tp_unlikely(clock == TP_CLOCK_COUNTER))
+		/* It counts how often it is asked, which is once for an event. */
+		return false;
+	/* First: the counter waits for what was begun before it, and what follows need not wait for the counter. */
+	uint64_t stamp = sort == FILTERED ? 0 : now(quick, clock);
+	return make(quick, args, sort, thread, &node->ring, clock, stamp);
 }
 
 static tp_always_inline PyObject *call(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names,
@@ -190,6 +233,11 @@ static tp_always_inline PyObject *call(PyObject *op, PyObject *const *args, size
 static PyObject *call_integers(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
 {
 	return call(op, args, nargsf, names, INTEGERS);
+}
+
+static PyObject *call_text(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
+{
+	return call(op, args, nargsf, names, TEXT);
 }
 
 static PyObject *call_mixed(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
@@ -217,5 +265,8 @@ vectorcallfunc tp_quick_choose(EventObject *self)
 	quick->filter = (FilterObject *)entry->second;
 	if (quick->filter)
 		return call_filtered;
-	return quick->strings < quick->strings_end ? call_mixed : call_integers;
+	if (quick->strings == quick->strings_end)
+		return call_integers;
+	quick->text = *quick->strings;
+	return quick->strings + 1 == quick->strings_end ? call_text : call_mixed;
 }

@@ -3,8 +3,8 @@
  * event is on the CPU of the one before it, and the time since then fits its header.  Everything else is for
  * tp_ring_reserve().
  *
- *     unsigned char *to = tp_ring_begin_quickly(ring, cpu, last_at);
- *     if (to && fill it && tp_ring_end_quickly(ring, to, size, stamp)) done;
+ *     unsigned char *to = tp_ring_begin_quickly(ring, cpu, size.bytes, &at);
+ *     if (to && fill it && tp_ring_end_quickly(ring, at, to, size, stamp)) done;
  *
  * Nothing has happened to the ring until tp_ring_end_quickly() returned true.
  */
@@ -21,9 +21,8 @@ enum {
 
 /* What the length of an event makes of it. */
 struct tp_quick_size {
-	uint32_t words;   /* as the header tells it */
-	uint32_t bytes;   /* of the page, with the header */
-	uint32_t last_at; /* where in a page it may begin at the latest, TP_QUICK_SLACK kept */
+	uint32_t words; /* as the header tells it */
+	uint32_t bytes; /* of the page, with the header */
 };
 
 static tp_always_inline struct tp_quick_size tp_quick_size(uint32_t length)
@@ -32,21 +31,31 @@ static tp_always_inline struct tp_quick_size tp_quick_size(uint32_t length)
 
 	/* 8 bytes would be 12 with the header: see event_size(). */
 	words += words == 2;
-	return (struct tp_quick_size){ words, 4 + 4 * words, TP_PAGE_DATA - TP_QUICK_SLACK - 4 - 4 * words };
+	return (struct tp_quick_size){ words, 4 + 4 * words };
 }
 
-static tp_always_inline unsigned char *tp_ring_begin_quickly(struct tp_ring *ring, int32_t cpu, uint32_t last_at)
+/* Begin an event of at least `bytes`; `ret_at` is where in the page. */
+static tp_always_inline unsigned char *tp_ring_begin_quickly(struct tp_ring *ring, int32_t cpu, uint32_t bytes,
+							     uint32_t *ret_at)
 {
-	uint32_t at = ring->at;
+	uint32_t at = *ret_at = ring->at;
 
 	/* A page that has not begun bears no CPU yet, and one that may take no more has no room. */
-	if (tp_unlikely(ring->depth || cpu != ring->cpu || at > last_at))
+	if (tp_unlikely(ring->depth || cpu != ring->cpu || at + bytes > TP_PAGE_DATA - TP_QUICK_SLACK))
 		return NULL;
 	if (tp_unlikely(ring->is_absolute || ring->is_busy))
 		return NULL;
 	ring->is_busy = true;
 	atomic_signal_fence(memory_order_seq_cst);
 	return ring->page->data + at + 4;
+}
+
+/* How long an event may become that begins there; never less than what it was begun with. */
+static tp_always_inline uint32_t tp_quick_room(uint32_t at)
+{
+	uint32_t room = TP_PAGE_DATA - TP_QUICK_SLACK - 4 - at;
+
+	return room < TP_QUICK_MAX ? room : TP_QUICK_MAX;
 }
 
 static tp_always_inline void tp_ring_leave_quickly(struct tp_ring *ring)
@@ -56,15 +65,15 @@ static tp_always_inline void tp_ring_leave_quickly(struct tp_ring *ring)
 }
 
 /* Commit what was filled in, and leave; false: it must be written the general way. */
-static tp_always_inline bool tp_ring_end_quickly(struct tp_ring *ring, unsigned char *to, struct tp_quick_size size,
-						 uint64_t stamp)
+static tp_always_inline bool tp_ring_end_quickly(struct tp_ring *ring, uint32_t at, unsigned char *to,
+						 struct tp_quick_size size, uint64_t stamp)
 {
 	uint64_t delta = stamp - ring->stamp;
 	bool is_quick = tp_likely(delta <= DELTA_MASK);
 
 	if (is_quick) {
 		uint32_t header = (uint32_t)delta << 5 | size.words;
-		uint32_t end = ring->at + size.bytes;
+		uint32_t end = at + size.bytes;
 		memcpy(to - 4, &header, sizeof(header));
 		ring->stamp = stamp;
 		ring->at = end;

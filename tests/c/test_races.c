@@ -40,12 +40,13 @@ static bool write_quickly(struct tp_ring *ring, const struct payload *payload)
 {
 	struct tp_quick_size size = tp_quick_size(sizeof(*payload));
 	uint64_t stamp = tp_buffer_stamp(buffer, ring);
-	unsigned char *to = tp_ring_begin_quickly(ring, tp_cpu_now(), size.last_at);
+	uint32_t at;
+	unsigned char *to = tp_ring_begin_quickly(ring, tp_cpu_now(), size.bytes, &at);
 
 	if (!to)
 		return false;
 	memcpy(to, payload, sizeof(*payload));
-	return tp_ring_end_quickly(ring, to, size, stamp);
+	return tp_ring_end_quickly(ring, at, to, size, stamp);
 }
 
 static void write_generally(struct tp_ring *ring, const struct payload *payload, bool is_kept)

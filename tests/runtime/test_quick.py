@@ -88,7 +88,16 @@ def test_the_same_bytes_and_faults(c_core, data):
     c_core.clear_faults()
 
 
-@pytest.mark.parametrize("kinds", [[(INT, 8, 0)] * 3, [(INT, 4, 0), (STRING, 4, 0)], [(INT, 1, 0)] * 2])
+@pytest.mark.parametrize(
+    "kinds",
+    [
+        [(INT, 8, 0)] * 3,
+        [(INT, 4, 0), (STRING, 4, 0)],
+        [(STRING, 4, 0), (INT, 1, 0)],
+        [(STRING, 4, 0), (INT, 8, 0), (STRING, 4, 0)],
+        [(INT, 1, 0)] * 2,
+    ],
+)
 @pytest.mark.parametrize("clock", ["local", "mono", "x86-tsc", "boot"])
 def test_many_pages(c_core, kinds, clock):
     """Over the ends of pages, with marks of the CPU and the last bytes of each."""
@@ -100,9 +109,8 @@ def test_many_pages(c_core, kinds, clock):
     (quick, quick_buffer), (general, general_buffer) = pair(c_core, kinds, clock=clock)
     dice = random.Random(7)
     for i in range(1500):
-        values = [
-            "x" * dice.randrange(120) if k[0] == STRING else i & 0xFF if k[1] == 1 else i for k in kinds
-        ]
+        text = "abcdefghij"[: dice.randrange(11)] * dice.randrange(12)
+        values = [text if k[0] == STRING else i & 0xFF if k[1] == 1 else i for k in kinds]
         quick(*values)
         general(*values)
     ours, theirs = records(quick_buffer), records(general_buffer)

@@ -150,6 +150,21 @@ def test_what_is_not_plain_is_the_machines(fields, statements):
     assert outcome(stage.assign, args) == outcome(stage.assign_slowly, args)
 
 
+@pytest.mark.parametrize("number", [2**64, 2**70, -(2**63) - 1])
+@pytest.mark.parametrize("ctype", ["u64", "int", "void *"])
+@pytest.mark.parametrize(
+    "text", ["page->flags", "both(w, 1)", "page_to_pfn(page)", "BIG", "BIG ? 1 : 2", "i << BIG"]
+)
+def test_what_c_has_no_room_for_is_never_stored(number, ctype, text):
+    """Leaves of unknown type and constants: compiled or not, cut to no field and taken for no condition."""
+    stage = stage_of(
+        f"__field({ctype}, a)", f"__entry->a = {text};", f"{text} != 5", {**FUNCTIONS, "BIG": number}
+    )
+    args = (SimpleNamespace(flags=number, pfn=number), 1, 2, number, 4, "text")
+    for function in (stage.assign, stage.assign_slowly, stage.holds, stage.holds_slowly):
+        assert "has more than the 64 bits" in str(outcome(function, args)), function
+
+
 def test_missing_and_odd_objects():
     stage = stage_of("__field(int, a)", "__entry->a = page->flags;")
     assert "no 'flags'" in outcome(stage.assign, (SimpleNamespace(), 0, 0, 0, 0, ""))

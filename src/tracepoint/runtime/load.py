@@ -182,7 +182,11 @@ class _Stage:
 
     def _constant(self, name: str) -> int | None:
         given = self._functions.get(name)
-        return int(given) if isinstance(given, int) else self._sizes.constant(name)
+        if not isinstance(given, int):
+            return self._sizes.constant(name)
+        if not -(1 << 63) <= given < 1 << 64:
+            raise AssignError(f"{name} has more than the 64 bits of a number of C")
+        return int(given)
 
     def _sizeof(self, ctype: CType) -> int | None:
         try:

@@ -51,7 +51,7 @@ def count(tree: Tree) -> dict[str, int]:
     counts = {"events": len(events) - syscalls, "systems": len(tree.systems())}
     if tree.kind != "source":
         return counts
-    sites = {kind: sum(1 for _ in tree.all_sites(kind)) for kind in SiteKind}
+    sites, n_hidden = tree.count_sites()
     return {
         **counts,
         "events_of_system_calls": syscalls,
@@ -59,7 +59,7 @@ def count(tree: Tree) -> dict[str, int]:
         "tracepoints_without_event": len(tree.tracepoints()),
         "headers": len(tree.headers()),
         "calls": sum(number for kind, number in sites.items() if kind in CALLING),
-        "calls_hidden_in_macros": sum(bool(site.via) for site in tree.all_sites(SiteKind.CALL)),
+        "calls_hidden_in_macros": n_hidden,
         "questions_whether_enabled": sites[SiteKind.ENABLED],
         "probes_registered": sites[SiteKind.REGISTER],
         "events_without_a_caller": len(tree.unused_events()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -211,6 +211,15 @@ class Tree:
         for table in (self._head["sites"], self._head["hidden"]):
             for path, rows in table.items():
                 yield from (make_site(RawSite(*row), path) for row in rows if row[0] == kind)
+
+    def count_sites(self) -> tuple[dict[SiteKind, int], int]:
+        """Return how many mentions of each kind there are, and how many of the calls a macro makes."""
+        rows = [
+            row for table in (self._head["sites"], self._head["hidden"]) for f in table.values() for row in f
+        ]
+        kinds = Counter(row[0] for row in rows)
+        n_hidden = sum(bool(row[6]) for row in rows if row[0] == SiteKind.CALL)
+        return {kind: kinds[kind] for kind in SiteKind}, n_hidden
 
     def unused_events(self) -> list[TreeEvent]:
         """Return the events that no C file of the tree fires.

@@ -67,11 +67,6 @@ class Variable:
     is_array: bool = False
     words: frozenset[str] = frozenset()
 
-    @property
-    def is_aggregate(self) -> bool:
-        """Whether it is a struct or union itself, not a pointer to one."""
-        return self.type.startswith(("struct ", "union ")) and not self.type.endswith("*")
-
 
 def is_declaration(code: Code, first: int, last: int) -> bool:
     r"""Whether the simple statement from token `first` to its semicolon `last` is a declaration.

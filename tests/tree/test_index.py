@@ -25,7 +25,15 @@ from tracepoint.tree.index_other import index_of
 from tracepoint.tree.index_scan import fingerprint, list_files
 from tracepoint.tree.query import Tree
 from tracepoint.tree.query_diff import compare_prototypes, compare_trees, find_uses, tree_formats
-from tracepoint.tree.store import IndexData, StoredIndex, StoreError, cache_path, save_index
+from tracepoint.tree.store import (
+    FORMAT,
+    IndexData,
+    OtherVersionError,
+    StoredIndex,
+    StoreError,
+    cache_path,
+    save_index,
+)
 
 SMALL = Path(__file__).parent / "small"
 SWAP_H = "include/trace/events/swap.h"
@@ -226,11 +234,22 @@ def test_cut_index_is_built_anew_with_a_note(tree: Path, keep: int) -> None:
     assert tp.open_tree(tree).notes == []
 
 
-def test_index_of_another_version_is_built_anew(tree: Path) -> None:
+@pytest.mark.parametrize("other", ["tracepoint tree index 0\n", "tracepoint tree index 97\n"])
+def test_index_of_another_version_is_built_anew_like_none(tree: Path, other: str) -> None:
+    first = tp.open_tree(tree).notes
+    saved = cache_path(str(tree))
+    saved.write_bytes(saved.read_bytes().replace(FORMAT.encode(), other.encode(), 1))
+    with pytest.raises(OtherVersionError):
+        StoredIndex(saved)
+    assert tp.open_tree(tree).notes == first
+    assert tp.open_tree(tree).notes == []
+
+
+def test_file_that_is_no_index_is_told(tree: Path) -> None:
     tp.open_tree(tree)
     saved = cache_path(str(tree))
-    saved.write_bytes(saved.read_bytes().replace(b"tree index ", b"tree index 9", 1))
-    assert any("another version" in note for note in tp.open_tree(tree).notes)
+    saved.write_bytes(b"something else\n" + saved.read_bytes())
+    assert any(note.endswith(": no index; the index was built anew") for note in tp.open_tree(tree).notes)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

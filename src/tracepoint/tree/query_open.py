@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import TreeError
 from tracepoint.tree.index_scan import fingerprint, is_kernel_tree, list_files
 from tracepoint.tree.query import Tree
-from tracepoint.tree.store import StoredIndex, StoreError, cache_path, save_index
+from tracepoint.tree.store import OtherVersionError, StoredIndex, StoreError, cache_path, save_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +53,8 @@ def open_tree(
 def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
     try:
         stored = StoredIndex(cache_path(root))
-    except FileNotFoundError:
+    except (FileNotFoundError, OtherVersionError):
+        # After an upgrade every saved index is old: as expected as that there is none.
         return None
     except (StoreError, OSError) as error:
         notes.append(f"{error}; the index was built anew")

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
-#: Changes whenever what the sections hold changes.
-FORMAT = "tracepoint tree index 7\n"
+_NAME = "tracepoint tree index "
+#: Its number changes whenever what the sections hold changes.
+FORMAT = f"{_NAME}7\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096
@@ -64,6 +65,10 @@ class IndexData:
 
 class StoreError(TracepointError):
     """A saved index that cannot be used; the message says why."""
+
+
+class OtherVersionError(StoreError):
+    """A saved index of an older or newer tracepoint: nothing is wrong with it, but it says too little."""
 
 
 def cache_folder() -> Path:
@@ -105,7 +110,8 @@ def save_index(data: IndexData, path: Path) -> None:
 class StoredIndex:
     """A saved index, opened; the sections are read when asked for.
 
-    Raises FileNotFoundError when there is none and StoreError when it cannot be used.
+    Raises FileNotFoundError when there is none, OtherVersionError when another version wrote it,
+    and StoreError when it cannot be used.
     """
 
     def __init__(self, path: Path) -> None:
@@ -127,7 +133,9 @@ class StoredIndex:
     def _header(self) -> tuple[dict[str, Any], int]:
         start = len(FORMAT)
         if self._bytes[:start] != FORMAT.encode():
-            raise StoreError(f"{self.path}: written by another version, or no index")
+            if self._bytes.startswith(_NAME.encode()):
+                raise OtherVersionError(f"{self.path}: written by another version")
+            raise StoreError(f"{self.path}: no index")
         end = self._bytes.find(b"\n", start, start + _MAX_HEADER)
         header = _parse(self._bytes[start : max(end, start)], self.path)
         if not isinstance(header, dict) or set(header) != _HEADER_KEYS:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from types import ModuleType
 from typing import Any
 
@@ -31,6 +32,13 @@ TEXT_FIELDS = (
     ("c", 0, 1, 24, 8, 0, 3),
 )
 N_PAGES = 352
+# The four ways in which Python code names a value: local, constant, global, attribute.
+OPERANDS = (
+    ("local variables", "s", "a, b, c"),
+    ("constants", "'some text'", "1, 2, 3"),
+    ("globals", "S", "A, B, C"),
+    ("attributes", "o.s", "o.a, o.b, o.c"),
+)
 
 
 def _core() -> Any:
@@ -63,9 +71,15 @@ def _events(core: Any, clock: str = "mono", *, is_on: bool = False) -> tuple[Any
     return buffer, plain, text
 
 
+class _Values:
+    def __init__(self) -> None:
+        self.a, self.b, self.c, self.s = 1, 2, 3, "some text"
+
+
 def _loop(statement: str, **names: Any) -> Any:
     """Return a function that gives the nanoseconds of one `statement`, the empty loop taken off."""
-    text = "def run(n):\n a = 1; b = 2; c = 3; s = 'some text'\n for _ in range(n):\n  "
+    names |= {"A": 1, "B": 2, "C": 3, "S": "some text", "O": _Values()}
+    text = "def run(n):\n a = A; b = B; c = C; s = S; o = O\n for _ in range(n):\n  "
     spaces = [dict(names), dict(names)]
     exec(text + statement, spaces[0])
     exec(text + "pass", spaces[1])
@@ -170,15 +184,23 @@ def runtime_on_viztracer_local() -> Row:
 
 
 def runtime_on_text() -> Row:
-    """A string and three integers, against three integers."""
+    """A string and three integers, against three integers: the mean of the ways in which values are named."""
     _, plain, text = _events(_core(), is_on=True)
-    # What the interpreter takes for a fourth argument is told beside it.
-    measures = [_loop("ev(s, a, b, c)", ev=text), _loop("ev(a, b, c)", ev=plain)]
-    noop = _core().noop
-    measures += [_loop(f"noop({args})", noop=noop) for args in ("s, a, b, c", "a, b, c")]
-    ours, numbers, four, three = _side_by_side(*measures)
-    peer = f"the 4th argument of a no-op {four - three:.1f} ns; 3 integers"
-    return _ratio("string + 3 integers, over 3 integers", 1.15, ours, numbers, peer)
+    measures = [
+        _loop(statement, ev=event)
+        for _, string, numbers in OPERANDS
+        for statement, event in ((f"ev({string}, {numbers})", text), (f"ev({numbers})", plain))
+    ]
+    least = _side_by_side(*measures)
+    ours, numbers = least[::2], least[1::2]
+    ratios = [f"{kind[0]} {a / b:.2f}" for kind, a, b in zip(OPERANDS, ours, numbers, strict=True)]
+    return _ratio(
+        "string + 3 integers, over 3 integers",
+        1.15,
+        fmean(ours),
+        fmean(numbers),
+        f"{', '.join(ratios)}; 3 integers",
+    )
 
 
 def runtime_filter() -> Row:

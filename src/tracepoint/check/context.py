@@ -324,12 +324,6 @@ class CheckContext:
         at = source.text.find("TP_ARGS", origin.span.start, origin.span.end)
         return source.span(at, at + len("TP_ARGS")) if at >= 0 else None
 
-    @property
-    def is_whole_header(self) -> bool:
-        """Whether the text is a trace header, not a declaration on its own (as in tests and in mails)."""
-        form = self.header.form
-        return bool(form.systems or form.guard or form.define_trace or form.includes)
-
     def edit(self, tokens: Sequence[Token], replacement: str) -> Edit | None:
         """Return the edit that replaces a run of tokens, or None when they do not stand side by side here."""
         source = self.header.source

@@ -77,11 +77,6 @@ def entry_field(node: Node) -> str:
             return ""
 
 
-def called_name(node: Node) -> str:
-    """Return the name of the called function, or an empty string."""
-    return node.name if isinstance(node, Call) else ""
-
-
 def helper_field(node: Node) -> str:
     """Return `x` of `__get_str(x)` and of the other `__get_*(x)` helpers, or an empty string."""
     if isinstance(node, Call) and node.name.startswith("__get_") and node.arguments:

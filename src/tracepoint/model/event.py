@@ -62,10 +62,6 @@ class EventClass:
     perf_perm: str = ""
     origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
-    def field_named(self, name: str) -> Field | None:
-        """Return the field called `name`, or None."""
-        return next((f for f in self.fields if f.name == name), None)
-
 
 @dataclass(frozen=True, slots=True)
 class Event:

@@ -37,7 +37,7 @@ int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t 
 	if (n_pages < TP_MIN_PAGES || n_pages > TP_MAX_PAGES)
 		return -EINVAL;
 	set_pointers(ring, memory, n_pages);
-	ring->cpu = -1;
+	ring->cpu = TP_CPU_NONE;
 	ring->is_absolute = flags & TP_RING_ABSOLUTE;
 	for (uint32_t i = 0; i < n_pages; i++)
 		store(&ring->slots[i], slot_word(i, true, i));
@@ -163,7 +163,7 @@ static bool next_page(struct tp_ring *ring)
 	ring->note = note;
 	ring->page_index = index;
 	ring->at = ring->end = 0;
-	ring->cpu = -1;
+	ring->cpu = TP_CPU_NONE;
 	ring->last_payload = NULL;
 	return true;
 }

@@ -31,6 +31,7 @@ enum {
 	TP_MAX_PAGES = 65534,
 	TP_RING_FORMAT = 2,
 	TP_LINE = 64, /* bytes of a line of the processor's cache */
+	TP_CPU_NONE = -2, /* no event's, not even that of one whose CPU is not known */
 };
 
 enum tp_ring_flags {
@@ -103,7 +104,7 @@ struct tp_ring {
 	uint64_t stamp; /* time of the last event */
 	uint32_t at;    /* bytes used of the page, TP_PAGE_DATA when it may take no more */
 	uint32_t end;   /* bytes that hold events */
-	int32_t cpu;    /* of the last event of this page; -1: none yet */
+	int32_t cpu;    /* of the last event of this page that knew it; TP_CPU_NONE: none yet */
 	uint32_t depth;   /* events reserved and not committed yet */
 	uint32_t page_index;
 	/* Not beside is_absolute: read together, they would wait until the last store to this one is through. */

@@ -130,7 +130,10 @@ static void *map_file(const char *directory, int32_t tid, uint64_t serial, size_
 	}
 	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
-	return memory == MAP_FAILED ? NULL : memory;
+	if (memory != MAP_FAILED)
+		return memory;
+	unlink(path);
+	return NULL;
 }
 
 static void free_ring(struct tp_ring_node *node)

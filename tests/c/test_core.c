@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "filter.h"
+#include "ring_quick.h"
 #include "thread.h"
 
 #define CHECK(condition)                                                                  \
@@ -80,6 +81,27 @@ static void test_damaged_rings(void)
 			;
 	}
 	free(page);
+	free(memory);
+}
+
+/* Where nobody says on which CPU a thread runs, a page begins with its own time all the same. */
+static void test_quick_without_a_cpu(void)
+{
+	struct tp_ring ring;
+	struct tp_page page;
+	void *memory = aligned_alloc(TP_PAGE_SIZE, tp_ring_size(2));
+	uint32_t at;
+
+	memset(memory, 0, tp_ring_size(2));
+	CHECK(!tp_ring_init(&ring, memory, 2, TP_RING_OVERWRITE));
+	for (uint64_t i = 0; i < 300; i++) {
+		CHECK(!tp_ring_begin_quickly(&ring, -1, 20, &at));
+		CHECK(put(&ring, 7000 + i, (uint32_t)i, -1));
+	}
+	CHECK(tp_ring_read(&ring, &page) > 0);
+	CHECK(load(&page.time_stamp) == 7000);
+	CHECK(tp_ring_read(&ring, &page) > 0);
+	CHECK(load(&page.time_stamp) > 7000 && load(&page.time_stamp) < 7300);
 	free(memory);
 }
 
@@ -203,6 +225,7 @@ int main(int n_args, char **args)
 	test_ring_counts(TP_RING_OVERWRITE);
 	test_ring_counts(0);
 	test_damaged_rings();
+	test_quick_without_a_cpu();
 	test_damaged_filters();
 	test_threads();
 	test_grace(n_args > 1 ? atof(args[1]) : 0);

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 #: Characters from the parenthesis of a call to its end; far more than its text may have.
 _MAX_CALL = 4000
-_MAX_TEXT = 240
+MAX_TEXT = 240
 # Patterns that begin with fixed text are searched for ten times faster than others.
 _TRACE = re.compile(r"trace_\w+")
 _ASKS = re.compile(r"tracepoint_enabled\s*\(\s*(\w+)\s*\)")
@@ -208,7 +208,7 @@ def _macro_mentions(defines: list[Define], names: Container[str]) -> Iterator[Ra
         for mention in _mentions(define.text):
             found = mention.means(names) if mention.word != define.name else None
             if found is not None and found[0] is not SiteKind.ENABLED:
-                text = _SPACE.sub(" ", define.text).strip()[:_MAX_TEXT]
+                text = _SPACE.sub(" ", define.text).strip()[:MAX_TEXT]
                 yield RawSite(SiteKind.MACRO, found[1], define.line, 1, define.name, text)
 
 
@@ -244,7 +244,7 @@ def call_text(code: Code, start: int, end: int) -> str:
         close = closing(code.code, opening, _MAX_CALL)
         end = close + 1 if close >= 0 else end
     text = _SPACE.sub(" ", code.text[start:end])
-    return text if len(text) <= _MAX_TEXT else text[: _MAX_TEXT - 3] + "..."
+    return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
 
 
 def make_site(raw: RawSite, path: str) -> CallSite:

@@ -22,6 +22,7 @@ from tracepoint.errors import TreeError
 from tracepoint.source.text import decode
 from tracepoint.tree.callsites import read_facts
 from tracepoint.tree.callsites_macros import HiddenCalls, Hider, find_hiders
+from tracepoint.tree.callsites_rust import find_rust_sites
 from tracepoint.tree.callsites_text import Define
 from tracepoint.tree.creators import created_headers
 from tracepoint.tree.headers import paused_collector
@@ -116,7 +117,8 @@ class _Builder:
         hidden = self._hidden(holds, facts, names)
         head = {
             "headers": {path: record["head"] for path, record in headers.items()},
-            "sites": {path: fact["sites"] for path, fact in facts.items() if fact["sites"]},
+            "sites": {p: fact["sites"] for p, fact in facts.items() if fact["sites"]}
+            | self._rust_sites(holds, names),
             "hidden": hidden,
             "exports": {path: fact["exports"] for path, fact in facts.items() if fact["exports"]},
             "creators": self._creators(holds, set(headers)),
@@ -186,6 +188,15 @@ class _Builder:
             if path not in self.changed and not any(_mentions(word, different) for word in words)
         }
 
+    def _rust_sites(self, holds: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
+        """The calls in Rust files; what one declares is called in others, so that all are read or none."""
+        touched = any(path.endswith(".rs") for path in self.changed | self.gone)
+        if not touched and names == self.old.state.get("names"):
+            return {p: rows for p, rows in self.old.head["sites"].items() if p.endswith(".rs")}
+        texts = {path: _text(self.root, path) for path in _holding(holds, Holds.RUST)}
+        found = find_rust_sites(texts, set(names))
+        return {path: [list(site) for site in sites] for path, sites in found.items()}
+
     def _hidden(
         self, holds: Mapping[str, int], facts: Mapping[str, dict[str, Any]], names: Sequence[str]
     ) -> dict[str, Any]:
@@ -195,7 +206,7 @@ class _Builder:
             self.old.state.get("defines", {})
         )
         hidden = HiddenCalls(hiders, names)
-        paths = self.changed if is_same else self.files
+        paths = (p for p in (self.changed if is_same else self.files) if not p.endswith(".rs"))
         asked = [p for p in paths if hidden.may_hide(p, has_trace=bool(holds.get(p, 0) & Holds.TRACE))]
         kept = {p: rows for p, rows in self.old.head["hidden"].items() if p in self.files} if is_same else {}
         read = dict(self._each("looking through macros", _read_hidden, asked, tuple(hiders), tuple(names)))

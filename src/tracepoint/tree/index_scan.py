@@ -13,11 +13,13 @@ from tracepoint.tree.scan import is_machinery, is_trace_header
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-_ENDS = (".c", ".h")
+_ENDS = (".c", ".h", ".rs")
 #: Folders of a kernel tree in which no tracepoint is declared or called.
 _PASSED_OVER = frozenset({"Documentation", "LICENSES", "scripts", "tools"})
 #: No source file comes near; what is larger is not read.
 _MAX_BYTES = 64 << 20
+#: The largest Rust file that somebody wrote has 100 KB; larger ones are made while building.
+_MAX_RUST = 1 << 20
 _HEADER_WORDS = (
     b"TRACE_SYSTEM",
     b"TRACE_EVENT",
@@ -40,6 +42,7 @@ class Holds(enum.IntFlag):
     CREATES = 4
     SYSCALLS = 8
     UNREADABLE = 16
+    RUST = 32
 
 
 def is_kernel_tree(path: str) -> bool:
@@ -48,7 +51,7 @@ def is_kernel_tree(path: str) -> bool:
 
 
 def list_files(root: str) -> dict[str, Stat]:
-    """Return size and modification time (ns) of every C file of a tree, by path relative to `root`."""
+    """Return size and modification time (ns) of every C and Rust file, by path relative to `root`."""
     found: dict[str, Stat] = {}
     folders = [""]
     while folders:
@@ -109,6 +112,8 @@ def _is_user(path: str) -> bool:
 
 
 def _holds(path: str, data: bytes) -> Holds:
+    if path.endswith(".rs"):
+        return Holds.RUST if b"trace" in data and len(data) <= _MAX_RUST else Holds.NOTHING
     holds = Holds.NOTHING
     if b"trace_" in data or b"EXPORT_TRACEPOINT" in data or b"tracepoint_enabled" in data:
         holds |= Holds.TRACE

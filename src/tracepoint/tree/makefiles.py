@@ -10,6 +10,7 @@ from tracepoint.source.text import decode
 
 #: What makes a folder a kernel tree.
 TREE_MARK = "include/linux/tracepoint.h"
+MAKEFILES = ("Makefile", "Kbuild")
 _INCLUDE_FLAG = re.compile(r"-I[ \t]*(\$[({](?:src|srctree)[)}][^\s\\]*)")
 _WHERE = re.compile(r"(?:\$[({]srctree[)}]/)?\$[({]src[)}]/?")
 _TREE = re.compile(r"\$[({]srctree[)}]/")
@@ -48,16 +49,27 @@ class MakefileFolders:
 
 
 def _added(folder: Path, root: str) -> tuple[str, ...]:
-    found = []
-    for name in ("Makefile", "Kbuild"):
+    found: list[str] = []
+    for name in MAKEFILES:
         try:
             text = decode((folder / name).read_bytes())
         except OSError:
             continue
-        for word in _INCLUDE_FLAG.findall(text):
-            beside = _WHERE.match(word)
-            if beside:
-                found.append(os.path.normpath(folder / word[beside.end() :]))
-            elif _TREE.match(word):
-                found.append(os.path.normpath(Path(root, _TREE.sub("", word, count=1))))
+        found += include_flags(text, str(folder), root)
     return tuple(found)
+
+
+def include_flags(text: str, folder: str, root: str) -> list[str]:
+    """Return the folders that the text of a folder's Makefile adds with -I.
+
+    >>> include_flags("ccflags-y += -I $(src)/libxfs -I$(srctree)/net/x", "/tree/fs/xfs", "/tree")
+    ['/tree/fs/xfs/libxfs', '/tree/net/x']
+    """
+    found = []
+    for word in _INCLUDE_FLAG.findall(text):
+        beside = _WHERE.match(word)
+        if beside:
+            found.append(os.path.normpath(f"{folder}/{word[beside.end() :]}"))
+        elif _TREE.match(word):
+            found.append(os.path.normpath(f"{root}/{_TREE.sub('', word, count=1)}"))
+    return found

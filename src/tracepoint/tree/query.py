@@ -214,11 +214,9 @@ class Tree:
 
     def count_sites(self) -> tuple[dict[SiteKind, int], int]:
         """Return how many mentions of each kind there are, and how many of the calls a macro makes."""
-        rows = [
-            row for table in (self._head["sites"], self._head["hidden"]) for f in table.values() for row in f
-        ]
-        kinds = Counter(row[0] for row in rows)
-        n_hidden = sum(bool(row[6]) for row in rows if row[0] == SiteKind.CALL)
+        tables = self._head["sites"], self._head["hidden"]
+        kinds = Counter(row[0] for table in tables for rows in table.values() for row in rows)
+        n_hidden = sum(row[0] == SiteKind.CALL for rows in self._head["hidden"].values() for row in rows)
         return {kind: kinds[kind] for kind in SiteKind}, n_hidden
 
     def unused_events(self) -> list[TreeEvent]:
@@ -432,7 +430,12 @@ def _ours_first(table: dict[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _nearest(path: str, rivals: Iterable[TreeEvent]) -> set[str]:
-    """The headers of those events that share the longest beginning of the path with a caller."""
-    shared = {event.header: len(os.path.commonpath([path, event.header])) for event in rivals}
-    longest = max(shared.values())
-    return {header for header, length in shared.items() if length == longest}
+    """The headers of those events that share the longest beginning of the path with a caller.
+
+    Of those, one right in the shared folder goes before others below it: a call in
+    drivers/android/binder.c is of binder_trace.h beside it, not of binder/rust_binder_events.h.
+    """
+    shared = {event.header: os.path.commonpath([path, event.header]) for event in rivals}
+    longest = max(map(len, shared.values()))
+    nearest = {header for header, folder in shared.items() if len(folder) == longest}
+    return {header for header in nearest if header.rpartition("/")[0] == shared[header]} or nearest

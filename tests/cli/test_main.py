@@ -282,3 +282,77 @@ def test_examples_of_help_run(example: str) -> None:
     done = run(*words[1:])
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["--version"], ["explain", "TP301"], ["show", "examples/swap.h"]]
+)
+@pytest.mark.parametrize("buffered", ["", "1"])
+def test_a_full_disk_is_an_error_that_names_stdout(words: list[str], buffered: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full, whose every write fails")
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracepoint", *words],
+            cwd=ROOT,
+            env=os.environ | {"PYTHONUNBUFFERED": buffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tracepoint: error: cannot write to stdout: No space left on device\n",
+    )
+
+
+def closed(numbers: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run with streams closed, as `>&-` in a shell does."""
+    redirections = " ".join(f"{number}>&-" for number in numbers)
+    line = f'exec "$@" {redirections}'
+    return subprocess.run(
+        ["sh", "-c", line, "sh", sys.executable, "-m", "tracepoint", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_closed_stdout_is_an_error_for_what_prints() -> None:
+    done = closed("1", "explain", "TP301")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tracepoint: error: cannot write to stdout: Bad file descriptor\n",
+    )
+
+
+def test_a_closed_stdout_does_not_matter_to_what_prints_nothing(tmp_path: Path) -> None:
+    done = closed("1", "generate", "markdown", "examples/swap.h", "-o", str(tmp_path))
+    assert done.returncode == 0
+    # The file is not the one that took the number of stdout.
+    assert (tmp_path / "swap.md").read_text().startswith("# Trace events of kmem\n")
+
+
+def test_closed_stdin_and_stderr() -> None:
+    assert closed("0", "show", "-").stderr == "tracepoint: error: stdin: Bad file descriptor\n"
+    done = closed("2", "check", "nosuch")
+    assert (done.returncode, done.stdout) == (2, "")
+    done = closed("012", "check", "examples/swap.h")
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252"])
+def test_stdout_has_the_bytes_of_the_files_whatever_the_locale(tmp_path: Path, encoding: str) -> None:
+    text = (ROOT / "examples/swap.h").read_bytes().replace(b'"pfn=', '"größe—'.encode() + b"\xfc=")
+    (tmp_path / "swap.h").write_bytes(text)
+    done = subprocess.run(
+        [sys.executable, "-m", "tracepoint", "show", "swap.h"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert 'print fmt: "größe—'.encode() + b"\xfc=" in done.stdout

@@ -19,7 +19,12 @@ def read_text(path: Path) -> str:
 
 def read_bytes(path: Path) -> bytes:
     """Return a file's bytes, `-` being stdin."""
-    return sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    if str(path) != "-":
+        return path.read_bytes()
+    try:
+        return sys.stdin.buffer.read()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "stdin") from None
 
 
 def write_text(path: Path, text: str) -> None:

@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from tracepoint import __version__
+from tracepoint.cli import streams
 from tracepoint.cli.output import Output
 from tracepoint.cli.status import (
     EXIT_CANNOT_RUN,
@@ -28,6 +29,8 @@ from tracepoint.errors import LabError, TracefsError, TracepointError
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
+
+    from _typeshed import SupportsWrite
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,17 +237,28 @@ class Parser(argparse.ArgumentParser):
         """Raise what argparse would print and exit with."""
         raise UsageError(f"{message}\ntry: {self.prog} --help")
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Print the help; argparse's own way does not tell when that fails."""
+        if file is None:
+            Output().write(self.format_help())
+        else:
+            file.write(self.format_help())
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program with `argv` (default: the process's arguments) and return its exit status."""
     words = list(sys.argv[1:] if argv is None else argv)
-    _keep_odd_bytes()
+    streams.prepare()
     try:
         status = _guarded(words)
-        sys.stdout.flush()
+        streams.flush_stdout()
     except BrokenPipeError:
-        _discard_stdout()
+        streams.discard_stdout()
         status = EXIT_PIPE_CLOSED
+    except streams.StreamError as error:
+        streams.discard_stdout()
+        Output().error(str(error))
+        status = EXIT_CANNOT_RUN
     return status
 
 
@@ -283,7 +297,7 @@ def _guarded(words: list[str]) -> int:
     except UsageError as error:
         out.error(str(error))
         return EXIT_CANNOT_RUN
-    except BrokenPipeError:
+    except (BrokenPipeError, streams.StreamError):
         raise
     except KeyboardInterrupt:
         out.say("interrupted")
@@ -385,22 +399,6 @@ def _explain(error: Exception) -> str:
         case _:
             kind = type(error).__name__
             return f"our own fault: {kind}: {error}\nTRACEPOINT_DEBUG=1 shows where; please report it"
-
-
-def _keep_odd_bytes() -> None:
-    # Kernel headers hold Latin-1 names: text read with surrogateescape must be printable as it came.
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="surrogateescape" if stream is sys.stdout else "backslashreplace")
-
-
-def _discard_stdout() -> None:
-    # What is still buffered would fail again when the interpreter flushes at exit.
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - lives until exit
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
+
+from tracepoint.cli.streams import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,12 +47,15 @@ class Output:
         self.has_color_on_stderr = wants_color(color, self.stderr)
 
     def write(self, text: str) -> None:
-        """Write data to stdout as it stands."""
-        self.stdout.write(text)
+        """Write data to stdout as it stands; raises StreamError when that cannot be."""
+        try:
+            self.stdout.write(text)
+        except OSError as error:
+            raise refusal(error) from error
 
     def line(self, text: str = "") -> None:
         """Write one line of data to stdout."""
-        self.stdout.write(text + "\n")
+        self.write(text + "\n")
 
     def say(self, text: str) -> None:
         """Tell the human something on stderr; `-q` silences it."""
@@ -81,10 +87,18 @@ class Output:
     def _err_style(self, text: str, *names: str) -> str:
         return paint(text, names) if self.has_color_on_stderr else text
 
+    def _flush(self) -> None:
+        try:
+            self.stdout.flush()
+        except OSError as error:
+            raise refusal(error) from error
+
     def _to_stderr(self, text: str) -> None:
-        self.stdout.flush()
-        self.stderr.write(text + "\n")
-        self.stderr.flush()
+        self._flush()
+        # What cannot be told is no reason not to do it, and there is nobody to tell it to.
+        with contextlib.suppress(OSError):
+            self.stderr.write(text + "\n")
+            self.stderr.flush()
 
 
 class Progress:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the records by time; the exit status is 1 when a pattern means no event of the file."""
-    trace = read_tracedat(sys.stdin.buffer.read(), "-") if args.file == "-" else open_tracedat(args.file)
+    trace = read_tracedat(read_bytes(Path("-")), "-") if args.file == "-" else open_tracedat(args.file)
     with trace:
         if trace.latency_text:
             out.write(trace.latency_text)

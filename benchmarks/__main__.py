@@ -10,10 +10,17 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import corpus, lttng, runtime, start, tree
+from benchmarks import catalog, corpus, lttng, runtime, start, tree
 from benchmarks.harness import Benchmark, MissingError
 
-ROWS: tuple[Benchmark, ...] = (*start.ROWS, *corpus.ROWS, *tree.ROWS, *runtime.ROWS, *lttng.ROWS)
+ROWS: tuple[Benchmark, ...] = (
+    *start.ROWS,
+    *corpus.ROWS,
+    *tree.ROWS,
+    *catalog.ROWS,
+    *runtime.ROWS,
+    *lttng.ROWS,
+)
 
 
 def main() -> int:

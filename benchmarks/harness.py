@@ -61,6 +61,23 @@ def wall_ms(command: list[str]) -> float:
     return (time.perf_counter() - begin) * 1000
 
 
+def wall_and_cpu(words: list[str], cache_home: str) -> tuple[float, float]:
+    """Wall and CPU seconds of `tracepoint WORDS`, its helping processes included, with a cache of its own."""
+    before = os.times()
+    begin = time.perf_counter()
+    subprocess.run(
+        [sys.executable, "-m", "tracepoint", *words],
+        env={**os.environ, "XDG_CACHE_HOME": cache_home},
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        check=True,
+    )
+    wall = time.perf_counter() - begin
+    after = os.times()
+    spent = after.children_user + after.children_system - before.children_user - before.children_system
+    return wall, spent
+
+
 def over_bare(*words: str) -> float:
     """Median wall milliseconds of `python WORDS` beyond those of an interpreter that does nothing."""
     command, bare = [sys.executable, *words], [sys.executable, "-c", "pass"]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import tempfile
-import time
 from functools import cache
 from pathlib import Path
 
-from benchmarks.harness import MissingError, Row
+from benchmarks.harness import MissingError, Row, wall_and_cpu
 from tracepoint.lab.packages import cache_folder
 
 
@@ -22,20 +18,7 @@ def _trees() -> list[Path]:
 
 
 def _run(tree: Path, cache_home: str) -> tuple[float, float]:
-    """Wall and CPU seconds of `tracepoint index TREE`, its helping processes included."""
-    before = os.times()
-    begin = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "tracepoint", "index", str(tree), "--quiet"],
-        env={**os.environ, "XDG_CACHE_HOME": cache_home},
-        stdout=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
-        check=True,
-    )
-    wall = time.perf_counter() - begin
-    after = os.times()
-    spent = after.children_user + after.children_system - before.children_user - before.children_system
-    return wall, spent
+    return wall_and_cpu(["index", str(tree), "--quiet"], cache_home)
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 BAD = "<script>window.pwned=1</script>"
@@ -131,3 +133,17 @@ TRACE_EVENT(oven_hot, TP_PROTO(int heat), TP_ARGS(heat), TP_STRUCT__entry(__fiel
 def hostile_tree(folder: Path) -> Path:
     code = f'static void f(void)\n{{\n\ttrace_constructor("{BAD}");\n}}\n'
     return make_tree(folder / "hostile", "6.13.0", {"shop": _HOSTILE}, code)
+
+
+def make_trees(folder: Path) -> Path:
+    """All three, as `old`, `new` and `hostile`."""
+    for make in (old_tree, new_tree, hostile_tree):
+        make(folder)
+    return folder
+
+
+def received(text: str) -> tuple[str, object]:
+    """The name and data of a data file; it must be one call with JSON."""
+    match = re.fullmatch(r'Catalog\.receive\(("[a-z0-9-]+"),(.*)\);\n', text, re.DOTALL)
+    assert match
+    return json.loads(match[1]), json.loads(match[2])

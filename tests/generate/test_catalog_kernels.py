@@ -1,0 +1,89 @@
+"""The catalog of two whole kernels: its size, how soon it answers, its formats."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+
+import tracepoint as tp
+from generate.catalog_pages import search, see
+from generate.chromium import DESKTOP, Chromium
+from oracles import kernel_source
+from tracepoint.cli.main import main
+from tracepoint.layout.format import write_format
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.oracle
+FRAME_MS = 16
+
+
+@pytest.fixture(scope="module")
+def kernels(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The catalog of 6.1 and 6.12, made by the command."""
+    trees = [kernel_source("linux-source-6.1"), kernel_source("linux-source-6.12")]
+    folder = tmp_path_factory.mktemp("kernels") / "site"
+    for tree in trees:
+        tp.open_tree(tree)  # how long the index takes is measured elsewhere
+    began = time.monotonic()
+    assert main(["catalog", *map(str, trees), "-o", str(folder), "-q"]) == 0
+    assert time.monotonic() - began <= 60
+    return folder
+
+
+def test_catalog_of_two_kernels_is_small(kernels: Path) -> None:
+    sizes = {
+        path.relative_to(kernels).as_posix(): path.stat().st_size
+        for path in kernels.rglob("*")
+        if path.is_file()
+    }
+    first = sum(
+        n
+        for name, n in sizes.items()
+        if name.startswith("assets/") or name in ("index.html", "data/start.js")
+    )
+    assert first < 200_000
+    assert sum(sizes.values()) < 40_000_000
+
+
+def test_search_answers_while_typing(browser: Chromium, kernels: Path) -> None:
+    page = browser.page()
+    page.size(*DESKTOP)
+    page.site = (kernels / "index.html").as_uri()
+    see(page)
+    assert search(page, "sched_switch")[0] == "sched:sched_switch"
+    assert page.run("Catalog.timing.count") > 7000
+    times = []
+    for query in (
+        "sched_switch",
+        "field:pid system:signal",
+        "page fault",
+        "file:mm/ caller:fault",
+        "e",
+        "unused: xfs",
+    ):
+        page.run("document.getElementById('query').select()")
+        for letter in query:
+            page.key(letter, letter)
+            times.append(page.run("Catalog.timing.whole"))
+    # The machine may be busy with other things; a slow search would be slow at every key.
+    assert statistics.median(times) < FRAME_MS / 2
+    assert sorted(times)[len(times) * 9 // 10] < FRAME_MS
+    page.close()
+
+
+def test_format_texts_of_a_kernel(browser: Chromium, kernels: Path) -> None:
+    tree = tp.open_tree(kernel_source("linux-source-6.12"))
+    page = browser.page()
+    page.site = (kernels / "index.html").as_uri()
+    see(page)
+    for event in tree.events()[::97]:
+        if event.format is None or len(tree.events(event.full_name)) > 1:
+            continue
+        see(page, f"#/event/{event.full_name}", title=event.name)
+        assert page.run("document.querySelector('pre.scroll').textContent") == write_format(event.format)
+    page.close()

@@ -81,6 +81,40 @@ def test_other_calls_stay_calls(keys, hit, text):
     assert heard(hit, lambda: run(lambda x: x)) == [(1, 2)]
 
 
+BINDING = {
+    "walrus": "def run(note):\n hit(x := note(1), 2)\n return x\n",
+    "again": "def run(note):\n x = 0\n hit(x := note(1), 2)\n return x\n",
+    "closure": "def run(note):\n hit(x := note(1), 2)\n return (lambda: x)()\n",
+    "comprehension": "def run(note):\n hit([x := note(i) for i in (1,)][0], 2)\n return x\n",
+    "lambda": "def run(note):\n hit((lambda: [x := note(i) for i in (1,)])()[0], 2)\n return note(1)\n",
+    "global": "def run(note):\n global x\n hit(x := note(1), 2)\n return x\n",
+    "inner global": "def run(note):\n global x\n hit([x := note(i) for i in (1,)][0], 2)\n return x\n",
+}
+
+
+@pytest.mark.parametrize("text", BINDING.values(), ids=BINDING)
+def test_variables_that_arguments_bind_are_bound(keys, hit, text):
+    """The compiler relies on it: behind `hit(x := 1)` it does not look whether x has a value."""
+    run = make(text, hit)
+    keys.patch(run)
+    for _ in range(40):
+        assert run(lambda x: x) == 1
+    assert heard(hit, lambda: run(lambda x: x)) == [(1, 2)]
+
+
+UNBOUND = "def run(is_given):\n if is_given:\n  x = 1\n hit(x, 2)\n return x\n"
+
+
+def test_a_variable_without_a_value_stays_an_error(keys, hit):
+    """From 3.12 on, the first use looks whether there is a value and later ones do not."""
+    run = make(UNBOUND, hit)
+    keys.patch(run)
+    assert run(True) == 1
+    for _ in range(40):
+        with pytest.raises(UnboundLocalError):
+            run(False)
+
+
 def test_methods_closures_and_properties(keys, hit):
     text = """
 class Shop:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MAX_JUMP = 255
 LOADS = ("LOAD_ATTR", "LOAD_METHOD")
 CALLS = ("CALL", "CALL_KW", "CALL_FUNCTION_EX")
+# What gives a variable a value, or looks whether it has one.
+_NEEDED = ("STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "LOAD_FAST_CHECK")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> It
 
     `resolve` gets a global name and an attribute, or an empty text, and answers with the
     tracepoint's name, or None.  A call that is used as an expression, that is too long for one
-    jump or that jumps lead into is none.
+    jump, that jumps lead into or that gives variables a value is none.
     """
     # Read before anything is changed: the interpreter keeps these bytes for whoever copies the code.
     n_units = len(code.co_code) // 2
@@ -59,7 +61,9 @@ def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> It
         if name is None or end is None:
             continue
         start, stop = step.offset // 2, end.offset // 2 + 1
-        if stop - start - 1 <= MAX_JUMP and stop < n_units and not _is_crossed(steps, start, stop):
+        if stop - start - 1 > MAX_JUMP or stop >= n_units or _is_crossed(steps, start, stop):
+            continue
+        if not _is_needed(steps[at : steps.index(end, at)]):
             yield Place(code, start, step.arg or 0, stop - start - 1, name)
 
 
@@ -90,4 +94,40 @@ def _is_crossed(steps: Sequence[dis.Instruction], start: int, stop: int) -> bool
         is_inside = start <= source < stop
         if is_inside != (start <= target < stop) and (is_inside or target != start):
             return True
+    return False
+
+
+def _is_needed(steps: Sequence[dis.Instruction]) -> bool:
+    """Whether variables of the function depend on a statement.
+
+    Since 3.12 the compiler knows which variables have a value: `trace_x(y := 1)` gives one, and in
+    `trace_x(y)` it looks, so that it need not look behind it (fast_scan_unsafe_locals() in
+    Python/flowgraph.c).  A variable of a comprehension that was inlined gets its old value back.
+    """
+    own: set[str] = set()
+    for step in steps:
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if step.opname == "LOAD_FAST_AND_CLEAR":
+            own.update(map(str, names))
+        elif step.opname.startswith("STORE_FAST"):
+            if not own.issuperset(_stored(step.opname, names)):
+                return True
+        elif step.opname in _NEEDED or (isinstance(step.argval, CodeType) and _binds_outside(step.argval)):
+            return True
+    return False
+
+
+def _stored(opname: str, names: Sequence[object]) -> set[str]:
+    """The variables that an instruction gives a value; some give one and read another."""
+    return {str(name) for name in (names[:1] if opname.endswith("LOAD_FAST") else names)}
+
+
+def _binds_outside(code: CodeType) -> bool:
+    """Whether a comprehension, or what is in it, gives a variable of the function around it a value."""
+    for inner in nested_codes(code):
+        for step in dis.get_instructions(inner):
+            if step.opname == "STORE_GLOBAL" or (
+                step.opname == "STORE_DEREF" and step.argval in inner.co_freevars
+            ):
+                return True
     return False

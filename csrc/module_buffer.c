@@ -1,6 +1,8 @@
 /* What an instance records into, as a Python object; for the twin see src/tracepoint/runtime/twin.py. */
 #include "module.h"
 
+#include <errno.h>
+
 PyTypeObject *tp_buffer_type;
 
 static int clock_by_name(const char *name)
@@ -10,6 +12,16 @@ static int clock_by_name(const char *name)
 			return i;
 	PyErr_Format(PyExc_ValueError, "no clock named %s", name);
 	return -1;
+}
+
+/* What mkdir and echo say of a kernel that has no memory for one. */
+static void no_buffer(void)
+{
+	PyObject *args = Py_BuildValue("(is)", ENOMEM, "no memory for a buffer, or too many of them");
+
+	if (args)
+		PyErr_SetObject(PyExc_OSError, args);
+	Py_XDECREF(args);
 }
 
 static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -40,7 +52,7 @@ static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		}
 		if (!self->buffer) {
 			Py_CLEAR(self);
-			PyErr_Format(PyExc_RuntimeError, "no more than %d buffers", TP_MAX_BUFFERS);
+			no_buffer();
 		}
 	}
 	Py_XDECREF(directory);

@@ -17,7 +17,7 @@
 #include "ring.h"
 
 enum {
-	TP_MAX_BUFFERS = 64,
+	TP_MAX_BUFFERS = 1024, /* an instance has one, and so has an event with triggers */
 	TP_MAX_DEPTH = 4, /* as the kernel's levels: normal, softirq, irq, nmi */
 	TP_MAX_ENDED = 64,
 };

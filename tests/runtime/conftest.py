@@ -61,7 +61,7 @@ def forget_modules(monkeypatch):
     for name in RUNTIME:
         monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
         monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
-    # A process has 64 buffers, and with much in memory the collector comes seldom by itself.
+    # Each has its buffer, and with much in memory the collector comes seldom by itself.
     if next(n_forgotten) % 16 == 0:
         gc.collect()
 

@@ -1,10 +1,12 @@
 """Declaring, firing and recording events; the same for the C core and the twin."""
 
 import copy
+import errno
 import gc
 import os
 import pickle
 import struct
+import sys
 import weakref
 
 import pytest
@@ -380,6 +382,19 @@ class TestHierarchy:
         runtime.tracing.remove_instance("mine")
         event(4, "x", 1)
         assert len(payloads(runtime)) == 1
+
+    def test_too_many_instances(self, runtime):
+        """As where a kernel has no memory for one; those that are there go on."""
+        if sys.modules["tracepoint.runtime.core"].IS_PURE:
+            pytest.skip("the twin has no limit")
+        made = []
+        with pytest.raises(OSError, match="too many") as caught:
+            made.extend(runtime.tracing.make_instance(f"i{n}", n_pages=2) for n in range(2000))
+        assert caught.value.errno == errno.ENOMEM
+        event = placed(runtime)
+        event.enable(made[-1])
+        event(1, "x", 1)
+        assert len(made[-1].records()) == 1
 
     def test_tracing_off(self, runtime):
         event = placed(runtime)

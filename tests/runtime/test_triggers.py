@@ -149,6 +149,18 @@ def test_markers_fire_the_triggers_of_print(shop):
     assert shop.read_text("tracing_on") == "0\n"
 
 
+def test_every_event_may_have_triggers(shop, runtime):
+    """Each has small rings of its own; there were 64 of all rings once."""
+
+    def fired(n: u64) -> None: ...
+
+    for number in range(150):
+        event = runtime.trace_event(system="many", name=f"e{number}", printk='"%llu", n')(fired)
+        trigger(shop, "hist:keys=n", f"events/many/e{number}")
+        event(number)
+    assert "{ n:        149 } hitcount:          1" in shop.read_text("events/many/e149/hist")
+
+
 def test_a_trigger_in_an_instance_goes_with_it(shop):
     shop.mkdir("instances/a")
     trigger(shop, "traceoff", f"instances/a/{PLACED}")

@@ -4,9 +4,12 @@ import contextlib
 import json
 import os
 import random
+import signal
 import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -88,6 +91,54 @@ def victim(tmp_path, monkeypatch):
     process.kill()
     process.wait()
     assert words.read_text() == ""
+
+
+def ps(*words):
+    command = [sys.executable, "-m", "tracepoint", "ps", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+def test_a_stopped_program_does_not_stop_the_command(victim):
+    victim.process.send_signal(signal.SIGSTOP)
+    try:
+        status, text, words = ps()
+    finally:
+        victim.process.send_signal(signal.SIGCONT)
+    assert (status, len(text.splitlines())) == (0, 1)
+    assert f"process {victim.process.pid} gave no answer within 2 s: it is stopped" in words
+    assert str(victim.process.pid) in ps()[1]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        (b"no JSON\n", "answers what is no answer"),
+        (b"[1, 2]\n", "answers what is no answer"),
+        (b"[" * 5000 + b"\n", "answers what is no answer"),
+        (b"{}\n", "answers without 'handle'"),
+    ],
+)
+def test_a_program_that_answers_nonsense(answer, words, tmp_path, monkeypatch):
+    monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path))
+    tmp_path.chmod(0o700)
+    path = tmp_path / f"{os.getpid()}.socket"
+
+    class Nonsense(socketserver.StreamRequestHandler):
+        def handle(self):
+            if self.rfile.readline():
+                self.wfile.write(answer)
+
+    with socketserver.ThreadingUnixStreamServer(str(path), Nonsense) as server:
+        server.daemon_threads = True
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        status, _, said = ps("--pid", str(os.getpid()), "--cat", "trace")
+        server.shutdown()
+        thread.join()
+    assert status == 2
+    assert words in said
+    assert "Traceback" not in said
 
 
 def test_a_thousand_connections(victim):

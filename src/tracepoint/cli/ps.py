@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
-from tracepoint.runtime.socket_client import RemoteFiles
+from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles, SilentError
 
 if TYPE_CHECKING:
     import argparse
 
     from tracepoint.cli.output import Output
+
+# A process that has not answered by then is stopped, or keeps Python's lock.
+LIST_WAIT_S = 2.0
 
 
 def add_pid_argument(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +57,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     chosen = ("list", "enable", "disable", "filter", "cat", "write", "record")
     if args.pid is None and not any(getattr(args, name) for name in chosen):
         return _list_processes(out)
-    with RemoteFiles(the_process(args.pid).pid) as files:
+    # Making a trace.dat may take long.
+    wait_s = None if args.record else ANSWER_WAIT_S
+    with RemoteFiles(the_process(args.pid).pid, wait_s) as files:
         _act(args, files, out)
     return EXIT_DONE
 
@@ -66,9 +71,13 @@ def _list_processes(out: Output) -> int:
     )
     for process in found:
         try:
-            with RemoteFiles(process.pid) as files:
+            with RemoteFiles(process.pid, LIST_WAIT_S) as files:
                 told = files.hello()
+        except SilentError as error:
+            out.say(str(error))
+            continue
         except ProcessError:
+            # It ended meanwhile, or another process has the number of one that was killed.
             continue
         out.line(f"{process.pid:7}  {told['n_events']:6}  {told['n_enabled']:7}  {process.command}")
     return EXIT_DONE if found else EXIT_FINDINGS

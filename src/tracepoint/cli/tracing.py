@@ -54,11 +54,11 @@ def opened(args: argparse.Namespace) -> Iterator[Tracing]:
             yield tracing
         return
     # Only those who ask for a process pay for its client.
-    from tracepoint.runtime.socket_client import RemoteFiles  # noqa: PLC0415
+    from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles  # noqa: PLC0415
     from tracepoint.runtime.socket_files import ProcessFiles  # noqa: PLC0415
 
     with (
-        RemoteFiles(args.pid) as files,
+        RemoteFiles(args.pid, ANSWER_WAIT_S) as files,
         open_tracefs(ProcessFiles(files, args.pid), keeps_journal=False) as tracing,
     ):
         yield tracing

@@ -20,18 +20,36 @@ if TYPE_CHECKING:
 
 _UCRED = struct.Struct("3i")
 MAX_IDLE = 8
+# For commands, which somebody waits for: the other side answers every request but `save` at once.
+ANSWER_WAIT_S = 30.0
+
+
+class SilentError(ProcessError):
+    """A process that listens and gives no answer in time."""
+
+
+class _Answer(dict[str, Any]):
+    """What the other side says; one that leaves out what was asked for is not of our kind."""
+
+    def __missing__(self, key: str) -> Any:
+        raise ProcessError(f"the process answers without {key!r}: another version of tracepoint?")
 
 
 class Line:
-    """One connection: asks and gets answers, one at a time."""
+    """One connection: asks and gets answers, one at a time, each within `wait_s` seconds (None: whenever)."""
 
-    def __init__(self, process: Process) -> None:
+    def __init__(self, process: Process, wait_s: float | None = None) -> None:
         self._lock = threading.Lock()
+        self._pid = process.pid
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.socket.settimeout(wait_s)
         try:
             if not stat.S_ISSOCK(process.path.lstat().st_mode):
                 raise ProcessError(f"{process.path} is not a socket")
             self.socket.connect(str(process.path))
+        except TimeoutError:
+            self.socket.close()
+            raise self._silence() from None
         except OSError as error:
             self.socket.close()
             raise ProcessError(f"process {process.pid} does not answer: {error.strerror}") from None
@@ -47,14 +65,25 @@ class Line:
             try:
                 self.socket.sendall(json.dumps({"op": op, **request}).encode() + b"\n")
                 line = self._answers.readline()
+            except TimeoutError:
+                raise self._silence() from None
             except (OSError, ValueError):
                 line = b""
         if not line:
             raise ProcessError("the process is gone")
-        answer: dict[str, Any] = json.loads(line)
+        try:
+            answer = _Answer(json.loads(line))
+        except (ValueError, TypeError, RecursionError):
+            raise ProcessError(f"process {self._pid} answers what is no answer") from None
         if "errno" in answer:
             raise OSError(answer["errno"], os.strerror(answer["errno"]), request.get("path"))
         return answer
+
+    def _silence(self) -> SilentError:
+        return SilentError(
+            f"process {self._pid} gave no answer within {self.socket.gettimeout():g} s: it is stopped "
+            "(kill -CONT), or in a call that keeps Python's lock"
+        )
 
     def close(self) -> None:
         """Hang up."""
@@ -107,12 +136,13 @@ class RemoteFiles:
     """The control files of a process, by pid; raises ProcessError when it does not listen.
 
     A file that is open has a connection for itself, because reading may wait; connections of
-    closed files are kept for the next ones.
+    closed files are kept for the next ones.  No answer within `wait_s` seconds is a SilentError; None waits.
     """
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, wait_s: float | None = None) -> None:
         self._process = find_process(pid)
-        self._line = Line(self._process)
+        self._wait_s = wait_s
+        self._line = Line(self._process, wait_s)
         self._idle: list[Line] = []
 
     def __enter__(self) -> Self:
@@ -127,7 +157,7 @@ class RemoteFiles:
         try:
             return self._idle.pop()
         except IndexError:
-            return Line(self._process)
+            return Line(self._process, self._wait_s)
 
     def _give_back(self, line: Line) -> None:
         if len(self._idle) < MAX_IDLE:

@@ -94,7 +94,8 @@ def said(tmp_path_factory):
     )
     lines = done.stdout.splitlines()
     assert len(lines) > 5, done.stderr
-    return {line.partition(":")[0]: line.partition(":")[2].strip() for line in lines}
+    answers = {line.partition(":")[0]: line.partition(":")[2].strip() for line in lines}
+    return {**answers, "stderr": done.stderr}
 
 
 @pytest.mark.parametrize(
@@ -131,3 +132,9 @@ def test_the_shell_gets(said, what, answer):
 )
 def test_the_shell_is_told(said, what, part):
     assert part in said[what]
+
+
+def test_an_interrupted_reader_leaves_no_traceback(said):
+    """The server's stderr is the program's."""
+    assert "Traceback" not in said["stderr"]
+    assert "FUSE" not in said["stderr"]

@@ -95,7 +95,11 @@ class Operations(mfusepy.Operations):  # type: ignore[misc] # mfusepy has no typ
     def read(self, path: str, size: int, offset: int, fi: Any) -> bytes:
         """Read."""
         del path
-        return self._handles[fi.fh].read(size, offset)
+        try:
+            return self._handles[fi.fh].read(size, offset)
+        except InterruptedError:
+            # Without a number mfusepy prints a traceback and answers EINVAL.
+            raise InterruptedError(errno.EINTR, os.strerror(errno.EINTR)) from None
 
     def write(self, path: str, data: bytes, offset: int, fi: Any) -> int:
         """Write; the answer may be short."""

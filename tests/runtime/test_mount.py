@@ -137,8 +137,7 @@ def test_the_shell_is_told(said, what, part):
 
 def test_an_interrupted_reader_gets_eintr():
     """Without a number mfusepy would print a traceback to the mounted program's stderr."""
-    pytest.importorskip("mfusepy", reason="pip install 'tracepoint[mount]'")
-    from tracepoint.runtime.mount_fuse import Operations
+    served = pytest.importorskip("tracepoint.runtime.mount_fuse", reason="pip install 'tracepoint[mount]'")
 
     class Waiting:
         def open(self, path, flags):
@@ -147,7 +146,7 @@ def test_an_interrupted_reader_gets_eintr():
         def read(self, size, offset):
             raise InterruptedError
 
-    operations = Operations(Waiting())
+    operations = served.Operations(Waiting())
     info = types.SimpleNamespace(flags=os.O_RDONLY, fh=0, direct_io=False)
     operations("open", "/trace_pipe", info)
     with pytest.raises(InterruptedError) as caught:

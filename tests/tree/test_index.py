@@ -24,7 +24,7 @@ from tracepoint.tree.index import build_index
 from tracepoint.tree.index_other import index_of
 from tracepoint.tree.index_scan import fingerprint, list_files
 from tracepoint.tree.query import Tree
-from tracepoint.tree.query_diff import compare_prototypes, compare_trees, find_uses, tree_formats
+from tracepoint.tree.query_diff import compare_prototypes, compare_trees, tree_formats
 from tracepoint.tree.store import (
     FORMAT,
     IndexData,
@@ -326,7 +326,7 @@ def test_fingerprint_sees_every_change(tree: Path) -> None:
 def test_folder_of_formats(tree: Path, tmp_path: Path) -> None:
     small = tp.open_tree(tree)
     formats, problems = tree_formats(small)
-    assert problems == []
+    assert problems == {}
     for name, layout in formats.items():
         folder = tmp_path / "events" / name.replace(":", "/")
         folder.mkdir(parents=True)
@@ -381,55 +381,6 @@ def test_an_event_without_a_layout_is_neither_added_nor_removed(tree: Path) -> N
     renamed = Tree.of(build_index(str(tree))[0])
     kinds = {(c.kind.value, c.event) for c in compare_trees(new, renamed)}
     assert kinds == {("event added", "swap:swap_came"), ("event removed", "swap:swap_in")}
-
-
-KNOWN = {"sched:sched_switch": ["prev_comm", "next_comm", "next_pid"], "kmem:kfree": ["ptr"]}
-
-
-@pytest.mark.parametrize(
-    ("text", "fields", "readers"),
-    [
-        (
-            "tracepoint:sched:sched_switch { @[args.next_comm] = count() }",
-            {"next_comm"},
-            {"the format file by name"},
-        ),
-        (
-            "trace-cmd record -e sched:sched_switch -f 'next_pid == 1'",
-            {"next_pid"},
-            {"the format file by name"},
-        ),
-        (
-            "hist:keys=next_pid,next_comm:vals=hitcount > events/sched/sched_switch/trigger",
-            {"next_pid", "next_comm"},
-            {"the format file by name"},
-        ),
-        (
-            'for r in trace["sched:sched_switch"]: print(r["prev_comm"])',
-            {"prev_comm"},
-            {"the format file by name"},
-        ),
-        (
-            'SEC("tp/sched/sched_switch") int f(struct trace_event_raw_sched_switch *c) { return c->next_pid; }',
-            {"next_pid"},
-            {"hard-coded offsets"},
-        ),
-        (
-            '#include "vmlinux.h"\nSEC("tp/sched/sched_switch") int f(void *c) { return BPF_CORE_READ(c, next_pid); }',
-            {"next_pid"},
-            {"eBPF with CO-RE"},
-        ),
-        ('SEC("tp_btf/sched_switch") int BPF_PROG(f, bool p) {}', set(), {"probes and raw tracepoints"}),
-    ],
-)
-def test_uses_of_a_script(text: str, fields: set[str], readers: set[str]) -> None:
-    uses = find_uses(text, KNOWN)
-    assert uses.fields == {"sched:sched_switch": frozenset(fields)}
-    assert uses.readers == readers
-
-
-def test_uses_name_what_no_kernel_has() -> None:
-    assert find_uses("-e sched:sched_swich -e nonsense:foo_bar", KNOWN).unknown == ("sched:sched_swich",)
 
 
 # The whole kernel.

@@ -13,9 +13,10 @@ from tracepoint.cli.inputs import compute_formats, open_input
 from tracepoint.cli.settings import Settings
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.trees import open_with_progress
-from tracepoint.layout.compare import compare_formats
+from tracepoint.layout.compare import ChangeKind, compare_formats
 from tracepoint.tree.index_scan import is_kernel_tree
-from tracepoint.tree.query_diff import compare_trees, find_uses, tree_formats
+from tracepoint.tree.query_diff import compare_trees, tree_events, tree_formats
+from tracepoint.tree.uses import find_uses
 
 if TYPE_CHECKING:
     import argparse
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.compare import Change
     from tracepoint.layout.format import EventFormat
     from tracepoint.tree.query import Tree
-    from tracepoint.tree.query_diff import Uses
+    from tracepoint.tree.uses import Uses
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--uses",
         metavar="FILE",
-        help="only what a script uses: bpftrace, BPF C, trace-cmd, Python text; - is stdin",
+        help="only what a script uses: bpftrace, BCC, BPF C, perf, trace-cmd, Python; - is stdin",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     settings.add_arguments(parser, "include", "define", "exclude", "abi")
@@ -52,6 +53,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     old, new = (_read(word, chosen, out) for word in (args.old, args.new))
     changes = _compare(old, new)
     uses = _uses(args.uses, old, new, out) if args.uses else None
+    for word, side in ((args.old, old), (args.new, new)):
+        _tell_problems(word, side, uses, out)
     if uses is not None:
         changes = [change for change in changes if uses.concerns(change)]
     breaking = [c for c in changes if (c.breaks_readers if uses is None else uses.broken_by(c))]
@@ -62,21 +65,50 @@ def run(args: argparse.Namespace, out: Output) -> int:
             data["uses"] = {event: sorted(fields) for event, fields in uses.fields.items()}
         out.line(json.dumps(data, indent=1))
     else:
-        for change in shown:
-            out.line(_line(change, uses, out))
+        _print(shown, uses, out)
     whom = "readers" if uses is None else args.uses
+    verb = "breaks" if len(breaking) == 1 else "break"
     out.say(
         f"{len(old.formats)} and {len(new.formats)} events: "
-        f"{len(changes)} changes, {len(breaking)} of them break {whom}"
+        f"{_plural(len(changes), 'change')}, {len(breaking)} of them {verb} {whom}"
     )
     return EXIT_FINDINGS if args.breaking and breaking else EXIT_DONE
 
 
+def _plural(number: int, word: str) -> str:
+    return f"{number} {word}{'' if number == 1 else 's'}"
+
+
+def _print(changes: list[Change], uses: Uses | None, out: Output) -> None:
+    """Print the changes; what hardly anybody asks for is counted: `-v` shows it.
+
+    Those of the sign of text, thousands since 6.2, and what breaks other ways of reading than a script's.
+    """
+    n_signs = n_others = 0
+    for change in changes:
+        if change.kind is ChangeKind.SIGN_CHANGED and not change.breaks and out.verbosity <= 0:
+            n_signs += 1
+        elif uses is not None and not uses.is_worth_telling(change) and out.verbosity <= 0:
+            n_others += 1
+        else:
+            out.line(_line(change, uses, out))
+    if n_others:
+        out.say(f"{_plural(n_others, 'change')} of no consequence to this way of reading (-v)")
+    if n_signs:
+        out.say(
+            f"the sign of char changed in {_plural(n_signs, 'field')} with text, which reads the same (-v)"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One of the two things compared; `tree` is set when it is a kernel source tree."""
+    """One of the two things compared; `tree` is set when it is a kernel source tree.
+
+    `problems` say why events have no layout, by `system:name` as far as that is known.
+    """
 
     formats: dict[str, EventFormat]
+    problems: dict[str, str]
     tree: Tree | None = None
 
 
@@ -91,16 +123,24 @@ def _compare(old: _Side, new: _Side) -> list[Change]:
 
 def _uses(name: str, old: _Side, new: _Side, out: Output) -> Uses:
     known: dict[str, set[str]] = {}
-    for event, layout in (*old.formats.items(), *new.formats.items()):
-        known.setdefault(event, set()).update(field.name for field in layout.fields)
+    for side in (old, new):
+        for event, layout in side.formats.items():
+            known.setdefault(event, set()).update(field.name for field in layout.fields)
+        if side.tree is not None:
+            for event, one in tree_events(side.tree).items():
+                if event in side.problems:
+                    known.setdefault(event, set()).update(field.name for field in one.fields)
     uses = find_uses(read_text(Path(name)), known)
     for event in uses.unknown:
         out.warn(f"{name}: {event} is in neither of them")
+    for field in uses.missing:
+        out.warn(f"{name}: {field}: no such field in either of them")
     n_fields = sum(map(len, uses.fields.values()))
-    out.say(
-        f"{name} uses {len(uses.fields)} events and {n_fields} fields, by {', '.join(sorted(uses.readers))}"
-    )
-    if not uses.fields:
+    ways = ", ".join(sorted(uses.readers))
+    n_events = _plural(len(uses.fields), "event")
+    if uses.fields:
+        out.say(f"{name} uses {n_events} and {_plural(n_fields, 'field')}, by {ways}")
+    else:
         out.warn(f"{name}: no event of either is named in it")
     return uses
 
@@ -109,20 +149,29 @@ def _read(word: str, chosen: Settings, out: Output) -> _Side:
     is_plain = chosen.abi == Settings().abi and not (chosen.include or chosen.define or chosen.exclude)
     if is_plain and is_kernel_tree(word):
         tree = open_with_progress(word, out)
-        formats, problems = tree_formats(tree)
-    else:
-        tree = None
-        events, problems = compute_formats(open_input(word, chosen, out), chosen)
-        formats = {}
-        for event in events:
-            formats.setdefault(f"{event.system}:{event.name}", event)
-    if problems:
-        out.warn(
-            f"{word}: {len(problems)} events have no layout: their records are not compared (-v names them)"
-        )
+        return _Side(*tree_formats(tree), tree)
+    events, problems = compute_formats(open_input(word, chosen, out), chosen)
+    formats: dict[str, EventFormat] = {}
+    for event in events:
+        formats.setdefault(f"{event.system}:{event.name}", event)
+    return _Side(formats, {str(number): problem for number, problem in enumerate(problems)})
+
+
+def _tell_problems(word: str, side: _Side, uses: Uses | None, out: Output) -> None:
+    """Say which events have no layout; of a tree only those that a given script uses."""
+    is_asked = uses is not None and side.tree is not None
+    problems = [p for name, p in side.problems.items() if not is_asked or (uses and name in uses.fields)]
+    if not problems:
+        return
+    if is_asked:
         for problem in problems:
-            out.detail(problem)
-    return _Side(formats, tree)
+            out.warn(f"{word}: {problem}: its record is not compared")
+        return
+    n = _plural(len(problems), "event")
+    have = "has" if len(problems) == 1 else "have"
+    out.warn(f"{word}: {n} {have} no layout: not compared by record (-v names them)")
+    for problem in problems:
+        out.detail(problem)
 
 
 def _line(change: Change, uses: Uses | None, out: Output) -> str:

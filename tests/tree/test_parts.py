@@ -136,3 +136,15 @@ static void check_faultable_syscall(struct trace_event_call *call, int nr)
         "link": [3, 1],
         "rename": [3, 1],
     }
+
+
+def test_custom_events_are_of_the_system_custom(tmp_path: Path) -> None:
+    (tmp_path / "include/linux").mkdir(parents=True)
+    (tmp_path / "include/linux/tracepoint.h").write_text("")
+    (tmp_path / "include/mine.h").write_text(
+        "TRACE_CUSTOM_EVENT(tick, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(int, n)),\n"
+        '\tTP_fast_assign(__entry->n = n;), TP_printk("%d", __entry->n));\n'
+    )
+    tree = Tree.of(build_index(str(tmp_path), jobs=1)[0])
+    assert [event.full_name for event in tree.events()] == ["custom:tick"]
+    assert tree.events()[0].is_custom

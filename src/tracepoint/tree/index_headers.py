@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 Record = dict[str, Any]
 _STARS = re.compile(r"^[ \t]*\*+/?[ \t]?", re.MULTILINE)
 _MAX_DOC = 4000
+#: The system of all custom events, whatever their header says (include/trace/trace_custom_events.h).
+_CUSTOM = "custom"
 
 
 class _Loader(FileLoader):
@@ -113,7 +115,8 @@ class HeaderIndexer:
             number = numbers[id(event.event_class)]
             flags = event.is_nop | event.is_custom << 1
             file = self._part(header, event.origin)
-            events.append([event.system, event.name, number, line, column, event.macro, via, flags, file])
+            system = _CUSTOM if event.is_custom else event.system
+            events.append([system, event.name, number, line, column, event.macro, via, flags, file])
             layout, problem = layouts.number(event)
             own = event.print_override.text if event.print_override else ""
             condition = event.condition.text if event.condition else ""

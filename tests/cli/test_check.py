@@ -210,3 +210,16 @@ def test_python_files(tmp_path, capsys) -> None:
     path.write_text("def (")
     assert main(["check", str(path)]) == 2
     assert f"{path}:1:5: no Python" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["check", "fmt"])
+def test_a_folder_without_trace_headers_is_told(command: str, tmp_path: Path, capsys) -> None:
+    (tmp_path / "a.h").write_text("int a;\n")
+    assert main([command, str(tmp_path)]) == 0
+    assert f"warning: no trace headers in {tmp_path}" in capsys.readouterr().err
+
+
+def test_a_baseline_that_cannot_be_written_names_its_own_file(tmp_path: Path, capsys) -> None:
+    target = tmp_path / "nosuch" / "known.json"
+    assert main(["check", "--write-baseline", str(target), str(tmp_path)]) == 2
+    assert f"error: {target}: No such file or directory" in capsys.readouterr().err

@@ -356,3 +356,32 @@ def test_stdout_has_the_bytes_of_the_files_whatever_the_locale(tmp_path: Path, e
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert 'print fmt: "größe—'.encode() + b"\xfc=" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["hist", "a:b", "k", "--seconds", "nan"], "'nan' is no time in seconds from 0 to 1e+06"),
+        (["record", "a", "--seconds", "-1"], "'-1' is no time in seconds"),
+        (["record", "a", "--buffer-kb", "0"], "'0' is no whole number from 1 to"),
+        (["list", "--pid", "0"], "'0' is no whole number from 1 to"),
+        (["index", ".", "-j", "0"], "'0' is no whole number from 1 to 1024"),
+        (["lab", "run", "--memory", "1"], "'1' is no whole number from 64 to"),
+    ],
+)
+def test_numbers_out_of_bounds_name_the_bounds(words: list[str], said: str, capsys) -> None:
+    assert main(words) == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.meanwhile])
+def test_help_says_how_to_run_a_command_meanwhile(name: str, capsys) -> None:
+    assert main([name, "--help"]) == 0
+    assert "\n  -- COMMAND [WORD ...]" in capsys.readouterr().out
+
+
+def test_a_command_where_none_is_run_is_refused(capsys) -> None:
+    assert main(["restore", "--", "ls"]) == 2
+    assert capsys.readouterr().err == (
+        "tracepoint: error: unrecognized arguments: -- ls\ntry: tracepoint restore --help\n"
+    )

@@ -15,3 +15,10 @@ def test_split_event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert split_event("a.h:b") == ("a.h", "b")
     assert split_event("a.h") == ("a.h", "")
     assert split_event("odd:name.h") == ("odd:name.h", "")
+
+
+def test_a_colon_in_the_name_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "x:y.h").touch()
+    assert split_event(f"{tmp_path}/x:y.h") == (f"{tmp_path}/x:y.h", "")
+    assert split_event(f"{tmp_path}/x:y.h:tick") == (f"{tmp_path}/x:y.h", "tick")
+    assert split_event(f"{tmp_path}/x:y.h:demo:tick") == (f"{tmp_path}/x:y.h", "demo:tick")

@@ -98,3 +98,9 @@ words = st.lists(st.text(st.characters(exclude_categories=["Cc", "Cs", "Zl", "Zp
 def test_shown_settings_are_toml(select: tuple[str, ...], define: tuple[str, ...]) -> None:
     table = tomllib.loads(Settings(select=select, define=define).text())
     assert (tuple(table["select"]), tuple(table["define"])) == (select, define)
+
+
+@pytest.mark.parametrize("text", ["tool = 3\n", "[tool]\ntracepoint = 3\n"])
+def test_a_pyproject_of_another_shape_has_no_settings(tmp_path: Path, text: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    assert settings.read_file(tmp_path / "pyproject.toml") == Settings()

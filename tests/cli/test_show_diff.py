@@ -159,3 +159,12 @@ def test_diff_compares_two_events_whatever_they_are_called(tmp_path: Path, capsy
 def test_empty_folder(tmp_path: Path, capsys) -> None:
     assert main(["show", str(tmp_path)]) == 2
     assert "no trace headers, format files or objects" in capsys.readouterr().err
+
+
+def test_nothing_to_show_is_an_error(tmp_path: Path, capsys) -> None:
+    (tmp_path / "none.h").write_text("/* nothing */\n")
+    assert main(["show", str(tmp_path / "none.h")]) == 2
+    assert "no trace events in" in capsys.readouterr().err
+    # A tracepoint has no record, and still can be written as a header.
+    assert main(["show", str(EXAMPLES / "legacy_subsys.h")]) == 2
+    assert main(["show", str(EXAMPLES / "legacy_subsys.h"), "--as", "header"]) == 0

@@ -77,3 +77,47 @@ def test_a_probe_for_a_tracepoint_without_an_event(capsys) -> None:
 def test_wrong_words(words: list[str], message: str, capsys) -> None:
     assert main(["generate", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--system", "a b"], "'a b' is no name for a TRACE_SYSTEM"),
+        (["--prefix", "1-"], "'1-' is no name for a prefix"),
+        (["--with", "foo"], "'foo' cannot be included: write <file.h>"),
+        (["--with", '<a.h>\n#error "x"'], "cannot be included"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["module", "header"])
+def test_what_would_be_no_c_is_refused(kind: str, words: list[str], said: str, capsys) -> None:
+    assert main(["generate", kind, SWAP, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_probe_refuses_what_cannot_be_included(capsys) -> None:
+    assert main(["generate", "probe", f"{SWAP}:mm_page_swap_in", "--with", "foo"]) == 2
+    assert "'foo' cannot be included" in capsys.readouterr().err
+
+
+def test_a_system_from_the_command_line_is_enough(tmp_path: Path, capsys) -> None:
+    (tmp_path / "s.h").write_text(
+        "TRACE_EVENT(tick, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(int, n)),"
+        ' TP_fast_assign(__entry->n = n;), TP_printk("n=%d", __entry->n));\n'
+    )
+    assert main(["generate", "module", str(tmp_path / "s.h"), "--system", "demo"]) == 0
+    assert "#define TRACE_SYSTEM demo" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("file", "made"), [("s w.h", "s_w"), ("1-x.h", "trace_1_x"), (f"{'a' * 60}.h", "a" * 33)]
+)
+def test_any_file_gives_a_name_that_c_takes(file: str, made: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text((EXAMPLES / "swap.h").read_text())
+    assert main(["generate", "module", str(tmp_path / file), "-o", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / f"{made}_events.c").exists()
+
+
+def test_a_page_is_made_from_declarations(capsys) -> None:
+    file = EXAMPLES / "kernel/sched/sched_switch-6.1.format"
+    assert main(["generate", "markdown", str(file)]) == 2
+    assert "a page is made from declarations, in headers" in capsys.readouterr().err

@@ -145,3 +145,12 @@ def test_diff_warns_of_unknown_events(tree: str, capsys) -> None:
     said = capsys.readouterr().err
     assert "swap:swap_ni is in neither" in said
     assert "no event of either" in said
+
+
+def test_systems_as_json(tree: str, capsys) -> None:
+    assert main(["find", "--system", "--tree", tree]) == 0
+    lines = dict(line.split() for line in capsys.readouterr().out.splitlines())
+    assert main(["find", "--system", "--json", "--tree", tree]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert {name: str(number) for name, number in data["systems"].items()} == lines
+    assert "events" not in data

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.cli import numbers
 from tracepoint.cli.folders import check_folder, is_marked, replace_folder
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.trees import open_with_progress
@@ -39,7 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--force", action="store_true", help="write into a folder that holds something else too"
     )
     parser.add_argument(
-        "-j", "--jobs", type=int, default=0, metavar="N", help="processes for indexing (default: one a core)"
+        "-j",
+        "--jobs",
+        type=numbers.whole(1, 1024),
+        default=0,
+        metavar="N",
+        help="processes for indexing (default: one a core)",
     )
 
 
@@ -112,7 +118,7 @@ def _open(kernels: Sequence[_Kernel], jobs: int, out: Output) -> list[CatalogVer
     labels = _labels(kernels)
     versions = []
     for kernel, (label, full) in zip(kernels, labels, strict=True):
-        tree = open_with_progress(kernel.path, out, jobs=max(0, jobs))
+        tree = open_with_progress(kernel.path, out, jobs=jobs)
         versions.append(CatalogVersion(label, tree, full))
     return versions
 

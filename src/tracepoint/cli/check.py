@@ -69,6 +69,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
     paths = find_headers(args.paths, chosen.exclude)
+    if not paths:
+        out.warn(f"no trace headers in {', '.join(args.paths)}: nothing was checked")
     headers, findings = _check(paths, chosen, out)
     n_changed = 0
     if args.diff:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import errno
 import os
 import sys
 from pathlib import Path
@@ -34,6 +35,8 @@ def write_text(path: Path, text: str) -> None:
     """
     target = Path(os.path.realpath(path))
     mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
         try:
             stream.write(encode(text))

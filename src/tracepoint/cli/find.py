@@ -46,11 +46,16 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Print what matches; the exit status is 1 when nothing does."""
     tree = open_with_progress(args.tree or default_tree(out), out)
     events = _chosen(tree, args)
+    systems = dict(sorted(Counter(event.system for event in events).items()))
     if args.json:
-        shown = [_as_data(tree, event, has_callers=args.callers) for event in events]
-        out.line(json.dumps({"schema": "tracepoint.find/1", "tree": tree.root, "events": shown}, indent=1))
+        data: dict[str, Any] = {"schema": "tracepoint.find/1", "tree": tree.root}
+        if args.system:
+            data["systems"] = systems
+        else:
+            data["events"] = [_as_data(tree, event, has_callers=args.callers) for event in events]
+        out.line(json.dumps(data, indent=1))
     elif args.system:
-        for system, number in sorted(Counter(event.system for event in events).items()):
+        for system, number in systems.items():
             out.line(f"{system} {number}")
     else:
         for event in events:

@@ -39,6 +39,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
     paths = find_headers(args.paths, chosen.exclude)
+    if not paths:
+        out.warn(f"no trace headers in {', '.join(args.paths)}")
     n_changed = n_failed = 0
     with out.progress("formatting", len(paths)) as progress:
         for path in progress.over(paths):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import settings
 from tracepoint.cli.inputs import compute_formats, open_input
+from tracepoint.cli.names import split_event
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.errors import GenerateError, TracepointError
 from tracepoint.generate.bpf import bpf_counter, libbpf_program
@@ -147,8 +149,8 @@ def _one_point(args: argparse.Namespace, inputs: list[Input]) -> Event | Tracepo
 def _name(args: argparse.Namespace, inputs: list[Input], end: str = "") -> str:
     if args.name:
         return str(args.name)
-    stem = Path(inputs[0].word.partition(":")[0]).stem.replace("-", "_").replace(".", "_")
-    return f"{stem}{end}"
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", Path(split_event(inputs[0].word)[0]).stem)
+    return f"{stem[: 40 - len(end)]}{end}" if re.match("[A-Za-z_]", stem) else f"trace_{stem}{end}"[:40]
 
 
 def _formats(inputs: list[Input], chosen: Settings) -> list[EventFormat]:
@@ -241,7 +243,12 @@ def _commands(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -
 
 def _markdown(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
     events = [event for item in inputs for _, event in item.events() if not event.is_nop]
-    return markdown_page(list(zip(events, _formats(inputs, chosen), strict=True)), name=_name(args, inputs))
+    formats = _formats(inputs, chosen)
+    if len(events) != len(formats):
+        raise TracepointError(
+            "a page is made from declarations, in headers: format files and objects have none"
+        )
+    return markdown_page(list(zip(events, formats, strict=True)), name=_name(args, inputs))
 
 
 def _stubs(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:

@@ -6,17 +6,15 @@ import json
 import time
 from typing import TYPE_CHECKING
 
+from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.tracing import add_array_arguments, chosen_array, opened, run_command
-from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     import argparse
 
     from tracepoint.cli.output import Output
     from tracepoint.control.hist import HistTable, Value
-
-_MAX_SECONDS = 1e6
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,16 +24,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--values", metavar="FIELDS", default="", help="fields to sum up, parted by commas")
     parser.add_argument("--sort", metavar="FIELDS", default="", help="such as hitcount.descending")
     parser.add_argument("--where", metavar="FILTER", default="", help="count only the records that pass")
-    parser.add_argument("--size", type=int, metavar="N", default=0, help="entries to make room for (2048)")
-    parser.add_argument("--seconds", type=float, metavar="N", default=5.0, help="how long (default: 5)")
+    parser.add_argument(
+        "--size",
+        type=numbers.whole(1, 1 << 30),
+        metavar="N",
+        default=0,
+        help="entries to make room for (2048)",
+    )
+    parser.add_argument(
+        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="how long (default: 5)"
+    )
     parser.add_argument("--json", action="store_true", help="the table as JSON")
     add_array_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Count for some seconds, or while a command runs, print the table, and take the trigger off."""
-    if not 0 <= args.seconds <= _MAX_SECONDS:
-        raise TracepointError(f"--seconds {args.seconds:g}: 0 to {_MAX_SECONDS:g}")
     status = EXIT_DONE
     with opened(args) as tracing, chosen_array(tracing, args) as array:
         event = array.event(args.event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.trees import open_with_progress
 from tracepoint.tree.callsites import SiteKind
@@ -24,14 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--fresh", action="store_true", help="build the index anew")
     parser.add_argument(
-        "-j", "--jobs", type=int, default=0, metavar="N", help="processes (default: one a core)"
+        "-j",
+        "--jobs",
+        type=numbers.whole(1, 1024),
+        default=0,
+        metavar="N",
+        help="processes (default: one a core)",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Index the tree and print what is in it."""
-    tree = open_with_progress(args.tree, out, fresh=args.fresh, jobs=max(0, args.jobs))
+    tree = open_with_progress(args.tree, out, fresh=args.fresh, jobs=args.jobs)
     counts = count(tree)
     if args.json:
         data = {"schema": "tracepoint.index/1", "tree": tree.root, "kind": tree.kind, **counts}

@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.cli import lab_build, suites
+from tracepoint.cli import lab_build, numbers, suites
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
@@ -47,7 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run_ = verbs.add_parser("run", help="run modules, a script or a command in a guest; its status is ours")
     _add_machine(run_)
     run_.add_argument(
-        "--timeout", type=_seconds, default=60, metavar="S", help="seconds for the command (60)"
+        "--timeout",
+        type=numbers.whole(1, 86_400),
+        default=60,
+        metavar="S",
+        help="seconds for the command (60)",
     )
     run_.add_argument(
         "words",
@@ -67,8 +71,10 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--image", type=Path, metavar="FILE", help="boot this bzImage or vmlinux instead")
     suites.add_argument(parser)
-    parser.add_argument("--memory", type=_megabytes, default=512, metavar="MB", help="default: 512")
-    parser.add_argument("--cpus", type=_cpus, default=2, metavar="N", help="default: 2")
+    parser.add_argument(
+        "--memory", type=numbers.whole(64, 1 << 20), default=512, metavar="MB", help="default: 512"
+    )
+    parser.add_argument("--cpus", type=numbers.whole(1, 255), default=2, metavar="N", help="default: 2")
     parser.add_argument(
         "--modprobe",
         action="append",
@@ -90,25 +96,6 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         choices=[workload.name for workload in WORKLOADS],
         help="put a program of ours into the guest, and run it when no WORD is given; repeatable",
     )
-
-
-def _seconds(text: str) -> int:
-    return _between(text, 1, 86_400)
-
-
-def _megabytes(text: str) -> int:
-    return _between(text, 64, 1 << 20)
-
-
-def _cpus(text: str) -> int:
-    return _between(text, 1, 255)
-
-
-def _between(text: str, low: int, high: int) -> int:
-    number = int(text)
-    if not low <= number <= high:
-        raise ValueError(text)
-    return number
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from tracepoint.cli import numbers
 from tracepoint.cli.output import is_terminal
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.lab import kernel_build, kernel_config, kernel_store
@@ -44,18 +45,13 @@ def add_arguments(parser: argparse.ArgumentParser, default: str) -> None:
     parser.add_argument(
         "--config", action="append", default=[], metavar="OPT=y", help="one such option; repeatable"
     )
-    parser.add_argument("-j", "--jobs", type=_jobs, metavar="N", help="compilers at once (all processors)")
+    parser.add_argument(
+        "-j", "--jobs", type=numbers.whole(1, 1024), metavar="N", help="compilers at once (all processors)"
+    )
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     parser.add_argument(
         "--clean", action="store_true", help="delete what was built: of --kernel, or all of it; no build"
     )
-
-
-def _jobs(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1024:
-        raise ValueError(text)
-    return number
 
 
 def run(args: argparse.Namespace, out: Output, default: str) -> int:

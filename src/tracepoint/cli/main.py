@@ -38,14 +38,15 @@ class Command:
     """One subcommand: its module in `tracepoint.cli`, one line of help, and examples.
 
     Every example is run by the tests in the root of the repository; `#` begins a comment.  Commands
-    that are `is_live` work on a running kernel, so theirs are run in a guest; what stands behind
-    `--` is for them a command to run meanwhile.
+    that are `is_live` work on a running kernel, so theirs are run in a guest; for those with
+    `meanwhile`, what stands behind `--` is a command to run.
     """
 
     module: str
     summary: str
     examples: tuple[str, ...]
     is_live: bool = False
+    meanwhile: bool = False
 
 
 COMMANDS = {
@@ -157,12 +158,14 @@ COMMANDS = {
         "let events of the running kernel record, for good or while a command runs",
         ("tracepoint enable sched 'irq:softirq_*'", "tracepoint enable 'sched:sched_process_*' -- ls /"),
         is_live=True,
+        meanwhile=True,
     ),
     "disable": Command(
         "disable",
         "stop events of the running kernel from recording",
         ("tracepoint disable 'irq:*'", "tracepoint disable --remove"),
         is_live=True,
+        meanwhile=True,
     ),
     "filter": Command(
         "filter_",
@@ -173,6 +176,7 @@ COMMANDS = {
             "tracepoint filter sched:sched_switch 0",
         ),
         is_live=True,
+        meanwhile=True,
     ),
     "trigger": Command(
         "trigger",
@@ -182,6 +186,7 @@ COMMANDS = {
             "tracepoint trigger sched:sched_process_fork '!traceoff'",
         ),
         is_live=True,
+        meanwhile=True,
     ),
     "hist": Command(
         "hist",
@@ -191,6 +196,7 @@ COMMANDS = {
             "tracepoint hist raw_syscalls:sys_enter id.syscall --where 'id < 3' -- ls /",
         ),
         is_live=True,
+        meanwhile=True,
     ),
     "record": Command(
         "record",
@@ -200,6 +206,7 @@ COMMANDS = {
             "tracepoint record 'sched:sched_process_*' --clock mono -o ls.dat -- ls /",
         ),
         is_live=True,
+        meanwhile=True,
     ),
     "mount": Command(
         "mount",
@@ -224,6 +231,12 @@ COMMANDS = {
         is_live=True,
     ),
 }
+
+
+_MEANWHILE = """behind all options:
+  -- COMMAND [WORD ...]  run a command meanwhile, for as long as it runs
+
+"""
 
 
 class UsageError(Exception):
@@ -280,7 +293,7 @@ def make_parser(words: Sequence[str]) -> Parser:
             name,
             help=command.summary,
             description=command.summary[0].upper() + command.summary[1:] + ".",
-            epilog=_examples(command.examples),
+            epilog=(_MEANWHILE if command.meanwhile else "") + _examples(command.examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -325,13 +338,17 @@ def _dispatch(words: list[str], out: Output) -> int:
         raise UsageError(_unknown_command(chosen))
     parser = make_parser(words)
     after: list[str] = []
-    if chosen and COMMANDS[chosen].is_live and "--" in words:
+    if chosen and COMMANDS[chosen].meanwhile and "--" in words:
         cut = words.index("--")
         words, after = words[:cut], words[cut + 1 :]
     try:
-        args = parser.parse_args(words)
+        args, unknown = parser.parse_known_args(words)
     except SystemExit:  # --help has printed what was asked for
         return EXIT_DONE
+    if unknown:
+        verb = " ".join(word for word in (chosen, getattr(args, "verb", "")) if word)
+        hint = f"try: tracepoint {verb} --help" if verb else "try: tracepoint --help"
+        raise UsageError(f"unrecognized arguments: {' '.join(unknown)}\n{hint}")
     args.words_after = after
     if args.version:
         out.line(f"tracepoint {__version__}")

@@ -8,7 +8,7 @@ from pathlib import Path
 def split_event(word: str) -> tuple[str, str]:
     """Split `HEADER[:EVENT]` into path and event; the event is empty when none is named.
 
-    A file that exists under the whole name wins.
+    A file that exists under the whole name wins, then one whose own name holds the colon.
 
     >>> split_event("include/trace/events/sched.h:sched_switch")
     ('include/trace/events/sched.h', 'sched_switch')
@@ -16,4 +16,7 @@ def split_event(word: str) -> tuple[str, str]:
     path, colon, event = word.partition(":")
     if not colon or Path(word).exists():
         return word, ""
+    for at, char in enumerate(word):
+        if char == ":" and Path(word[:at]).is_file():
+            return word[:at], word[at + 1 :]
     return path, event

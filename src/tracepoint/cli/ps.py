@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
 from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles, SilentError
@@ -22,7 +23,10 @@ LIST_WAIT_S = 2.0
 def add_pid_argument(parser: argparse.ArgumentParser) -> None:
     """Add `--pid`."""
     parser.add_argument(
-        "--pid", type=int, metavar="N", help="the process; may be left out when only one listens"
+        "--pid",
+        type=numbers.whole(1, 1 << 22),
+        metavar="N",
+        help="the process; may be left out when only one listens",
     )
 
 
@@ -37,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--cat", metavar="FILE", help="print a control file, such as trace or error_log")
     what.add_argument("--write", nargs=2, metavar=("FILE", "TEXT"), help="write to a control file")
     what.add_argument("--record", metavar="FILE", type=Path, help="save what was recorded as trace.dat")
-    parser.add_argument("--seconds", type=float, default=0.0, metavar="S", help="wait before --record saves")
+    parser.add_argument(
+        "--seconds", type=numbers.seconds, default=0.0, metavar="S", help="wait before --record saves"
+    )
     parser.add_argument("--version-6", action="store_true", help="write trace.dat version 6")
 
 
@@ -96,7 +102,7 @@ def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
     elif args.write:
         files.write_text(args.write[0], args.write[1], append=True)
     elif args.record:
-        time.sleep(max(args.seconds, 0.0))
+        time.sleep(args.seconds)
         data = files.save(6 if args.version_6 else 7)
         args.record.write_bytes(data)
         out.say(f"{args.record}: {len(data)} bytes")

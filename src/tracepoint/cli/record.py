@@ -8,9 +8,9 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.tracing import add_pid_argument, opened, run_command
-from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     import argparse
@@ -25,17 +25,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, metavar="FILE", default=Path("trace.dat"), help="where to"
     )
-    parser.add_argument("--seconds", type=float, metavar="N", default=5.0, help="how long (default: 5)")
+    parser.add_argument(
+        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="how long (default: 5)"
+    )
     parser.add_argument("--clock", default="", help="the clock that stamps records, such as mono")
-    parser.add_argument("--buffer-kb", type=int, metavar="N", default=0, help="ring buffer of each CPU")
+    parser.add_argument(
+        "--buffer-kb", type=numbers.whole(1, 1 << 30), metavar="N", default=0, help="ring buffer of each CPU"
+    )
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     add_pid_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Record in an instance of its own, which then goes, and tell what was saved and lost."""
-    if args.buffer_kb < 0:
-        raise TracepointError(f"--buffer-kb {args.buffer_kb}: 1 and more")
     status = [EXIT_DONE]
 
     def command() -> None:

@@ -108,7 +108,7 @@ def read_file(path: Path) -> Settings:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path}: not TOML: {error}") from error
-    table = data if path.name != "pyproject.toml" else data.get("tool", {}).get("tracepoint", {})
+    table = data if path.name != "pyproject.toml" else _table(data.get("tool"), "tracepoint")
     known = {_spelt(name): name for name in _names()}
     values: dict[str, Any] = {}
     for key, value in table.items():
@@ -119,6 +119,12 @@ def read_file(path: Path) -> Settings:
         if name in _PATHS:
             values[name] = _beside(path, values[name])
     return Settings(**values, source=dict.fromkeys(values, str(path)))
+
+
+def _table(value: object, name: str) -> dict[str, Any]:
+    """Return the table of this name in another, empty when either is none."""
+    inner = value.get(name) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _nearest(folder: Path) -> Path | None:

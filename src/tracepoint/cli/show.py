@@ -77,6 +77,8 @@ def _json_line(header: TraceHeader) -> str:
 def _show_records(given: Input, args: argparse.Namespace, chosen: Settings, out: Output) -> int:
     btf = read_btf(Path(args.btf).read_bytes()) if args.btf else None
     formats, problems = compute_formats(given, chosen, btf)
+    if not formats and not problems:
+        raise TracepointError(f"no trace events in {given.word}: only an event has a record")
     for problem in problems:
         out.error(problem)
     if args.form == "json":

@@ -6,6 +6,7 @@ import contextlib
 import subprocess
 from typing import TYPE_CHECKING
 
+from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
@@ -40,7 +41,7 @@ def add_pid_argument(parser: argparse.ArgumentParser) -> None:
     """Add the option that names a process in the place of the kernel."""
     parser.add_argument(
         "--pid",
-        type=int,
+        type=numbers.whole(1, 1 << 22),
         metavar="N",
         help="work on the events of this Python process (see `tracepoint ps`), in its top level",
     )

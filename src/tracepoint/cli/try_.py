@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.check.engine import check_headers
 from tracepoint.check.report_json import finding_as_data
 from tracepoint.check.report_text import write_concise, write_full
-from tracepoint.cli import settings, suites
+from tracepoint.cli import numbers, settings, suites
 from tracepoint.cli.inputs import char_sign, find_abi, open_input
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.try_text import write_rehearsal
@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="INPUT=VALUE",
         help="the value of an input, such as 'prev->pid=7' or 'prev->comm=\"bash\"'; repeatable",
     )
-    parser.add_argument("--count", type=_count, default=1, metavar="N", help="fire N times (default: 1)")
+    parser.add_argument(
+        "--count", type=numbers.whole(1, 10_000), default=1, metavar="N", help="fire N times (default: 1)"
+    )
     parser.add_argument(
         "--kernel", metavar="KERNEL", help="show the events in a booted kernel too: 6.1, 6.12, or a package"
     )
@@ -58,19 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
 
 
-def _count(text: str) -> int:
-    count = int(text)
-    if not 1 <= count <= 10_000:
-        raise ValueError(text)
-    return count
-
-
 @dataclass(slots=True)
 class Session:
     """One run: what was asked, how it went so far.
 
     `failed` holds the events that could not be rehearsed with the reason, `met` the given inputs
-    that some event has, `refused` what was said of one that an event does not have.
+    that some event has, `refused` what was said first of each that an event does not have.
     """
 
     args: argparse.Namespace
@@ -80,13 +75,19 @@ class Session:
     rehearsed: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     met: set[str] = field(default_factory=set)
-    refused: GivenValueError | None = None
+    refused: dict[str, str] = field(default_factory=dict)
     documents: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def total(self) -> int:
         """How many events were tried."""
         return self.rehearsed + len(self.failed)
+
+    def raise_unmet(self) -> None:
+        """Raise GivenValueError for given values that no event has."""
+        unmet = [text for name, text in self.refused.items() if name not in self.met]
+        if unmet:
+            raise GivenValueError("\n".join(unmet))
 
     @property
     def shows_events(self) -> bool:
@@ -120,8 +121,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 seen.add(header.path)
                 write_findings(out, header, findings)
             _one(session, header, event)
-    if session.refused is not None and set(session.given) - session.met:
-        raise session.refused
+    session.raise_unmet()
     if args.json:
         _write_json(session, findings)
     else:
@@ -219,7 +219,7 @@ def rehearse_with(
         except GivenValueError as error:
             if error.leaf not in usable:
                 raise
-            session.refused = error
+            session.refused.setdefault(error.leaf, f"{event.full_name}: {error}")
             del usable[error.leaf]
         else:
             session.met.update(usable)

@@ -55,8 +55,7 @@ def run(session: Session) -> int:
         return rehearse_with(session, header, event, layout, facts=facts, btf=btf)
 
     sighting = witness_events(events, kernel, rehearse=rehearse, say=out.say)
-    if session.refused is not None and set(session.given) - session.met:
-        raise session.refused
+    session.raise_unmet()
     if session.args.json:
         _write_json(out, sighting, findings)
     else:

@@ -70,7 +70,10 @@ class FileSet(Mapping[str, str]):
         if not overwrite:
             taken = [str(path) for path in targets if path.exists() or path.is_symlink()]
             if taken:
-                raise GenerateError("", f"{', '.join(taken)}: exists already, and nothing was written")
+                raise GenerateError(
+                    "",
+                    f"{', '.join(taken)}: exists already, and nothing was written; --force replaces",
+                )
         made: list[Path] = []
         folders: list[Path] = []
         try:

@@ -20,7 +20,7 @@ from tracepoint.generate.lttng_fields import field_call, field_notes
 from tracepoint.generate.lttng_helpers import private_helpers
 from tracepoint.generate.lttng_print import Shown, read_shown
 from tracepoint.generate.lttng_types import Kind, kind_of
-from tracepoint.generate.writer import CodeWriter, fill_template
+from tracepoint.generate.writer import CodeWriter, check_include, fill_template
 from tracepoint.model.field import ScalarField
 from tracepoint.model.write import declare_param
 
@@ -78,8 +78,7 @@ def lttng_probe(
         file = f"{stem}.h"  # a text without a file
     include = include or f"<trace/events/{file}>"
     for one in (include, *includes):
-        if not re.fullmatch(r'<[\w./+-]+>|"[\w./+-]+"', one):
-            raise GenerateError("", f'{one[:60]!r} cannot be included: write <file.h> or "file.h"')
+        check_include(one)
     if layout == "2013":
         return write_2013(header, usable, name=stem, include=include, notes=notes)
     return _write_today(header, usable, name=stem, include=include, includes=includes, notes=notes)

@@ -39,7 +39,7 @@ from tracepoint.generate.trace_header import (
     set_inputs,
     write_module_header,
 )
-from tracepoint.generate.writer import CodeWriter, check_name, fill_template
+from tracepoint.generate.writer import CodeWriter, check_include, check_name, fill_template
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.write import declare_param, header_of
 
@@ -78,12 +78,12 @@ def kernel_module(
     facts = facts or KernelFacts()
     header = events if isinstance(events, TraceHeader) else header_of(events)
     check_name(name)
-    check_events(header)
+    _check(header, system, prefix, includes)
     given = pick_arguments(header, arguments)
     plan = plan_leaves(header.events, leaves) if leaves is not None else None
     if plan is not None:
         header = set_inputs(header, plan)
-        check_events(header)
+        _check(header, system, prefix, includes)
     header = adapt_assignments(header, facts)
     check_vocabulary(header, facts)
     header = rename_events(header, system=system, prefix=prefix)
@@ -110,12 +110,19 @@ def module_header(
     """Return the trace header `<name>_trace.h` alone, in module form; arguments as for `kernel_module`."""
     facts = facts or KernelFacts()
     check_name(name)
-    check_events(header)
+    _check(header, system, prefix, includes)
     header = adapt_assignments(rename_events(header, system=system, prefix=prefix), facts)
     check_vocabulary(header, facts)
     own, notes = _own_includes(header)
     text = write_module_header(header, name, facts, [*own, *includes])
     return FileSet({f"{name}_trace.h": text}, notes)
+
+
+def _check(header: TraceHeader, system: str, prefix: str, includes: Sequence[str]) -> None:
+    """Raise GenerateError for what no module can declare, under the names that it will have there."""
+    check_events(rename_events(header, system=system, prefix=prefix))
+    for one in includes:
+        check_include(one)
 
 
 def call_name(point: Tracepoint, facts: KernelFacts) -> str:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.kernel_facts import KernelFacts
-from tracepoint.generate.writer import TAB, break_call, check_name, fill_template
+from tracepoint.generate.writer import TAB, break_call, check_include, check_name, fill_template
 from tracepoint.model.event import Event
 from tracepoint.model.write import declare_param
 
@@ -50,6 +50,8 @@ def probe_module(
         header = f"<trace/events/{event.system}.h>"
     if not by_name and not _INCLUDE.fullmatch(header):
         raise GenerateError(shown, f'{header!r} is no header to include; write <name.h> or "name.h"')
+    for one in includes:
+        check_include(one)
     text = fill_template(
         "probe.c",
         name=name,

@@ -14,7 +14,7 @@ from tracepoint.assign.program import read_program
 from tracepoint.errors import GenerateError
 from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS, Rewriter
 from tracepoint.generate.leaf_statements import write_statements
-from tracepoint.generate.writer import check_event
+from tracepoint.generate.writer import check_event, check_name
 from tracepoint.model.field import BitmaskField, DynamicArrayField, SockaddrField, StringField
 from tracepoint.model.fmt import Style, format_text
 from tracepoint.model.fmt_columns import FIELD_STYLES
@@ -44,8 +44,12 @@ _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 def rename_events(header: TraceHeader, *, system: str = "", prefix: str = "") -> TraceHeader:
     """Return the header with another TRACE_SYSTEM, and `prefix` before all names.
 
-    Names of events and classes are global in a kernel, and so is the folder of a system.
+    Names of events and classes are global in a kernel, and so is the folder of a system.  Raises
+    GenerateError for a name that is none in C.
     """
+    for word, what in ((system, "TRACE_SYSTEM"), (prefix, "prefix")):
+        if word:
+            check_name(word, what)
     classes: dict[int, EventClass] = {}
 
     def renamed(cls: EventClass) -> EventClass:

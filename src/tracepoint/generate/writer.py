@@ -17,6 +17,7 @@ TAB = 8
 WIDTH = 80
 _PLACE = re.compile(r"@([A-Z][A-Z_]*)@")
 _EVENT_WORD = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]{0,120}")
+_INCLUDE = re.compile(r'<[\w./+-]+>|"[\w./+-]+"')
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -126,6 +127,17 @@ def check_name(name: str, what: str = "module") -> str:
             "", f"{name[:60]!r} is no name for a {what}: use letters, digits and _, at most 40"
         )
     return name
+
+
+def check_include(one: str) -> str:
+    """Return what can stand behind `#include`; raises GenerateError for anything else.
+
+    >>> check_include("<linux/mm.h>")
+    '<linux/mm.h>'
+    """
+    if not _INCLUDE.fullmatch(one):
+        raise GenerateError("", f'{one[:60]!r} cannot be included: write <file.h> or "file.h"')
+    return one
 
 
 def check_event(system: str, name: str) -> None:

@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 _PLAIN_NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]+|[1-9][0-9]*|0)")
 
+_INTEGER = re.compile(
+    r"(?:const |volatile )*(?:(?:un)?signed |long |short )*(?:int|long|short|char|bool|unsigned|_Bool)"
+    r"|(?:const )?(?:__)?[us](?:8|16|32|64)|u?int(?:8|16|32|64)_t|s?size_t|pid_t|dev_t|gfp_t|ktime_t"
+)
+
 Given: TypeAlias = "int | bytes | str | list[int]"
 
 
@@ -121,6 +126,21 @@ def match_given(
             raise GivenValueError(_unknown(name, text, leaves), name)
         matched[text] = parse_given(value, constant) if isinstance(value, str) else value
     return matched
+
+
+def check_given(leaf: str, ctype: str, value: Given) -> Given:
+    """Return the value given for an input of this C type; raises GivenValueError for a text as number.
+
+    A name that no constant has stands for itself, and would be stored as the address of that text.
+
+    >>> check_given("ret", "int", -12)
+    -12
+    """
+    if isinstance(value, str) and _INTEGER.fullmatch(ctype):
+        raise GivenValueError(
+            f"{leaf} is of type {ctype}, and {value[:40]!r} is neither a number nor a constant"
+        )
+    return value
 
 
 def canonical_leaf(name: str) -> str:

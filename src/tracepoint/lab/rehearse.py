@@ -15,7 +15,7 @@ from tracepoint.assign.program import Inputs, read_program, run_program
 from tracepoint.errors import LayoutError
 from tracepoint.lab.constants import WELL_KNOWN
 from tracepoint.lab.dump import dump_record
-from tracepoint.lab.given import match_given
+from tracepoint.lab.given import check_given, match_given
 from tracepoint.lab.hints import read_hints, walk
 from tracepoint.lab.samples import Sampler, Task, task_of
 from tracepoint.layout.abi import Abi
@@ -323,7 +323,7 @@ def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
     merged = replace(merge_leaves(known, leaf), length=leaf.length) if known is not None else leaf
     stage.leaves[leaf.text] = merged
     if leaf.text in stage.given:
-        return stage.given[leaf.text]
+        return check_given(leaf.text, merged.ctype, stage.given[leaf.text])
     node = leaf.node
     if isinstance(node, ast.Index) and isinstance(node.index, ast.Number):
         whole = stage.given.get(write_expression(node.base))

@@ -1,0 +1,47 @@
+"""Numbers as options take them: within bounds, and with a message that names the bounds."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: More than eleven days; what waits longer is a service.
+MAX_SECONDS = 1e6
+
+
+def whole(low: int, high: int) -> Callable[[str], int]:
+    """Return an argument type for whole numbers from `low` to `high`.
+
+    >>> whole(1, 8)("4")
+    4
+    """
+
+    def read(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            number = low - 1
+        if not low <= number <= high:
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number from {low} to {high}")
+        return number
+
+    return read
+
+
+def seconds(text: str) -> float:
+    """Read a time in seconds, 0 to `MAX_SECONDS`.
+
+    >>> seconds("0.5")
+    0.5
+    """
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time in seconds from 0 to {MAX_SECONDS:g}")
+    return number

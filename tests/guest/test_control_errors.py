@@ -71,6 +71,37 @@ DYNAMICS = [
     "s:one u64 a", "s:synthetic/one u64 a; char b[]", "s:junk/one u64 a", "s:one", "s:", "-:nosuch", "-:synthetic/nosuch",
     "x:y z", "-one", "-:", "!s:nosuch", "s:o-ne u64 a", "s:one nosuch a", "s:lat u64 a",
 ]  # fmt: skip
+SWITCHES = "sched/sched_switch"
+PROBES = [
+    "e", "e:", "e:p", "e a.", "e .b", "e sched", "e a.b", "e:p a.b", "e:p ftrace/print", "e:p s-x/sched", "e:/p " + SWITCHES,
+    f"e:{'g' * 64}/p {SWITCHES}", f"e:{'g' * 63}/ {SWITCHES}", f"e:g.1/p {SWITCHES}", f"e:g/{'p' * 64} {SWITCHES}",
+    f"e:g/p.1 {SWITCHES}", f"e:1g/p {SWITCHES}", f"e:sched/sched_switch {SWITCHES}", f"e:ftrace/print {SWITCHES}",
+    "e:p synthetic/lat a=$lat b=$pid:s32", "e:p sched.sched_switch", "exy:p sched.sched_switch", " e:p sched.sched_switch",
+    "e:p/ sched.sched_switch", "e:p  sched/sched_switch   a=$prev_pid    b=$nosuch ", "e:p sched/sched_switch # a=$prev_pid",
+    *(f"e:p {SWITCHES} {args}" for args in (
+        "foo", "a=", "=$prev_pid", "a-b=$prev_pid", "common_pid=$prev_pid", "__probe_ip=$prev_pid", "a=$prev_pid a=$prev_pid",
+        f"{'n' * 33}=$prev_pid", f"{'n' * 32}=$prev_pid", f"a=${'n' * 64}", "a=$", "a=$nosuch", "a=$common_pid", "a=$prev_pid",
+        "a=%ax", "a=%ax:string", "a=@+5", "a=@5x", "a=@99999999999999999999", "a=+0x", "a=+x($prev_pid)", "a=+(($prev_pid)",
+        "a=+u8($prev_pid", "a=-8($prev_pid", "a=+0(+u8(foo))", "a=+99999999999999999999($prev_comm)", "a=+0($nosuch)",
+        'a=+0(\\"xx"):string', 'a=\\"xx:string', 'a=\\":string', 'a=\\"":string', "a=\\5x", "a=\\", "a=\\99999999999999999999",
+        "a=\\-1 b=\\+0x10:x8", "a=$prev_pid:", "a=$prev_pid:char", "a=$prev_pid:u128", "a=$prev_pid:u8[3", "a=$prev_pid:u8[3]x",
+        "a=$prev_pid:u8[0]", "a=$prev_pid:u8[x]", "a=$prev_pid:u8[65]", "a=$prev_pid:u8[4]", "a=+u0($prev_pid):u8[4]",
+        "a=$prev_pid:b0@0/8", "a=$prev_pid:b5@4/8", "a=$prev_pid:b5@4/9", "a=$prev_pid:b5/8", "a=$prev_pid:b5@/8", "a=$prev_pid:b5@0/8",
+        f"a={'+0(' * 14}$x{')' * 14}", f"a={'+0(' * 15}$x{')' * 15}", " ".join(f"a{i}=+0($prev_comm):u64[64]" for i in range(7)),
+        "if", "a=$prev_pid if", "a=$prev_pid if prev_pid = 3", "a=$prev_pid if nosuch == 3", 'if prev_pid > 0 && next_comm ~ "x*"',
+    )),
+]  # fmt: skip
+GOOD_PROBES = [
+    "$prev_pid $next_pid", "a=$prev_pid:u8 b=$prev_pid:s16 c=$prev_pid:x32 d=$prev_pid:s64 e=$prev_pid:symbol",
+    "a=$prev_comm:string b=+0($prev_comm):ustring c=$comm:string d=$COMM:string e=+2($comm):u16 f=-4(+0($prev_comm)):string",
+    "a=+0($prev_comm):u8[16] b=+4294967297($prev_comm):u8 c=+1($prev_comm):b2@3/16 d=+0($prev_comm):b2@3/16[3]",
+    'a=\\5 b=\\-5:s32 c=\\0x1ff:x8 d=\\"text":string e=@0x10:string f=+0($prev_pid):string', "",
+]  # fmt: skip
+REMOVALS = [
+    "-:", "-p", "-x:p", "!p", "!:p", "-:p sched/sched_waking", "-:p xx", "-:p sched.sched_switch a=$prev_pid b=4", "-:q/p",
+    "-:eprobes/q", "-:/p", "-:q/", " -:p", "!e:p", "-:p", "-:eprobes/p", "-:eprobes/", "-:p sched/sched_switch",
+    "-:p sched.sched_switch a=$prev_pid", "!x:eprobes/p sched.sched_switch a=$prev_pid b=$next_pid:u8",
+]  # fmt: skip
 SCRIPT = r"""
 cd /sys/kernel/tracing
 try() {
@@ -86,7 +117,7 @@ echo 'lat u64 lat; pid_t pid' >synthetic_events
 
 def log_of(text):
     """Return an answer without times, and without counts: in a kernel processes fork meanwhile."""
-    text = re.sub(r":count=\d+", ":count=N", text)
+    text = re.sub(r"(:count=|^ID: )\d+", r"\1N", text, flags=re.MULTILINE)
     return re.sub(r"^\[ *\d+\.\d+\] ", "", text, flags=re.MULTILINE)
 
 
@@ -139,6 +170,15 @@ def test_the_answers_are_those_of_the_kernel(guest, files):
     requests += [("synthetic_events", text, "synthetic_events", "!one") for text in SYNTHETICS]
     requests += [(f"{FORK}/trigger", text, f"{FORK}/trigger", f"!{text}") for text in TRIGGERS]
     requests += [("dynamic_events", text, "dynamic_events", "-:one") for text in DYNAMICS]
+    requests += [("dynamic_events", text, "dynamic_events", "-:p") for text in PROBES]
+    shown = "events/eprobes/p/format"
+    requests += [("dynamic_events", f"e:p {SWITCHES} {args}", shown, "-:p") for args in GOOD_PROBES]
+    made = f"e:p {SWITCHES} a=$prev_pid b=$next_pid:u8"
+    for text in REMOVALS:
+        requests += [
+            ("dynamic_events", made, "dynamic_events", ""),
+            ("dynamic_events", text, "dynamic_events", "-:p"),
+        ]
     theirs, ours = ask_guest(guest, requests), ask_here(tree, requests)
     assert len(theirs) == len(ours) == len(requests)
     different = [

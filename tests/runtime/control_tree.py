@@ -8,6 +8,8 @@ MODULES = (
     "bridge_logging",
     "socket_client",
     "socket_server",
+    "dynamic",
+    "event_probe",
     "files_events",
     "files_settings",
     "files_state",
@@ -21,6 +23,8 @@ MODULES = (
     "save",
     "hist_parse",
     "synthetic",
+    "tap",
+    "text_writer",
     "triggers",
 )
 

@@ -103,7 +103,13 @@ The trace events of one Python process, with the files of the kernel's tracefs.
   instances                   mkdir makes a set of rings with own events
   snapshot                    1 moves what was recorded here
   synthetic_events            events made by hist triggers: echo 'x u64 ns; char name[]' >> synthetic_events
-  dynamic_events              the same: s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD], -:[synthetic/]NAME
+  dynamic_events              the same as s:[synthetic/]NAME TYPE FIELD[; TYPE FIELD], and event probes
+
+An event probe is an event that records fields of another one; -:[<group>/][<event>] removes it:
+  e[:[<group>/][<event>]] <attached-group>.<attached-event> [<args>] [if <filter>]
+  args   [<name>=]<fetch>[:<type>]
+  fetch  $<field>, $comm, \\<number>, \\"<text>", +|-<bytes>(<fetch>) for what lies in the record
+  type   string, symbol, u8 to u64, s8 to s64, x8 to x64, b<width>@<bit>/<size>, <type>[<count>]
 
 A hist trigger: hist:keys=F[,F][:values=F][:sort=F][:size=N][:<var1>=<field|var_ref|numeric_literal>]
   handlers onmatch(system.event), onmax(var), onchange(var)

@@ -10,13 +10,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import RenderFacts
+from tracepoint.runtime.event_probe import EventProbe
 from tracepoint.runtime.files import File, Handle, StreamHandle, failure, read_decimal
 from tracepoint.runtime.files_text import OWN_EVENTS, SNAPSHOT_HELP
 from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import symbols
+from tracepoint.runtime.text_writer import ProcessWriter
 from tracepoint.tracefile.buffers import RawRecord
 from tracepoint.tracefile.pages import PageLayout, read_page
-from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, TextWriter, microseconds
+from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, microseconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -57,7 +59,7 @@ def _time_of(record: RawRecord) -> int:
     return record.timestamp
 
 
-def text_writer(state: InstanceState) -> TextWriter:
+def text_writer(state: InstanceState) -> ProcessWriter:
     """Return the writer of text for an instance as it is set now."""
     events = {e.id: e.layout for e in state.tracing.events} | {form.id: form for form in OWN_EVENTS}
     options = state.options
@@ -73,7 +75,8 @@ def text_writer(state: InstanceState) -> TextWriter:
         release=os.uname().release,
     )
     facts = RenderFacts(kallsyms=symbols(), comms=comms if options["record-cmd"] else {})
-    return TextWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()))
+    probes = {e.id: e for e in state.tracing.events if isinstance(e, EventProbe)}
+    return ProcessWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()), probes)
 
 
 def trace_lines(state: InstanceState, cpu: int = -1) -> Iterator[str]:

@@ -11,6 +11,7 @@ import os
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
+from tracepoint.runtime.dynamic import dynamic_file
 from tracepoint.runtime.files import (
     File,
     Folder,
@@ -37,7 +38,7 @@ from tracepoint.runtime.files_settings import (
 from tracepoint.runtime.files_state import InstanceState, count_possible_cpus
 from tracepoint.runtime.files_text import README
 from tracepoint.runtime.files_trace import pipe_file, raw_file, snapshot_file, stats_text, trace_file
-from tracepoint.runtime.synthetic import dynamic_file, synthetic_file
+from tracepoint.runtime.synthetic import synthetic_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -122,7 +122,7 @@ class EventControl:
         if not recording.is_enabled:
             if where.formats is not None:
                 where.formats.add(self.layout)
-            recording.is_enabled = True
+            recording.is_enabled = recording.was_enabled = True
             self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
 
     def disable(self, instance: Instance | None = None) -> None:
@@ -135,6 +135,10 @@ class EventControl:
     def is_enabled_in(self, instance: Instance) -> bool:
         """Whether `instance` records it."""
         return self._recording(instance).is_enabled
+
+    def was_enabled_in(self, instance: Instance) -> bool:
+        """Whether `instance` records it or did once."""
+        return self._recording(instance).was_enabled
 
     def is_registered_in(self, instance: Instance) -> bool:
         """Whether `instance` records it or a trigger there needs it."""

@@ -20,12 +20,14 @@ NONE = "none"
 class Recording:
     """One event in one instance.
 
-    `filter_text` is what the `filter` file shows, `parsed` its meaning; `gate` is a filter that no
-    file shows (`set_event_pid`, `tracing_cpumask`); `n_soft` counts the triggers that need the
-    event (soft mode); `program` is what the core runs.
+    `was_enabled` tells that it is or once was recorded; `filter_text` is what the `filter` file
+    shows, `parsed` its meaning; `gate` is a filter that no file shows (`set_event_pid`,
+    `tracing_cpumask`); `n_soft` counts the triggers that need the event (soft mode); `program` is
+    what the core runs.
     """
 
     is_enabled: bool = False
+    was_enabled: bool = False
     filter_text: str = NONE
     parsed: Filter | None = None
     gate: str = ""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tracepoint.runtime.files_state import InstanceState
+    from tracepoint.runtime.hierarchy import EventControl
 
 SYSTEM = "synthetic"
 MAX_FIELDS = 64
@@ -94,12 +95,13 @@ class SynthField:
 
 @dataclass(slots=True)
 class Synthetic:
-    """A synthetic event; `n_users` counts the hist triggers that fire it."""
+    """A synthetic event; `n_users` counts the hist triggers that fire it, `n_probes` its event probes."""
 
     name: str
     fields: tuple[SynthField, ...]
     tracepoint: Any
     n_users: int = 0
+    n_probes: int = 0
 
     def __str__(self) -> str:
         return f"{self.name}\t{'; '.join(map(str, self.fields))}"
@@ -192,11 +194,24 @@ def remove(state: InstanceState, name: str) -> None:
     found = known.get(name)
     if found is None:
         raise failure(errno.ENOENT)
-    control = state.tracing.event(f"{SYSTEM}:{name}")
-    instances = (state.tracing, *state.tracing.instances.values())
-    if found.n_users or any(control.is_registered_in(instance) for instance in instances):
+    if found.n_users or found.n_probes:
         raise failure(errno.EBUSY)
+    forget_event(state, state.tracing.event(f"{SYSTEM}:{name}"))
     del known[name]
+
+
+def forget_event(state: InstanceState, control: EventControl) -> None:
+    """Take an event away for which nobody listens; raises OSError (EBUSY).
+
+    Who recorded it begins anew, since nothing tells any more what its records are:
+    trace_remove_event_call() in kernel/trace/trace_events.c.
+    """
+    instances = (state.tracing, *state.tracing.instances.values())
+    if len(control.probes) or any(control.is_registered_in(instance) for instance in instances):
+        raise failure(errno.EBUSY)
+    for instance in instances:
+        if control.was_enabled_in(instance):
+            instance.clear()
     state.tracing._registry.events.pop(control.full_name)  # noqa: SLF001 - nothing else is ever removed
 
 
@@ -204,37 +219,28 @@ def synthetic_file(state: InstanceState) -> File:
     """Make `synthetic_events`."""
 
     def write(data: bytes) -> None:
-        for text in _lines(data):
-            _take(state, text, _command)
+        for text in command_lines(data):
+            take_command(state, text.lstrip(), _command)
 
     return File(lambda: "".join(f"{made}\n" for made in known.values()), write, lambda: _remove_all(state))
 
 
-def dynamic_file(state: InstanceState) -> File:
-    """Make `dynamic_events`: the synthetic events, `s:[synthetic/]NAME FIELDS`; there are no others."""
-
-    def write(data: bytes) -> None:
-        for text in _lines(data):
-            _take(state, text, _dynamic_command)
-
-    return File(
-        lambda: "".join(f"s:{SYSTEM}/{made}\n" for made in known.values()), write, lambda: _remove_all(state)
-    )
-
-
-def _lines(data: bytes) -> Iterator[str]:
-    for line in data.decode(errors="replace").splitlines():
-        text = line.partition("#")[0].strip()
+def command_lines(data: bytes) -> Iterator[str]:
+    """Yield the lines of a write that say something, without comments: trace_parse_run_command()."""
+    for line in data.decode(errors="replace").split("\n"):
+        text = line.partition("#")[0].rstrip()
         if text:
             yield text
 
 
 def _remove_all(state: InstanceState) -> None:
+    if any(found.n_users for found in known.values()):
+        raise failure(errno.EBUSY)
     for name in list(known):
         remove(state, name)
 
 
-def _take(state: InstanceState, text: str, command: Callable[[InstanceState, str], None]) -> None:
+def take_command(state: InstanceState, text: str, command: Callable[[InstanceState, str], None]) -> None:
     """Run a command; what the kernel's parser refuses goes into the log."""
     try:
         command(state, text)
@@ -258,13 +264,13 @@ def _command(state: InstanceState, text: str) -> None:
     define(name, parse_fields(fields))
 
 
+def define_dynamic(state: InstanceState, text: str) -> None:
+    """Define by `s:[synthetic/]NAME FIELDS`: create_synth_event(); raises OSError."""
+    take_command(state, text, _dynamic_command)
+
+
 def _dynamic_command(state: InstanceState, text: str) -> None:
-    """Define or remove: create_synth_event(), dyn_event_release()."""
-    if text[:1] in "-!":
-        _release(state, text.split(maxsplit=1)[0])
-        return
-    if not text.startswith("s:"):
-        raise failure(errno.EINVAL)
+    del state
     name, _, fields = text[2:].replace("\t", " ").partition(" ")
     if not fields.strip():
         raise SyntheticError(BAD_COMMAND, "")
@@ -274,14 +280,3 @@ def _dynamic_command(state: InstanceState, text: str) -> None:
     if len(f"{name} {fields}".partition(";")[0].split()) < 3:
         raise SyntheticError(BAD_COMMAND, "")
     define(name, parse_fields(fields))
-
-
-def _release(state: InstanceState, word: str) -> None:
-    """Remove by `-:[SYSTEM/]NAME` or `!s:[SYSTEM/]NAME`: dyn_event_release()."""
-    before, colon, name = word.partition(":")
-    if not colon or not name or (before != "-" and before[0] == "-"):
-        raise failure(errno.EINVAL)
-    system, slash, rest = name.partition("/")
-    if slash and system != SYSTEM:
-        raise failure(errno.ENOENT)
-    remove(state, rest if slash else name)

@@ -13,7 +13,7 @@ import sys
 import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.numbers import read_u64
@@ -24,13 +24,12 @@ from tracepoint.runtime.files_text import NO_TRIGGER, OWN_BY_NAME, STACK_ID
 from tracepoint.runtime.hist import HistTrigger
 from tracepoint.runtime.hist_expr import HistError
 from tracepoint.runtime.hist_parse import parse_hist
-from tracepoint.runtime.probes import DEFAULT_PRIORITY
-from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import stack_of
+from tracepoint.runtime.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from types import FrameType
 
     from tracepoint.layout.format import EventFormat
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from tracepoint.runtime.ring import RawRecord
 
 PRINT = "ftrace:print"
-SCRATCH_PAGES = 4
 MAX_MARKER = 1024
 # A marker's text has no size in `format`; filters look at as much as one write can bring.
 MARKER_LAYOUT = replace(
@@ -126,47 +124,6 @@ def record_stack(state: InstanceState, frame: FrameType | None) -> None:
     state.instance.buffer.write(head + struct.pack(f"<{len(addresses)}Q", *addresses))
 
 
-class _Tap:
-    """Gives the records of one event to a function, before and after the event is recorded."""
-
-    def __init__(self, event: EventControl, buffer: Any, run: Callable[[RawRecord], None]) -> None:
-        self._event = event
-        self._buffer = buffer
-        self._run = run
-        self._mine = threading.local()
-
-    def attach(self, after: Callable[..., object]) -> None:
-        """Begin; `after` is called when the event was recorded."""
-        probes = self._event.probes
-        entry = ("record", self._buffer, self._event.id, None)
-        probes.insert(DEFAULT_PRIORITY + 2, self, entry)
-        probes.insert(DEFAULT_PRIORITY + 1, self._run, ("probe", self._fire))
-        probes.insert(DEFAULT_PRIORITY - 1, self._mine, ("probe", after))
-
-    def detach(self) -> None:
-        """End."""
-        for key in (self, self._run, self._mine):
-            self._event.probes.remove(key)
-
-    def _ring(self) -> int | None:
-        tid = threading.get_native_id()
-        return next((s for s, owner, ended, *_ in self._buffer.rings() if owner == tid and not ended), None)
-
-    def _fire(self, *_: object) -> None:
-        serial = getattr(self._mine, "serial", None)
-        try:
-            page = None if serial is None else self._buffer.read(serial)
-        except KeyError:
-            serial = page = None
-        if serial is None or page is None:
-            serial = self._mine.serial = self._ring()
-            page = None if serial is None else self._buffer.read(serial)
-        while page is not None:
-            for record in records_of(page):
-                self._run(record)
-            page = self._buffer.read(serial)
-
-
 class TriggerSet:
     """The triggers of one event in one instance: its `trigger` and `hist` files."""
 
@@ -176,7 +133,7 @@ class TriggerSet:
         self._items: list[Trigger | HistTrigger] = []
         self._name = name
         self._pending = threading.local()
-        self._tap: _Tap | None = None
+        self._tap: Tap | None = None
 
     @property
     def is_current(self) -> bool:
@@ -334,7 +291,7 @@ class TriggerSet:
             if self._tap is None:
                 instance = self._state.instance
                 scratch = type(instance.buffer)(SCRATCH_PAGES, clock=instance.clock)
-                self._tap = _Tap(self._event, scratch, self._before)
+                self._tap = Tap(self._event, scratch, self._before)
                 self._tap.attach(self._after)
 
     def _remove(self, gone: Sequence[Trigger | HistTrigger]) -> None:

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import tracepoint
+from tracepoint.model.python import declare, scalar
+from tracepoint.runtime.event import declare_event
 from tracepoint.runtime.mount import mount
 from tracepoint.runtime.symbols import address_of
 
@@ -25,6 +27,12 @@ HEADER_BYTES = 36
 TICK_S = 0.01
 TIMER_SOFTIRQ = 1
 OWN = os.getsid(0)
+# System calls have no header: the kernel makes their events of the calls' own parameters.
+SYSTEM_CALLS = {
+    "sys_enter_open": {"filename": "const char *", "flags": "int", "mode": "umode_t"},
+    "sys_enter_openat": {"dfd": "int", "filename": "const char *", "flags": "int", "mode": "umode_t"},
+    "sys_exit_openat": {"ret": "long"},
+}
 
 
 def task(pid):
@@ -37,6 +45,25 @@ def task(pid):
     words = text[text.rindex(b")") + 2 :].split()
     prio, session = 100 + int(words[15]), int(words[3])
     return SimpleNamespace(pid=pid, comm=name[:15].ljust(16, b"\0"), prio=prio, session=session)
+
+
+def declare_system_calls():
+    """Declare events for tests that only attach something to them; nothing here fires them."""
+    for name, parameters in SYSTEM_CALLS.items():
+        fields = {"__syscall_nr": "int", **parameters}
+        proto = ", ".join(f"{ctype} {field}" for field, ctype in fields.items())
+        struct = [scalar(ctype, field) for field, ctype in fields.items()]
+        assign = {field: field for field in fields}
+        declare_event(
+            declare(
+                name,
+                system="syscalls",
+                proto=proto,
+                struct=struct,
+                assign=assign,
+                printk='"%d", __syscall_nr',
+            )
+        )
 
 
 class Kernel:
@@ -135,6 +162,7 @@ def main():
     # A test looks at once for the event of a process that it has just made: hear of it early.
     os.nice(-15)
     kernel = Kernel(Path(sys.argv[1]))
+    declare_system_calls()
     try:
         stream, said = connect(), "ready\n"
     except OSError as error:

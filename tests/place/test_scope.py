@@ -202,7 +202,11 @@ TYPES = [
     ("seen", "struct box *", "this drops const"),
     ("seen", "void *", "this drops const"),
     ("seen", "const struct box *", None),
-    ("box->size", "struct page *", None),  # only plain names are compared
+    ("box->size", "struct page *", "`box->size` is `int`"),
+    ("box->more", "struct list_head *", None),
+    ("box->narrow", "const char *", None),
+    ("box->narrow[1]", "struct page *", "`box->narrow[1]` is `char`"),
+    ("&box->list", "struct page *", None),  # only names and members are compared
 ]
 
 
@@ -241,6 +245,8 @@ def test_the_returned_value_is_compared() -> None:
         ("struct a", "int", ""),
         ("enum e", "int", None),
         ("union u *", "struct u *", ""),
+        ("struct a *", "struct a (*)[MAX]", None),
+        ("struct a *", "int (*)(struct a *)", None),
     ],
 )
 def test_type_problems(given: str, wanted: str, problem: str | None) -> None:

@@ -9,7 +9,7 @@ from tracepoint.check.engine import check_headers
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import PlaceError
 from tracepoint.model.read import read_header_text
-from tracepoint.place.headers import KernelLoader
+from tracepoint.place.loader import KernelLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import PlaceError, SourceError
 from tracepoint.source import ast
@@ -12,6 +12,16 @@ from tracepoint.source.cexpr import parse_expression
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+#: Macros of which one argument is the name of a member, and which one from 0.
+_MEMBER_ARGUMENT = {
+    **dict.fromkeys("offsetof offsetofend sizeof_field typeof_member struct_size flex_array_size".split(), 1),
+    **dict.fromkeys("list_next_entry list_prev_entry struct_size_t".split(), 1),
+    **dict.fromkeys("container_of container_of_const list_entry list_first_entry list_last_entry".split(), 2),
+    **dict.fromkeys("list_first_entry_or_null list_entry_rcu list_first_or_null_rcu hlist_entry".split(), 2),
+    **dict.fromkeys("hlist_entry_safe hlist_nulls_entry llist_entry rb_entry rb_entry_safe".split(), 2),
+}
+#: The step of an access that is `[...]`.
+INDEX = "[]"
 #: Calls that are cheap enough without `if (trace_x_enabled())`: a few instructions, no lock, no loop.
 _CHEAP = frozenset(
     "READ_ONCE WRITE_ONCE container_of container_of_const offsetof likely unlikely IS_ERR IS_ERR_OR_NULL "
@@ -33,18 +43,25 @@ _CHEAP = frozenset(
 )
 
 
+class Access(NamedTuple):
+    """`name->a[1].b` as `name` and its steps: a member and whether `->` leads to it, or INDEX."""
+
+    name: str
+    steps: tuple[tuple[str, bool], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Argument:
     """One argument: its text with single spaces, its tree, the names that are values and those called.
 
-    `members` are `(variable, member, is_arrow)` of each `a->b` and `a.b` on a plain name.
+    `accesses` are the members that are reached from plain names.
     """
 
     text: str
     tree: ast.Node
     names: tuple[str, ...]
     called: tuple[str, ...]
-    members: tuple[tuple[str, str, bool], ...]
+    accesses: tuple[Access, ...]
 
     @property
     def costly(self) -> str:
@@ -56,6 +73,11 @@ class Argument:
         """The name that is the whole argument, empty when it is more than a name."""
         return self.tree.name if isinstance(self.tree, ast.Name) else ""
 
+    @property
+    def access(self) -> Access | None:
+        """The access that is the whole argument, None when it is something else."""
+        return _access(self.tree)
+
 
 def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     """Read an argument; `type_names` are typedefs that a cast may name.
@@ -63,8 +85,10 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     Raises PlaceError when it is no expression, or has a side effect.
 
     >>> found = read_argument("page_count( page ) + vma->vm_mm->x", frozenset())
-    >>> found.text, found.names, found.called, found.members
-    ('page_count( page ) + vma->vm_mm->x', ('page', 'vma'), ('page_count',), (('vma', 'vm_mm', True),))
+    >>> found.text, found.names, found.called
+    ('page_count( page ) + vma->vm_mm->x', ('page', 'vma'), ('page_count',))
+    >>> found.accesses
+    (Access(name='vma', steps=(('vm_mm', True), ('x', True))),)
     """
     spelled = " ".join(text.split())
     if "//" in spelled or "/*" in spelled or "\0" in spelled:
@@ -75,7 +99,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
         raise PlaceError(f"the argument `{spelled[:60]}` is no expression of C: {error.message}") from None
     names: list[str] = []
     called: list[str] = []
-    members: list[tuple[str, str, bool]] = []
+    accesses: list[Access] = []
     for node in _walk(tree):
         if isinstance(node, ast.Comma):
             raise PlaceError(f"the argument `{spelled[:60]}` holds a comma: give each argument by itself")
@@ -84,9 +108,22 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
             names.append(node.name)
         elif isinstance(node, ast.Call) and node.name:
             called.append(node.name)
-        elif isinstance(node, ast.Member) and isinstance(node.base, ast.Name):
-            members.append((node.base.name, node.name, node.is_arrow))
-    return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(members))
+        elif isinstance(node, ast.Member):
+            found = _access(node)
+            is_part = found and any(
+                known[0] == found[0] and known[1][: len(found[1])] == found[1] for known in accesses
+            )
+            accesses += [found] if found and not is_part else []
+    return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(accesses))
+
+
+def _access(node: ast.Node) -> Access | None:
+    """Return what a chain of `->`, `.` and `[]` on a plain name reaches, None for anything else."""
+    steps: list[tuple[str, bool]] = []
+    while isinstance(node, (ast.Member, ast.Index)):
+        steps.append((node.name, node.is_arrow) if isinstance(node, ast.Member) else (INDEX, False))
+        node = node.base
+    return Access(node.name, tuple(reversed(steps))) if isinstance(node, ast.Name) and steps else None
 
 
 def _check_effect(node: ast.Node, text: str) -> None:
@@ -115,8 +152,8 @@ def _walk(tree: ast.Node) -> Iterator[ast.Node]:
             elif isinstance(value, tuple):
                 inner += [part for part in value if isinstance(part, ast.Node)]
         if isinstance(node, ast.Call):
-            is_member_first = node.name in {"offsetof", "sizeof_field"}
-            inner = list(node.arguments[:1] if is_member_first else node.arguments)
+            member_at = _MEMBER_ARGUMENT.get(node.name, -1)
+            inner = [part for at, part in enumerate(node.arguments) if at != member_at]
             if not node.name:
                 inner.append(node.function)
         stack.extend(reversed(inner))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
-from tracepoint.place.headers import KernelLoader, normal_path
+from tracepoint.place.loader import KernelLoader, normal_path
 from tracepoint.place.outline import Directive, read_directives
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from tracepoint.model.fmt import Style, format_text
 from tracepoint.model.fmt_columns import FIELD_STYLES
 from tracepoint.model.rewrite import break_statements, set_assign_str_arity, set_declarations_apart
 from tracepoint.place.fragment import EventText, Fragment, read_checked, read_events, read_fragment
-from tracepoint.place.headers import KernelLoader, new_header, read_target
+from tracepoint.place.headers import new_header, read_target
 from tracepoint.place.kernel import check_path
+from tracepoint.place.loader import KernelLoader
 from tracepoint.place.outline import read_directives
 from tracepoint.place.sharing import share_classes
 from tracepoint.place.types import check_includes, missing_structs, unknown_types

@@ -12,59 +12,16 @@ from tracepoint.errors import PlaceError, SourceError
 from tracepoint.model.read import read_header_text
 from tracepoint.place.outline import Directive, Guard, find_guard, read_directives
 from tracepoint.place.types import COMMON_TYPES
-from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tracepoint.model.event import EventClass, TraceHeader
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.loader import KernelLoader
+    from tracepoint.source.text import SourceFile
 
-_INCLUDE_FOLDERS = ("include", "arch/x86/include", "include/uapi")
 _EVENTS = "include/trace/events"
 _FORWARD = re.compile(r"(?:[ \t]*\n)*(?:(?:struct|union)\s+\w+;[ \t]*\n)+")
-
-
-class KernelLoader:
-    """Finds what headers of the tree include."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
-        self._files: dict[str, SourceFile | None] = {}
-
-    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
-        """Return the file that `#include` names, None when the tree does not have it."""
-        folders = [str(PurePosixPath(includer).parent)] if is_quoted else []
-        for folder in (*folders, *_INCLUDE_FOLDERS):
-            found = self._read(f"{folder}/{name}")
-            if found is not None:
-                return found
-        return None
-
-    def _read(self, path: str) -> SourceFile | None:
-        path = normal_path(path)
-        if path not in self._files:
-            text = self._kernel.text(path) if path else None
-            self._files[path] = None if text is None else SourceFile(path, text)
-        return self._files[path]
-
-
-def normal_path(path: str) -> str:
-    """Return a path without `.` and `..`, empty when it leads out or is none of a source file.
-
-    >>> normal_path("fs/xfs/../iomap/trace.h"), normal_path("../x.h")
-    ('fs/iomap/trace.h', '')
-    """
-    parts: list[str] = []
-    for part in path.split("/"):
-        if part == "..":
-            if not parts:
-                return ""
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    is_plain = parts and path.isprintable() and not set(path) & set('"\\ ')
-    return "/".join(parts) if is_plain else ""
 
 
 @dataclass(frozen=True, slots=True)

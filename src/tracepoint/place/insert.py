@@ -33,6 +33,7 @@ from tracepoint.place.sites import (
     site_at,
 )
 from tracepoint.place.statements import Kind, Statement, read_body
+from tracepoint.place.structs import Structs
 
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Edit, Span
@@ -95,8 +96,10 @@ class Placement:
     notes: tuple[str, ...] = ()
 
 
-def place_call(source: SourceFile, place: Place, call: Call) -> Placement:
+def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | None = None) -> Placement:
     r"""Return the edits that put a call into a function of a C file.
+
+    `structs` knows the members of structs, by default those that the file itself defines.
 
     Raises PlaceError with the reason when the function is not there or not understood, when no call
     may stand at the place, or when an argument has no meaning there.
@@ -119,16 +122,17 @@ def place_call(source: SourceFile, place: Place, call: Call) -> Placement:
         return ret;
     }
     """
-    return _Placer(source, place, call).run()
+    return _Placer(source, place, call, structs or Structs(source)).run()
 
 
 class _Placer:
     """One placement while it is worked out."""
 
-    def __init__(self, source: SourceFile, place: Place, call: Call) -> None:
+    def __init__(self, source: SourceFile, place: Place, call: Call, structs: Structs) -> None:
         _check_request(source, place, call)
         self.place = place
         self.call = call
+        self.structs = structs
         self.code = read_code(source)
         self.function = pick_function(self.code, place.function, place.line)
         self.body = read_body(self.code, self.function)
@@ -183,7 +187,7 @@ class _Placer:
 
     def _check(self, site: Site) -> None:
         check_instrumentable(self.code, self.function, site)
-        scope = Scope(self.code, self.function, self.body, site, self.names)
+        scope = Scope(self.code, self.function, self.body, site, names=self.names, structs=self.structs)
         self.notes += scope.check(self.arguments, self.call.params)
 
     def _known_names(self) -> frozenset[str]:

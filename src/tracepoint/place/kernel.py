@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import PlaceError
+from tracepoint.source.environment import SharedFiles
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -29,13 +30,15 @@ class Kernel:
     """A kernel tree: its index, and `read`, which returns a file's content or None when there is none.
 
     `assign_str_arity` is the number of arguments that `__assign_str` takes there, None when the tree
-    does not say.
+    does not say.  `shared` is what was found in the files that others include.
     """
 
     tree: Tree
     read: Callable[[str], TreeFile | None]
     assign_str_arity: int | None = None
+    shared: SharedFiles = field(default_factory=SharedFiles)
     _sources: dict[str, SourceFile] = field(default_factory=dict)
+    _included: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def text(self, path: str) -> str | None:
         """Return the text of a file, None when it is not there."""
@@ -44,6 +47,13 @@ class Kernel:
             return self._sources[path].text
         found = self.read(path)
         return None if found is None else found.text
+
+    def included(self, path: str) -> SourceFile | None:
+        """Return a file that others include, None when it is not there."""
+        if path not in self._included:
+            text = self.text(path)
+            self._included[path] = None if text is None else SourceFile(path, text)
+        return self._included[path]
 
     def source(self, path: str) -> SourceFile:
         """Return a file that is to be changed.

@@ -106,24 +106,3 @@ def all_declared(code: Code, body: Statement, function: Function) -> dict[str, l
     for variable in variables:
         found.setdefault(variable.name, []).append(variable)
     return found
-
-
-def members_of(code: Code, tag: str, keyword: str = "struct") -> frozenset[str] | None:
-    """Return the members of a struct or union that the file defines, None when it does not."""
-    texts = code.texts
-    for at in range(len(texts) - 2):
-        if texts[at] != keyword:
-            continue
-        if texts[at + 1] == tag and texts[at + 2] == "{" and at + 2 in code.match:
-            return frozenset(_members(code, at + 2, code.match[at + 2]))
-    return None
-
-
-def _members(code: Code, begin: int, end: int) -> set[str]:
-    """Collect names generously: all that stand before `;`, `,`, `[`, `:` or `)`, nested ones too."""
-    found = set()
-    for at in range(begin, end):
-        after = code.texts[at + 1]
-        if code.is_name(at) and (after in {";", ",", "[", ":", ")", "("} or after.startswith("__")):
-            found.add(code.texts[at])
-    return found

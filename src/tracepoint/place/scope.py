@@ -7,19 +7,22 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
-from tracepoint.place.names import all_declared, members_of, visible
+from tracepoint.place.access import INTEGERS, Follower, NoSuchMemberError, Shape
+from tracepoint.place.members import count_dimensions
+from tracepoint.place.names import all_declared, visible
 from tracepoint.place.returns import RETURN_VALUE
 from tracepoint.place.values import Certainty, has_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.place.arguments import Argument
+    from tracepoint.place.arguments import Access, Argument
     from tracepoint.place.code import Code
     from tracepoint.place.functions import Function
     from tracepoint.place.names import FileNames
     from tracepoint.place.sites import Site
     from tracepoint.place.statements import Statement
+    from tracepoint.place.structs import Structs
     from tracepoint.place.variables import Variable
 
 #: Names that every kernel file may use without naming them elsewhere.
@@ -29,22 +32,28 @@ _KERNEL_NAMES = frozenset(
 )
 _MAX_COMPARED = 5000
 _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*")
-_TAGGED = re.compile(r"(?:const )?(struct|union) (\w+)(?: (\*+))?")
-_INTEGERS = frozenset(
-    "char short int long signed unsigned bool _Bool u8 u16 u32 u64 s8 s16 s32 s64 size_t ssize_t loff_t "
-    "pgoff_t sector_t gfp_t pid_t dev_t ino_t umode_t uint ulong uint32_t uint64_t int32_t int64_t".split()
-)
+_CURRENT = "struct task_struct *"
 
 
 class Scope:
     """Answers questions about the names at one place of a function."""
 
-    def __init__(self, code: Code, function: Function, body: Statement, site: Site, names: FileNames) -> None:
+    def __init__(
+        self,
+        code: Code,
+        function: Function,
+        body: Statement,
+        site: Site,
+        *,
+        names: FileNames,
+        structs: Structs,
+    ) -> None:
         self.code = code
         self.function = function
         self.body = body
         self.site = site
         self.names = names
+        self.structs = structs
         self.visible = visible(code, site, function)
         self.notes: list[str] = []
 
@@ -66,8 +75,8 @@ class Scope:
                     self._note(
                         f"{called}() is not used elsewhere in {self.code.file.path}: is its header included?"
                     )
-            for member in argument.members:
-                self._check_member(*member)
+            for access in argument.accesses:
+                self._follow(access)
         for argument, (kind, name) in zip(arguments, params, strict=False):
             self._check_type(argument, kind, name)
         return self.notes
@@ -127,41 +136,40 @@ class Scope:
         arm = self.code.arms[variable.at]
         return arm is None or arm.holds(self.site.arm)
 
-    def _check_member(self, name: str, member: str, is_arrow: bool) -> None:
+    def _shape_of(self, name: str) -> Shape | None:
+        """Return the type of a variable, None when it is not told."""
         variables = self.visible.get(name)
         if not variables:
-            return
-        kind = variables[0].type
-        found = _TAGGED.fullmatch(kind)
-        if found is None:
-            if kind and not variables[0].is_array and set(kind.split()) <= _INTEGERS:
-                raise self._error(f"`{name}` is an integer ({kind}) and has no member `{member}`")
-            return
-        stars = found[3] or ""
-        is_pointer = stars == "*" or (variables[0].is_array and not stars)
-        if is_arrow != is_pointer:
-            right = "->" if is_pointer else "."
-            shown = f"{kind}[]" if variables[0].is_array else kind
-            raise self._error(f"`{name}` is `{shown}`: its members are reached by `{right}`")
-        members = members_of(self.code, found[2], found[1])
-        if members is None:
-            self._note(f"whether {found[1]} {found[2]} has a member `{member}` is not told by this file")
-        elif member not in members:
-            close = difflib.get_close_matches(member, members, n=1)
-            advice = f"; did you mean `{close[0]}`?" if close else ""
-            raise self._error(f"{found[1]} {found[2]} has no member `{member}`{advice}")
+            return Shape(_CURRENT) if name == "current" and self.structs.has_headers else None
+        variable = variables[0]
+        return Shape(variable.type, count_dimensions(self.code, variable)) if variable.type else None
+
+    def _follow(self, access: Access) -> Shape | None:
+        """Return the type of an access, None when it is not told."""
+        first = self._shape_of(access.name)
+        if first is None:
+            return None
+        follower = Follower(self.structs)
+        try:
+            return follower.follow(access, first)
+        except NoSuchMemberError as error:
+            raise self._error(str(error)) from None
+        finally:
+            for note in follower.notes:
+                self._note(note)
 
     def _check_type(self, argument: Argument, wanted: str, param: str) -> None:
-        """Compare a plain variable's type with the parameter's, where both are told."""
-        variables = self.visible.get(argument.plain)
-        kind = variables[0].type if variables else ""
-        if variables and variables[0].is_array:
-            kind = f"{kind} *"
-        elif argument.plain == RETURN_VALUE:
-            kind = self.function.returns
-        problem = type_problem(kind, wanted) if kind else None
+        """Compare the type of a variable or member with the parameter's, where both are told."""
+        given = self._shape_of(argument.plain) if argument.plain else None
+        if argument.plain == RETURN_VALUE:
+            given = Shape(self.function.returns)
+        elif argument.access is not None:
+            given = self._follow(argument.access)
+        if given is None or not given.type or given.body is not None:
+            return
+        problem = type_problem(given.text, wanted)
         if problem is not None:
-            shown = f"`{argument.plain}` is `{kind}`"
+            shown = f"`{argument.text[:60]}` is `{given.text}`"
             raise self._error(f"{shown}, but the event's parameter `{param}` is `{wanted}`{problem}")
 
 
@@ -173,6 +181,8 @@ def type_problem(given: str, wanted: str) -> str | None:
     >>> type_problem("struct page *", "struct folio*"), type_problem("pgoff_t", "unsigned long")
     ('', None)
     """
+    if "(" in given + wanted or "[" in given + wanted:  # pointers to functions and to arrays
+        return None
     given_words, given_stars = _split_type(given)
     wanted_words, wanted_stars = _split_type(wanted)
     is_tagged, wants_tagged = _is_tagged(given_words), _is_tagged(wanted_words)
@@ -184,10 +194,10 @@ def type_problem(given: str, wanted: str) -> str | None:
             return ""
         return ": this drops const" if drops and (is_same or "void" in wanted_words) else None
     if given_stars:
-        return "" if wants_tagged or set(wanted_words) <= _INTEGERS else None
+        return "" if wants_tagged or set(wanted_words) <= INTEGERS else None
     if wanted_stars:
-        return "" if is_tagged or set(given_words) <= _INTEGERS else None
-    return "" if is_tagged and set(wanted_words) <= _INTEGERS else None
+        return "" if is_tagged or set(given_words) <= INTEGERS else None
+    return "" if is_tagged and set(wanted_words) <= INTEGERS else None
 
 
 def _split_type(text: str) -> tuple[list[str], int]:

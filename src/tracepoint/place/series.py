@@ -14,9 +14,9 @@ from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
 from tracepoint.place.edits import check_together
 from tracepoint.place.fragment import merge_texts
-from tracepoint.place.headers import KernelLoader
 from tracepoint.place.insert import Call, place_call
 from tracepoint.place.kbuild import Kbuild
+from tracepoint.place.loader import KernelLoader
 from tracepoint.place.message import (
     Fired,
     Message,
@@ -27,6 +27,7 @@ from tracepoint.place.message import (
 )
 from tracepoint.place.patch import Change, change_file, new_file
 from tracepoint.place.plan import shown
+from tracepoint.place.structs import Structs
 from tracepoint.place.subsystem import group_files, prefix_of, subsystem_of
 from tracepoint.place.types import unmet_types
 
@@ -127,6 +128,7 @@ class _Maker:
         self._included: set[tuple[str, str]] = set()
         self._placed: dict[str, list[Edit]] = defaultdict(list)
         self._kbuild = Kbuild(kernel)
+        self._structs: dict[str, Structs] = {}
 
     def run(self) -> None:
         for made in self.declared:
@@ -222,7 +224,8 @@ class _Maker:
     def _call(self, call: CallAt, step: _Step) -> None:
         header, params = self._event(call.event)
         source = self._kernel.source(call.path)
-        place, placement = _place(source, call, params)
+        structs = self._structs.setdefault(call.path, Structs(source, self._kernel))
+        place, placement = _place(source, call, params, structs)
         check_together(source, self._placed[call.path], placement.edits)
         self._placed[call.path] += placement.edits
         if call.event not in self._new_names:
@@ -284,12 +287,14 @@ class _Maker:
         return found[0].header, found[0].params
 
 
-def _place(source: SourceFile, call: CallAt, params: tuple[tuple[str, str], ...]) -> tuple[Place, Placement]:
+def _place(
+    source: SourceFile, call: CallAt, params: tuple[tuple[str, str], ...], structs: Structs
+) -> tuple[Place, Placement]:
     """Put a call at the first of its places that there is."""
     problems = []
     for place in call.places:
         try:
-            return place, place_call(source, place, Call(call.event, call.args, call.guard, params))
+            return place, place_call(source, place, Call(call.event, call.args, call.guard, params), structs)
         except PlaceError as error:
             problems.append(error)
     if len(problems) == 1:

@@ -137,7 +137,7 @@ def declared_by_macro(code: Code, first: int) -> list[Variable] | None:
     word = code.texts[first]
     if first + 1 >= len(code.texts) or code.texts[first + 1] != "(" or word in ATTRIBUTES or word in _TYPEOF:
         return None
-    if first + 1 not in code.match:
+    if first + 1 not in code.match or code.texts[first + 2] in {"*", "^"}:  # a pointer to a function
         return None
     if word in _ASSERTS or word == "guard":
         return []
@@ -248,7 +248,7 @@ class _Declarator:
         code = self.code
         if self.name < 0:
             return None
-        stars = sum(code.texts[at] == "*" for at in range(self.begin, self.name))
+        stars = self._count_stars()
         kind = "" if self.is_function else f"{base} {'*' * stars}".strip()
         return Variable(
             code.texts[self.name],
@@ -258,3 +258,12 @@ class _Declarator:
             self.is_array,
             words,
         )
+
+    def _count_stars(self) -> int:
+        """Count the stars before the name, but not those in the braces of a struct."""
+        count = 0
+        at = self.begin
+        while at < self.name:
+            count += self.code.texts[at] == "*"
+            at = self.code.match.get(at, at) + 1 if self.code.texts[at] == "{" else at + 1
+        return count

@@ -1,0 +1,167 @@
+"""What `a->b.c` means: the types along the way, as far as they are told."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tracepoint.place.arguments import INDEX
+
+if TYPE_CHECKING:
+    from tracepoint.place.arguments import Access
+    from tracepoint.place.members import Body, Member
+    from tracepoint.place.structs import Structs
+
+INTEGERS = frozenset(
+    "char short int long signed unsigned bool _Bool u8 u16 u32 u64 s8 s16 s32 s64 size_t ssize_t loff_t "
+    "pgoff_t sector_t gfp_t pid_t dev_t ino_t umode_t uint ulong uint32_t uint64_t int32_t int64_t".split()
+)
+_TAGGED = re.compile(r"(?:const )?(struct|union)(?: (\w+))?(?: ?(\*+))?")
+_NAMED = re.compile(r"(?:const )?(\w+)(?: (\*+))?")
+#: Macros that stand for members, in each other.
+_MAX_MACROS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """The type of something: its C text, the stars in it, the `[]` behind its name.
+
+    `body` is the struct or union that was defined with it, if one was.
+    """
+
+    type: str
+    n_dimensions: int = 0
+    body: Body | None = None
+
+    @property
+    def n_stars(self) -> int:
+        """How many pointers lead to what it is made of, without those of arrays."""
+        return self.type.count("*")
+
+    @property
+    def text(self) -> str:
+        """The type as C has it when the value is passed on: an array is a pointer."""
+        return f"{self.type}{'' if self.n_stars else ' '}*" if self.n_dimensions else self.type
+
+    def element(self) -> Shape | None:
+        """Return the type of what `[]` gives, None when there is none."""
+        if self.n_dimensions:
+            return replace(self, n_dimensions=self.n_dimensions - 1)
+        return replace(self, type=self.type[:-1].rstrip()) if self.n_stars else None
+
+
+class NoSuchMemberError(Exception):
+    """What speaks against an access; caught where the place in the text is known."""
+
+
+class Follower:
+    """Follows accesses through the structs that a file knows; `notes` say what is not told."""
+
+    def __init__(self, structs: Structs) -> None:
+        self._structs = structs
+        self.notes: list[str] = []
+
+    def follow(self, access: Access, first: Shape) -> Shape | None:
+        """Return the type of an access to something of type `first`, None when it is not told.
+
+        Raises NoSuchMemberError for what no compiler takes.
+        """
+        spelled = access.name
+        here: Shape | None = first
+        for step, is_arrow in access.steps:
+            if here is None or not here.type:
+                return None
+            if step == INDEX:
+                here = here.element()
+                spelled += "[]"
+                continue
+            here = self._member(spelled, here, step, is_arrow=is_arrow)
+            spelled += f"{'->' if is_arrow else '.'}{step}"
+        return here
+
+    def _member(self, spelled: str, here: Shape, member: str, *, is_arrow: bool) -> Shape | None:
+        found = self._struct(here)
+        if found is None:
+            if not here.n_dimensions and set(here.type.split()) <= INTEGERS:
+                raise NoSuchMemberError(
+                    f"`{spelled}` is an integer ({here.type}) and has no member `{member}`"
+                )
+            return None
+        level = found.n_stars + found.n_dimensions
+        if level != is_arrow:
+            shown = here.type + "[]" * here.n_dimensions
+            right = "its members are reached by `->`" if level == 1 else "its members are reached by `.`"
+            raise NoSuchMemberError(
+                f"`{spelled}` is `{shown}`: {right if level < 2 else 'it has no members'}"
+            )
+        return self._lookup(spelled, found, member, 0)
+
+    def _struct(self, here: Shape) -> Shape | None:
+        """Return a type with its struct by tag or body, None when it is none that is known."""
+        tagged = _TAGGED.fullmatch(here.type)
+        if tagged is not None:
+            return here if here.body is not None or tagged[2] else None
+        named = _NAMED.fullmatch(here.type)
+        if named is None or named[1] in INTEGERS:
+            return None
+        target = self._structs.typedef(named[1])
+        stars = (named[2] or "") + "*" * target.count("*")
+        return Shape(f"{target.rstrip(' *')} {stars}".strip(), here.n_dimensions) if target else None
+
+    def _lookup(self, spelled: str, here: Shape, member: str, level: int) -> Shape | None:
+        tagged = _TAGGED.fullmatch(here.type)
+        keyword, tag = (tagged[1], tagged[2] or "") if tagged else ("struct", "")
+        body, doubt, label = here.body, "", f"{keyword} {tag}" if tag else f"the {keyword} `{spelled}`"
+        if body is None:
+            found = self._structs.find(keyword, tag)
+            if found is None:
+                self._note_unknown(label, member)
+                return None
+            body, doubt = found.body, found.doubt
+            label += f" ({found.path})" if found.path != self._structs.path else ""
+        doubt = doubt or (body.doubt and f"{body.doubt} in it is not understood")
+        if member in body.members:
+            return _shape(body.members[member])
+        stands_for = self._structs.macro(member)
+        if stands_for is not None:
+            return self._through_macro(spelled, here, body, stands_for, level)
+        if doubt:
+            self._note(f"whether {label} has a member `{member}` cannot be told: {doubt}")
+            return None
+        close = difflib.get_close_matches(member, body.members, n=1)
+        advice = f"; did you mean `{close[0]}`?" if close else ""
+        raise NoSuchMemberError(f"{label} has no member `{member}`{advice}")
+
+    def _through_macro(
+        self, spelled: str, here: Shape, body: Body, parts: tuple[str, ...], level: int
+    ) -> Shape | None:
+        """Follow `#define sk_prot __sk_common.skc_prot`; what the macro itself says is taken for right."""
+        if level >= _MAX_MACROS or not parts or parts[0] not in body.members:
+            return None
+        at: Shape | None = replace(here, type=here.type.rstrip(" *"), n_dimensions=0)
+        for part in parts:
+            found = self._struct(at) if at is not None else None
+            if found is None:
+                return None
+            with contextlib.suppress(NoSuchMemberError):
+                at = self._lookup(spelled, found, part, level + 1)
+                continue
+            return None
+        return at
+
+    def _note_unknown(self, label: str, member: str) -> None:
+        where = "this file"
+        if self._structs.has_headers:
+            where = f"{self._structs.path} and what it includes"
+        self._note(f"whether {label} has a member `{member}` is not told by {where}")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+
+def _shape(member: Member) -> Shape:
+    return Shape(member.type, member.n_dimensions, member.body)

@@ -4,38 +4,34 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tracepoint.check.engine import check_headers
 from tracepoint.check.report_json import finding_as_data
-from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.cli import numbers, settings, suites
 from tracepoint.cli.inputs import char_sign, find_abi, open_input
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
+from tracepoint.cli.try_session import (
+    SCHEMA,
+    Session,
+    as_document,
+    find_findings,
+    rehearse_with,
+    write_findings,
+    write_title,
+)
 from tracepoint.cli.try_text import write_rehearsal
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.given import GivenValueError, split_assignment
-from tracepoint.lab.rehearse import Rehearsal, rehearse_event
 from tracepoint.layout.compute import compute_layout
-from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
     import argparse
 
-    from tracepoint.cli.inputs import Input
     from tracepoint.cli.output import Output
-    from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.lab.given import Given
-    from tracepoint.lab.rehearse import LeafInput, Shot
-    from tracepoint.layout.btf import Btf
-    from tracepoint.layout.format import EventFormat
+    from tracepoint.lab.rehearse import Rehearsal
     from tracepoint.model.event import Event, TraceHeader
-    from tracepoint.printk.facts import RenderFacts
-
-SCHEMA = "tracepoint.try/1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,41 +54,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--summary", action="store_true", help="only say how many events could be rehearsed")
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
-
-
-@dataclass(slots=True)
-class Session:
-    """One run: what was asked, how it went so far.
-
-    `failed` holds the events that could not be rehearsed with the reason, `met` the given inputs
-    that some event has, `refused` what was said first of each that an event does not have.
-    """
-
-    args: argparse.Namespace
-    out: Output
-    chosen: Settings
-    given: dict[str, str]
-    rehearsed: int = 0
-    failed: list[tuple[str, str]] = field(default_factory=list)
-    met: set[str] = field(default_factory=set)
-    refused: dict[str, str] = field(default_factory=dict)
-    documents: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def total(self) -> int:
-        """How many events were tried."""
-        return self.rehearsed + len(self.failed)
-
-    def raise_unmet(self) -> None:
-        """Raise GivenValueError for given values that no event has."""
-        unmet = [text for name, text in self.refused.items() if name not in self.met]
-        if unmet:
-            raise GivenValueError("\n".join(unmet))
-
-    @property
-    def shows_events(self) -> bool:
-        """Whether each event is written out as text."""
-        return not self.args.json and not self.args.summary
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -128,30 +89,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
         _write_summary(session)
     is_bad = any(d.severity is Severity.ERROR for d in findings)
     return EXIT_FINDINGS if session.failed or (is_bad and not args.summary) else EXIT_DONE
-
-
-def find_findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
-    """Return what `check` says of the named events, or of whole headers."""
-    headers = [header for item in inputs for header in item.headers]
-    found = check_headers(headers, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi)
-    wanted = {item.event for item in inputs}
-    if "" in wanted:
-        return found
-    names = {event.full_name for item in inputs for _, event in item.events()}
-    return [d for d in found if not d.event or d.event in names]
-
-
-def write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic]) -> None:
-    """Write the header's path and those of the findings that are its own."""
-    mine = [d for d in findings if d.span.path == header.path]
-    out.line(out.style(header.path, "bold"))
-    if not mine:
-        out.line("findings: none")
-        return
-    out.line(f"findings: {len(mine)}")
-    out.line()
-    sources = {header.path: header.source} if header.source is not None else {}
-    out.write(write_full(mine, sources) if len(mine) <= 5 else write_concise(mine))
 
 
 def _one(session: Session, header: TraceHeader, event: Event) -> None:
@@ -191,48 +128,6 @@ def _rehearse(session: Session, header: TraceHeader, event: Event) -> Rehearsal:
     return rehearse_with(session, header, event, layout)
 
 
-def rehearse_with(
-    session: Session,
-    header: TraceHeader,
-    event: Event,
-    layout: EventFormat,
-    *,
-    facts: RenderFacts | None = None,
-    btf: Btf | None = None,
-) -> Rehearsal:
-    """Rehearse with those of the given values that name an input of this event."""
-    abi = find_abi(session.chosen.abi)
-    usable: dict[str, str | Given] = dict(session.given)
-    while True:
-        try:
-            rehearsal = rehearse_event(
-                event,
-                abi=abi,
-                set_values=usable,
-                count=session.args.count,
-                environment=header.environment,
-                btf=btf,
-                facts=facts,
-                format=layout,
-                enums=header.exported_enums,
-            )
-        except GivenValueError as error:
-            if error.leaf not in usable:
-                raise
-            session.refused.setdefault(error.leaf, f"{event.full_name}: {error}")
-            del usable[error.leaf]
-        else:
-            session.met.update(usable)
-            return rehearsal
-
-
-def write_title(out: Output, event: Event) -> None:
-    """Write an event's name and where it is declared."""
-    place = f"  {event.origin}" if event.origin is not None else ""
-    out.line()
-    out.line(out.style(event.full_name, "bold", "cyan") + place)
-
-
 def _write_summary(session: Session) -> None:
     out = session.out
     is_long = out.verbosity > 0 or not session.args.summary
@@ -254,42 +149,6 @@ def _kind(reason: str) -> str:
         if mark in reason:
             return reason[reason.index(mark) :].strip()[:80] if mark != " is not " else reason[:80]
     return reason[:80]
-
-
-def as_document(rehearsal: Rehearsal) -> dict[str, Any]:
-    """Return a rehearsal as plain values for JSON."""
-    origin = rehearsal.event.origin
-    return {
-        "event": rehearsal.event.full_name,
-        "path": origin.span.path if origin else "",
-        "line": origin.span.line if origin else 0,
-        "format": write_format(rehearsal.layout),
-        "size_bytes": rehearsal.layout.size_bytes,
-        "inputs": [_input(leaf) for leaf in rehearsal.leaves if leaf.values],
-        "shots": [_shot(shot) for shot in rehearsal.shots],
-        "notes": list(rehearsal.notes),
-        "is_complete": rehearsal.is_complete,
-        "reason": rehearsal.reason,
-    }
-
-
-def _input(leaf: LeafInput) -> dict[str, Any]:
-    values = [{"hex": v.hex()} if isinstance(v, bytes) else v for v in leaf.values]
-    return {"expression": leaf.text, "ctype": leaf.ctype, "values": values, "is_given": leaf.is_given}
-
-
-def _shot(shot: Shot) -> dict[str, Any]:
-    fields = [
-        {"name": r.name, "offset": r.offset, "size": r.size, "value": r.value, "is_data": r.is_data}
-        for r in shot.rows
-        if r.name
-    ]
-    return {
-        "record_hex": shot.record.hex(),
-        "fields": fields,
-        "line": shot.line,
-        "is_exact": shot.is_exact,
-    }
 
 
 def _write_json(session: Session, findings: list[Diagnostic]) -> None:

@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.check.report_json import finding_as_data
 from tracepoint.cli.inputs import open_input
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
-from tracepoint.cli.try_ import SCHEMA, as_document, find_findings, rehearse_with, write_findings, write_title
 from tracepoint.cli.try_kernel_text import write_summary, write_witness
+from tracepoint.cli.try_session import (
+    SCHEMA,
+    as_document,
+    find_findings,
+    rehearse_with,
+    write_findings,
+    write_title,
+)
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.suites import apt_options
@@ -21,7 +28,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.inputs import Input
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
-    from tracepoint.cli.try_ import Session
+    from tracepoint.cli.try_session import Session
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.rehearse import Rehearsal
     from tracepoint.lab.witness import KernelAtHand, Sighting, Witness

@@ -74,7 +74,7 @@ struct ring_info {
 	uint64_t serial;
 	int32_t tid;
 	bool is_ended;
-	char comm[16];
+	char comm[TP_NAME_SIZE];
 	struct tp_ring_stats stats;
 };
 
@@ -91,8 +91,7 @@ static Py_ssize_t copy_infos(struct tp_buffer *buffer, struct ring_info **ret)
 	for (struct tp_ring_node *node = buffer->rings; infos && node; node = node->next, info++) {
 		info->serial = node->serial;
 		info->tid = node->ring.head->tid;
-		info->is_ended = node->is_ended;
-		memcpy(info->comm, node->ring.head->comm, sizeof(info->comm));
+		info->is_ended = tp_ring_owner(node, info->comm);
 		tp_ring_stats(&node->ring, &info->stats);
 	}
 	pthread_mutex_unlock(&buffer->lock);

@@ -83,6 +83,16 @@ static void thread_ended(void *data)
 	free(thread);
 }
 
+/* That a thread ends is told under the lock of threads alone. */
+bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE])
+{
+	pthread_mutex_lock(&lock);
+	memcpy(comm, node->ring.head->comm, TP_NAME_SIZE);
+	bool is_ended = node->is_ended;
+	pthread_mutex_unlock(&lock);
+	return is_ended;
+}
+
 uint64_t tp_grace_begin(void)
 {
 	return atomic_fetch_add(&tp_generation, 1) + 1;

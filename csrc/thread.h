@@ -20,6 +20,7 @@ enum {
 	TP_MAX_BUFFERS = 1024, /* an instance has one, and so has an event with triggers */
 	TP_MAX_DEPTH = 4, /* as the kernel's levels: normal, softirq, irq, nmi */
 	TP_MAX_ENDED = 64,
+	TP_NAME_SIZE = 16, /* of a thread's name, with its end */
 };
 
 struct tp_buffer;
@@ -101,6 +102,9 @@ bool tp_grace_over(uint64_t generation);
 struct tp_buffer *tp_buffer_create(uint32_t n_pages, uint32_t flags, enum tp_clock clock, const char *directory);
 void tp_buffer_destroy(struct tp_buffer *buffer);
 struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thread *thread);
+
+/* Fills in the name of the thread whose ring it is, and tells whether it ended; the buffer's lock is held. */
+bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE]);
 void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret);
 void tp_buffer_clear(struct tp_buffer *buffer);
 void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags);

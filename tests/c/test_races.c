@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +23,9 @@
 			exit(1);                                                          \
 		}                                                                         \
 	} while (0)
+
+#define WRITING "a thread writes"
+#define ENDING "a thread ended"
 
 enum { N_WRITERS = 4, N_PAGES = 6 };
 
@@ -67,6 +71,7 @@ static void *write_events(void *index)
 	bool is_quick = (uintptr_t)index & 1;
 
 	CHECK(thread);
+	prctl(PR_SET_NAME, WRITING);
 	for (uint64_t i = 0; i < n_events; i++) {
 		struct payload payload = { i, ~i };
 		tp_thread_enter(thread);
@@ -80,6 +85,7 @@ static void *write_events(void *index)
 		}
 		tp_thread_leave(thread);
 	}
+	prctl(PR_SET_NAME, ENDING);
 	atomic_fetch_sub(&n_running, 1);
 	return NULL;
 }
@@ -120,6 +126,15 @@ static void peek(struct tp_ring *ring, struct tp_page *page)
 		check_page(page, &last);
 }
 
+/* A ring is told to have the last name of its thread when that has ended. */
+static void check_owner(const struct tp_ring_node *node)
+{
+	char comm[TP_NAME_SIZE];
+	bool is_ended = tp_ring_owner(node, comm);
+
+	CHECK(!strcmp(comm, is_ended ? ENDING : WRITING));
+}
+
 static uint64_t drain(uint64_t *last)
 {
 	struct tp_page *page = aligned_alloc(TP_PAGE_SIZE, TP_PAGE_SIZE);
@@ -132,6 +147,7 @@ static uint64_t drain(uint64_t *last)
 		/* It copies a page that may be written meanwhile and then looks whether it was: a race that is meant. */
 		peek(&node->ring, page);
 #endif
+		check_owner(node);
 		tp_ring_stats(&node->ring, &stats);
 		while (tp_ring_read(&node->ring, page) > 0)
 			n += check_page(page, &last[node->serial % N_WRITERS]);

@@ -77,7 +77,7 @@ def deeper(inner):
 
 
 EXPRESSIONS = st.recursive(LEAVES, deeper, max_leaves=5)
-FIELDS = ["int", "u8", "s16", "unsigned long", "u64", "s64", "unsigned int"]
+FIELDS = ["int", "u8", "s16", "unsigned long", "u64", "s64", "unsigned int", "bool"]
 ODD = st.one_of(
     st.integers(-(2**70), 2**70),
     st.integers(-5, 5),
@@ -118,6 +118,7 @@ def test_the_same_record_and_errors(first, second, condition, types, data):
         ("__field(void *, p)", "__entry->p = page;"),
         ("__field(int, a)", "__entry->a = page->owner->id + LIMIT;"),
         ("__rel_string(n, text) __field(int, a)", "__assign_rel_str(n, text);"),
+        ("__field(bool, a) __field(bool, b)", "__entry->a = u; __entry->b = page->flags & 2;"),
     ],
 )
 def test_what_is_plain_is_compiled(fields, statements):
@@ -135,7 +136,6 @@ def test_what_is_plain_is_compiled(fields, statements):
         ("__array(char, t, 8)", "strscpy(__entry->t, text, 8);"),
         ("__field(int, a)", "__entry->a = 1; __entry->a = 2;"),
         ("__field(int, a) __field(int, b)", "__entry->a = i; __entry->b = __entry->a;"),
-        ("__field(bool, a)", "__entry->a = i;"),
         ("__field(int, a)", "if (i) __entry->a = 1;"),
         ("__field(int, a)", "__entry->a = nobody(i);"),
         ("__string(n, text)", ""),
@@ -163,6 +163,15 @@ def test_what_c_has_no_room_for_is_never_stored(number, ctype, text):
     args = (SimpleNamespace(flags=number, pfn=number), 1, 2, number, 4, "text")
     for function in (stage.assign, stage.assign_slowly, stage.holds, stage.holds_slowly):
         assert "has more than the 64 bits" in str(outcome(function, args)), function
+
+
+@pytest.mark.parametrize("value", [True, False, 2, 0, 256])
+def test_what_python_calls_bool_is_plain(value):
+    stage = stage_of("__field(bool, a) __field(int, i)", "__entry->a = page->flags; __entry->i = i;", "i")
+    args = (SimpleNamespace(flags=value), bool(value), 2, 3, 4, "text")
+    assert stage._quick_assign(*args) == stage.assign_slowly(*args)
+    assert stage._quick_assign(*args)[8] == bool(value)
+    assert stage._quick_holds(*args) is stage.holds_slowly(*args) is bool(value)
 
 
 def test_missing_and_odd_objects():

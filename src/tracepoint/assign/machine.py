@@ -303,13 +303,13 @@ class Machine(Evaluator):
             argument = argument.operand
         slot = Slot(self.record, found.offset, found.shape)
         if start == found.offset and found.shape.kind is not None and end - start == found.shape.size:
-            self.store(slot, Outside(argument), Want(found.shape.kind, "int", field))
+            self.store(slot, Outside(argument, filler=call), Want(found.shape.kind, "int", field))
         else:
             size = end - found.offset
             want = Want(
                 None, "bytes", field, size, element=max(found.shape.size, 1) if found.shape.kind else 1
             )
-            self.record.write(found.offset, self.as_bytes(Outside(argument), size, want))
+            self.record.write(found.offset, self.as_bytes(Outside(argument, filler=call), size, want))
         self.note(f"{write_expression(argument)} is what {call.name}() stores there")
 
     # Branches and loops

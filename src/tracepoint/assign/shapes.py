@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.values import Shape
+from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.cvalue import CHAR, LLONG, UCHAR, UINT, ULLONG, USHORT, IntType, int_type_of
 
 if TYPE_CHECKING:
@@ -113,11 +114,10 @@ class Shapes:
         """Return the shape of a record's member (of the word, for a dynamic one)."""
         if field.is_data_loc:
             return Shape(4, UINT)
-        kind = self._kind_of_field(field.element_ctype)
         if field.is_array:
-            element = Shape(kind.size, kind) if kind is not None else Shape(0)
-            if kind is None or field.size % kind.size:
-                element = _STRUCTS.get(field.element_ctype, Shape(field.size))
+            element = self._element_of(field)
+            if element is None or field.size % (element.size or 1):
+                element = Shape(field.size)
             return Shape(field.size, element=element)
         if field.ctype in _STRUCTS:
             return _STRUCTS[field.ctype]
@@ -133,10 +133,20 @@ class Shapes:
 
     def of_dynamic(self, field: FieldFormat) -> Shape:
         """Return the shape of one element of a dynamic array."""
+        return self._element_of(field) or Shape(1, CHAR)
+
+    def _element_of(self, field: FieldFormat) -> Shape | None:
+        """Return the shape of an array's elements; a typedef of the headers has a size at least."""
         kind = self._kind_of_field(field.element_ctype)
-        return (
-            Shape(kind.size, kind) if kind is not None else _STRUCTS.get(field.element_ctype, Shape(1, CHAR))
-        )
+        if kind is not None:
+            return Shape(kind.size, kind)
+        if field.element_ctype in _STRUCTS:
+            return _STRUCTS[field.element_ctype]
+        ctype = parse_ctype(field.element_ctype)
+        size = self.sizeof(ctype) if self.sizeof is not None else None
+        if size in (1, 2, 4, 8) and not ctype.base.startswith(("struct ", "union ")):
+            return Shape(size, IntType(size, is_signed=field.is_signed), name=ctype.base)
+        return Shape(size, name=ctype.base) if size else None
 
     def _kind_of_field(self, text: str) -> IntType | None:
         if "*" in text:

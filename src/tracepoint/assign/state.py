@@ -224,6 +224,7 @@ class State:
             want.length,
             want.element,
             want.is_swapped,
+            outside.filler,
         )
         value = self.inputs.resolve(leaf)
         if value is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
-    from tracepoint.source.ast import Node
+    from tracepoint.source.ast import Call, Node
     from tracepoint.source.ctype import CType
     from tracepoint.source.cvalue import IntType
 
@@ -117,10 +117,14 @@ class Pointer:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """An expression over what only the kernel knows; not asked for until its value is needed."""
+    """An expression over what only the kernel knows; not asked for until its value is needed.
+
+    `filler` is the call that stores there, for what a function of the kernel puts into the record.
+    """
 
     node: Node
     ctype: CType | None = None
+    filler: Call | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +171,8 @@ class Leaf:
 
     `text` is canonical C text; `ctype` the C type where it is known (else empty); `size` and
     `is_signed` the integer type that the place of use wants; `role` as in `Want`; `field` the
-    field it is stored to when that happens directly; `length` the bytes wanted of a `bytes` leaf.
+    field it is stored to when that happens directly; `length` the bytes wanted of a `bytes` leaf;
+    `filler` the call of a function that stores it.
     """
 
     text: str
@@ -180,3 +185,4 @@ class Leaf:
     length: int = 0
     element: int = 1
     is_swapped: bool = False
+    filler: Call | None = None

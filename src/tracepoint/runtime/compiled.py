@@ -81,10 +81,15 @@ def _any(value: Any, leaf: Leaf) -> int:
 def _fitting(value: Any, low: int, high: int) -> int:
     if type(value) is int and low <= value <= high:
         return value
+    # True and False are what Python programs give for a bool.
+    if type(value) is bool:
+        return int(value)
     raise _NotPlainError
 
 
 def _true(value: Any) -> bool:
+    if type(value) is bool:
+        return bool(value)
     if type(value) is int and _LEAST <= value <= _MOST:
         return value != 0
     raise _NotPlainError
@@ -313,12 +318,13 @@ class _Assignment:
         shape = member[1]
         kind = shape.kind
         base = shape.name.replace("const", "").replace(" ", "")
-        if kind is None or kind.size not in _FORMATS or shape.name in ("bool", "_Bool") or base == "char*":
+        if kind is None or kind.size not in _FORMATS or base == "char*":
             raise _NotPlainError
         mask = (1 << 8 * kind.size) - 1
         text = self._stored(value, kind, is_pointer=shape.is_pointer)
         self.numbers[name] = f"n{len(self.numbers)}"
-        self.lines.append(f"{self.numbers[name]} = {text} & {mask}")
+        stored = f"int({text} != 0)" if shape.name in ("bool", "_Bool") else f"{text} & {mask}"
+        self.lines.append(f"{self.numbers[name]} = {stored}")
 
     def _stored(self, value: ast.Node, kind: IntType, *, is_pointer: bool) -> str:
         writer = self.writer

@@ -7,8 +7,10 @@ tracepoint without a record; what TP_fast_assign reads is read from the argument
 from __future__ import annotations
 
 import errno
+import functools
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.assign.leaves import param_types
@@ -30,11 +32,11 @@ from tracepoint.runtime.probes import Probes, Registration
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
-from tracepoint.tree.headers import read_header
+from tracepoint.tree.headers import HeaderReader
+from tracepoint.tree.loader import find_kernel_root
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
@@ -87,11 +89,12 @@ def load(
 
     `functions` says what names of the kernel mean that assignments, conditions and
     TRACE_EVENT_FN use: functions such as `page_to_pfn`, objects such as `current`, constants.
-    `include` are include paths.  `is_char_signed` is how `format` shows plain char: signed as in
+    `include` are include paths.  What the headers of a kernel tree include is read once in a
+    process.  `is_char_signed` is how `format` shows plain char: signed as in
     kernels before 6.2, or not.  Raises SourceError when the header cannot be read and EventError
     when an event exists that was declared elsewhere.
     """
-    read = header if isinstance(header, TraceHeader) else read_header(header, include=include)
+    read = header if isinstance(header, TraceHeader) else _reader(header, tuple(include)).read(header)
     known = dict(functions or {})
     made: dict[str, Any] = {}
     problems: dict[str, str] = {}
@@ -108,6 +111,18 @@ def load(
     for bare in read.tracepoints:
         made[bare.call_name or bare.name] = _declare_bare(bare, known)
     return LoadedHeader(read, made, problems)
+
+
+def _reader(header: Path | str, include: tuple[Path, ...]) -> HeaderReader:
+    """Return who reads a header: for all of one kernel tree, which is large, the same."""
+    root = find_kernel_root(Path(header).resolve().parent)
+    return HeaderReader(include) if root is None else _tree_reader(root, include)
+
+
+@functools.lru_cache(maxsize=1)
+def _tree_reader(root: Path, include: tuple[Path, ...]) -> HeaderReader:
+    del root
+    return HeaderReader(include)
 
 
 def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *, is_char_signed: bool) -> Any:
@@ -177,7 +192,7 @@ class _Stage:
         self._quick_holds = compile_condition(self._condition, *compiled)
 
     def _inputs(self, args: tuple[Any, ...]) -> Inputs:
-        reader = Reader(dict(zip(self._names, args, strict=True)), self._functions)
+        reader = Reader(dict(zip(self._names, args, strict=True)), self._functions, self._constant)
         return Inputs(self._layout, self._fields, self._params, reader.resolve, self._constant, self._sizeof)
 
     def _constant(self, name: str) -> int | None:

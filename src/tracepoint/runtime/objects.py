@@ -49,6 +49,7 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
+_SIGNS: dict[str, Callable[[int], int]] = {"-": operator.neg, "~": operator.invert, "+": operator.pos}
 
 
 class AssignError(TracepointError):
@@ -57,14 +58,29 @@ class AssignError(TracepointError):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads leaves: `names` are the arguments by the prototype's names, `functions` the user's."""
+    """Reads leaves: `names` are the arguments by the prototype's names, `functions` the user's.
+
+    `constant` gives the value of an enumerator or a macro of the headers, or None.
+    """
 
     names: Mapping[str, Any]
     functions: Mapping[str, Any]
+    constant: Callable[[str], int | None] = lambda _: None
 
     def resolve(self, leaf: Leaf) -> LeafValue:
         """Return the value of a leaf; raises AssignError when there is none."""
-        return as_leaf_value(self.read(leaf.node), leaf)
+        found = self._filled(leaf.filler) if leaf.filler is not None else self.read(leaf.node)
+        return as_leaf_value(found, leaf)
+
+    def _filled(self, call: ast.Call) -> Any:
+        """What a function stores into the record: what the user's gives for its other arguments."""
+        given = tuple(argument for argument in call.arguments if not _is_of_record(argument))
+        if self.functions.get(call.name) is None:
+            raise AssignError(
+                f"{call.name}() stores into the record; give it with functions={{{call.name!r}: ...}}: "
+                "it gets the other arguments and returns what is stored"
+            )
+        return self._call(ast.Call(call.function, given))
 
     def read(self, node: ast.Node) -> Any:
         """Return the object that an expression stands for."""
@@ -83,10 +99,26 @@ class Reader:
                 return self._target(self.read(operand))
             case ast.Call():
                 return self._call(node)
+            case _:
+                return self._computed(node)
+
+    def _computed(self, node: ast.Node) -> Any:
+        """Return what an operator gives."""
+        match node:
             case ast.Binary(op=op) if op in _ARITHMETIC:
                 return _calculate(op, self.read(node.left), self.read(node.right))
             case ast.Binary(op=op) if op in _COMPARISONS:
                 return _COMPARISONS[op](self.read(node.left), self.read(node.right))
+            case ast.Binary(op="&&", left=left, right=right):
+                return bool(self.read(left) and self.read(right))
+            case ast.Binary(op="||", left=left, right=right):
+                return bool(self.read(left) or self.read(right))
+            case ast.Ternary(condition=condition, then=ast.Node() as then, otherwise=otherwise):
+                return self.read(then if self.read(condition) else otherwise)
+            case ast.Unary(op="!", operand=operand):
+                return not self.read(operand)
+            case ast.Unary(op=op, operand=operand) if op in _SIGNS:
+                return _SIGNS[op](operator.index(self.read(operand)))
         raise AssignError(f"{write_expression(node)}: this kind of expression has no meaning in Python")
 
     def _name(self, name: str) -> Any:
@@ -96,10 +128,18 @@ class Reader:
             found = self.functions[name]
             # `current` is a macro that gives a pointer; in Python a function without arguments is one.
             return found() if callable(found) and name == "current" else found
+        if name == "__entry":
+            raise AssignError("a function of Python cannot be given what is in the record (__entry)")
+        known = None if name == "NULL" else self.constant(name)
+        if known is not None or name == "NULL":
+            return known
         raise AssignError(f"nothing says what {name!r} is; give it with functions={{{name!r}: ...}}")
 
     def _call(self, node: ast.Call) -> Any:
-        function = self.functions.get(node.name)
+        if not node.name:
+            # `ops->name(x)`: the object has the function.
+            return self.read(node.function)(*(self.read(argument) for argument in node.arguments))
+        function = self.functions.get(node.name, self.names.get(node.name))
         if function is None:
             raise AssignError(f"{node.name}() is the kernel's; give it with functions={{{node.name!r}: ...}}")
         return function(*(self.read(argument) for argument in node.arguments))
@@ -108,6 +148,21 @@ class Reader:
     def _target(value: Any) -> Any:
         """What a pointer points to: the first of a sequence, else the object itself."""
         return value[0] if isinstance(value, (list, tuple, bytes, bytearray)) else value
+
+
+def _is_of_record(node: ast.Node) -> bool:
+    """Whether an argument is the record, a field of it, or the address of one."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Unary(operand=inner) | ast.Cast(operand=inner):
+                node = inner
+            case ast.Member(base=inner) | ast.Index(base=inner):
+                node = inner
+            case ast.Call(name=name):
+                return name.startswith(("__get_dynamic_array", "__get_str", "__get_bitmask"))
+            case _:
+                return False
+    return node.name == "__entry"
 
 
 def _calculate(op: str, left: Any, right: Any) -> int:

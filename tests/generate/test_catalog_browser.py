@@ -125,6 +125,28 @@ def test_a_slip_of_the_finger_is_understood(page: Page) -> None:
     assert "field:pid" in text(page, "#more")
 
 
+def test_the_name_of_a_system_leads_to_the_system(page: Page) -> None:
+    see(page)
+    for query in ("shop", "system:shop till", "shop:"):
+        search(page, query)
+        links = page.run("[...document.querySelectorAll('#count a')].map((a) => a.getAttribute('href'))")
+        assert links == ["#/system/shop"], query
+    search(page, "till -shop")
+    assert text(page, "#count") == "Nothing found"
+
+
+def test_the_button_in_the_box_ends_the_search(page: Page) -> None:
+    """A phone has no Escape."""
+    see(page, "#/event/shop:refund", title="refund")
+    assert page.run("document.getElementById('clear').checkVisibility()") is False
+    search(page, "oven")
+    assert page.run("document.getElementById('clear').checkVisibility()") is True
+    page.run("document.getElementById('clear').click()")
+    page.wait("location.hash === '#/event/shop:refund' && !document.getElementById('view').hidden")
+    assert page.run("document.activeElement.id + document.getElementById('query').value") == "query"
+    page.wait("document.getElementById('clear').hidden")
+
+
 # The keyboard.
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import statistics
 import time
 from typing import TYPE_CHECKING
@@ -14,12 +16,22 @@ from generate.chromium import DESKTOP, Chromium
 from oracles import kernel_source
 from tracepoint.cli.main import main
 from tracepoint.layout.format import write_format
+from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.cvalue import constant_value
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 pytestmark = pytest.mark.oracle
 FRAME_MS = 16
+NAMED = re.compile(r'\{([^{}"]+),\s*"')
+NAME = re.compile(
+    r"\b(?!0x|unsigned\b|long\b|int\b|gfp_t\b|blk_opf_t\b|fmode_t\b|__kernel_rwf_t\b)[A-Za-z_]\w*"
+)
+#: Types that are unsigned int, and no word of C.
+PLAIN_TYPES = re.compile(
+    r"\b(?:__force\s+)?(?:gfp_t|blk_opf_t|fmode_t|vm_fault_t|u32|__u32|__kernel_rwf_t)\b"
+)
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +99,25 @@ def test_format_texts_of_a_kernel(browser: Chromium, kernels: Path) -> None:
         see(page, f"#/event/{event.full_name}", title=event.name)
         assert page.run("document.querySelector('pre.scroll').textContent") == write_format(event.format)
     page.close()
+
+
+def test_constants_are_those_of_the_compiler_rules(browser: Chromium, kernels: Path) -> None:
+    """Every expression that a print format of the kernel gives a name, worked out twice."""
+    tree = tp.open_tree(kernel_source("linux-source-6.12"))
+    prints = {event.format.print_fmt for event in tree.events() if event.format is not None}
+    texts = sorted({text.strip() for print_fmt in prints for text in NAMED.findall(print_fmt)})
+    assert len(texts) > 2000
+    page = browser.page()
+    page.go((kernels / "index.html").as_uri())
+    script = "texts.map((text) => Catalog.print.constant(text)).map((found) => found && String(found.value))"
+    found = page.run(f"(texts => {script})({json.dumps(texts)})")
+    page.close()
+    different = []
+    for text, value in zip(texts, found, strict=True):
+        plain = PLAIN_TYPES.sub("unsigned int", text)
+        if value is not None and constant_value(parse_expression(plain), lambda name: None) != int(value):
+            different.append((text, value))
+    assert different == []
+    # Names of enumerators stay, and so do octal numbers, which hardly anybody reads rightly in hexadecimal.
+    left = [text for text, value in zip(texts, found, strict=True) if value is None and not NAME.search(text)]
+    assert [text for text in left if not re.search(r"\b0\d", text)] == []

@@ -11,6 +11,7 @@
   const results = document.getElementById("results");
   const count = document.getElementById("count");
   const more = document.getElementById("more");
+  const clear = document.getElementById("clear");
   const startView = document.getElementById("start");
   let data = null;
   let searcher = null;
@@ -87,13 +88,20 @@
     const rest = what.total - what.ids.length;
     more.replaceChildren(...(rest > 0 ? [moreButton(rest)] : what.total ? [] : [nothing(query)]));
     const isUnfinished = what.terms.length === 0; // `field:` asks for nothing yet
-    count.textContent = what.total ? plural(what.total, "tracepoint") : isUnfinished ? "" : "Nothing found";
+    count.replaceChildren(what.total ? plural(what.total, "tracepoint") : isUnfinished ? "" : "Nothing found", ...systemsNamed(what.terms));
     select(what.total ? 0 : -1, false);
     box.setAttribute("aria-expanded", String(what.total > 0));
     Catalog.timing = {
       query, total: what.total, count: data.count, words: data.shown !== null,
       search: searched - began, whole: performance.now() - began,
     };
+  }
+
+  /* A word that is the name of a system leads to the system too. */
+  function systemsNamed(terms) {
+    const words = new Set(terms.filter((term) => !term.not && ["", "system"].includes(term.key)).map((term) => term.text.replace(/:$/, "")));
+    return data.start.systems.filter(([name]) => name && words.has(name.toLowerCase()))
+      .map(([name]) => [" · ", el("a", { href: Catalog.systemLink(name) }, `system ${name}`)]).flat();
   }
 
   function moreButton(rest) {
@@ -178,6 +186,7 @@
   function show(page) {
     found.hidden = page !== null;
     view.hidden = page === null;
+    clear.hidden = !box.value;
     if (page === null) return;
     box.setAttribute("aria-expanded", "false");
     box.removeAttribute("aria-activedescendant");
@@ -306,6 +315,11 @@
     }
     box.addEventListener("input", typed);
     box.addEventListener("keydown", onBoxKey);
+    clear.addEventListener("click", () => {
+      box.value = "";
+      go(before);
+      box.focus();
+    });
     box.addEventListener("focus", () => { needWords().catch(() => {}); });
     document.addEventListener("keydown", onPageKey);
     window.addEventListener("hashchange", render);

@@ -4,8 +4,8 @@
 Catalog.eventPage = (() => {
   const { el, plural, copyButton, isPlain, eventLink, systemLink, searchLink } = Catalog;
   const { makeFields, endOf, inOrder, byteMap, fieldTable, formatText, linkHover, isDynamic, bytes } = Catalog.record;
-  const FEW_SITES = 25;
-  const MANY_NAMES = 4;
+  const { print } = Catalog;
+  const FEW_SITES = 8;
   const FIRING = new Set(["call", "reference"]);
 
   /* Return the page of an event as version number `at` has it. */
@@ -18,10 +18,10 @@ Catalog.eventPage = (() => {
       el("div", { class: "columns" },
         el("div", { class: "body" },
           recordPart(event, seen, before, start),
+          sitesPart(seen),
           printPart(event, seen, before),
           protoPart(event, seen, before),
           commands(event, seen, start),
-          sitesPart(seen),
           othersPart(event)),
         el("aside", {},
           facts(event, seen),
@@ -126,55 +126,18 @@ Catalog.eventPage = (() => {
     const text = event.prints[seen.print];
     if (!text) return "";
     const isNew = before && before.print !== undefined && before.print !== seen.print;
+    const plain = print.folded(text);
     return section("Print format",
-      el("pre", { class: "code long" }, printPieces(text)),
+      el("pre", { class: "code long" }, print.pieces(plain)),
+      plain === text ? "" : el("p", { class: "note" }, "Constants are worked out here; the format file has them in full."),
       isNew ? el("details", {}, el("summary", {}, "As it was in the version before"),
-        el("pre", { class: "code" }, difference(event.prints[before.print], text))) : "");
+        el("pre", { class: "code" }, print.difference(...asTheyDiffer(event.prints[before.print], text)))) : "");
   }
 
-  /* The format on a line of its own, then one argument a line, with fields set off; long tables of
-     names one entry a line. */
-  function printPieces(text) {
-    return cutInLines(text).map(([line, indent]) => {
-      const pieces = line.split(/(REC->\w+|"(?:[^"\\]|\\.)*")/).map((piece) =>
-        piece.startsWith("REC->") ? el("b", {}, piece)
-          : piece.startsWith('"') ? el("span", { class: "string" }, piece) : piece);
-      return [indent ? `\n${" ".repeat(indent)}` : "", pieces];
-    });
-  }
-
-  function cutInLines(text) {
-    const isTable = (text.match(/\{[^{}]*\}\s*,\s*(?=\{)/g) || []).length > MANY_NAMES;
-    const lines = [];
-    let from = 0;
-    let depth = 0;
-    let indent = 0;
-    const cut = (to, next) => {
-      const line = text.slice(from, to).trim();
-      if (line) lines.push([line, indent]);
-      from = to;
-      indent = next;
-    };
-    for (const match of text.matchAll(/"(?:[^"\\]|\\.)*"|[(){}[\],]/g)) {
-      const sign = match[0];
-      if (sign.startsWith('"')) continue;
-      if (sign === "{" && isTable) cut(match.index, 8);
-      if ("([{".includes(sign)) depth++;
-      else if (sign !== ",") depth--;
-      else if (depth <= 0) cut(match.index + 1, 4);
-    }
-    cut(text.length, 0);
-    return lines;
-  }
-
-  /* The old text, with what the new one does not have marked: beginning and end in common stay plain. */
-  function difference(old, now) {
-    let from = 0;
-    while (from < old.length && from < now.length && old[from] === now[from]) from++;
-    let end = 0;
-    while (end < old.length - from && end < now.length - from && old[old.length - 1 - end] === now[now.length - 1 - end]) end++;
-    const middle = old.slice(from, old.length - end);
-    return [old.slice(0, from), middle ? el("del", {}, middle) : "", old.slice(old.length - end)];
+  /* Two formats worked out, or in full when only that shows the difference. */
+  function asTheyDiffer(old, now) {
+    const plain = [print.folded(old), print.folded(now)];
+    return plain[0] === plain[1] ? [old, now] : plain;
   }
 
   function protoPart(event, seen, before) {
@@ -186,28 +149,41 @@ Catalog.eventPage = (() => {
       old === null ? "" : el("p", { class: "note" }, "In the version before: ", el("code", {}, `(${old})`)));
   }
 
-  /* Where it is called; what only asks, registers or mentions comes after. */
+  /* Where it is called; what only asks, registers or mentions is folded away. */
   function sitesPart(seen) {
     const sites = seen.sites || [];
-    if (!sites.length) {
-      return seen.unused ? section("Called from", el("p", { class: "note" }, "Nothing in the tree fires it.")) : "";
-    }
-    const sorted = [...sites.filter((s) => FIRING.has(s[0])), ...sites.filter((s) => !FIRING.has(s[0]))];
-    const list = el("ol", { class: "sites" }, sorted.slice(0, FEW_SITES).map(site));
-    const count = sites.filter((s) => FIRING.has(s[0])).length;
-    const part = section(count ? `Called from ${plural(count, "place")}` : "Mentioned in", list);
-    if (sorted.length > FEW_SITES) {
-      const button = el("button", { type: "button", class: "wide-button" }, `Show all ${sorted.length.toLocaleString("en")}`);
-      button.addEventListener("click", () => {
-        const more = sorted.slice(FEW_SITES).map(site);
-        list.append(...more);
-        button.remove();
-        more[0].tabIndex = -1;
-        more[0].focus();
-      });
-      part.append(button);
-    }
-    return part;
+    const calls = sites.filter((s) => FIRING.has(s[0]));
+    const others = sites.filter((s) => !FIRING.has(s[0]));
+    if (!sites.length && !seen.unused) return "";
+    return section(calls.length ? `Called from ${plural(calls.length, "place")}` : "Called from",
+      calls.length ? sitesList(calls) : el("p", { class: "note" }, "Nothing in the tree fires it."),
+      others.length ? el("details", { class: "mentions" }, el("summary", {}, otherSites(others)), sitesList(others)) : "");
+  }
+
+  const KIND_WORDS = new Map([
+    ["enabled", "asked whether enabled"], ["register", "probe registered"], ["unregister", "probe removed"],
+    ["macro", "in a macro"],
+  ]);
+
+  /* "2 probes registered" would need a plural for each kind: the numbers come behind. */
+  function otherSites(sites) {
+    const counts = new Map();
+    for (const [kind] of sites) counts.set(kind, (counts.get(kind) || 0) + 1);
+    return `Also mentioned: ${[...counts].map(([kind, n]) => `${KIND_WORDS.get(kind) || kind} (${n})`).join(", ")}`;
+  }
+
+  function sitesList(sites) {
+    const list = el("ol", { class: "sites" }, sites.slice(0, FEW_SITES).map(site));
+    if (sites.length <= FEW_SITES) return list;
+    const button = el("button", { type: "button", class: "wide-button" }, `Show all ${sites.length.toLocaleString("en")}`);
+    button.addEventListener("click", () => {
+      const more = sites.slice(FEW_SITES).map(site);
+      list.append(...more);
+      button.remove();
+      more[0].tabIndex = -1;
+      more[0].focus();
+    });
+    return [list, button];
   }
 
   function site([kind, path, name, text, via, line]) {
@@ -310,9 +286,10 @@ Catalog.eventPage = (() => {
   function eventCommands(event, seen) {
     const { system, name } = event;
     const own = seen.record === undefined ? [] : event.records[seen.record][0];
-    const shown = own.filter(([field, type]) => /^[A-Za-z_]\w*$/.test(field) && isSimple(type)).slice(0, 4);
-    const values = shown.map(([field, type]) => isText(type) ? `str(args->${field})` : `args->${field}`);
-    const verbs = shown.map(([field, type, , , signed]) => `${field}=%${isText(type) ? "s" : signed ? "ld" : "lu"}`);
+    const isCall = seen.kind === "syscall";
+    const shown = own.filter(([field, type]) => /^[A-Za-z_]\w*$/.test(field) && isSimple(type) && field !== "__syscall_nr").slice(0, 4);
+    const values = shown.map(([field, type]) => isText(type) || (isCall && isPath(field, type)) ? `str(args->${field})` : `args->${field}`);
+    const verbs = shown.map(([field, type, , , signed]) => `${field}=${verb(field, type, signed, isCall)}`);
     const body = shown.length
       ? `printf("%s ${verbs.join(" ")}\\n", comm, ${values.join(", ")});`
       : "@[comm] = count();";
@@ -332,6 +309,17 @@ Catalog.eventPage = (() => {
   }
 
   const isText = (type) => /^(?:__(?:data|rel)_loc )?(?:unsigned |signed )?char ?\[/.test(type);
+  /* What a program gave for a file is text; other `const char *` may be any bytes. */
+  const isPath = (field, type) => /^const char \*$/.test(type) && /name|path/.test(field);
+  const SIGNED = /^(?:int|long|short|(?:pid|ssize|off|loff|clockid|key_serial)_t)$/;
+
+  /* All arguments of system calls are unsigned to the format file, whatever their types say. */
+  function verb(field, type, signed, isCall) {
+    if (isText(type) || (isCall && isPath(field, type))) return "%s";
+    if (type.endsWith("*")) return "0x%lx";
+    return signed || (isCall && SIGNED.test(type)) ? "%ld" : "%lu";
+  }
+
   const isSimple = (type) => isText(type) || !/[[{]|^__|^struct /.test(type);
 
   function formatPart(event, seen, start) {

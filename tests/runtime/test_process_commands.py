@@ -151,3 +151,27 @@ def test_a_process_that_dies_meanwhile(tmp_path, monkeypatch, words):
     assert "No such process" in said
     assert "Traceback" not in said
     assert not (tmp_path / "trace.dat").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--filter", "shop:order_placed", "totl > 3"),
+            "event filter parse error: error: Field not found\n  Command: totl > 3\n",
+        ),
+        (
+            ("--write", "dynamic_events", "e:x shop/order_placed a=$nosuch"),
+            f"have this field\n  Command: e:x shop/order_placed a=$nosuch\n{'^':>34}\n",
+        ),
+        (("--write", "events/shop/order_sent/trigger", "hist:keys=nosuch"), "error: Couldn't find field\n"),
+        (("--write", "buffer_size_kb", "0"), "buffer_size_kb: the process refuses '0': Invalid argument\n"),
+        (("--enable", "nosuch"), "set_event: the process refuses 'nosuch': Invalid argument\n"),
+    ],
+)
+def test_ps_says_what_the_log_says(shop, words, said):
+    """Twice: an entry of before is not taken for the answer to something else."""
+    for _ in range(2):
+        shop.run("ps", *words, status=4)
+        assert said in shop.said
+        assert shop.said.count("  Command: ") == (0 if "refuses" in said else 1)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
+from tracepoint.errors import TracefsError
 from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
 from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles, SilentError
 
@@ -89,18 +91,33 @@ def _list_processes(out: Output) -> int:
     return EXIT_DONE if found else EXIT_FINDINGS
 
 
+def _write(files: RemoteFiles, path: str, text: str) -> None:
+    """Write as `>>` does; raises TracefsError with what `error_log` says to it."""
+    known = _log_entries(files)
+    try:
+        files.write_text(path, text, append=True)
+    except OSError as error:
+        said = "".join(entry for entry in _log_entries(files) if entry not in known)
+        what = f"the process refuses {text.strip()!r}: {error.strerror}"
+        raise TracefsError(what, path, text, error.errno or 0, said) from error
+
+
+def _log_entries(files: RemoteFiles) -> list[str]:
+    return re.split(r"^(?=\[)", files.read_text("error_log"), flags=re.MULTILINE)
+
+
 def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
     if args.enable or args.disable:
         words = args.enable or [f"!{word}" for word in args.disable]
         for word in words:
-            files.write_text("set_event", word, append=True)
+            _write(files, "set_event", word)
     elif args.filter:
         event, text = args.filter
-        files.write_text(f"events/{event.replace(':', '/', 1)}/filter", text)
+        _write(files, f"events/{event.replace(':', '/', 1)}/filter", text)
     elif args.cat:
         out.write(files.read_text(args.cat))
     elif args.write:
-        files.write_text(args.write[0], args.write[1], append=True)
+        _write(files, args.write[0], args.write[1])
     elif args.record:
         time.sleep(args.seconds)
         data = files.save(6 if args.version_6 else 7)

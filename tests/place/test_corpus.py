@@ -19,11 +19,15 @@ from tracepoint.lab import kernel_make
 from tracepoint.lab.kernel_build import compile_object, configured_tree
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.statements import read_body
+from tracepoint.place.insert import Call, Place, Where, place_calls
+from tracepoint.place.statements import Kind, read_body
 from tracepoint.source.text import SourceFile, apply_edits, decode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
+
+    from tracepoint.diagnostics import Edit
 
 FOLDERS = ("mm", "kernel", "fs")
 SEED = 20260
@@ -99,41 +103,79 @@ def test_checkpatch_has_nothing_to_say_of_added_lines(tmp_path: Path) -> None:
     if shutil.which("perl") is None:
         pytest.skip("checkpatch.pl needs perl: apt-get install perl")
     chosen = random.Random(SEED).choices(files_of(tree, FOLDERS), k=150)
-    old_lines: set[str] = set()
-    patch = "From: A <a@example.org>\nSubject: [PATCH] x: add y\n\nWhy.\n\nSigned-off-by: A <a@example.org>\n---\n"
+    changed = []
     for trial in random_trials(tree, chosen, SEED):
         found = run(trial)
         if not isinstance(found, PlaceError):
-            old = trial.source.text
-            old_lines |= {" ".join(line.split()) for line in old.split("\n")}
-            lines = (old.splitlines(keepends=True), apply_edits(old, found.edits).splitlines(keepends=True))
-            patch += "".join(
-                difflib.unified_diff(*lines, f"a/{trial.source.path}", f"b/{trial.source.path}", n=4)
-            )
-    file = tmp_path / "all.patch"
+            changed.append((trial.source, found.edits))
+    assert_checkpatch_takes(tree, changed, tmp_path)
+
+
+@pytest.mark.oracle
+def test_checkpatch_has_nothing_to_say_of_calls_around_bodies_without_braces(tmp_path: Path) -> None:
+    tree = oracles.kernel_source("linux-source-6.1")
+    if shutil.which("perl") is None:
+        pytest.skip("checkpatch.pl needs perl: apt-get install perl")
+    chance = random.Random(SEED)
+    changed = []
+    n_pairs = 0
+    for path in chance.sample(files_of(tree, FOLDERS), 60):
+        source = SourceFile(path, decode((tree / path).read_bytes()))
+        requests = list(around_bodies(source, chance))
+        n_pairs += len(requests) // 2
+        changed.append((source, place_calls(source, requests)))
+    assert n_pairs > 100
+    assert_checkpatch_takes(tree, changed, tmp_path)
+
+
+def around_bodies(source: SourceFile, chance: random.Random) -> Iterator[tuple[Place, Call]]:
+    """Yield a call before and one after some bodies that have no braces."""
+    code = read_code(source)
+    functions = [f for f in find_functions(code) if not f.trouble and f.close >= 0]
+    for function in chance.sample(functions, min(8, len(functions))):
+        try:
+            bodies = [s for s in read_body(code, function).walk() if s.is_body and s.kind is Kind.EXPRESSION]
+        except PlaceError:
+            continue
+        for statement in bodies[:2]:
+            text = source.text[code.tokens[statement.first].start : code.tokens[statement.last].end]
+            pair = []
+            for where in (Where.BEFORE, Where.AFTER):
+                place = Place(function.names[0], where, text, code.line(statement.first))
+                pair.append((place, Call(f"{where}_it", ())))
+            try:
+                place_calls(source, pair)
+            except PlaceError as error:
+                assert TRUE_REASONS.match(error.reason), error.reason  # noqa: PT017
+                continue
+            yield from pair
+
+
+def assert_checkpatch_takes(
+    tree: Path, changed: list[tuple[SourceFile, tuple[Edit, ...]]], folder: Path
+) -> None:
+    old_lines: set[str] = set()
+    patch = "From: A <a@example.org>\nSubject: [PATCH] x: add y\n\nWhy.\n\nSigned-off-by: A <a@example.org>\n---\n"
+    for source, edits in changed:
+        old = source.text
+        old_lines |= {" ".join(line.split()) for line in old.split("\n")}
+        lines = (old.splitlines(keepends=True), apply_edits(old, edits).splitlines(keepends=True))
+        patch += "".join(difflib.unified_diff(*lines, f"a/{source.path}", f"b/{source.path}", n=4))
+    file = folder / "all.patch"
     file.write_text(patch, errors="surrogateescape")
-    script = tree / "scripts/checkpatch.pl"
-    command = [
-        "perl",
-        str(script),
-        "--no-tree",
-        "--strict",
-        "--terse",
-        "--show-types",
-        "--ignore=CAMELCASE",
-        str(file),
-    ]
+    options = ["--no-tree", "--strict", "--terse", "--show-types", "--ignore=CAMELCASE"]
+    command = ["perl", str(tree / "scripts/checkpatch.pl"), *options, str(file)]
     # It keeps what it knows of names in the folder it is run in.
     said = subprocess.run(
-        command, cwd=tmp_path, capture_output=True, text=True, errors="replace", check=False
+        command, cwd=folder, capture_output=True, text=True, errors="replace", check=False
     ).stdout
     assert "lines checked" in said
     written = patch.split("\n")
     for number, what in re.findall(r":(\d+): (\w+:\w+: .*)", said):
         line = written[int(number) - 1]
-        as_before = re.sub(r"\b(?:ret|err|error|rc|retval) = ", "return ", line[1:])
-        as_before = " ".join(as_before.removesuffix(" {").split()).removeprefix("} ")
-        assert as_before in old_lines or "UNNECESSARY_PARENTHESES" in what, f"{what}: {line}"
+        returned = re.sub(r"\b(?:ret|err|error|rc|retval) = ", "return ", line[1:])
+        as_before = {" ".join(t.removesuffix(" {").split()).removeprefix("} ") for t in (line[1:], returned)}
+        assert as_before & old_lines or "UNNECESSARY_PARENTHESES" in what, f"{what}: {line}"
 
 
 @pytest.mark.oracle

@@ -5,9 +5,6 @@ from __future__ import annotations
 import pytest
 
 from place.helpers import AFTER, BEFORE, ENTRY, RETURNS, body, c, place, put, refusal
-from tracepoint.errors import PlaceError
-from tracepoint.place.edits import check_together
-from tracepoint.source.text import SourceFile, apply_edits
 
 
 def check(old: str, expected: str, where: str, statement: str = "", *args: str, **more: object) -> None:
@@ -453,20 +450,3 @@ def test_a_body_on_one_line_is_spread() -> None:
 
 def test_helpers_write_kernel_style() -> None:
     assert c("\n    a\n        b\n") == "a\n\tb\n"
-
-
-def test_two_calls_in_one_function_are_joined_or_refused() -> None:
-    text = body("if (a)\n    return;\ng();")
-    source = SourceFile("mm/a.c", text)
-    entry = place(text, ENTRY, "", "a").edits
-    returns = place(text, RETURNS, "", "a").edits
-    check_together(source, entry, returns)
-    assert apply_edits(text, (*entry, *returns)) == body(
-        "trace_x(a);\nif (a) {\n    trace_x(a);\n    return;\n}\ng();\ntrace_x(a);"
-    )
-    with pytest.raises(PlaceError, match="two calls change this place"):
-        check_together(source, returns, place(text, BEFORE, "return;", "page").edits)
-    text = "int f(int a)\n{\n\treturn g(a);\n}\n"
-    again = place(text, RETURNS, "", "RETURN_VALUE").edits
-    with pytest.raises(PlaceError, match="two calls change this place"):
-        check_together(SourceFile("mm/a.c", text), again, place(text, RETURNS, "", "2 * RETURN_VALUE").edits)

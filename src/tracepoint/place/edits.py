@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
@@ -19,7 +20,8 @@ if TYPE_CHECKING:
 _REST = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*)*(?:\n|\Z)")
 _COMMENT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*")
 _BLANK_END = re.compile(r"[ \t\r\n\f\v]*\Z")
-_AFTER, _CLOSE, _BEFORE = range(3)
+# Of edits at one place: first what belongs to inner statements, last what belongs to the next one.
+_PLAIN, _BEFORE = (0, 0), (1, 0)
 BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _TAB = 8
 _WIDTH = 80
@@ -65,42 +67,62 @@ def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") 
     return lines
 
 
-def check_together(file: SourceFile, earlier: Iterable[Edit], later: Iterable[Edit]) -> None:
-    """Raise PlaceError when two placements of one text change the same statement, and cannot be joined.
-
-    That is so when both put braces around it or keep its value in a variable.
-    """
-    taken = list(earlier)
-    for edit in later:
-        for other in taken:
-            is_same = edit == other and not edit.replacement.isspace()
-            if is_same or (edit.start < other.end and other.start < edit.end):
-                raise PlaceError(
-                    "two calls change this place in the same way (braces, or a variable for the returned "
-                    "value): place the second one when the first is in the tree",
-                    file.span(edit.start, max(edit.end, edit.start)),
+def check_edits(file: SourceFile, edits: Iterable[Edit]) -> None:
+    """Raise PlaceError when two placements in one text cannot be joined: both rewrite the same characters."""
+    before: Edit | None = None
+    for edit in sorted(edits, key=lambda e: (e.start, e.end)):
+        if before is not None:
+            is_twice = edit == before and "trace_" in edit.replacement
+            if is_twice or edit.start < before.end:
+                what = (
+                    "the same call is put here twice"
+                    if is_twice
+                    else "two calls change this place differently"
                 )
+                raise PlaceError(what, file.span(edit.start, max(edit.end, edit.start)))
+        before = edit
+
+
+@dataclass(slots=True)
+class _Kept:
+    """A `return` that is written with a variable: its statement, the variable, the calls before it."""
+
+    statement: Statement
+    name: str
+    lines: list[str]
 
 
 class Editor:
-    """Collects the edits of one file."""
+    """Collects the edits of one file, those of several placements together.
+
+    `blanks` are the last tokens of declarations behind which an empty line was put, `added` the
+    variables of functions by the token of their brace.
+    """
 
     def __init__(self, code: Code) -> None:
         self.code = code
         self.text = code.file.text
         self.newline = "\r\n" if "\r\n" in self.text[:1000] else "\n"
-        self._edits: list[tuple[int, Edit]] = []
+        self._edits: list[tuple[tuple[int, int], Edit]] = []
         self._braced: dict[int, Statement] = {}
         self._split_closers: set[int] = set()
         self._moved: set[int] = set()
+        self._spread: set[int] = set()
+        self._kept: dict[int, _Kept] = {}
+        self.blanks: set[int] = set()
+        self.added: set[tuple[int, str]] = set()
 
-    def edit(self, start: int, end: int, replacement: str, rank: int = _AFTER) -> None:
+    def edit(self, start: int, end: int, replacement: str, rank: tuple[int, int] = _PLAIN) -> None:
         """Replace characters; of edits at one place those of lower rank come first."""
         self._edits.append((rank, Edit(self.code.file.path, start, end, replacement)))
 
     def edits(self) -> tuple[Edit, ...]:
         """Return all edits, in the order of the text."""
-        owners = sorted(self._braced.values(), key=lambda s: (-sum(1 for _ in s.ancestors()), s.first))
+        for kept in self._kept.values():
+            indent = self.indent_for(kept.statement)
+            self.after(kept.statement, [*kept.lines, f"{indent}return {kept.name};"], indent)
+        self._kept = {}
+        owners = sorted(self._braced.values(), key=lambda s: (-_depth(s), s.first))
         for body in owners:
             self._write_braces(body)
         self._braced = {}
@@ -175,14 +197,28 @@ class Editor:
     def spread(self, body: Statement) -> None:
         """Put the opening brace of a function on one line, and what follows it, on lines of their own."""
         code = self.code
-        if code.line(body.first) != code.line(body.last) or self.is_first(body.first):
+        is_spread = code.line(body.first) != code.line(body.last) or self.is_first(body.first)
+        if is_spread or body.first in self._spread:
             return
+        self._spread.add(body.first)
         start = code.tokens[body.first].start
         self.edit(len(self.text[:start].rstrip(" \t")), start, self.newline)
         if body.children:
             self.own_line(body.children[0])
 
-    def realign(self, statement: Statement, columns: int) -> None:
+    def keep(self, statement: Statement, name: str, lines: list[str]) -> None:
+        """Write `return f();` as `name = f();`, the lines, `return name;`."""
+        if statement.first in self._kept:
+            self._kept[statement.first].lines += lines
+            return
+        token = self.code.tokens[statement.first]
+        gap = "" if self.code.tokens[statement.first + 1].space else " "
+        self.edit(token.start, token.end, f"{name} ={gap}")
+        self.own_line(statement)
+        self._realign(statement, len(f"{name} =") - len("return"))
+        self._kept[statement.first] = _Kept(statement, name, lines)
+
+    def _realign(self, statement: Statement, columns: int) -> None:
         """Move those lines of a statement that are aligned to a parenthesis of it, by some columns."""
         code = self.code
         stack: list[int] = []
@@ -245,10 +281,11 @@ class Editor:
         rest = _REST.match(self.text, end)
         if rest is not None:
             begin = "" if rest[0].endswith("\n") else self.newline
-            self.edit(rest.end(), rest.end(), begin + "".join(line + self.newline for line in lines))
+            text = begin + "".join(line + self.newline for line in lines)
+            self.edit(rest.end(), rest.end(), text, (-_depth(statement), 0))
             return
         if statement.is_body:  # the brace that it gets goes on the next line
-            self.edit(end, end, self.newline + self.newline.join(lines))
+            self.edit(end, end, self.newline + self.newline.join(lines), (-_depth(statement), 0))
             return
         following = self.code.tokens[statement.last + 1]
         block = self.newline + self.newline.join(lines) + self.newline
@@ -331,8 +368,12 @@ class Editor:
         rest = _REST.match(text, end)
         if rest is not None and next_word < 0:
             begin = "" if rest[0].endswith("\n") else self.newline
-            self.edit(rest.end(), rest.end(), f"{begin}{indent}}}{self.newline}", _CLOSE)
+            self.edit(rest.end(), rest.end(), f"{begin}{indent}}}{self.newline}", (-_depth(body), 1))
             return
         tail = " " if next_word >= 0 else self.newline + indent
         stop = self._code_after(end, code.tokens[body.last + 1].start)
         self.edit(end, stop, f"{self.newline}{indent}}}{tail}")
+
+
+def _depth(statement: Statement) -> int:
+    return sum(1 for _ in statement.ancestors())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import PlaceError
 from tracepoint.place.arguments import Argument, read_argument
 from tracepoint.place.code import read_code
-from tracepoint.place.edits import Editor, call_lines
+from tracepoint.place.edits import Editor, call_lines, check_edits
 from tracepoint.place.find import find_by_line, find_by_text
 from tracepoint.place.lookup import check_file, check_function, check_instrumentable, pick_function
 from tracepoint.place.names import all_declared, file_names
@@ -36,10 +36,12 @@ from tracepoint.place.statements import Kind, Statement, read_body
 from tracepoint.place.structs import Structs
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tracepoint.diagnostics import Edit, Span
     from tracepoint.source.text import SourceFile
 
-__all__ = ["RETURN_VALUE", "Call", "Place", "Placement", "Where", "place_call"]
+__all__ = ["RETURN_VALUE", "Call", "Place", "Placement", "Where", "place_call", "place_calls"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -125,15 +127,48 @@ def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | 
     return _Placer(source, place, call, structs or Structs(source)).run()
 
 
+def place_calls(
+    source: SourceFile, requests: Iterable[tuple[Place, Call]], structs: Structs | None = None
+) -> tuple[Edit, ...]:
+    r"""Return the edits that put several calls into a C file, each of which place_call() takes alone.
+
+    Calls at one place stand in the order of the requests; what needs braces gets one pair.  Raises
+    PlaceError when two of them change a place in ways that contradict each other.
+
+    >>> from tracepoint.source.text import SourceFile, apply_edits
+    >>> text = "void f(int a)\n{\n\tif (a)\n\t\tg(a);\n}\n"
+    >>> places = [Place("f", where, "g(a);") for where in (Where.BEFORE, Where.AFTER)]
+    >>> found = place_calls(SourceFile("a.c", text), [(place, Call(place.where, ("a",))) for place in places])
+    >>> print(apply_edits(text, found).expandtabs(4), end="")
+    void f(int a)
+    {
+        if (a) {
+            trace_before(a);
+            g(a);
+            trace_after(a);
+        }
+    }
+    """
+    editor = Editor(read_code(source))
+    for place, call in requests:
+        _Placer(source, place, call, structs or Structs(source), editor).fill()
+    edits = editor.edits()
+    check_edits(source, edits)
+    return edits
+
+
 class _Placer:
     """One placement while it is worked out."""
 
-    def __init__(self, source: SourceFile, place: Place, call: Call, structs: Structs) -> None:
+    def __init__(
+        self, source: SourceFile, place: Place, call: Call, structs: Structs, editor: Editor | None = None
+    ) -> None:
         _check_request(source, place, call)
         self.place = place
         self.call = call
         self.structs = structs
-        self.code = read_code(source)
+        self.editor = editor or Editor(read_code(source))
+        self.code = self.editor.code
         self.function = pick_function(self.code, place.function, place.line)
         self.body = read_body(self.code, self.function)
         self.names = file_names(self.code)
@@ -142,10 +177,15 @@ class _Placer:
         self.arguments = [read_argument(arg, types) for arg in call.args]
         self.notes = check_function(self.code, self.function, self.body)
         self.guard = self._wants_guard(self.arguments)
-        self.editor = Editor(self.code)
         self.spans: list[Span] = []
 
     def run(self) -> Placement:
+        self.fill()
+        span = self.code.span(self.function.head, self.function.close)
+        return Placement(self.editor.edits(), tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
+
+    def fill(self) -> None:
+        """Put the edits into the editor."""
         self._note_earlier_call()
         match self.place.where:
             case Where.ENTRY:
@@ -156,8 +196,6 @@ class _Placer:
                 self._at_statement(is_after=self.place.where is Where.AFTER)
         self._check_braces()
         self.editor.spread(self.body)
-        span = self.code.span(self.function.head, self.function.close)
-        return Placement(self.editor.edits(), tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
 
     def _wants_guard(self, arguments: list[Argument]) -> bool:
         if self.call.guard is not None:
@@ -324,14 +362,8 @@ class _Placer:
         """Write `return f();` as `ret = f();`, the call, `return ret;`."""
         check_whole(self.code, statement)
         self._check(site_at(self.code, statement))
-        token = self.code.tokens[statement.first]
-        gap = "" if self.code.tokens[statement.first + 1].space else " "
-        self.editor.edit(token.start, token.end, f"{name} ={gap}")
-        self.editor.own_line(statement)
-        self.editor.realign(statement, len(f"{name} =") - len("return"))
-        indent = self.editor.indent_for(statement)
-        lines = self._lines(indent, with_value(self._args(), name))
-        self.editor.after(statement, [*lines, f"{indent}return {name};"], indent)
+        lines = self._lines(self.editor.indent_for(statement), with_value(self._args(), name))
+        self.editor.keep(statement, name, lines)
         if statement.is_body:
             self.editor.brace(statement)
         self.spans.append(self.code.span(statement.first, statement.last))
@@ -342,10 +374,15 @@ class _Placer:
         indent = self.editor.inner_indent(self.body)
         line = f"{indent}{kind}{'' if kind.endswith('*') else ' '}{name};"
         self.notes.append(f"the variable `{name}` is added for the returned value")
+        if (self.body.first, name) in self.editor.added:
+            return
+        self.editor.added.add((self.body.first, name))
         n_declarations = count_declarations(self.code, self.body, 0, self._known_names())
         last = self.body.children[n_declarations - 1] if n_declarations else None
         if last is not None and self.code.arms[last.last] is self.code.arms[self.body.first]:
             has_blank = n_declarations == len(self.body.children) or self.editor.has_blank_after(last)
+            has_blank = has_blank or last.last in self.editor.blanks
+            self.editor.blanks.add(last.last)
             self.editor.after(last, [line] if has_blank else [line, ""], indent)
             return
         put_first(self.editor, self.body, line, has_more=n_declarations > 0)
@@ -372,7 +409,7 @@ def put_first(editor: Editor, body: Statement, line: str, *, has_more: bool) -> 
     blank = "" if has_more else editor.newline
     is_spread = editor.code.line(body.first) == editor.code.line(body.last)
     tail = "" if is_spread or "\n" in after else editor.newline
-    editor.edit(end, end, f"{editor.newline}{line}{blank}{tail}", rank=-1)
+    editor.edit(end, end, f"{editor.newline}{line}{blank}{tail}", rank=(-1, 0))
 
 
 def _check_request(source: SourceFile, place: Place, call: Call) -> None:

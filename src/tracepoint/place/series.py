@@ -12,9 +12,8 @@ from tracepoint.model.read import read_header_text
 from tracepoint.place.choice import choose_creator, needs_export, warn_missing
 from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
-from tracepoint.place.edits import check_together
 from tracepoint.place.fragment import merge_texts
-from tracepoint.place.insert import Call, place_call
+from tracepoint.place.insert import Call, place_call, place_calls
 from tracepoint.place.kbuild import Kbuild
 from tracepoint.place.loader import KernelLoader
 from tracepoint.place.message import (
@@ -126,7 +125,7 @@ class _Maker:
         self._of = {step.folder: step for step in self.steps}
         self._folders = folders
         self._included: set[tuple[str, str]] = set()
-        self._placed: dict[str, list[Edit]] = defaultdict(list)
+        self._placed: dict[str, list[tuple[Place, Call]]] = defaultdict(list)
         self._kbuild = Kbuild(kernel)
         self._structs: dict[str, Structs] = {}
 
@@ -135,6 +134,9 @@ class _Maker:
             self._declare(made)
         for call, folder in zip(self.calls, self._folders, strict=True):
             self._call(call, self._of[folder])
+        for path, requests in self._placed.items():
+            step = self._of[self._groups.get(path, "")]
+            step.edits[path] += place_calls(self._kernel.source(path), requests, self._structs[path])
 
     def _check_declared(self) -> None:
         seen: dict[str, str] = {}
@@ -226,8 +228,7 @@ class _Maker:
         source = self._kernel.source(call.path)
         structs = self._structs.setdefault(call.path, Structs(source, self._kernel))
         place, placement = _place(source, call, params, structs)
-        check_together(source, self._placed[call.path], placement.edits)
-        self._placed[call.path] += placement.edits
+        self._placed[call.path].append((place, Call(call.event, call.args, call.guard, params)))
         if call.event not in self._new_names:
             self._export_existing(call, header, step)
         if (call.path, header) not in self._included:
@@ -236,7 +237,6 @@ class _Maker:
             step.edits[call.path] += added
             if added:
                 self.notes += self._unmet(call.path, header)
-        step.edits[call.path] += placement.edits
         self.notes += [f"{call.path}:{place.function}: {note}" for note in placement.notes]
         statement = place.statement
         if not statement and placement.spans:

@@ -163,7 +163,8 @@ def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
     else:
         at = code.tokens[block.last].start
     lower -= editor.text[lower - 1] == "\n"
-    if site.index and not BLANK_LINE.search(editor.text, lower, at):
+    if site.index and last not in editor.blanks and not BLANK_LINE.search(editor.text, lower, at):
+        editor.blanks.add(last)
         lines = ["", *lines]
     if directives:
         editor.at_line(at, lines)

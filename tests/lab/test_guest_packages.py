@@ -113,3 +113,43 @@ def test_import_is_light():
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "False\n"
     )
+
+
+OFFLINE = """#!/bin/sh
+for n in 1 2 3; do echo "Ign:1 http://deb/debian main linux-image amd64 1"; done
+echo "Err:1 http://deb/debian main linux-image amd64 1"
+echo "  Temporary failure resolving 'deb'"
+echo "W: Download is performed unsandboxed as root as file 'x' couldn't be accessed by user '_apt'." >&2
+echo "E: Failed to fetch http://deb/x.deb  Temporary failure resolving 'deb'" >&2
+exit 100
+"""
+FULL = """#!/bin/sh
+for n in 1 2 3; do echo "tar: ./usr/lib/file$n: Cannot write: No space left on device" >&2; done
+echo "dpkg-deb: error: tar subprocess returned error exit status 2" >&2
+exit 2
+"""
+
+
+def test_no_network_is_told_in_few_lines(debian):
+    (debian / "bin/apt-get").write_text(OFFLINE)
+    with pytest.raises(LabError) as caught:
+        packages.fetch_kernel("6.1")
+    assert str(caught.value).splitlines() == [
+        "apt-get failed: no network, or the mirror is away; what is in the cache works without",
+        "Err:1 http://deb/debian main linux-image amd64 1",
+        "  Temporary failure resolving 'deb'",
+        "E: Failed to fetch http://deb/x.deb  Temporary failure resolving 'deb'",
+    ]
+
+
+def test_a_full_disk_is_told_once_and_leaves_nothing(debian):
+    (debian / "bin/dpkg-deb").unlink()
+    (debian / "bin/dpkg-deb").write_text(FULL)
+    (debian / "bin/dpkg-deb").chmod(0o755)
+    with pytest.raises(LabError) as caught:
+        packages.fetch_kernel("6.1")
+    first, *others = str(caught.value).splitlines()
+    folder = debian / "cache/tracepoint"
+    assert first.startswith(f"dpkg-deb failed: no space left on the disk of {folder}; make room")
+    assert others == ["tar: ./usr/lib/file1: Cannot write: No space left on device"]
+    assert list((folder / "kernels").iterdir()) == []

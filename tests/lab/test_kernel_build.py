@@ -312,6 +312,10 @@ def test_a_finished_kernel_is_one_of_the_labs(cache: Path, patch: Path):
     assert packages.fetch_kernel(f"built:{patched.image.parent.name}") == image
     with pytest.raises(LabError, match=r"no kernel built:x: there is built:9.9, built:9.9\+0001-swap-more"):
         packages.fetch_kernel("built:x")
+    with pytest.raises(
+        LabError, match=r"no kernel built:9.9\+0001-swp-more: did you mean built:9.9\+0001-swap"
+    ):
+        packages.fetch_kernel("built:9.9+0001-swp-more")
     for number in range(5):
         build_kernel(SERIES, [patch, _variant(number)])
     assert len(list((cache / "built").glob("9.9+0001-swap-more+patch-2.*"))) == 3
@@ -360,7 +364,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str], patch: Path, cache: Pat
     ("words", "status", "message"),
     [
         (["--kernel", "/"], 5, "/: not a kernel tree: it has no Makefile"),
-        (["--kernel", "/nosuch"], 5, "there is no such folder"),
+        (["--kernel", "/nosuch"], 5, "there is no such folder, nor is it a series such as 6.12"),
+        (["--kernel", "built:6.1"], 5, "built kernels are for `lab run` and `lab shell`"),
         (["--kernel", SERIES, "--patch", "/nosuch.patch"], 5, "/nosuch.patch cannot be read"),
         (["--kernel", SERIES, "--patch", "/"], 5, "/ cannot be read: Is a directory"),
         (["--kernel", SERIES, "--fragment", "/nosuch"], 5, "/nosuch cannot be read"),

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli import lab_build, numbers, suites
+from tracepoint.cli.output import add_output_arguments
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
@@ -63,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         verbs.add_parser("build", help="build a kernel from source, with patches, for guests"), _DEFAULT
     )
     _add_machine(verbs.add_parser("shell", help="a shell in a guest on this terminal; Ctrl-A X ends it"))
+    for verb in verbs.choices.values():
+        add_output_arguments(verb)
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
@@ -196,6 +201,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             guest.insmod(module)
         if not command:
             return EXIT_DONE
+        begin = time.monotonic()
         done = guest.run(command, timeout=args.timeout, check=False)
         out.write(done.output.decode("utf-8", "surrogateescape"))
         if done.status == 137 and (words := guest.killed_for_memory):
@@ -203,7 +209,9 @@ def _run(args: argparse.Namespace, out: Output) -> int:
                 f"the command was killed: {args.memory} MB of memory are too little (--memory)\n{words}"
             )
         elif done.status == 137:
-            out.error(f"the command was killed: it may take {args.timeout} s (--timeout)")
+            is_late = time.monotonic() - begin >= 0.9 * args.timeout
+            why = f"it may take {args.timeout} s (--timeout)" if is_late else "by SIGKILL"
+            out.error(f"the command was killed{': ' if is_late else ' '}{why}")
         if done.status:
             out.say(f"status {done.status}; the guest's console: {guest.log_path}")
         return done.status
@@ -232,6 +240,8 @@ def _command(words: Sequence[str]) -> tuple[dict[str, bytes], str]:
     if not words:
         return {}, ""
     path = Path(words[0])
+    if words[0].startswith(("./", "../")) and not path.exists() and len(words[0].split()) == 1:
+        raise LabError(f"{words[0]}: there is no such script here")
     if path.is_file() and (os.sep in words[0] or path.suffix == ".sh"):
         place = f"/lab/bin/{path.name}"
         start = "" if path.read_bytes().startswith((b"#!", b"\x7fELF")) else "sh "
@@ -251,6 +261,8 @@ def _files(given: Sequence[str]) -> dict[str, bytes]:
 
 
 def _shell(args: argparse.Namespace, out: Output) -> int:
+    if not sys.stdin.isatty():
+        raise LabError("stdin is no terminal to have a shell on: `tracepoint lab run 'COMMANDS'` needs none")
     image = _image(args, out)
     out.say(f"booting {image.release}; Ctrl-A X ends the guest")
     status = run_shell(

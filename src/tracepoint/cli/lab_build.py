@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from tracepoint.cli import numbers
-from tracepoint.cli.output import is_terminal
+from tracepoint.cli.output import is_terminal, one_line
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.lab import kernel_build, kernel_config, kernel_store
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "tracepoint.lab.build/1"
 _PERIOD_S = 0.1
+_LOG_PERIOD_S = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser, default: str) -> None:
@@ -85,13 +86,14 @@ def run(args: argparse.Namespace, out: Output, default: str) -> int:
 
 
 class _Watch:
-    """The line on a terminal that says how far a build is; elsewhere, each stage is said once."""
+    """The line on a terminal that says how far a build is; in a log, one line a minute."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
         self._is_terminal = out.verbosity >= 0 and is_terminal(out.stderr)
         self._begin = time.monotonic()
-        self._last = 0.0
+        # A log gets its first line after a minute: most builds are done by then.
+        self._last = 0.0 if self._is_terminal else self._begin
         self._stage = ""
         self._is_shown = False
 
@@ -109,18 +111,21 @@ class _Watch:
     def see(self, stage: str, done: int, expected: int) -> None:
         """Show how far the build is."""
         now = time.monotonic()
-        if not self._is_terminal:
-            if stage != self._stage:
-                self._stage = stage
+        if stage != self._stage:
+            self._stage = stage
+            if not self._is_terminal:
                 self._out.detail(stage)
-            return
-        if now - self._last < _PERIOD_S:
+        if now - self._last < (_PERIOD_S if self._is_terminal else _LOG_PERIOD_S):
             return
         self._last = now
-        self._is_shown = True
         minutes, seconds = divmod(int(now - self._begin), 60)
         count = f"{done} of about {max(expected, done)} objects" if expected else f"{done} objects"
-        self._out.stderr.write(f"\r\x1b[K{stage}: {count}, {minutes}:{seconds:02}")
+        text = f"{stage}: {count}, {minutes}:{seconds:02}"
+        if not self._is_terminal:
+            self._out.say(text)
+            return
+        self._is_shown = True
+        self._out.stderr.write(f"\r\x1b[K{one_line(text, self._out.stderr)}")
         self._out.stderr.flush()
 
     def _erase(self) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tracepoint import __version__
 from tracepoint.cli import streams
-from tracepoint.cli.output import Output
+from tracepoint.cli.output import Output, add_output_arguments
 from tracepoint.cli.status import (
     EXIT_CANNOT_RUN,
     EXIT_DONE,
@@ -285,7 +285,7 @@ def make_parser(words: Sequence[str]) -> Parser:
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="store_true", help="print the version and exit")
-    _add_common_arguments(parser)
+    add_output_arguments(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     chosen = _command_word(words)
     for name, command in COMMANDS.items():
@@ -299,7 +299,7 @@ def make_parser(words: Sequence[str]) -> Parser:
         )
         if name == chosen:
             _load(command).add_arguments(sub)
-            _add_common_arguments(sub)
+            add_output_arguments(sub)
     return parser
 
 
@@ -384,21 +384,6 @@ def _unknown_command(word: str) -> str:
     close = get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else f"commands: {', '.join(COMMANDS)}"
     return f"no command {word!r}; {hint}"
-
-
-def _add_common_arguments(parser: Parser) -> None:
-    # SUPPRESS: the same option may stand before or after the command's name.
-    group = parser.add_argument_group("output")
-    group.add_argument(
-        "-q", "--quiet", action="store_true", default=argparse.SUPPRESS, help="only errors on stderr"
-    )
-    group.add_argument("-v", "--verbose", action="count", default=argparse.SUPPRESS, help="more on stderr")
-    group.add_argument(
-        "--color",
-        choices=("auto", "always", "never"),
-        default=argparse.SUPPRESS,
-        help="colour (default: auto; NO_COLOR and FORCE_COLOR are heeded)",
-    )
 
 
 def _examples(lines: tuple[str, ...]) -> str:

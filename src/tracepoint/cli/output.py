@@ -6,11 +6,13 @@ import contextlib
 import os
 import sys
 import time
+from argparse import SUPPRESS
 from typing import TYPE_CHECKING, Self, TextIO, TypeVar
 
 from tracepoint.cli.streams import refusal
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
@@ -133,7 +135,8 @@ class Progress:
         self._last = now
         self._is_shown = True
         rate = self._done / (now - self._begin)
-        self._stream.write(f"\r\x1b[K{self._what}: {self._done} of {self._total}, {rate:.0f} a second")
+        text = f"{self._what}: {self._done} of {self._total}, {rate:.0f} a second"
+        self._stream.write(f"\r\x1b[K{one_line(text, self._stream)}")
         self._stream.flush()
 
     def over(self, things: Iterable[_Thing]) -> Iterator[_Thing]:
@@ -141,6 +144,19 @@ class Progress:
         for thing in things:
             yield thing
             self.step()
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that every command has; they may stand before or after its name, and its verb's."""
+    group = parser.add_argument_group("output")
+    group.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help="only errors on stderr")
+    group.add_argument("-v", "--verbose", action="count", default=SUPPRESS, help="more on stderr")
+    group.add_argument(
+        "--color",
+        choices=("auto", "always", "never"),
+        default=SUPPRESS,
+        help="colour (default: auto; NO_COLOR and FORCE_COLOR are heeded)",
+    )
 
 
 def paint(text: str, names: Iterable[str]) -> str:
@@ -151,6 +167,15 @@ def paint(text: str, names: Iterable[str]) -> str:
     """
     codes = ";".join(_STYLES[name] for name in names)
     return f"\x1b[{codes}m{text}\x1b[0m" if codes and text else text
+
+
+def one_line(text: str, stream: TextIO) -> str:
+    """Return what of a text fits on one line of a terminal: a line that wraps cannot be erased."""
+    try:
+        columns = os.get_terminal_size(stream.fileno()).columns
+    except (OSError, ValueError):
+        return text
+    return text[: columns - 1] if columns > 1 else text
 
 
 def is_terminal(stream: TextIO) -> bool:

@@ -31,7 +31,10 @@ _PARTS = ("Makefile", "Kconfig", "scripts/kconfig/merge_config.sh", "arch/x86/Ma
 def check_tree(source: Path) -> None:
     """Raise LabError, naming what is missing, when a folder is no source tree of a kernel."""
     if not source.is_dir():
-        raise LabError(f"{source}: not a kernel tree: there is no such folder")
+        hint = "; built kernels are for `lab run` and `lab shell`" if str(source).startswith("built:") else ""
+        raise LabError(
+            f"{source}: not a kernel tree: there is no such folder, nor is it a series such as 6.12{hint}"
+        )
     missing = [part for part in _PARTS if not (source / part).exists()]
     if missing:
         raise LabError(f"{source}: not a kernel tree: it has no {', '.join(missing)}")

@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -136,8 +137,11 @@ def built_kernel(name: str) -> KernelImage:
     for image in reversed(images):
         if name in (image.package.removeprefix(BUILT), image.image.parent.name):
             return image
-    names = ", ".join(sorted({image.package for image in images})) or "none was built yet"
-    raise LabError(f"no kernel {BUILT}{name}: there is {names}; `tracepoint lab build` makes one")
+    names = sorted({image.package.removeprefix(BUILT) for image in images})
+    close = get_close_matches(name, names, n=1)
+    there = ", ".join(BUILT + one for one in names) or "none was built yet"
+    there = f"did you mean {BUILT}{close[0]}?" if close else f"there is {there}"
+    raise LabError(f"no kernel {BUILT}{name}: {there}; `tracepoint lab build` makes one")
 
 
 def image_file(path: Path) -> KernelImage:
@@ -245,6 +249,28 @@ def run_tool(command: list[str], seconds: int, folder: Path | None = None) -> st
         raise LabError(f"{command[0]} did not end in {seconds} s (no network?)", " ".join(command)) from None
     output = done.stdout.decode(errors="replace")
     if done.returncode != 0:
-        tail = "\n".join((output + done.stderr.decode(errors="replace")).splitlines()[-8:])
-        raise LabError(f"{command[0]} failed", " ".join(command), done.returncode, tail)
+        said = output + done.stderr.decode(errors="replace")
+        tail = "\n".join(_telling(said.splitlines())[-8:])
+        raise LabError(f"{command[0]} failed{_reason(said)}", " ".join(command), done.returncode, tail)
     return output
+
+
+def _reason(said: str) -> str:
+    """Return what is behind a tool's words when they are many, empty when they have to do."""
+    if "No space left on device" in said:
+        advice = "make room, or let XDG_CACHE_HOME name a folder with more"
+        return f": no space left on the disk of {cache_folder()}; {advice}"
+    if "Temporary failure resolving" in said or "Could not connect" in said or "Could not resolve" in said:
+        return ": no network, or the mirror is away; what is in the cache works without"
+    return ""
+
+
+def _telling(lines: Sequence[str]) -> list[str]:
+    """Return the lines that say what is wrong, each once: apt repeats itself, tar names every file."""
+    kept = [
+        line
+        for line in lines
+        if not line.startswith(("Ign:", "Get:", "W: Download is performed unsandboxed"))
+    ]
+    full = [line for line in kept if "No space left on device" in line]
+    return list(dict.fromkeys(full[:1] or kept))

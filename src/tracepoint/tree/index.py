@@ -14,7 +14,7 @@ import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -22,6 +22,7 @@ from tracepoint.errors import TreeError
 from tracepoint.source.text import decode
 from tracepoint.tree.callsites import read_facts
 from tracepoint.tree.callsites_macros import HiddenCalls, Hider, find_hiders
+from tracepoint.tree.callsites_pasted import find_pastes, fired_by_pastes
 from tracepoint.tree.callsites_rust import find_rust_sites
 from tracepoint.tree.callsites_text import Define
 from tracepoint.tree.creators import created_headers
@@ -120,6 +121,7 @@ class _Builder:
             "sites": {p: fact["sites"] for p, fact in facts.items() if fact["sites"]}
             | self._rust_sites(holds, names),
             "hidden": hidden,
+            "pasted": self._pasted(holds, headers, names),
             "exports": {path: fact["exports"] for path, fact in facts.items() if fact["exports"]},
             "creators": self._creators(holds, set(headers)),
             "syscalls": self._syscalls(holds),
@@ -212,6 +214,26 @@ class _Builder:
         read = dict(self._each("looking through macros", _read_hidden, asked, tuple(hiders), tuple(names)))
         kept = {path: rows for path, rows in kept.items() if path not in self.changed}
         return {**kept, **read}
+
+    def _pasted(
+        self, holds: Mapping[str, int], headers: Mapping[str, Record], names: Sequence[str]
+    ) -> dict[str, list[list[Any]]]:
+        """The calls whose name a macro pastes together; found anew each time, there are hardly any."""
+        holding = _holding(holds, Holds.PASTES)
+        pastes = [paste for path in holding for paste in find_pastes(path, _text(self.root, path))]
+        prefixes = tuple({paste.prefix for paste in pastes})
+        # Who includes them is looked for below the headers that declare what they may fire.
+        folders = {
+            f"{path.rpartition('/')[0]}/"
+            for path, record in headers.items()
+            if prefixes and any(row[1].startswith(prefixes) for row in record["head"]["events"])
+        }
+        sources = (
+            [p for p in self.files if p.endswith(".c") and p.startswith(tuple(folders))] if folders else []
+        )
+        read = cache(lambda path: _text(self.root, path) if path in self.files else "")
+        found = fired_by_pastes(pastes, sources, read, set(names))
+        return {path: [list(site) for site in sites] for path, sites in found.items()}
 
     def _creators(self, holds: Mapping[str, int], headers: set[str]) -> dict[str, list[str]]:
         old = self.old.head.get("creators", {})

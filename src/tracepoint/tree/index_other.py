@@ -145,6 +145,7 @@ def index_of_btf(data: bytes, root: str = "", base: Btf | None = None) -> IndexD
 _EMPTY: dict[str, Any] = {
     "sites": {},
     "hidden": {},
+    "pasted": {},
     "exports": {},
     "creators": {},
     "syscalls": {},

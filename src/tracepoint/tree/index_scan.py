@@ -7,6 +7,7 @@ import os
 import zlib
 from typing import TYPE_CHECKING
 
+from tracepoint.tree.callsites_pasted import is_pasting
 from tracepoint.tree.makefiles import TREE_MARK
 from tracepoint.tree.scan import is_machinery, is_trace_header
 
@@ -43,6 +44,7 @@ class Holds(enum.IntFlag):
     SYSCALLS = 8
     UNREADABLE = 16
     RUST = 32
+    PASTES = 64
 
 
 def is_kernel_tree(path: str) -> bool:
@@ -117,6 +119,8 @@ def _holds(path: str, data: bytes) -> Holds:
     holds = Holds.NOTHING
     if b"trace_" in data or b"EXPORT_TRACEPOINT" in data or b"tracepoint_enabled" in data:
         holds |= Holds.TRACE
+        if is_pasting(data):
+            holds |= Holds.PASTES
     if path.endswith(".h"):
         if any(word in data for word in _HEADER_WORDS) and _is_user(path) and is_trace_header(data):
             holds |= Holds.DECLARATIONS

@@ -208,15 +208,17 @@ class Tree:
 
     def all_sites(self, kind: SiteKind) -> Iterator[CallSite]:
         """Yield every mention of one kind, of events and of tracepoints without an event."""
-        for table in (self._head["sites"], self._head["hidden"]):
+        for table in self._site_tables():
             for path, rows in table.items():
                 yield from (make_site(RawSite(*row), path) for row in rows if row[0] == kind)
 
     def count_sites(self) -> tuple[dict[SiteKind, int], int]:
         """Return how many mentions of each kind there are, and how many of the calls a macro makes."""
-        tables = self._head["sites"], self._head["hidden"]
+        tables = self._site_tables()
         kinds = Counter(row[0] for table in tables for rows in table.values() for row in rows)
-        n_hidden = sum(row[0] == SiteKind.CALL for rows in self._head["hidden"].values() for row in rows)
+        n_hidden = sum(
+            row[0] == SiteKind.CALL for table in tables[1:] for rows in table.values() for row in rows
+        )
         return {kind: kinds[kind] for kind in SiteKind}, n_hidden
 
     def unused_events(self) -> list[TreeEvent]:
@@ -281,6 +283,10 @@ class Tree:
         """Return where a tracepoint is exported to modules: file, line, whether for GPL modules only."""
         name = event.name if isinstance(event, TreeEvent) else event.rpartition(":")[2]
         return self._exports.get(name, [])
+
+    def _site_tables(self) -> tuple[dict[str, list[list[Any]]], ...]:
+        """The mentions by file: plain ones, those that macros hide, and those whose name is pasted."""
+        return self._head["sites"], self._head["hidden"], self._head["pasted"]
 
     # What events ask for.
 
@@ -383,7 +389,7 @@ class Tree:
     @cached_property
     def _sites(self) -> dict[str, list[tuple[str, list[Any]]]]:
         found: dict[str, list[tuple[str, list[Any]]]] = defaultdict(list)
-        for table in (self._head["sites"], self._head["hidden"]):
+        for table in self._site_tables():
             for path, rows in table.items():
                 for row in rows:
                     found[row[1]].append((path, row))

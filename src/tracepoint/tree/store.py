@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SYSCALLS = "syscalls"
 _NAME = "tracepoint tree index "
 #: Its number changes whenever what the sections hold changes.
-FORMAT = f"{_NAME}9\n"
+FORMAT = f"{_NAME}10\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096
@@ -223,7 +223,7 @@ def _is_head(head: dict[str, Any]) -> bool:
     return (
         isinstance(headers, dict)
         and all(_is_header(record) for record in headers.values())
-        and all(_by_file(head.get(key), _SITE) for key in ("sites", "hidden"))
+        and all(_by_file(head.get(key), _SITE) for key in ("sites", "hidden", "pasted"))
         and _by_file(head.get("exports"), _EXPORT)
         and _lists(head.get("creators"))
         and _by_file(head.get("syscalls"), _SYSCALL)

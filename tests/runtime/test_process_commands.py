@@ -172,6 +172,6 @@ def test_a_process_that_dies_meanwhile(tmp_path, monkeypatch, words):
 def test_ps_says_what_the_log_says(shop, words, said):
     """Twice: an entry of before is not taken for the answer to something else."""
     for _ in range(2):
-        shop.run("ps", *words, status=4)
+        shop.run("ps", *words, status=2)
         assert said in shop.said
         assert shop.said.count("  Command: ") == (0 if "refuses" in said else 1)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
-from tracepoint.errors import TracefsError
 from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
 from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles, SilentError
 
@@ -92,14 +91,14 @@ def _list_processes(out: Output) -> int:
 
 
 def _write(files: RemoteFiles, path: str, text: str) -> None:
-    """Write as `>>` does; raises TracefsError with what `error_log` says to it."""
+    """Write as `>>` does; raises ProcessError with what `error_log` says to it."""
     known = _log_entries(files)
     try:
         files.write_text(path, text, append=True)
     except OSError as error:
         said = "".join(entry for entry in _log_entries(files) if entry not in known)
-        what = f"the process refuses {text.strip()!r}: {error.strerror}"
-        raise TracefsError(what, path, text, error.errno or 0, said) from error
+        what = f"{path}: the process refuses {text.strip()!r}: {error.strerror}\n{said}"
+        raise ProcessError(what.rstrip()) from error
 
 
 def _log_entries(files: RemoteFiles) -> list[str]:

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from tracepoint.model.write import write_header
     from tracepoint.printk.program import compile_print
     from tracepoint.printk.render import render_record
-    from tracepoint.runtime.event import TraceEvent, trace_event
+    from tracepoint.runtime.event import TraceEvent, declare_event, trace_event
     from tracepoint.runtime.hierarchy import tracing
     from tracepoint.runtime.load import load
     from tracepoint.runtime.mapped import open_rings
@@ -106,7 +106,7 @@ _HOMES = {
     "model.write": "write_header",
     "printk.program": "compile_print",
     "printk.render": "render_record",
-    "runtime.event": "TraceEvent trace_event",
+    "runtime.event": "TraceEvent declare_event trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.load": "load",
     "runtime.mapped": "open_rings",
@@ -156,6 +156,7 @@ __all__ = [
     "cpumask",
     "declare",
     "declare_class",
+    "declare_event",
     "declare_tracepoint",
     "define_event",
     "double",

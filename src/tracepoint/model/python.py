@@ -5,6 +5,7 @@ What comes out is the model that the reader makes of the same declaration in a h
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,9 @@ from tracepoint.model.vocabulary import CLASS_MACROS, EVENT_MACROS, INSTANCE_MAC
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+# A string literal in which a line ends.
+_LINE_IN_STRING = re.compile(r'(?:[^"\\]|\\.|"(?:[^"\\\n]|\\.)*")*"(?:[^"\\\n]|\\.)*\n', re.DOTALL)
 
 
 # --- fields ---------------------------------------------------------------------------------
@@ -357,7 +361,15 @@ def _print_code(printk: str | Code, fields: Sequence[Field], event: str) -> Code
     what = f"printk of {event}"
     if isinstance(printk, Code):
         return given_code(printk.text, what)
-    code = given_code(resolve_print(printk, fields, what), what)
+    if not isinstance(printk, str):
+        raise SourceError(f"{what} is a {type(printk).__name__}, not text")
+    try:
+        code = given_code(resolve_print(printk, fields, what), what)
+    except SourceError:
+        if _LINE_IN_STRING.match(printk) is None:
+            raise
+        message = f"{what} has a line break inside quotes; leave it out, every event is a line anyway"
+        raise SourceError(message) from None
     if not code:
         raise SourceError(f"{what} is empty; an event without fields to show has printk='\"\"'")
     return code

@@ -93,9 +93,10 @@ def event_from_function(
     (['__field', '__string'], '"%llu %s", __entry->order_id, __get_str(customer)')
     """
     name = name or getattr(function, "__name__", "")
-    hints = _hints(function, name)
     params, struct = [], []
-    for parameter in inspect.signature(function).parameters.values():
+    signature = _signature(function)
+    hints = _hints(function, name)
+    for parameter in signature.parameters.values():
         what = f"{name}(): parameter {parameter.name!r}"
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise DeclarationTypeError(
@@ -160,7 +161,10 @@ def snake_case(name: str) -> str:
 def _method_proto(method: Callable[..., object], cls: type) -> Proto:
     """Return the parameters of `assign`; an object of another class is passed by address, as in C."""
     params = []
-    for parameter in list(inspect.signature(method).parameters.values())[1:]:
+    found = list(inspect.signature(method).parameters.values())
+    if not found:
+        raise DeclarationTypeError(f"class {cls.__name__}: assign takes nothing; its first parameter is self")
+    for parameter in found[1:]:
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             raise DeclarationTypeError(
                 f"class {cls.__name__}: assign takes any number of arguments; a prototype has a fixed number"
@@ -183,6 +187,15 @@ def _method_type(method: Callable[..., object], parameter: inspect.Parameter) ->
         return f"struct {name} *" if name.isidentifier() else "void *"
 
 
+def _signature(function: Callable[..., object]) -> inspect.Signature:
+    if not callable(function) or isinstance(function, type):
+        raise DeclarationTypeError(f"an event is declared by a function, not by {function!r}")
+    try:
+        return inspect.signature(function)
+    except (ValueError, TypeError) as error:
+        raise DeclarationTypeError(f"{function!r} tells no parameters: {error}") from None
+
+
 def _hints(thing: Any, name: str) -> Mapping[str, Any]:
     try:
         return typing.get_type_hints(thing, include_extras=True)
@@ -200,10 +213,22 @@ def _marker(hint: Any, what: str) -> CScalar | CString | CArray:
         marker = None
     if marker is None:
         raise DeclarationTypeError(
-            f"{what}: {getattr(hint, '__name__', hint)!s} cannot be recorded; "
-            "use u8 to u64, s8 to s64, bool, double, str or char_array[N]"
+            f"{what}: {getattr(hint, '__name__', hint)!s} cannot be recorded; {_use_instead(hint)}"
         )
     return marker
+
+
+def _use_instead(hint: Any) -> str:
+    if hint in (bytes, bytearray, memoryview):
+        return "use str: bytes may be given too"
+    origin = typing.get_origin(hint) or hint
+    if origin in (list, tuple, set, dict):
+        return "arrays are declared with declare() and dynamic_array(), see declare_event()"
+    if isinstance(hint, type) and issubclass(hint, int):
+        return "use int, or u8 to u64 and s8 to s64: a value of it may be given"
+    if isinstance(hint, type(char_array)):
+        return "say how long it is, such as char_array[16]"
+    return "use u8 to u64, s8 to s64, bool, double, str or char_array[N]"
 
 
 def _param_type(marker: CScalar | CString | CArray) -> str:

@@ -9,6 +9,7 @@ from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.printk.program import compile_print
 from tracepoint.runtime.convert import MAX_RECORD, convert
 from tracepoint.runtime.hierarchy import EventError
+from tracepoint.runtime.names import event_problem, system_problem
 from tracepoint.runtime.plan import FieldKind
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.layout.format import EventFormat
+    from tracepoint.model.event import Event
     from tracepoint.runtime.plan import RecordPlan
 
 MAX_PARAMETERS = 64
@@ -31,6 +33,14 @@ def check_size(event: str, n_parameters: int, layout: EventFormat) -> None:
         raise LayoutError(f"{n_parameters} parameters are more than {MAX_PARAMETERS}", event=event)
     if layout.size_bytes > MAX_RECORD:
         raise LayoutError(f"a record of {layout.size_bytes} bytes is longer than {MAX_RECORD}", event=event)
+
+
+def check_folder(system: str, name: str) -> None:
+    """Raise LayoutError when an event cannot have a folder below `events/`."""
+    if problem := system_problem(system):
+        raise LayoutError(f"the name of system {system!r} {problem}", event=name)
+    if problem := event_problem(name):
+        raise LayoutError(f"the name of event {name!r} {problem}", event=f"{system}:{name}")
 
 
 def check_functions(event: str, **functions: Any) -> None:
@@ -62,6 +72,24 @@ def check_names(event: str, layout: EventFormat) -> None:
             raise EventError(
                 f"{event}: there are two fields {name!r}; every event has common_type to common_pid"
             )
+
+
+def check_event(event: Event) -> None:
+    """Raise LayoutError for a name that is no folder's, EventError for a print format without its quotes."""
+    check_folder(event.system, event.name)
+    # Layouts put quotes around whatever stands there.
+    if not event.printk.text.lstrip().startswith('"'):
+        raise EventError(
+            f"{event.full_name}: printk is C's: the format stands in double quotes and the values behind "
+            """it, as in printk='"order=%u by %s", order, customer'"""
+        )
+
+
+def check_plan(event: Event, plan: RecordPlan) -> None:
+    """Raise LayoutError or EventError for a record that is too long, has a field twice or cannot be shown."""
+    check_size(event.full_name, len(event.proto.names), plan.format)
+    check_names(event.full_name, plan.format)
+    check_print(event.full_name, plan)
 
 
 def check_print(event: str, plan: RecordPlan) -> None:

@@ -10,12 +10,12 @@ import inspect
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, cast
 
 from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import event_from_class, event_from_function
 from tracepoint.runtime.core import Tracepoint
-from tracepoint.runtime.declared import check_defaults, check_functions, check_names, check_print, check_size
+from tracepoint.runtime.declared import check_defaults, check_event, check_functions, check_plan
 from tracepoint.runtime.hierarchy import EventControl, tracing
 from tracepoint.runtime.plan import make_plan
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Registration
@@ -120,27 +120,33 @@ def declare_event(
     hints: Mapping[str, Any] | None = None,
     where: str = "",
 ) -> Any:
-    """Make the tracepoint of a declared event and put it into this process's hierarchy.
+    """Make the tracepoint of an event of `declare()` or `define_event()`: for fields of any kind.
 
     `assign` gets the arguments and gives the fields' values in order, or the whole record as
     bytes; without it the arguments are the fields of the same names.  `where` is the place of the
     declaration, for messages.  Raises EventError for an event that exists, for a print format that
     the record does not answer and for a default that does not fit, LayoutError for a field that
     cannot be laid out.
+
+    >>> from tracepoint.model.python import bitmask, declare, dynamic_array
+    >>> fields = [dynamic_array("u16", "sizes", "n"), bitmask("cpus", 64)]
+    >>> shown = '"%s cpus=%s", __print_array(sizes, __get_dynamic_array_len(sizes) / 2, 2), cpus'
+    >>> text = "u16 *sizes, unsigned long *cpus"
+    >>> packed = declare_event(declare("packed", system="shop", proto=text, struct=fields, printk=shown))
+    >>> packed([1, 2, 3], 0b101)
     """
     again = tracing.same_declaration(event, where)
     if again is not None:
         return again.tracepoint
+    check_event(event)
     order = [f.name for f in event.fields] if assign is not None else list(event.proto.names)
     missing = [f.name for f in event.fields if f.name not in order]
     if missing:
         raise TracepointError(f"{event.full_name}: no parameter gives field {missing[0]!r}; give `assign`")
     plan = make_plan(event, order)
-    check_size(event.full_name, len(event.proto.names), plan.format)
+    check_plan(event, plan)
     check_functions(event.full_name, assign=assign, condition=condition, reg=reg, unreg=unreg)
     check_defaults(event.full_name, plan, order, defaults or {} if assign is None else {})
-    check_names(event.full_name, plan.format)
-    check_print(event.full_name, plan)
     control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg)
     tracepoint = Tracepoint(
         event.full_name,
@@ -163,6 +169,9 @@ class _Record:
     """What `assign` of a class stores to."""
 
     __slots__ = ("__dict__",)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"assign has stored nothing in {name!r}")
 
 
 class _EventMaker(type):

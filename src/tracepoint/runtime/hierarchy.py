@@ -20,6 +20,7 @@ from tracepoint.runtime import named  # noqa: F401 - for picklers that look only
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
 from tracepoint.runtime.format_table import FormatTable
 from tracepoint.runtime.locks import make_process_lock
+from tracepoint.runtime.names import folder_problem
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
 from tracepoint.runtime.recording import NONE, Recording
 from tracepoint.runtime.ring import RawRecord, records_of
@@ -460,11 +461,12 @@ class Tracing(Instance):
             self._registry.events[control.full_name] = control
 
     def make_instance(self, name: str, **options: Any) -> Instance:
-        """Make an instance with own rings; raises EventError (EEXIST)."""
+        """Make an instance with own rings; raises EventError (EEXIST, EINVAL), OSError (ENOMEM: too many)."""
+        if problem := folder_problem(name):
+            raise EventError(f"the name of instance {name!r} {problem}")
         if name in self.instances:
             raise EventError(f"instance {name!r} exists", errno.EEXIST)
-        made = self.instances[name] = Instance(name, **options)
-        return made
+        return self.instances.setdefault(name, Instance(name, **options))
 
     def remove_instance(self, name: str) -> None:
         """Disable what an instance records and drop it; raises EventError (ENOENT)."""

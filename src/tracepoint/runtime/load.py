@@ -24,7 +24,7 @@ from tracepoint.model.event import TraceHeader
 from tracepoint.model.event import Tracepoint as Declared
 from tracepoint.runtime.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.core import Tracepoint
-from tracepoint.runtime.declared import check_size
+from tracepoint.runtime.declared import check_folder, check_size
 from tracepoint.runtime.hierarchy import EventControl, EventError, tracing
 from tracepoint.runtime.objects import AssignError, Reader
 from tracepoint.runtime.plan import RecordPlan
@@ -130,6 +130,7 @@ def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *,
     again = tracing.same_declaration(event, where)
     if again is not None:
         return again.tracepoint
+    check_folder(event.system, event.name)
     layout = compute_layout(
         event,
         Abi.X86_64,

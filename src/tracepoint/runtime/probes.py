@@ -81,8 +81,10 @@ class Probes:
         """Call `probe` whenever the tracepoint fires, with `data` first when it is given.
 
         Raises ProbeError: EEXIST when this probe is there with this data, EINVAL when its
-        parameters do not fit the prototype.
+        parameters do not fit the prototype or `prio` is no int.
         """
+        if not isinstance(prio, int):
+            raise ProbeError(f"{self.name}: prio is {prio!r}, not an int", errno.EINVAL)
         check_signature(self.name, probe, self.parameters, self.hints, has_data=data is not _NO_DATA)
         made = Registration(self, probe, data, prio)
         with _lock:

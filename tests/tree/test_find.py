@@ -76,6 +76,12 @@ def test_find_callers(tree: str, capsys) -> None:
 def test_find_nothing_guesses(tree: str, capsys) -> None:
     assert main(["find", "swap_inn", "--tree", tree]) == 1
     assert "did you mean swap_in?" in capsys.readouterr().err
+    assert main(["find", "swpa:*", "--tree", tree]) == 1
+    assert "did you mean swap:*?" in capsys.readouterr().err
+    assert main(["find", "swap:in", "--tree", tree]) == 1
+    assert "; did you mean" not in capsys.readouterr().err
+    assert main(["find", "swap:swap_inn", "--tree", tree]) == 1
+    assert "did you mean swap:swap_in?" in capsys.readouterr().err
 
 
 def test_find_without_a_tree_takes_the_last_one(tree: str, capsys, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tracepoint.cli.main import main
 from tracepoint.layout.compare import Change, ChangeKind, Reader, event_added, event_removed
+from tracepoint.tracefile.tracedat import open_tracedat
 from tracepoint.tree.uses import find_uses
 
 KNOWN = {"sched:sched_switch": ["prev_comm", "next_comm", "next_pid"], "kmem:kfree": ["ptr"]}
@@ -232,6 +233,7 @@ def test_a_long_text_is_read_soon(piece: str) -> None:
 # The command.
 
 SMALL = Path(__file__).parent / "small"
+GOLDEN = Path(__file__).parents[1] / "tracefile/golden/cut.v6.dat"
 
 
 @pytest.fixture
@@ -282,3 +284,32 @@ def test_the_sign_of_text_is_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "1 change, 0 of them break readers" in told.err
     assert main([*words, "-v"]) == 0
     assert "x: now unsigned; text reads the same" in capsys.readouterr().out
+
+
+def test_a_recording_uses_what_it_has(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    formats = tmp_path / "new"
+    with open_tracedat(GOLDEN) as trace:
+        for system, text in trace.formats:
+            name = text.partition("\n")[0].removeprefix("name: ")
+            (formats / system / name).mkdir(parents=True)
+            shown = text.replace(" vruntime;", " virtual;") if name == "sched_stat_runtime" else text
+            (formats / system / name / "format").write_text(shown)
+    extra = 'name: extra\nID: 1\nformat:\n\tfield:int x;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: "x"\n'
+    (formats / "sched/extra").mkdir()
+    (formats / "sched/extra/format").write_text(extra)
+    assert main(["diff", str(GOLDEN), str(formats), "--breaking"]) == 1
+    told = capsys.readouterr()
+    assert told.out.startswith("sched:sched_stat_runtime vruntime: the field (u64) is gone")
+    assert main(["diff", str(GOLDEN), str(formats)]) == 0
+    assert (
+        "extra" not in capsys.readouterr().out
+    )  # it may have been there: a recording has only what was enabled
+    assert main(["diff", str(formats), str(formats), "--uses", str(GOLDEN)]) == 0
+    assert f"{GOLDEN} uses " in capsys.readouterr().err
+
+
+def test_a_compiled_program_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "prog.o").write_bytes(b"\x7fELF" + b"sched_switch" * 9)
+    words = [str(SMALL / "include/trace/events/swap.h")] * 2
+    assert main(["diff", *words, "--uses", str(tmp_path / "prog.o")]) == 2
+    assert "a compiled program; give its C source" in capsys.readouterr().err

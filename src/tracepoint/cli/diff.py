@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import settings
-from tracepoint.cli.files import read_text
+from tracepoint.cli.diff_uses import is_recording, plural, read_uses, recorded_formats
 from tracepoint.cli.inputs import compute_formats, open_input
 from tracepoint.cli.settings import Settings
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
@@ -16,7 +15,6 @@ from tracepoint.cli.trees import open_with_progress
 from tracepoint.layout.compare import ChangeKind, compare_formats
 from tracepoint.tree.index_scan import is_kernel_tree
 from tracepoint.tree.query_diff import compare_trees, tree_events, tree_formats
-from tracepoint.tree.uses import find_uses
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    what = "a header, tree, object, format file, or a folder of them; FILE:EVENT for one event"
+    what = "a header, tree, object, format file, trace.dat, or a folder of them; FILE:EVENT for one event"
     parser.add_argument("old", metavar="OLD", help=what)
     parser.add_argument("new", metavar="NEW", help="the same, later")
     parser.add_argument(
@@ -39,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--uses",
         metavar="FILE",
-        help="only what a script uses: bpftrace, BCC, BPF C, perf, trace-cmd, Python; - is stdin",
+        help="only what a script uses: bpftrace, BCC, BPF C, perf, trace-cmd, Python; - is stdin; "
+        "or what a trace.dat has recorded",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     settings.add_arguments(parser, "include", "define", "exclude", "abi")
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return EXIT_DONE
     old, new = (_read(word, chosen, out) for word in (args.old, args.new))
     changes = _compare(old, new)
-    uses = _uses(args.uses, old, new, out) if args.uses else None
+    uses = read_uses(args.uses, _known((old, new)), out) if args.uses else None
     for word, side in ((args.old, old), (args.new, new)):
         _tell_problems(word, side, uses, out)
     if uses is not None:
@@ -70,13 +69,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
     verb = "breaks" if len(breaking) == 1 else "break"
     out.say(
         f"{len(old.formats)} and {len(new.formats)} events: "
-        f"{_plural(len(changes), 'change')}, {len(breaking)} of them {verb} {whom}"
+        f"{plural(len(changes), 'change')}, {len(breaking)} of them {verb} {whom}"
     )
     return EXIT_FINDINGS if args.breaking and breaking else EXIT_DONE
-
-
-def _plural(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 def _print(changes: list[Change], uses: Uses | None, out: Output) -> None:
@@ -93,10 +88,10 @@ def _print(changes: list[Change], uses: Uses | None, out: Output) -> None:
         else:
             out.line(_line(change, uses, out))
     if n_others:
-        out.say(f"{_plural(n_others, 'change')} of no consequence to this way of reading (-v)")
+        out.say(f"{plural(n_others, 'change')} of no consequence to this way of reading (-v)")
     if n_signs:
         out.say(
-            f"the sign of char changed in {_plural(n_signs, 'field')} with text, which reads the same (-v)"
+            f"the sign of char changed in {plural(n_signs, 'field')} with text, which reads the same (-v)"
         )
 
 
@@ -104,12 +99,14 @@ def _print(changes: list[Change], uses: Uses | None, out: Output) -> None:
 class _Side:
     """One of the two things compared; `tree` is set when it is a kernel source tree.
 
-    `problems` say why events have no layout, by `system:name` as far as that is known.
+    `problems` say why events have no layout, by `system:name` as far as that is known; `is_part` says
+    that more events may have been there, as with a recording.
     """
 
     formats: dict[str, EventFormat]
     problems: dict[str, str]
     tree: Tree | None = None
+    is_part: bool = False
 
 
 def _compare(old: _Side, new: _Side) -> list[Change]:
@@ -118,31 +115,23 @@ def _compare(old: _Side, new: _Side) -> list[Change]:
         return compare_formats(next(iter(old.formats.values())), next(iter(new.formats.values())))
     if old.tree is not None and new.tree is not None:
         return compare_trees(old.tree, new.tree)
-    return compare_formats(old.formats, new.formats)
+    changes = compare_formats(old.formats, new.formats)
+    unknown = {ChangeKind.EVENT_ADDED} if old.is_part else set()
+    unknown |= {ChangeKind.EVENT_REMOVED, ChangeKind.EVENT_RENAMED} if new.is_part else set()
+    return [change for change in changes if change.kind not in unknown]
 
 
-def _uses(name: str, old: _Side, new: _Side, out: Output) -> Uses:
+def _known(sides: tuple[_Side, _Side]) -> dict[str, set[str]]:
+    """The fields of every event of both sides; of an event without a layout those that it declares."""
     known: dict[str, set[str]] = {}
-    for side in (old, new):
+    for side in sides:
         for event, layout in side.formats.items():
             known.setdefault(event, set()).update(field.name for field in layout.fields)
         if side.tree is not None:
             for event, one in tree_events(side.tree).items():
                 if event in side.problems:
                     known.setdefault(event, set()).update(field.name for field in one.fields)
-    uses = find_uses(read_text(Path(name)), known)
-    for event in uses.unknown:
-        out.warn(f"{name}: {event} is in neither of them")
-    for field in uses.missing:
-        out.warn(f"{name}: {field}: no such field in either of them")
-    n_fields = sum(map(len, uses.fields.values()))
-    ways = ", ".join(sorted(uses.readers))
-    n_events = _plural(len(uses.fields), "event")
-    if uses.fields:
-        out.say(f"{name} uses {n_events} and {_plural(n_fields, 'field')}, by {ways}")
-    else:
-        out.warn(f"{name}: no event of either is named in it")
-    return uses
+    return known
 
 
 def _read(word: str, chosen: Settings, out: Output) -> _Side:
@@ -150,6 +139,8 @@ def _read(word: str, chosen: Settings, out: Output) -> _Side:
     if is_plain and is_kernel_tree(word):
         tree = open_with_progress(word, out)
         return _Side(*tree_formats(tree), tree)
+    if is_recording(word):
+        return _Side(recorded_formats(word), {}, is_part=True)
     events, problems = compute_formats(open_input(word, chosen, out), chosen)
     formats: dict[str, EventFormat] = {}
     for event in events:
@@ -167,7 +158,7 @@ def _tell_problems(word: str, side: _Side, uses: Uses | None, out: Output) -> No
         for problem in problems:
             out.warn(f"{word}: {problem}: its record is not compared")
         return
-    n = _plural(len(problems), "event")
+    n = plural(len(problems), "event")
     have = "has" if len(problems) == 1 else "have"
     out.warn(f"{word}: {n} {have} no layout: not compared by record (-v names them)")
     for problem in problems:

@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--callers", action="store_true", help="also where they are called, asked for, probed"
     )
     which = parser.add_mutually_exclusive_group()
-    which.add_argument("--unused", action="store_true", help="only events that no C file fires")
+    which.add_argument("--unused", action="store_true", help="only events that nothing in the tree fires")
     which.add_argument("--duplicates", action="store_true", help="only names that several headers declare")
     which.add_argument(
         "--misnamed", action="store_true", help="only of headers not named as their TRACE_SYSTEM"
@@ -127,5 +127,12 @@ def _as_data(tree: Tree, event: TreeEvent, *, has_callers: bool) -> dict[str, An
 def _guess(tree: Tree, pattern: str) -> str:
     from difflib import get_close_matches  # noqa: PLC0415 - only a typing error needs it
 
-    close = get_close_matches(pattern.rpartition(":")[2], {event.name for event in tree.events()}, n=1)
-    return f"; did you mean {close[0]}?" if close else ""
+    system, colon, name = pattern.rpartition(":")
+    systems = tree.systems()
+    if colon and system not in systems:
+        close = get_close_matches(system, systems, n=1)
+        return f"; did you mean {close[0]}:{name}?" if close else ""
+    close = get_close_matches(
+        name, {event.name for event in tree.events(f"{system}:" if colon else "*")}, n=1
+    )
+    return f"; did you mean {system}{colon}{close[0]}?" if close else ""

@@ -101,8 +101,10 @@ class StreamHandle(TextHandle):
     Reading from 0 begins anew, and so does going back.
     """
 
-    def __init__(self, file: File, pieces: Callable[[], Iterator[str]]) -> None:
-        super().__init__(file)
+    def __init__(
+        self, file: File, pieces: Callable[[], Iterator[str]], on_close: Callable[[], None] | None = None
+    ) -> None:
+        super().__init__(file, on_close)
         self._pieces = pieces
         self._rest: Iterator[str] = iter(())
         self._start = 0

@@ -34,11 +34,7 @@ _CLOCKS = clock_text("").split()
 
 def tracing_on_file(state: InstanceState) -> File:
     """Make `tracing_on`: any number but 0 is on."""
-
-    def write(value: int) -> None:
-        state.instance.is_on = bool(value)
-
-    return number_file(lambda: int(state.instance.is_on), write)
+    return number_file(lambda: int(state.instance.is_on), lambda value: state.switch(bool(value)))
 
 
 def clock_file(state: InstanceState) -> File:

@@ -35,7 +35,8 @@ class InstanceState:
 
     `pids` and `hidden_pids` are set_event_pid and set_event_notrace_pid; `snapshot` holds the
     pages of the snapshot by CPU, None when it is freed; `readers` are the CPUs whose pipe is open,
-    -1 for all; `n_open` counts open files.
+    -1 for all; `n_open` counts open files, `n_stops` those that keep everything from being recorded
+    (pause-on-trace).
     """
 
     tracing: Tracing
@@ -51,6 +52,8 @@ class InstanceState:
     n_open: int = 0
     readers: set[int] = field(default_factory=set)
     triggers: dict[str, Any] = field(default_factory=dict)
+    n_stops: int = 0
+    _is_wanted: bool = True
 
     def __post_init__(self) -> None:
         self.cpumask = self.all_cpus
@@ -63,6 +66,24 @@ class InstanceState:
     def expand(self) -> None:
         """Note that the rings have their whole size now."""
         self.is_expanded = True
+
+    def switch(self, is_on: bool) -> None:
+        """Set `tracing_on`; it counts when nothing stops recording any more."""
+        self._is_wanted = is_on
+        self.instance.is_on = is_on and not self.n_stops
+
+    def stop(self) -> None:
+        """Record nothing until `start()` was called as often: tracing_stop_tr() in kernel/trace/trace.c."""
+        if not self.n_stops:
+            self._is_wanted = self.instance.is_on
+        self.n_stops += 1
+        self.instance.is_on = False
+
+    def start(self) -> None:
+        """Undo a `stop()`, if there is one."""
+        if self.n_stops:
+            self.n_stops -= 1
+            self.instance.is_on = self._is_wanted and not self.n_stops
 
     def set_option(self, name: str, value: bool) -> None:
         """Set an option; raises OSError (EINVAL) for an unknown one and one without meaning here."""

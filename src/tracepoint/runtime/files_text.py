@@ -64,7 +64,7 @@ OPTIONS = {
         "notest_nop_refuse"
     ).split()
 }
-NO_EFFECT = frozenset({"raw", "hex", "bin", "test_nop_refuse"})
+NO_EFFECT = frozenset({"test_nop_refuse"})
 
 SYSTEM_FILTER = (
     "### global filter ###\n"
@@ -78,6 +78,16 @@ SNAPSHOT_HELP = (
     "# echo 1 > snapshot : Allocates snapshot buffer, if not already allocated.\n"
     "#                      Takes a snapshot of the main buffer.\n"
     "# echo 2 > snapshot : Clears snapshot buffer (but does not allocate or free)\n"
+    "#                      (Doesn't have to be '2' works with any number that\n"
+    "#                       is not a '0' or '1')\n"
+)
+# That of a kernel whose rings cannot be swapped one by one, as Debian's are.
+CPU_SNAPSHOT_HELP = (
+    "# Snapshot commands:\n"
+    "# echo 0 > snapshot : Invalid for per_cpu snapshot file.\n"
+    "# echo 1 > snapshot : Not supported with this kernel.\n"
+    "#                     Must use main snapshot file to allocate.\n"
+    "# echo 2 > snapshot : Clears this cpu's snapshot buffer (but does not allocate)\n"
     "#                      (Doesn't have to be '2' works with any number that\n"
     "#                       is not a '0' or '1')\n"
 )

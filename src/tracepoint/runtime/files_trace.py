@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.runtime.event_probe import EventProbe
 from tracepoint.runtime.files import File, Handle, StreamHandle, failure, read_decimal
-from tracepoint.runtime.files_text import OWN_EVENTS, SNAPSHOT_HELP
+from tracepoint.runtime.files_text import CPU_SNAPSHOT_HELP, OWN_EVENTS, SNAPSHOT_HELP
 from tracepoint.runtime.ring import records_of
 from tracepoint.runtime.symbols import symbols
-from tracepoint.runtime.text_writer import ProcessWriter
+from tracepoint.runtime.text_writer import FORMS, Own, ProcessWriter
 from tracepoint.tracefile.buffers import RawRecord
 from tracepoint.tracefile.pages import PageLayout, read_page
 from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, microseconds
@@ -76,12 +76,16 @@ def text_writer(state: InstanceState) -> ProcessWriter:
     )
     facts = RenderFacts(kallsyms=symbols(), comms=comms if options["record-cmd"] else {})
     probes = {e.id: e for e in state.tracing.events if isinstance(e, EventProbe)}
-    return ProcessWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()), probes)
+    own = Own(probes, next((form for form in reversed(FORMS) if options[form]), ""))
+    return ProcessWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()), own)
 
 
 def trace_lines(state: InstanceState, cpu: int = -1) -> Iterator[str]:
-    """Yield what `trace` shows: the heading, then line by line what the rings held at the begin."""
-    stats = state.stats(cpu)
+    """Yield what `trace` shows: the heading, then line by line what the rings held at the begin.
+
+    The heading counts the records of all CPUs, also for one: print_event_info() in kernel/trace/trace.c.
+    """
+    stats = state.stats()
     entries, overrun = stats.get("entries", 0), stats.get("overrun", 0)
     writer = text_writer(state)
     yield writer.header(entries, entries + overrun, state.n_cpus)
@@ -93,35 +97,51 @@ def trace_text(state: InstanceState, cpu: int = -1) -> str:
     return "".join(trace_lines(state, cpu))
 
 
-def snapshot_text(state: InstanceState) -> str:
+def snapshot_text(state: InstanceState, cpu: int = -1) -> str:
     """Return what `snapshot` shows."""
-    if not state.snapshot:
+    held = state.snapshot or {}
+    shown = held if cpu < 0 else {cpu: held.get(cpu, [])}
+    records = records_by_time(shown)
+    if not records:
         word = "freed" if state.snapshot is None else "allocated"
-        return f"# tracer: nop\n#\n#\n# * Snapshot is {word} *\n#\n{SNAPSHOT_HELP}"
+        told = SNAPSHOT_HELP if cpu < 0 else CPU_SNAPSHOT_HELP
+        return f"# tracer: nop\n#\n#\n# * Snapshot is {word} *\n#\n{told}"
     writer = text_writer(state)
-    records = records_by_time(state.snapshot)
-    return writer.header(len(records), len(records), state.n_cpus) + "".join(writer.lines(records))
+    total = len(records_by_time(held))
+    return writer.header(total, total, state.n_cpus) + "".join(writer.lines(records))
 
 
-def snapshot_file(state: InstanceState) -> File:
-    """Make the file `snapshot`."""
+def snapshot_file(state: InstanceState, cpu: int = -1) -> File:
+    """Make the file `snapshot`: tracing_snapshot_write() in kernel/trace/trace.c."""
 
     def write(data: bytes) -> None:
-        match read_decimal(data):
-            case 0:
-                state.snapshot = None
-            case 1:
-                state.take_snapshot()
-            case _:
-                state.snapshot = {} if state.snapshot is not None else None
+        value = read_decimal(data)
+        if value < 2 and cpu >= 0:
+            raise failure(errno.EINVAL)
+        if value == 0:
+            state.snapshot = None
+        elif value == 1:
+            state.take_snapshot()
+        elif state.snapshot is not None:
+            # Made anew: a reader may have the old one.
+            state.snapshot = {n: pages for n, pages in state.snapshot.items() if cpu not in (-1, n)}
 
-    return File(lambda: snapshot_text(state), write)
+    return File(lambda: snapshot_text(state, cpu), write)
 
 
 def trace_file(state: InstanceState, cpu: int = -1) -> File:
     """Make the file `trace`."""
     plain = File(lambda: trace_text(state, cpu), lambda _: None, lambda: state.clear(cpu))
-    return replace(plain, open=lambda _: StreamHandle(plain, lambda: trace_lines(state, cpu)))
+
+    def open_it(flags: int) -> StreamHandle:
+        # The option is looked at when the file is opened: __tracing_open() in kernel/trace/trace.c.
+        is_pausing = state.options["pause-on-trace"] and flags & os.O_ACCMODE != os.O_WRONLY
+        if is_pausing:
+            state.stop()
+        is_reading = flags & os.O_ACCMODE != os.O_WRONLY
+        return StreamHandle(plain, lambda: trace_lines(state, cpu), state.start if is_reading else None)
+
+    return replace(plain, open=open_it)
 
 
 def stats_text(state: InstanceState, cpu: int) -> str:

@@ -215,6 +215,7 @@ def _per_cpu(state: InstanceState) -> Folder:
         return fixed_folder(
             {
                 "buffer_size_kb": size_file(state, has_hint=False),
+                "snapshot": snapshot_file(state, cpu),
                 "stats": text_file(lambda: stats_text(state, cpu)),
                 "trace": trace_file(state, cpu),
                 "trace_pipe": pipe_file(state, cpu),

@@ -98,9 +98,9 @@ class Trigger:
         instance, target = state.instance, self.target
         match self.command:
             case "traceon" if self.may_act(changes=not instance.is_on):
-                instance.is_on = True
+                state.switch(is_on=True)
             case "traceoff" if self.may_act(changes=instance.is_on):
-                instance.is_on = False
+                state.switch(is_on=False)
             case "snapshot" if self.may_act(changes=True):
                 state.take_snapshot()
             case "stacktrace" if self.may_act(changes=True):

@@ -189,10 +189,7 @@ class TextWriter:
         return self._entry(record, record.timestamp, 0, None)
 
     def _entry(self, record: RawRecord, next_time: int, index: int, started: set[int] | None) -> str:
-        text = ""
-        if record.lost:
-            number = "" if record.lost == LOST_UNKNOWN else f"{record.lost} "
-            text = f"CPU:{record.cpu} [LOST {number}EVENTS]\n"
+        text = self._lost_text(record)
         if started is not None and record.cpu not in started:
             started.add(record.cpu)
             if index > 1:
@@ -205,6 +202,13 @@ class TextWriter:
             else:
                 text += self._context(record, flags, count, pid)
         return text + self._body(number, record.data)
+
+    @staticmethod
+    def _lost_text(record: RawRecord) -> str:
+        if not record.lost:
+            return ""
+        number = "" if record.lost == LOST_UNKNOWN else f"{record.lost} "
+        return f"CPU:{record.cpu} [LOST {number}EVENTS]\n"
 
     def comm(self, pid: int) -> str:
         """Return the name of a task as the kernel prints it: trace_find_cmdline()."""

@@ -69,11 +69,6 @@ def test_entry_goes_before_the_conditional_of_statements() -> None:
     assert put(old, ENTRY, "", "a") == old.replace("\n#ifdef", "\n\ttrace_x(a);\n#ifdef")
 
 
-def test_entry_in_a_branch_with_declarations_and_statements_is_refused() -> None:
-    old = "void f(int a)\n{\n#ifdef X\n\tint c;\n\n\th(c);\n#endif\n\tg();\n}\n"
-    assert "share the branch `#ifdef X`" in refusal(old, ENTRY, "", "a")
-
-
 BESIDE = {
     "before": ("g();\nh();", "g();\ntrace_x(a);\nh();", BEFORE, "h();"),
     "after": ("g();\nh();", "g();\ntrace_x(a);\nh();", AFTER, "g();"),

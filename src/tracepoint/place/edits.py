@@ -21,7 +21,8 @@ _REST = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*)*(?:\n
 _COMMENT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*")
 _BLANK_END = re.compile(r"[ \t\r\n\f\v]*\Z")
 # Of edits at one place: first what belongs to inner statements, last what belongs to the next one.
-_PLAIN, _BEFORE = (0, 0), (1, 0)
+_FIRST, _PLAIN, _LAST, _BEFORE = (-1, 0), (0, 0), (0, 1), (1, 0)
+_BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _TAB = 8
 _WIDTH = 80
@@ -251,9 +252,22 @@ class Editor:
         self._split_closers.add(block.last)
         self.edit(begin, close, text)
 
-    def at_line(self, offset: int, lines: list[str]) -> None:
+    def at_line(self, offset: int, lines: list[str], rank: tuple[int, int] = _BEFORE) -> None:
         """Put lines at an offset that begins a line."""
-        self.edit(offset, offset, "".join(line + self.newline for line in lines), _BEFORE)
+        self.edit(offset, offset, "".join(line + self.newline for line in lines), rank)
+
+    def split(self, declaration: Statement, condition: str, lines: list[str]) -> None:
+        """Put lines after a declaration, out of its branch: `#endif`, the lines, the branch again."""
+        end = self.code.tokens[declaration.last].end
+        rest = _REST.match(self.text, end)
+        end = rest.end() if rest is not None else end
+        blank = _BLANK_LINES.match(self.text, end)
+        at = blank.end() if blank is not None else end
+        if declaration.last not in self.blanks:
+            self.blanks.add(declaration.last)
+            self.edit(end, end, f"#endif{self.newline}{self.newline if at == end else ''}", _FIRST)
+            self.edit(at, at, f"{condition}{self.newline}", _LAST)
+        self.at_line(at, lines, _PLAIN)
 
     def top_of(self, statement: Statement) -> int:
         """Return the offset at which `before` would put lines."""

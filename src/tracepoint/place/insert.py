@@ -237,6 +237,10 @@ class _Placer:
 
     def _after_declarations(self, site: Site) -> None:
         self._check(site)
+        if site.split is not None:
+            self.notes.append(
+                f"the branch `{site.split.text}` ends before the call and begins again after it"
+            )
         put_entry(self.editor, site, self._lines(self.editor.inner_indent(site.block), self._args()))
         self.spans.append(self.code.span(site.token, site.token))
 

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 class Site:
     """A place for one call: before child `index` of `block`; `token` is the first one after it.
 
-    `arm` is the branch of a conditional that it stands in.
+    `arm` is the branch of a conditional that it stands in.  `split` is a branch that has to end before it
+    and begin again behind it, since declarations and statements share it.
     """
 
     block: Statement
     index: int
     token: int
     arm: Arm | None
+    split: Arm | None = None
 
 
 def site_at(code: Code, statement: Statement, *, is_after: bool = False) -> Site:
@@ -134,18 +136,62 @@ def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
     if n_declarations:
         inner = code.arms[body.children[n_declarations - 1].last]
         if inner is not None and inner is not arm and inner.holds(code.arms[token]):
-            reason = (
-                f"declarations and statements share the branch `{inner.text}`: a call after the declarations "
-                "of every configuration would come after statements; name a statement instead"
-            )
-            raise code.error(reason, token)
+            reason = _unsplittable(code, body, n_declarations, inner)
+            if reason:
+                raise code.error(
+                    f"declarations and statements share the branch `{inner.text}`, and {reason}: name a "
+                    "statement instead",
+                    token,
+                )
+            return Site(body, n_declarations, token, arm, inner)
     return Site(body, n_declarations, token, arm)
+
+
+def _unsplittable(code: Code, block: Statement, n_declarations: int, inner: Arm) -> str:
+    """Return why a branch cannot end behind its declarations and begin again, empty when it can."""
+    if inner.parent is not code.arms[block.first]:
+        return "it stands in another one"
+    if not inner.text.replace(" ", "").startswith("#if"):
+        return "it is not the first of its conditional"
+    last = block.children[n_declarations - 1].last
+    between = code.file.text[code.tokens[last].end : code.tokens[last + 1].start]
+    if "\n" not in between:
+        return "they stand on one line"
+    others = _later_arms(code, inner)
+    for child in block.children[n_declarations:]:
+        found = code.arms[child.first]
+        if found is not None and found in others:
+            others.remove(found)
+            if child.kind is Kind.DECLARATION or macro_declares(code, block, child, frozenset()):
+                return f"`{found.text}` begins with declarations, too"
+    return ""
+
+
+def _later_arms(code: Code, first: Arm) -> list[Arm]:
+    """Return the `#elif` and `#else` branches of the conditional that a branch begins."""
+    found: list[Arm] = []
+    depth = 0
+    for directive in code.directives:
+        if directive.start <= first.start:
+            continue
+        if directive.keyword in {"if", "ifdef", "ifndef"}:
+            depth += 1
+        elif directive.keyword == "endif":
+            depth -= 1
+            if depth < 0:
+                break
+        elif directive.keyword in {"else", "elif"} and depth == 0 and directive.arm is not None:
+            found.append(directive.arm)
+    return found
 
 
 def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
     """Put lines after the declarations that begin a block, with a blank line between."""
     code = editor.code
     block = site.block
+    if site.split is not None:
+        editor.split(block.children[site.index - 1], site.split.text, lines)
+        return
     last = block.children[site.index - 1].last if site.index else block.first
     lower = code.tokens[last].end
     directives = list(code.directives_between(lower, code.tokens[site.token].start))

@@ -31,18 +31,23 @@ def modules(guest: Guest, tmp_path: Path) -> list[Path]:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     block = PAGE.read_text().partition("```sh\n")[2].partition("```")[0]
     assert "lab get 6.1 " in block
+    done = in_shell(block.replace("lab get 6.1 ", f"lab get {series(guest)} "), tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return sorted((tmp_path / "subsys").glob("*.ko"))
+
+
+def in_shell(block: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run the lines of a page in a folder, with this tracepoint on the path."""
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    done = subprocess.run(
-        ["/bin/sh", "-ec", block.replace("lab get 6.1 ", f"lab get {series(guest)} ")],
-        cwd=tmp_path,
+    return subprocess.run(
+        ["/bin/sh", "-ec", block],
+        cwd=folder,
         env=os.environ | {"PATH": path},
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return sorted((tmp_path / "subsys").glob("*.ko"))
 
 
 def test_the_page_says_what_happens(guest, modules):
@@ -50,3 +55,19 @@ def test_the_page_says_what_happens(guest, modules):
         guest.put(f"/tmp/{module.name}", module.read_bytes())
     check_page(PAGE, guest)
     assert "tracepoint_" not in guest.read("/proc/modules")
+
+
+def test_a_probe_of_another_type_does_not_compile(guest, modules, tmp_path):
+    probe = tmp_path / "subsys/tracepoint_probe_example.c"
+    text = probe.read_text()
+    assert text.count("int firstarg, struct task_struct *p") == 1
+    probe.write_text(text.replace("int firstarg, struct task_struct *p", "long firstarg"))
+    block = PAGE.read_text().partition("```sh\n")[2].partition("```")[0]
+    make = block.splitlines()[-1].replace("lab get 6.1 ", f"lab get {series(guest)} ")
+    done = in_shell(make, tmp_path)
+    assert done.returncode != 0
+    said = PAGE.read_text().partition("```text\n")[2].partition("\n```")[0].partition(" error: ")[2]
+    assert said.startswith("passing argument 1 of 'register_trace_subsys_eventname'")
+    # Which quotes a compiler prints is a matter of the locale.
+    printed = (done.stderr + done.stdout).replace("\N{LEFT SINGLE QUOTATION MARK}", "'")
+    assert said in printed.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")

@@ -49,6 +49,19 @@ def test_one_change(new: EventFormat, kind: ChangeKind, breaks: set[Reader]) -> 
     assert kinds(event(A, B), new) == {kind: frozenset(breaks)}
 
 
+def test_a_field_at_the_end_moves_no_other_one() -> None:
+    added = FieldFormat("c", "u8", 28, 1, is_signed=False)
+    pushed = event(A, replace(B, offset=32), added)
+    told = {
+        new: [c.sentence for c in compare_formats(event(A, B), new) if c.kind is ChangeKind.FIELD_ADDED]
+        for new in (event(A, B, added), pushed)
+    }
+    assert told == {
+        event(A, B, added): ["a new field (u8) at the end, so no other field moves"],
+        pushed: ["a new field (u8) at offset 28"],
+    }
+
+
 def test_record_size() -> None:
     changes = compare_formats(replace(event(A), size_bytes=12), replace(event(A), size_bytes=16))
     assert [(c.kind, c.before, c.after) for c in changes] == [

@@ -145,6 +145,8 @@ def _renamed(gone: EventFormat, added: Mapping[str, EventFormat]) -> str | None:
 def _compare_events(old: EventFormat, new: EventFormat, name: str = "") -> Iterator[Change]:
     event = name or f"{new.system}:{new.name}".lstrip(":")
     last_old = max((f.offset for f in old.fields), default=-1)
+    # A new field behind the old end can all the same have pushed others further back.
+    is_still = all(new[f.name].offset == f.offset for f in old.fields if f.name in new)
     for item in old.fields:
         if item.name in new:
             yield from _compare_fields(event, item, new[item.name])
@@ -153,7 +155,7 @@ def _compare_events(old: EventFormat, new: EventFormat, name: str = "") -> Itera
             yield Change(ChangeKind.FIELD_REMOVED, event, item.name, item.ctype, "", _BINARY, sentence)
     for item in new.fields:
         if item.name not in old:
-            at_end = item.offset > last_old
+            at_end = is_still and item.offset > last_old
             place = "at the end, so no other field moves" if at_end else f"at offset {item.offset}"
             sentence = f"a new field ({item.ctype}) {place}"
             yield Change(ChangeKind.FIELD_ADDED, event, item.name, "", item.ctype, frozenset(), sentence)

@@ -206,6 +206,15 @@ def test_split_finds_the_end_of_a_format_with_quotes():
     assert len(arguments) == 2
 
 
+def test_the_quotes_of_a_probe_are_quotes():
+    """No compiler saw them: kernel/trace/trace_probe.c, PRINT_TYPE_FMT_NAME(string)."""
+    text, arguments = split_print_format(
+        r'"(%lx) file=\"%s\" n=%d", REC->__probe_ip, __get_str(file), REC->n'
+    )
+    assert text == '(%lx) file="%s" n=%d'
+    assert len(arguments) == 3
+
+
 def test_utf8_survives():
     assert (
         line('"é %s %.1s", __get_str(s), __get_str(s)', ("__data_loc char[]", "s", "ü\0".encode()))

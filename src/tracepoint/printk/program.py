@@ -1,7 +1,8 @@
 """A print format compiled for one event: done once, then run on every record.
 
 The print format of tracefs holds the format string as the compiler read it: its escapes are
-already characters, a quote in it is a bare quote, a newline a raw newline.
+already characters, a quote in it is a bare quote, a newline a raw newline.  Only probes (kprobes,
+uprobes, event probes) have quotes with a backslash: no compiler saw their print formats.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def split_print_format(text: str) -> tuple[str, tuple[ast.Node, ...]]:
     while at > 0:
         rest = text[at + 1 :].lstrip()
         if not rest or rest.startswith(","):
-            found = _latin(text[1:at])
+            found = _latin(text[1:at]).replace(r"\"", '"')
             try:
                 arguments = parse_arguments(rest[1:])
             except SourceError as caught:

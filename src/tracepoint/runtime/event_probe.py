@@ -175,8 +175,7 @@ class EventProbe(EventControl):
             if len(self._programs) == MAX_PROGRAMS:
                 self._programs.clear()
             start = f"({self.source.system}.{self.source.event.name})"
-            # To us a print format is what a compiler made of it; this one never saw a compiler.
-            text = _print_text(self.args, start, faults).replace(r"\"", '"')
+            text = _print_text(self.args, start, faults)
             form = EventFormat(self.system, self.event.name, self.layout.fields, text)
             found = self._programs[faults] = compile_print(form)
         return found

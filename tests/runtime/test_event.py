@@ -3,6 +3,7 @@
 import copy
 import errno
 import gc
+import inspect
 import os
 import pickle
 import struct
@@ -381,6 +382,16 @@ class TestHierarchy:
         runtime.tracing.remove_instance("mine")
         event(4, "x", 1)
         assert len(payloads(runtime)) == 1
+
+    def test_the_signature_is_the_declared_one(self, runtime):
+        @runtime.trace_event(system="shop", printk='"%s %u", item, left')
+        def stock_low(item: str, left: u32 = 3) -> None: ...
+
+        parameters = inspect.signature(stock_low).parameters
+        assert [(p.name, p.default) for p in parameters.values()] == [
+            ("item", inspect.Parameter.empty),
+            ("left", 3),
+        ]
 
     def test_too_many_instances(self, runtime):
         """As where a kernel has no memory for one; those that are there go on."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tracepoint.model.event import Event
+    from tracepoint.runtime.hierarchy import Instance
 
 P = ParamSpec("P")
 
@@ -43,11 +44,30 @@ class HookMethods(Protocol):
 class EventMethods(HookMethods, Protocol):
     """What a tracepoint with a record offers."""
 
-    def enable(self) -> None:
-        """Record it in the top instance."""
+    def enable(self, instance: Instance | None = None) -> None:
+        """Record it in an instance, or in the top one."""
 
-    def disable(self) -> None:
-        """Stop recording it in the top instance."""
+    def disable(self, instance: Instance | None = None) -> None:
+        """Stop recording it there."""
+
+    def set_filter(self, text: str, instance: Instance) -> None:
+        """Record in an instance only what passes; raises FilterError."""
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the top instance records it."""
+
+    @property
+    def full_name(self) -> str:
+        """`system:name`."""
+
+    @property
+    def n_faults(self) -> int:
+        """How often a value, a condition or a probe failed."""
+
+    @property
+    def n_nested(self) -> int:
+        """How often it fired too deep in itself and was dropped."""
 
     @property
     def filter(self) -> str:
@@ -104,6 +124,8 @@ def trace_event(
             hints=_hints(function),
             where=_place_of(function),
         )
+        # For help() and editors at run time: an event answers for what its control has.
+        made.control.__signature__ = signature
         return cast("DeclaredEvent[P]", made)
 
     return decorate
@@ -174,7 +196,28 @@ class _Record:
         raise AttributeError(f"assign has stored nothing in {name!r}")
 
 
-class _EventMaker(type):
+if TYPE_CHECKING:
+
+    class _Assigning(Protocol[P]):
+        def assign(self, *args: P.args, **kwargs: P.kwargs) -> None: ...
+
+    class _Tracepoint(EventMethods, type):
+        """What a class that declares an event is: type checkers see its methods and how it fires."""
+
+        def __call__(cls: type[_Assigning[P]], *args: P.args, **kwargs: P.kwargs) -> None: ...
+
+        # Again, for pyright: it knows no property of a protocol in a metaclass.
+        @property
+        def filter(cls) -> str: ...
+
+        @filter.setter  # noqa: A003 - tracefs's word
+        def filter(cls, text: str) -> None: ...
+
+else:
+    _Tracepoint = type
+
+
+class _EventMaker(_Tracepoint):
     """Turns the class statement of an event into its tracepoint object."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
@@ -213,6 +256,23 @@ class TraceEvent(metaclass=_EventMaker):
     from its arguments; the class statement takes `system`, `name`, `condition`, `reg` and `unreg`,
     and gives the tracepoint object.
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **kwargs: Any) -> None: ...
+
+        def __init_subclass__(
+            cls,
+            *,
+            system: str = "",
+            name: str = "",
+            condition: Callable[..., object] | None = None,
+            reg: Callable[[], object] | None = None,
+            unreg: Callable[[], object] | None = None,
+        ) -> None: ...
+
+        def assign(self, *args: Any, **kwargs: Any) -> None:
+            """Fill the fields from the arguments."""
 
 
 def _hints(function: Callable[..., object]) -> dict[str, Any]:

@@ -176,6 +176,13 @@ def test_print_formats_are_shown_with_constants_worked_out(page: Page, text: str
     assert page.run(f"Catalog.print.folded({json.dumps(text)})") == shown
 
 
+def test_history_keeps_the_names_of_functions(page: Page) -> None:
+    see(page, "#/event/shop:refund", title="refund")
+    shown = text(page, ".history")
+    assert "trace_refund(int amount) is now trace_refund(s64 amount)." in shown
+    assert page.run("document.querySelectorAll('.history code').length") == 2
+
+
 def test_what_is_no_call_is_folded_away(page: Page) -> None:
     see(page, "#/event/shop:order_placed", title="order_placed")
     part = "document.querySelector('details.mentions')"

@@ -192,7 +192,7 @@ Catalog.eventPage = (() => {
         el("a", { class: "function", href: searchLink(name ? `caller:${name}` : `file:${path}`) }, name ? `${name}()` : "(no function)"),
         kind === "call" ? "" : el("span", { class: "badge" }, kind),
         via ? el("span", { class: "badge" }, `through ${via}`) : "",
-        el("span", { class: "path" }, `${path}:${line}`)),
+        place(path, line)),
       el("code", {}, text));
   }
 
@@ -206,8 +206,13 @@ Catalog.eventPage = (() => {
         : "")));
   }
 
+  /* A path, which may be broken behind its slashes; a line number of 0 is none. */
+  function place(path, line) {
+    const text = line ? `${path}:${line}` : path;
+    return el("span", { class: "path" }, text.split(/(?<=\/)/).flatMap((part, i) => i ? [el("wbr"), part] : [part]));
+  }
+
   function facts(event, seen) {
-    const place = (path, line) => el("span", { class: "path" }, line ? `${path}:${line}` : path);
     const rows = [["Declared in", place(seen.file, seen.line)]];
     if (seen.macro) rows.push(["By", el("code", {}, [...(seen.via || [])].reverse().concat(seen.macro).filter((m, i, all) => all.indexOf(m) === i).join(" → "))]);
     const half = /^sys_(enter|exit)_(.+)$/.exec(event.name);
@@ -262,10 +267,17 @@ Catalog.eventPage = (() => {
     return parts.join(", the same ") || "name";
   }
 
+  /* What begins with the name of a function keeps it; two prototypes are set as code. */
+  function asSentence(text) {
+    const protos = /^(trace_\w+\(.*\)) is now (trace_\w+\(.*\))$/s.exec(text);
+    if (protos) return [el("code", {}, protos[1]), " is now ", el("code", {}, protos[2])];
+    return text.charAt(0).toUpperCase() + text.slice(1);
+  }
+
   function changeItem({ fields, sentence, breaks, target }, start) {
     return el("p", {},
       fields.map((field, i) => [i ? ", " : "", el("code", {}, field)]), fields.length ? ": " : "",
-      fields.length ? sentence : sentence.charAt(0).toUpperCase() + sentence.slice(1), ".",
+      fields.length ? sentence : asSentence(sentence), ".",
       target ? [" ", el("a", { href: eventLink(target) }, target)] : "",
       breaks.length ? el("span", { class: "breaks" }, `breaks ${breaks.map((n) => start.readers[n]).join(", ")}`) : "");
   }

@@ -8,12 +8,12 @@ import pytest
 
 from oracles import kernel_source
 from tracepoint.lab.packages import cache_folder
-from tracepoint.layout.compare import ChangeKind, compare_formats
+from tracepoint.layout.compare import ChangeKind, Reader, compare_formats
 from tracepoint.layout.format import EventFormat, read_format
 from tracepoint.source.text import decode
 from tracepoint.tree.index import build_index
 from tracepoint.tree.query import Tree
-from tracepoint.tree.query_diff import tree_formats
+from tracepoint.tree.query_diff import compare_classes, compare_trees, tree_formats
 
 #: `pageblock_order` is a macro here, another one there, and a variable with every option on.
 CONFIGURED = {"kmem:mm_page_alloc_extfrag"}
@@ -61,3 +61,45 @@ def test_diff_of_trees_is_that_of_booted_kernels() -> None:
         if changes(theirs[0][name], theirs[1][name]) != changes(ours[0][name], ours[1][name])
     }
     assert different == CONFIGURED
+
+
+CLASS = """DECLARE_EVENT_CLASS({name}, TP_PROTO(int a), TP_ARGS(a), TP_STRUCT__entry(__field({ctype}, a)),
+	TP_fast_assign(__entry->a = a;), TP_printk("%d", (int)__entry->a));
+"""
+EVENT = """DEFINE_EVENT({cls}, {name}, TP_PROTO(int a), TP_ARGS(a));
+"""
+
+
+def made(root: Path, classes: dict[str, str], events: dict[str, str]) -> Tree:
+    """A tree with classes of one field, by name its type, and events, by name their class."""
+    text = "#define TRACE_SYSTEM demo\n"
+    text += "".join(CLASS.format(name=name, ctype=ctype) for name, ctype in classes.items())
+    text += "".join(EVENT.format(name=name, cls=cls) for name, cls in events.items())
+    for path, content in {"include/linux/tracepoint.h": "", "include/trace/events/demo.h": text}.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(content)
+    return Tree.of(build_index(str(root), jobs=1)[0])
+
+
+def test_another_struct_breaks_programs_with_core(tmp_path: Path) -> None:
+    old = made(
+        tmp_path / "old",
+        {"one": "int", "two": "int"},
+        {"stays": "one", "moves": "one", "widens": "one", "loses": "two", "keeps": "one"},
+    )
+    new = made(
+        tmp_path / "new",
+        {"one": "int", "same": "int", "wide": "long"},
+        {"stays": "one", "moves": "same", "widens": "wide", "loses": "same", "keeps": "one"},
+    )
+    found = {
+        c.event: (c.before, c.after, c.breaks, c.sentence.rpartition("which ")[2])
+        for c in compare_classes(old, new)
+    }
+    core = frozenset({Reader.BPF_CORE})
+    assert found == {
+        "demo:moves": ("one", "same", frozenset(), "has the same fields"),
+        "demo:widens": ("one", "wide", core, "has other fields"),
+        "demo:loses": ("two", "same", core, "is gone"),
+    }
+    assert {c.event for c in compare_trees(old, new) if c.kind is ChangeKind.CLASS_CHANGED} == set(found)

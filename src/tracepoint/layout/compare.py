@@ -53,6 +53,7 @@ class ChangeKind(enum.StrEnum):
     PRINT_CHANGED = "print format changed"
     SIZE_CHANGED = "record size changed"
     PROTO_CHANGED = "prototype changed"
+    CLASS_CHANGED = "class changed"
 
 
 @dataclass(frozen=True, slots=True)

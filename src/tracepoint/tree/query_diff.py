@@ -46,7 +46,7 @@ def tree_formats(tree: Tree) -> tuple[dict[str, EventFormat], dict[str, str]]:
 
 
 def compare_trees(old: Tree, new: Tree) -> list[Change]:
-    """Return what changed between the events of two source trees: names, records, prints, prototypes.
+    """Return what changed between the events of two trees: names, records, prints, prototypes, structs.
 
     An event whose record cannot be computed in one of them is there all the same: it is neither
     removed nor added, and its record is not compared.
@@ -64,6 +64,7 @@ def compare_trees(old: Tree, new: Tree) -> list[Change]:
             *(event_removed(name) for name in names[0] - names[1] - formats[0].keys()),
             *(event_added(name) for name in names[1] - names[0] - formats[1].keys()),
             *compare_prototypes(old, new),
+            *compare_classes(old, new),
         ],
         key=lambda change: (change.event, change.kind),
     )
@@ -83,6 +84,33 @@ def compare_prototypes(old: Tree, new: Tree) -> list[Change]:
             breaks = frozenset({Reader.PROBE})
             changes.append(Change(ChangeKind.PROTO_CHANGED, name, "", one, two, breaks, sentence))
     return changes
+
+
+def compare_classes(old: Tree, new: Tree) -> list[Change]:
+    """Return the events whose record is another `struct trace_event_raw_<class>` in the new tree.
+
+    A program with CO-RE finds members in the struct that it names: that breaks it when the struct is
+    gone, and reads other bytes when it is laid out otherwise than what the event now records.
+    """
+    before, after = tree_events(old), tree_events(new)
+    structs = {event.class_name: event for event in reversed(after.values())}
+    changes = []
+    for name in sorted(before.keys() & after.keys()):
+        was, now = before[name].class_name, after[name].class_name
+        if was == now or after[name].is_syscall:
+            continue
+        left = structs.get(was)
+        same = left is not None and _is_laid_out_alike(left, after[name])
+        fate = "is gone" if left is None else "has the same fields" if same else "has other fields"
+        sentence = f"its struct is trace_event_raw_{now}, was trace_event_raw_{was}, which {fate}"
+        breaks = frozenset[Reader]() if same else frozenset({Reader.BPF_CORE})
+        changes.append(Change(ChangeKind.CLASS_CHANGED, name, "", was, now, breaks, sentence))
+    return changes
+
+
+def _is_laid_out_alike(one: TreeEvent, other: TreeEvent) -> bool:
+    first, second = one.format, other.format
+    return first is not None and second is not None and first.event_fields == second.event_fields
 
 
 def _types(event: TreeEvent) -> list[str]:

@@ -1,6 +1,7 @@
 """Probes: order, data, errors, faults, recursion, threads and grace periods."""
 
 import gc
+import random
 import signal
 import sys
 import threading
@@ -8,6 +9,7 @@ import time
 
 import pytest
 
+from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import u32, u64
 
 
@@ -402,3 +404,35 @@ class TestThreads:
         assert len(read) == stats["read"]
         assert stats["read"] + stats["overrun"] + stats["dropped"] == per_thread * n_threads
         runtime.tracing.remove_instance("small")
+
+
+def test_threads_that_switch_one_event_at_once(runtime):
+    """Every client of the control files has a thread: none finds the event half switched."""
+
+    @runtime.trace_event(system="storm", printk='"%llu", n')
+    def switched(n: u64) -> None: ...
+
+    failed = []
+
+    def toggle(seed):
+        chance = random.Random(seed)
+        try:
+            for _ in range(5000):
+                (switched.enable if chance.random() < 0.5 else switched.disable)()
+                switched(1)
+        except TracepointError as error:
+            failed.append(error)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [threading.Thread(target=toggle, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert failed == []
+    switched.disable()
+    assert not switched

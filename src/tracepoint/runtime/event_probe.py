@@ -19,10 +19,10 @@ from tracepoint.printk.program import compile_print
 from tracepoint.runtime.core import Buffer, Tracepoint
 from tracepoint.runtime.files_text import OWN_BY_NAME
 from tracepoint.runtime.hierarchy import EventControl, Instance, Tracing, tracing
-from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.plan import RecordPlan
 from tracepoint.runtime.probe_args import GOOD_NAME, HEAD, ProbeArg, ProbeError, parse_args
 from tracepoint.runtime.probe_values import make_probe_record
+from tracepoint.runtime.probes import changing
 from tracepoint.runtime.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
 
@@ -36,7 +36,6 @@ MAX_ARGS = 128
 MAX_PROGRAMS = 64
 FAULT = "(fault)"
 _GOOD_GROUP = re.compile(r"[A-Za-z_-][\w-]*", re.ASCII)
-_lock = make_process_lock()
 
 
 class _Feed:
@@ -73,6 +72,7 @@ class _Feed:
                 probe.take(record.data)
 
 
+# Looked at and changed while `changing` is held.
 _feeds: dict[EventControl, _Feed] = {}
 
 
@@ -119,19 +119,22 @@ class EventProbe(EventControl):
 
     def enable(self, instance: Instance | None = None) -> None:
         """Record it in `instance`, or in the top one; raises OSError (ENOMEM)."""
-        _feed_of(self.source)
-        super().enable(instance)
-        self._follow(instance or tracing)
+        with changing:
+            _feed_of(self.source)
+            super().enable(instance)
+            self._follow(instance or tracing)
 
     def disable(self, instance: Instance | None = None) -> None:
         """Stop recording it; what was recorded stays."""
-        super().disable(instance)
-        self._follow(instance or tracing)
+        with changing:
+            super().disable(instance)
+            self._follow(instance or tracing)
 
     def hold(self, instance: Instance, n: int = 1) -> None:
         """Count `n` more (or fewer) triggers that need it."""
-        super().hold(instance, n)
-        self._follow(instance)
+        with changing:
+            super().hold(instance, n)
+            self._follow(instance)
 
     def forget(self, instance: Instance) -> None:
         """Drop all that belongs to an instance that goes away; its event forgets by itself."""
@@ -147,11 +150,10 @@ class EventProbe(EventControl):
         _feed_of(self.source).add(self)
 
     def _rest(self) -> None:
-        with _lock:
-            feed = _feeds[self.source]
-            feed.remove(self)
-            if feed.is_idle:
-                del _feeds[self.source]
+        feed = _feeds[self.source]
+        feed.remove(self)
+        if feed.is_idle:
+            del _feeds[self.source]
 
     # Firing.
 
@@ -183,11 +185,10 @@ class EventProbe(EventControl):
 
 def _feed_of(source: EventControl) -> _Feed:
     """Return what gives an event's records to its probes; raises OSError (ENOMEM)."""
-    with _lock:
-        found = _feeds.get(source)
-        if found is None:
-            found = _feeds[source] = _Feed(source)
-        return found
+    found = _feeds.get(source)
+    if found is None:
+        found = _feeds[source] = _Feed(source)
+    return found
 
 
 def _layout(group: str, name: str, args: tuple[ProbeArg, ...]) -> EventFormat:

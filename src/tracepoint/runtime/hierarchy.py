@@ -21,7 +21,7 @@ from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, s
 from tracepoint.runtime.format_table import FormatTable
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.names import folder_problem
-from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration
+from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration, changing
 from tracepoint.runtime.recording import NONE, Recording
 from tracepoint.runtime.ring import RawRecord, records_of
 
@@ -119,19 +119,21 @@ class EventControl:
     def enable(self, instance: Instance | None = None) -> None:
         """Record the event in `instance`, or in the top one."""
         where = instance or tracing
-        recording = self._recording(where)
-        if not recording.is_enabled:
-            if where.formats is not None:
-                where.formats.add(self.layout)
-            recording.is_enabled = recording.was_enabled = True
-            self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
+        with changing:
+            recording = self._recording(where)
+            if not recording.is_enabled:
+                if where.formats is not None:
+                    where.formats.add(self.layout)
+                recording.is_enabled = recording.was_enabled = True
+                self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
 
     def disable(self, instance: Instance | None = None) -> None:
         """Stop recording it; what was recorded stays."""
-        recording = self._recording(instance or tracing)
-        if recording.is_enabled:
-            recording.is_enabled = False
-            self.probes.remove(recording)
+        with changing:
+            recording = self._recording(instance or tracing)
+            if recording.is_enabled:
+                recording.is_enabled = False
+                self.probes.remove(recording)
 
     def is_enabled_in(self, instance: Instance) -> bool:
         """Whether `instance` records it."""
@@ -151,7 +153,8 @@ class EventControl:
 
     def hold(self, instance: Instance, n: int = 1) -> None:
         """Count `n` more (or fewer) triggers that need the event: soft mode."""
-        self._recording(instance).n_soft += n
+        with changing:
+            self._recording(instance).n_soft += n
 
     @property
     def enabled(self) -> bool:
@@ -394,11 +397,7 @@ class Instance:
 
     def read_records(self) -> list[RawRecord]:
         """Take all records and return them in the order of time."""
-
-        def take(serial: int) -> list[bytes]:
-            return list(iter(lambda: self.buffer.read(serial), None))
-
-        return self._in_order(take)
+        return self._in_order(lambda serial: list(iter(lambda: self.buffer.read(serial), None)))
 
     def _in_order(self, pages_of: Callable[[int], list[bytes]]) -> list[RawRecord]:
         found: list[RawRecord] = []

@@ -21,7 +21,8 @@ DEFAULT_PRIORITY = 10
 _NO_DATA: Any = object()
 # Called with a tracepoint's name and whether anything listens to it now.
 switch_listeners: list[Callable[[str, bool], None]] = []
-_lock = make_process_lock()
+# Held while the entries of a tracepoint change, and what goes with them.
+changing = make_process_lock()
 _FLOATS = ("float", "double")
 
 
@@ -87,7 +88,7 @@ class Probes:
             raise ProbeError(f"{self.name}: prio is {prio!r}, not an int", errno.EINVAL)
         check_signature(self.name, probe, self.parameters, self.hints, has_data=data is not _NO_DATA)
         made = Registration(self, probe, data, prio)
-        with _lock:
+        with changing:
             if any(self._is_same(key, made) for _, key, _ in self._items):
                 raise ProbeError(f"{self.name}: this probe is registered with this data", errno.EEXIST)
             self.insert(prio, made, made.entry)
@@ -100,7 +101,7 @@ class Probes:
 
     def remove(self, registration: object) -> None:
         """Take an entry away by its key; raises ProbeError (ENOENT)."""
-        with _lock:
+        with changing:
             kept = [item for item in self._items if item[1] is not registration]
             if len(kept) == len(self._items):
                 raise ProbeError(f"{self.name}: this probe is not registered", errno.ENOENT)
@@ -109,14 +110,14 @@ class Probes:
 
     def insert(self, priority: int, key: object, entry: tuple[Any, ...]) -> None:
         """Put an entry behind those of the same or a higher priority."""
-        with _lock:
+        with changing:
             place = sum(1 for item in self._items if item[0] >= priority)
             self._items.insert(place, (priority, key, entry))
             self._use()
 
     def replace(self, key: object, entry: tuple[Any, ...]) -> None:
         """Change an entry in its place."""
-        with _lock:
+        with changing:
             self._items = [(p, k, entry if k is key else e) for p, k, e in self._items]
             self._use()
 

@@ -364,6 +364,7 @@ def test_stdout_has_the_bytes_of_the_files_whatever_the_locale(tmp_path: Path, e
         (["hist", "a:b", "k", "--seconds", "nan"], "'nan' is no time in seconds from 0 to 1e+06"),
         (["record", "a", "--seconds", "-1"], "'-1' is no time in seconds"),
         (["record", "a", "--buffer-kb", "0"], "'0' is no whole number from 1 to"),
+        (["hist", "a:b", "k", "--size", "64"], "'64' is no whole number from 65 to 131072"),
         (["list", "--pid", "0"], "'0' is no whole number from 1 to"),
         (["index", ".", "-j", "0"], "'0' is no whole number from 1 to 1024"),
         (["lab", "run", "--memory", "1"], "'1' is no whole number from 64 to"),
@@ -385,3 +386,10 @@ def test_a_command_where_none_is_run_is_refused(capsys) -> None:
     assert capsys.readouterr().err == (
         "tracepoint: error: unrecognized arguments: -- ls\ntry: tracepoint restore --help\n"
     )
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_reference_names_every_command(name: str) -> None:
+    text = (ROOT / "docs/reference/commands.md").read_text()
+    words = {word for cell in re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE) for word in cell.split()}
+    assert name in words

@@ -61,3 +61,10 @@ def test_joined_sets_share_their_kbuild() -> None:
     assert one.joined(two)["Kbuild"] == "# x\nobj-m += a.o\nobj-m += b.o\n"
     with pytest.raises(GenerateError, match="two different texts are meant for M"):
         one.joined(FileSet({"M": "other"}))
+
+
+def test_a_file_is_no_folder_to_write_in(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError, match="not a folder"):
+        FileSet({"a.c": ""}).write(tmp_path / "file")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--where", metavar="FILTER", default="", help="count only the records that pass")
     parser.add_argument(
         "--size",
-        type=numbers.whole(1, 1 << 30),
+        type=numbers.whole(65, 1 << 17),
         metavar="N",
         default=0,
         help="entries to make room for (2048)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     process = the_process(args.pid)
     directory = args.directory.absolute()
+    if directory.exists() and not directory.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder to mount on", str(args.directory))
     directory.mkdir(parents=True, exist_ok=True)
     with RemoteFiles(process.pid) as files:
         out.detail(f"process {process.pid} on {directory}; unmount with: fusermount3 -u {directory}")

@@ -54,4 +54,4 @@ def check_target(target: Path, *, replace: bool) -> None:
     if target.is_dir():
         raise TracepointError(f"{target} is a folder; nothing was saved")
     if not replace and target.exists():
-        raise TracepointError(f"{target} is there already; nothing was saved")
+        raise TracepointError(f"{target} is there already; nothing was saved (replace=True, or --force)")

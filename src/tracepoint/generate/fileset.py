@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
@@ -96,6 +97,8 @@ class FileSet(Mapping[str, str]):
 def _make_folder(folder: Path) -> list[Path]:
     """Make a folder and return those that were not there, outermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     return missing[::-1]
 

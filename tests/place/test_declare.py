@@ -70,6 +70,13 @@ def test_event_is_set_in_kernel_style(tree: Path) -> None:
     )
 
 
+def test_event_goes_before_the_directives_that_say_where_the_header_is(tmp_path: Path) -> None:
+    where = "#undef TRACE_INCLUDE_PATH\n#define TRACE_INCLUDE_PATH .\n"
+    root = make_tree(tmp_path, {HEADER: POND.replace("#endif /* _TRACE_POND_H */", f"{where}#endif /* X */")})
+    _, text = declared(root, EVENT)
+    assert f");\n\n{where}#endif /* X */" in text[text.index("pond_splash") :]
+
+
 def test_whole_header_gives_what_is_inside_its_guard(tree: Path) -> None:
     whole = header_of("#define show_n(n) (n)", EVENT, guard="_MINE_H").replace(
         "#include <linux/tracepoint.h>\n", "#include <linux/tracepoint.h>\n#include <linux/swap.h>\n"

@@ -18,6 +18,10 @@ ENTRIES = {
     "no blank line after declarations": ("int b;\ng();", "int b;\n\ntrace_x(a);\ng();"),
     "only declarations": ("int b;", "int b;\n\ntrace_x(a);"),
     "empty": ("", "trace_x(a);"),
+    "a long comment stands apart": (
+        "int b;\n\n/*\n * go\n */\ng();",
+        "int b;\n\ntrace_x(a);\n\n/*\n * go\n */\ng();",
+    ),
     "comment belongs to the statement": ("int b;\n\n/* go */\ng();", "int b;\n\ntrace_x(a);\n/* go */\ng();"),
     "static and typedef names": (
         "static int n;\nfoo_t *p = q(a);\nstruct s s = { 1 }, *r;\n\ng();",

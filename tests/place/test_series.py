@@ -298,6 +298,30 @@ def test_creator_that_is_not_always_there(tmp_path: Path) -> None:
     assert "code that is built in cannot call what a module has" in module
 
 
+@pytest.mark.parametrize(
+    ("makefile", "entry"),
+    [
+        ("obj-$(CONFIG_TRACEPOINTS) += shore.o\n", ""),  # without them no call does anything
+        ("obj-$(CONFIG_SHORE) += shore.o\n", "\tselect SHORE\n"),
+        ("obj-$(CONFIG_SHORE) += shore.o\n", "\tdepends on WATER && SHORE\n"),
+    ],
+)
+def test_creator_that_comes_with_its_callers(tmp_path: Path, makefile: str, entry: str) -> None:
+    files = {"water/Makefile": makefile, "garden/Kconfig": f'config REED\n\ttristate "Reed"\n{entry}'}
+    root = make_tree(tmp_path, files)
+    series = made(root, REED, event=replace(LAKE, creator="water/shore.c"))
+    assert not any("does not link" in note for note in series.notes)
+
+
+def test_header_of_the_same_name_beside_a_file_is_another_one(tmp_path: Path) -> None:
+    """kernel/futex/futex.h is not include/trace/events/futex.h."""
+    shore = SHORE_C.replace('"shore.h"', '"pond.h"')
+    text = made(make_tree(tmp_path, {"water/shore.c": shore, "water/pond.h": ""}), SHORE).files[
+        "water/shore.c"
+    ]
+    assert "#include <trace/events/pond.h>\n" in text
+
+
 def test_how_files_are_built(tmp_path: Path) -> None:
     root = make_tree(
         tmp_path,
@@ -341,6 +365,15 @@ def test_event_from_a_prototype(tree: Path) -> None:
     assert not header.diagnostics
     series = made(tree, SHORE, event=EventText(write_event("pond_x", "struct duck *d, int n"), system="pond"))
     assert "__entry->n = n;" in series.files[HEADER]
+
+
+def test_devices_and_inodes_are_shown_as_the_kernel_does() -> None:
+    header = read_header_text(write_event("pond_x", "dev_t dev, ino_t ino, unsigned long pfn"))
+    assert header["pond_x"].printk.text == (
+        '"dev=%d,%d ino=%lu pfn=0x%lx", '
+        "MAJOR(__entry->dev), MINOR(__entry->dev), (unsigned long)__entry->ino, __entry->pfn"
+    )
+    assert not header.diagnostics
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def needs_export(kbuild: Kbuild, creator: str, caller: str) -> bool:
 def warn_missing(kbuild: Kbuild, creator: str, caller: str) -> str:
     """Return a warning when a caller can be built without the creator, empty when it cannot."""
     made, used = kbuild.built(creator), kbuild.built(caller)
-    missing = made.options - used.options
+    missing = kbuild.missing(caller, used.options, made.options)
     if not made.is_known or not used.is_known or not missing:
         return ""
     return (

@@ -76,7 +76,9 @@ def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bo
         return header == f"include/{name}" or header.endswith(f"/include/{name}")
     beside = normal_path(f"{path.rpartition('/')[0]}/{name}")
     # What does not lie beside the file is found through -I of its Makefile.
-    return beside == header or (header.endswith(f"/{name}") and beside not in kernel.tree.headers())
+    return beside == header or (
+        header.endswith(f"/{name}") and (not beside or kernel.included(beside) is None)
+    )
 
 
 def _says_where(text: str | None) -> bool:

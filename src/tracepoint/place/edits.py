@@ -386,6 +386,8 @@ class Editor:
             return
         tail = " " if next_word >= 0 else self.newline + indent
         stop = self._code_after(end, code.tokens[body.last + 1].start)
+        if any(edit.start == end < edit.end == stop for _, edit in self._edits):
+            tail, stop = "", end  # a call goes before the next statement, on lines of its own
         self.edit(end, stop, f"{self.newline}{indent}}}{tail}")
 
 

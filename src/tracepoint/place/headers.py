@@ -127,7 +127,7 @@ def _place_for(
     defines = [d for d in directives if d.keyword == "define" and d.word == "TRACE_SYSTEM"]
     before = [d for d in defines if d.start < guard.inner_end]
     if before and before[-1].rest.partition("TRACE_SYSTEM")[2].strip() == system:
-        return guard.inner_end
+        return _before_where(directives, guard, header.source.text if header.source is not None else "")
     assert header.source is not None  # noqa: S101 - read from a text
     text = header.source.text
     ends = [
@@ -143,6 +143,17 @@ def _place_for(
         raise PlaceError(f"{header.path}: TRACE_SYSTEM {system} is not in force anywhere in it")
     newline = text.find("\n", max(ends))
     return newline + 1 if newline >= 0 else len(text)
+
+
+def _before_where(directives: Sequence[Directive], guard: Guard, text: str) -> int:
+    """The end of the guard, or before the directives there that say where the header is."""
+    at = guard.inner_end
+    for directive in reversed([d for d in directives if guard.inner_start <= d.start < at]):
+        is_about = directive.keyword in {"define", "undef"} and directive.word.startswith("TRACE_INCLUDE_")
+        if not is_about or text[directive.end : at].strip():
+            break
+        at = directive.start
+    return at
 
 
 def _depth_at(conditions: Sequence[Directive], offset: int) -> int:

@@ -182,7 +182,9 @@ class _Placer:
     def run(self) -> Placement:
         self.fill()
         span = self.code.span(self.function.head, self.function.close)
-        return Placement(self.editor.edits(), tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
+        edits = self.editor.edits()
+        check_edits(self.code.file, edits)
+        return Placement(edits, tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
 
     def fill(self) -> None:
         """Put the edits into the editor."""

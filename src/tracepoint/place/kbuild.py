@@ -19,6 +19,8 @@ _OPTION = re.compile(r"\bCONFIG_(\w+)")
 _REFERENCE = re.compile(r"\$[({]([\w.-]+)-(?:y|m|objs)[)}]")
 _GOALS = frozenset(("obj", "lib", "core", "drivers", "net", "libs"))
 _KIND = re.compile(r"^[ \t]+(?:def_)?(tristate|bool)\b", re.MULTILINE)
+_SELECT = re.compile(r"^[ \t]+select[ \t]+(\w+)[ \t]*$", re.MULTILINE)
+_DEPENDS = re.compile(r"^[ \t]+depends on[ \t]+(.*)$", re.MULTILINE)
 _MAX_STEPS = 12
 
 
@@ -134,17 +136,38 @@ class Kbuild:
         return self._kinds[key]
 
     def _find_kind(self, folder: str, option: str) -> str:
+        for entry in self._entries(folder, option):
+            kind = _KIND.search(entry)
+            if kind is not None:
+                return kind[1]
+        return ""
+
+    def _entries(self, folder: str, option: str) -> Iterator[str]:
+        """Yield what the Kconfig files of a folder, and of those around it, say of an option."""
         entry = re.compile(rf"^(?:menu)?config {re.escape(option)}\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
         while True:
             for name in ("Kconfig", "Kconfig.debug"):
                 text = self._kernel.text(f"{folder}/{name}" if folder else name)
-                found = entry.search(text) if text else None
-                kind = _KIND.search(found[1]) if found else None
-                if kind is not None:
-                    return kind[1]
+                yield from (found[1] for found in entry.finditer(text or ""))
             if not folder:
-                return ""
+                return
             folder = folder.rpartition("/")[0]
+
+    def missing(self, path: str, given: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
+        """Return the wanted options that the given ones, which bring a file, do not bring along.
+
+        What an option selects or depends on comes with it.  Without TRACEPOINTS no call does anything.
+        """
+        folder = path.rpartition("/")[0]
+        brought = given | {"TRACEPOINTS"}
+        for option in given:
+            for entry in self._entries(folder, option):
+                brought |= frozenset(_SELECT.findall(entry))
+                for condition in _DEPENDS.findall(entry):
+                    brought |= (
+                        frozenset() if "||" in condition else frozenset(map(str.strip, condition.split("&&")))
+                    )
+        return wanted - brought
 
 
 def _lists(text: str) -> Iterator[_Listed]:

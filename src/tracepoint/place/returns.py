@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 RETURN_VALUE = "RETURN_VALUE"
 
 _MENTION = re.compile(rf"\b{RETURN_VALUE}\b")
+#: The whole argument of a call in an argument: it needs no parentheses of its own.
+_ALONE = re.compile(rf"(?<=\w\(){RETURN_VALUE}(?=\))")
 _USUAL = ("ret", "err", "error", "rc", "retval", "rv", "res", "result", "status")
 _PURE = frozenset({"ERR_PTR", "PTR_ERR", "ERR_CAST", "IS_ERR", "cpu_to_be32", "BIT"})
 _SHORT = 40
@@ -37,12 +39,13 @@ def mentions_value(args: Sequence[str]) -> bool:
 def with_value(args: Sequence[str], value: str) -> tuple[str, ...]:
     """Return the arguments with the returned value's text in the place of its name.
 
-    >>> with_value(("RETURN_VALUE", "2 * RETURN_VALUE", "x"), "-EIO")
-    ('-EIO', '2 * (-EIO)', 'x')
+    >>> with_value(("RETURN_VALUE", "2 * RETURN_VALUE", "PTR_ERR(RETURN_VALUE)", "x"), "-EIO")
+    ('-EIO', '2 * (-EIO)', 'PTR_ERR(-EIO)', 'x')
     """
     is_one = re.fullmatch(r"\w+", value) is not None
     inner = value if is_one else f"({value})"
-    return tuple(value if arg == RETURN_VALUE else _MENTION.sub(lambda _: inner, arg) for arg in args)
+    alone = (arg if arg == RETURN_VALUE else _ALONE.sub(lambda _: value, arg) for arg in args)
+    return tuple(value if arg == RETURN_VALUE else _MENTION.sub(lambda _: inner, arg) for arg in alone)
 
 
 def find_returns(

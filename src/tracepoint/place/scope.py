@@ -71,15 +71,20 @@ class Scope:
             for name in argument.names:
                 self._check_name(name, argument)
             for called in argument.called:
-                if called not in self.names.used | self.names.declared and called not in self.visible:
-                    self._note(
-                        f"{called}() is not used elsewhere in {self.code.file.path}: is its header included?"
-                    )
+                self._check_called(called)
             for access in argument.accesses:
                 self._follow(access)
         for argument, (kind, name) in zip(arguments, params, strict=False):
             self._check_type(argument, kind, name)
         return self.notes
+
+    def _check_called(self, name: str) -> None:
+        is_known = name in self.names.used | self.names.declared or name in self.visible
+        if not is_known and not self.structs.has_function(name):
+            where = f"declared in nothing that {self.code.file.path} includes"
+            if not self.structs.has_headers:
+                where = f"not used elsewhere in {self.code.file.path}"
+            self._note(f"{name}() is {where}: is its header included?")
 
     def _note(self, text: str) -> None:
         if text not in self.notes:
@@ -102,6 +107,8 @@ class Scope:
             raise self._error(f"`{name}` is declared {how}, in line {line}")
         if name in self.names.used:
             self._note(f"`{name}` is declared outside of {self.code.file.path}: its type is not checked")
+            return
+        if self.structs.declares(name):
             return
         close = difflib.get_close_matches(name, [*self.visible, *self.names.declared][:_MAX_COMPARED], n=1)
         advice = f"; did you mean `{close[0]}`?" if close else ""

@@ -206,6 +206,7 @@ def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
         at = text.rfind("\n", 0, directives[0].start) + 1
     elif site.index < len(block.children):
         at = editor.top_of(block.children[site.index])
+        lines = _before_comment(editor, at, code.tokens[site.token].start, lines)
     else:
         at = code.tokens[block.last].start
     lower -= editor.text[lower - 1] == "\n"
@@ -218,3 +219,9 @@ def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
         editor.before(block.children[site.index], lines)
     else:
         editor.at_end(block, lines)
+
+
+def _before_comment(editor: Editor, at: int, start: int, lines: list[str]) -> list[str]:
+    """Put a blank line between a call and a comment of several lines, which is about what follows it."""
+    between = editor.text[at:start].strip()
+    return [*lines, ""] if between.startswith("/*") and "\n" in between else lines

@@ -112,6 +112,21 @@ class Structs:
         keyword, tag, stars = found.pop()
         return f"{keyword} {tag} {stars}".rstrip()
 
+    def declares(self, name: str) -> bool:
+        """Whether a header declares a variable, an enumerator or a macro of this name."""
+        if self.macro(name) is not None or self._closure.declaring(name):
+            return True
+        told = re.compile(
+            rf"\bextern\b[^;{{}}()]{{0,400}}\b{name}\b[^;{{}}()]{{0,400}};"
+            rf"|\bDECLARE_\w+\([^;]{{0,300}}\b{name}\b"
+        )
+        return any(name in file.text and told.search(self._text(file)) for file in self._closure.files)
+
+    def has_function(self, name: str) -> bool:
+        """Whether a header declares, defines or uses a function or macro of this name."""
+        told = re.compile(rf"\b{name}\s*\(")
+        return any(name in file.text and told.search(self._text(file)) for file in self._closure.files)
+
     def macro(self, name: str) -> tuple[str, ...] | None:
         """Return the members that a macro stands for: `#define sk_prot __sk_common.skc_prot`.
 

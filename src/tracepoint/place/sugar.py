@@ -20,7 +20,7 @@ _STRING = re.compile(r"(?:const\s+)?(?:unsigned\s+)?char\s*(?:const\s*)?\*\Z")
 #: How printk shows the plain types of the kernel (Documentation/core-api/printk-formats.rst).
 _FORMATS = {
     **dict.fromkeys(("char", "signed char", "short", "int", "s8", "s16", "s32", "pid_t", "bool"), "%d"),
-    **dict.fromkeys(("unsigned char", "unsigned short", "unsigned int", "u8", "u16", "u32", "dev_t"), "%u"),
+    **dict.fromkeys(("unsigned char", "unsigned short", "unsigned int", "u8", "u16", "u32"), "%u"),
     **dict.fromkeys(("__u8", "__u16", "__u32", "umode_t"), "%u"),
     **dict.fromkeys(("__s8", "__s16", "__s32"), "%d"),
     **dict.fromkeys(("long long", "s64", "__s64", "loff_t"), "%lld"),
@@ -28,6 +28,9 @@ _FORMATS = {
     "long": "%ld",
     "unsigned long": "%lu",
     "pgoff_t": "%lu",
+    # fs.h, ext4.h and others show a device and an inode so; ino_t is not as wide everywhere.
+    "dev_t": "%d,%d",
+    "ino_t": "%lu",
     "size_t": "%zu",
     "ssize_t": "%zd",
 }
@@ -59,7 +62,8 @@ class _Field:
             shown = "%d"
         if shown is None:
             raise PlaceError(
-                f"how {self.ctype} {self.name} is printed is not known: give a plain type for the field"
+                f"how {self.ctype} {self.name} is printed is not known: give the field a plain type, such as "
+                f"`u64 {self.name} = {self.value}`"
             )
         if shown in ("%lu", "%llu", "%u") and _HEX.match(self.name):
             return shown.replace("%", "0x%").replace("u", "x")
@@ -133,6 +137,10 @@ def _assigned(field: _Field) -> str:
 
 
 def _printed(field: _Field) -> str:
+    if field.ctype == "dev_t":
+        return f"MAJOR(__entry->{field.name}), MINOR(__entry->{field.name})"
+    if field.ctype == "ino_t":
+        return f"(unsigned long)__entry->{field.name}"
     return f"__get_str({field.name})" if field.is_string else f"__entry->{field.name}"
 
 

@@ -8,6 +8,7 @@ import logging
 import pytest
 
 from runtime import control_tree
+from tracepoint.errors import TracepointError
 
 
 @pytest.fixture
@@ -321,3 +322,35 @@ def test_a_record_that_cannot_be_formatted_is_reported_as_ever(bridge, capsys):
     handler.handle(logging.makeLogRecord({"msg": "%d", "args": ("no number",)}))
     assert "TypeError" in capsys.readouterr().err
     assert bodies(bridge.tree) == []
+
+
+def test_methods_of_classes_stay_what_they_are(bridge, runtime):
+    """In either order of the decorators; a classmethod was called as if it were a function."""
+
+    class Shop:
+        @bridge.trace_calls(system="shop", name="made")
+        @classmethod
+        def make(cls, item):
+            return cls, item
+
+        @classmethod
+        @bridge.trace_calls(system="shop", name="made_too")
+        def make_too(cls, item):
+            return cls, item
+
+        @bridge.trace_calls(system="shop", name="priced")
+        @staticmethod
+        def price(item):
+            return len(item)
+
+    runtime.tracing.set_event("shop:*")
+    assert Shop.make("tea") == Shop().make("tea") == Shop.make_too("tea") == (Shop, "tea")
+    assert Shop.price("tea") == Shop().price("tea") == 3
+    assert len(runtime.tracing.records()) == 10
+
+
+@pytest.mark.parametrize("thing", [int, property(), "text", None])
+def test_what_is_no_function_is_refused(bridge, thing):
+    """A class would be one no more."""
+    with pytest.raises(TracepointError, match=r"trace_calls\(\) is for functions"):
+        bridge.trace_calls(system="shop", name="thing")(thing)

@@ -1,5 +1,6 @@
 """The commands on a kernel's events, with `--pid` on those of a running Python process."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -7,6 +8,9 @@ import time
 
 import pytest
 
+from tracepoint.control.tracefs import Tracefs
+from tracepoint.runtime.socket_client import SilentError
+from tracepoint.runtime.socket_files import ProcessFiles
 from tracepoint.tracefile.tracedat import open_tracedat
 from tracepoint.tracefile.values import field_values
 
@@ -148,9 +152,27 @@ def test_a_process_that_dies_meanwhile(tmp_path, monkeypatch, words):
     said = command.stderr.read()
     command.stderr.close()
     assert command.wait(30) == 4
-    assert "No such process" in said
+    assert "the process is gone" in said or "does not answer" in said
     assert "Traceback" not in said
     assert not (tmp_path / "trace.dat").exists()
+
+
+def test_a_process_that_is_silent_is_not_called_gone():
+    """What it may be, and how to wake it; a log that would not be answered either is not read."""
+    asked = []
+
+    class Silent:
+        def open(self, path, flags):
+            asked.append(path)
+            raise SilentError("process 7 gave no answer within 30 s: it is stopped (kill -CONT)")
+
+    tracefs = Tracefs(ProcessFiles(Silent(), 7), None)
+    with pytest.raises(OSError, match="it is stopped") as caught:
+        tracefs.files.write("set_event", "shop:")
+    told = tracefs.explain(caught.value, "set_event", "shop:")
+    assert "is stopped (kill -CONT)" in str(told)
+    assert told.errno == errno.ETIMEDOUT
+    assert asked == ["set_event"]
 
 
 @pytest.mark.parametrize(

@@ -91,9 +91,10 @@ class Tracefs:
             return TracefsPermission(f"{os.strerror(number)}: {advice}", path, wrote, number)
         if number == errno.ENOENT and not path:
             return TracefsNotFound(f"no tracefs at {self.files.root}")
-        words = self.kernel_words(path, wrote) if wrote else ""
+        # Who gave no answer is not asked again.
+        words = self.kernel_words(path, wrote) if wrote and number != errno.ETIMEDOUT else ""
         what = f"the kernel refuses {wrote.strip()!r}: " if wrote else ""
-        return TracefsError(f"{what}{os.strerror(number)}", path, wrote, number, words)
+        return TracefsError(f"{what}{error.strerror or os.strerror(number)}", path, wrote, number, words)
 
     def kernel_words(self, path: str, wrote: str) -> str:
         """Return what `error_log` last said about a text that was written, with the caret line."""

@@ -9,7 +9,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from tracepoint.model.python_types import s32, string_t, u64  # noqa: TC001 - read when an event is declared
+from tracepoint.model.python_types import DeclarationTypeError, s32, string_t, u64
 from tracepoint.runtime.event import trace_event
 
 if TYPE_CHECKING:
@@ -72,7 +72,8 @@ def trace_calls(
     The entry has the arguments as text, the exit the time in ns (`duration_ns`), and what was returned
     (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.  Coroutine
     functions and generators, also asynchronous ones, stay what they are: their entry is where their
-    body begins, their exit where it ends, and the time between has their waiting in it.
+    body begins, their exit where it ends, and the time between has their waiting in it.  Raises
+    DeclarationTypeError for what is no function.
 
     >>> @trace_calls(system="shop")
     ... def price_of(item):
@@ -82,6 +83,10 @@ def trace_calls(
     """
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if isinstance(function, (classmethod, staticmethod)):
+            return type(function)(decorate(function.__func__))
+        if isinstance(function, type) or not callable(function):
+            raise DeclarationTypeError(f"trace_calls() is for functions, not for {function!r}")
         word = name or function.__name__
         entry: Any = trace_event(system=system, name=f"{word}_entry", printk='"(%s)", arguments')(_entry)
         exit_: Any = trace_event(

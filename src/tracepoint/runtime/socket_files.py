@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.runtime.files import write_all
 from tracepoint.runtime.registry import ProcessError
+from tracepoint.runtime.socket_client import SilentError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,11 +19,12 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def _as_system_error() -> Iterator[None]:
-    """Raise OSError (ESRCH) when the process is gone: `control` knows no other failures of files."""
+    """Raise OSError (ESRCH, ETIMEDOUT) when the process is gone or silent: `control` knows nothing else."""
     try:
         yield
-    except ProcessError:
-        raise OSError(errno.ESRCH, os.strerror(errno.ESRCH)) from None
+    except ProcessError as error:
+        number = errno.ETIMEDOUT if isinstance(error, SilentError) else errno.ESRCH
+        raise OSError(number, str(error)) from None
 
 
 class ProcessFiles:

@@ -253,11 +253,15 @@ def test_the_command_tells_what_a_script_loses(
     trees: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     script = tmp_path / "my.bt"
-    script.write_text("tracepoint:swap:swap_in { @[args->address, args->nosuch] = count(); }")
+    script.write_text(
+        "tracepoint:swap:swap_in { @[args->address, args->nosuch, args->majr] = count(); } tracepoint:swap:swap_out {}"
+    )
     assert main(["diff", *trees, "--uses", str(script), "--breaking"]) == 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert f"{script}: swap:swap_in nosuch: no such field in either of them" in told.err
+    assert f"{script}: swap:swap_in nosuch: no such field in either of them\n" in told.err
+    assert "swap_in majr: no such field in either of them; did you mean major?" in told.err
+    assert f"{script}: swap:swap_out is in neither of them" in told.err
     assert "of no consequence to this way of reading (-v)" not in told.err
     assert main(["diff", *trees, "--uses", str(script)]) == 0
     told = capsys.readouterr()

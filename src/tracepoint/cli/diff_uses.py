@@ -49,9 +49,10 @@ def read_uses(name: str, known: Mapping[str, Collection[str]], out: Output) -> U
             raise SourceError(f"{name}: a compiled program; give its C source to --uses")
         uses = find_uses(decode(data), known)
     for event in uses.unknown:
-        out.warn(f"{name}: {event} is in neither of them")
-    for field in uses.missing:
-        out.warn(f"{name}: {field}: no such field in either of them")
+        out.warn(f"{name}: {event} is in neither of them{_guess(event, known)}")
+    for missing in uses.missing:
+        event, _, field = missing.partition(" ")
+        out.warn(f"{name}: {missing}: no such field in either of them{_guess(field, known[event])}")
     n_fields = sum(map(len, uses.fields.values()))
     if uses.fields:
         ways = ", ".join(sorted(uses.readers))
@@ -60,6 +61,13 @@ def read_uses(name: str, known: Mapping[str, Collection[str]], out: Output) -> U
     else:
         out.warn(f"{name}: no event of either is named in it")
     return uses
+
+
+def _guess(word: str, known: Collection[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only a typing error needs it
+
+    close = get_close_matches(word, known, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _of_recording(name: str, known: Mapping[str, Collection[str]]) -> Uses:

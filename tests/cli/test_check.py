@@ -223,3 +223,15 @@ def test_a_baseline_that_cannot_be_written_names_its_own_file(tmp_path: Path, ca
     target = tmp_path / "nosuch" / "known.json"
     assert main(["check", "--write-baseline", str(target), str(tmp_path)]) == 2
     assert f"error: {target}: No such file or directory" in capsys.readouterr().err
+
+
+def test_a_file_that_cannot_be_written_is_named_itself(tmp_path: Path, monkeypatch, capsys) -> None:
+    header = tmp_path / "a.h"
+    header.write_text((Path(__file__).parents[2] / "examples/legacy_subsys.h").read_text())
+
+    def refuse(**_words: object) -> None:
+        raise PermissionError(13, "Permission denied", str(tmp_path / ".a.h.x47jx7ch"))
+
+    monkeypatch.setattr("tracepoint.cli.files.NamedTemporaryFile", refuse)
+    assert main(["check", "--fix", str(header)]) == 2
+    assert f"error: {header}: Permission denied" in capsys.readouterr().err

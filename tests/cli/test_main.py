@@ -393,3 +393,28 @@ def test_the_reference_names_every_command(name: str) -> None:
     text = (ROOT / "docs/reference/commands.md").read_text()
     words = {word for cell in re.findall(r"^\| `([^`]+)` \|", text, re.MULTILINE) for word in cell.split()}
     assert name in words
+
+
+def test_a_current_folder_that_was_removed(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        [
+            "sh",
+            "-c",
+            'cd "$1"; rmdir "$1"; shift; exec "$@"',
+            "sh",
+            str(gone),
+            sys.executable,
+            "-m",
+            "tracepoint",
+            "check",
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tracepoint: error: the current folder is not there any more\n",
+    )

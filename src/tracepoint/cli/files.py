@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import errno
 import os
 import sys
 from pathlib import Path
@@ -33,10 +32,15 @@ def write_text(path: Path, text: str) -> None:
 
     Permissions stay; a symbolic link is followed.
     """
-    target = Path(os.path.realpath(path))
+    try:
+        _replace(Path(os.path.realpath(path)), text)
+    except OSError as error:
+        # The name of the file beside it, which is written first, would tell nobody anything.
+        raise OSError(error.errno, error.strerror, str(path)) from None
+
+
+def _replace(target: Path, text: str) -> None:
     mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
         try:
             stream.write(encode(text))

@@ -395,12 +395,22 @@ def _explain(error: Exception) -> str:
         case TracepointError():
             return str(error)
         case OSError() if error.strerror:
-            return f"{error.filename}: {error.strerror}" if error.filename is not None else error.strerror
+            if error.filename is not None:
+                return f"{error.filename}: {error.strerror}"
+            return "the current folder is not there any more" if _is_lost() else error.strerror
         case MemoryError():
             return "out of memory"
         case _:
             kind = type(error).__name__
             return f"our own fault: {kind}: {error}\nTRACEPOINT_DEBUG=1 shows where; please report it"
+
+
+def _is_lost() -> bool:
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib is not needed for more here
+    except FileNotFoundError:
+        return True
+    return False
 
 
 if __name__ == "__main__":

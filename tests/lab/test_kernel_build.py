@@ -377,3 +377,11 @@ def test_the_command(capsys: pytest.CaptureFixture[str], patch: Path, cache: Pat
 def test_bad_words(capsys: pytest.CaptureFixture[str], words: list[str], status: int, message: str):
     assert main(["lab", "build", *words]) == status
     assert message in capsys.readouterr().err
+
+
+def test_a_first_build_without_a_patch_tells_of_no_changed_file(cache: Path):
+    said: list[str] = []
+    built = build_kernel(SERIES, say=said.append)
+    # The configuration includes this file, which the unpacked source has not.
+    assert (built.source / "Documentation/Kconfig").exists()
+    assert not [text for text in said if "changed" in text]

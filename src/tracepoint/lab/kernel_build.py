@@ -13,7 +13,7 @@ from tracepoint.lab.build import BuildError, disk_errors
 from tracepoint.lab.kernel_patch import PatchError
 from tracepoint.lab.kernel_source import tree_version
 from tracepoint.lab.kernel_store import Build, BuiltKernel
-from tracepoint.lab.kernel_wanted import Wanted
+from tracepoint.lab.kernel_wanted import STANDINS, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -152,8 +152,9 @@ def _prepare(
     before = state.get("changed", [])
     kernel_store.save_state(folder, state | {"changed": sorted({*before, *wanted.files}), "digest": ""})
     changed = kernel_sync.sync_files(wanted.source, source, wanted.files, before)
-    if changed:
-        say(f"{len(changed)} files changed: {', '.join(changed[:4])}{' ...' if len(changed) > 4 else ''}")
+    told = [name for name in changed if name not in STANDINS]
+    if told:
+        say(f"{len(told)} files changed: {', '.join(told[:4])}{' ...' if len(told) > 4 else ''}")
     state |= {"changed": sorted(wanted.files), "digest": ""}
     kernel_store.save_state(folder, state)
     objects.mkdir(exist_ok=True)

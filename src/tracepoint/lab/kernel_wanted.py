@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 # Debian's tree is unpacked without its Documentation, but the configuration includes a file of it.
-_STANDINS = {"Documentation/Kconfig": b""}
+STANDINS = {"Documentation/Kconfig": b""}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Wanted:
             may_change,
             lab | own,
             {key: value for key, value in optional.items() if key not in own},
-            {path: text for path, text in _STANDINS.items() if not (source / path).exists()} | files,
+            {path: text for path, text in STANDINS.items() if not (source / path).exists()} | files,
             {path: file.origins for path, file in changed.items() if file is not None},
             title,
         )

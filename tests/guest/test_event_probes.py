@@ -29,6 +29,8 @@ PROBES = {
 }  # fmt: skip
 SCRIPT = r"""
 cd /sys/kernel/tracing
+echo 1 >tracing_on
+echo >trace
 echo >dynamic_events
 while read -r probe; do printf '%s\n' "$probe" >>dynamic_events || echo "refused: $probe"; done </tmp/probes
 echo 1 >events/eprobes/enable

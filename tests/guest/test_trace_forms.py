@@ -14,6 +14,7 @@ from tracepoint.tracefile.text import TextOptions
 pytestmark = pytest.mark.guest
 SCRIPT = r"""
 cd /sys/kernel/tracing
+echo 1 >tracing_on
 echo >trace
 echo 1 >events/sched/sched_process_exec/enable
 echo stacktrace >events/sched/sched_process_exec/trigger

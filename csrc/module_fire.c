@@ -22,7 +22,15 @@ static void name_field(const struct tp_field *field)
 	if (!PyErr_ExceptionMatches(PyExc_Exception))
 		return;
 	PyErr_Fetch(&type, &what, &traceback);
-	PyErr_Format(PyExc_ValueError, "field %U: %S", field->name, what ? what : Py_None);
+	PyObject *text = what ? PyObject_Str(what) : NULL;
+	if (text && PyUnicode_GET_LENGTH(text)) {
+		PyErr_Format(PyExc_ValueError, "field %U: %U", field->name, text);
+	} else if (text || !what || PyErr_ExceptionMatches(PyExc_Exception)) {
+		/* A MemoryError has nothing to say, and some cannot say it. */
+		const char *name = PyExceptionClass_Check(type) ? PyExceptionClass_Name(type) : "exception";
+		PyErr_Format(PyExc_ValueError, "field %U: %s", field->name, name);
+	}
+	Py_XDECREF(text);
 	Py_XDECREF(type);
 	Py_XDECREF(what);
 	Py_XDECREF(traceback);

@@ -456,3 +456,26 @@ def test_the_name_of_the_task(runtime):
     assert runtime.tracing.faults == (0, [])
     texts = [r.data[16:].rstrip(b"\0").decode() for r in runtime.tracing.records()]
     assert texts == ["worker 0", "worker 1", "worker 2", "", "given"]
+
+
+class MuteError(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize("error", [MemoryError(), KeyError(), ValueError(""), MuteError()], ids=repr)
+def test_a_fault_without_words_tells_its_type(runtime, error):
+    """The least that helps: "field n: MemoryError", not "field n: None"."""
+
+    @runtime.trace_event(system="shop", printk='"%u", n')
+    def fired(n: u32): ...
+
+    class Number:
+        def __index__(self):
+            raise error
+
+    fired.enable()
+    fired(Number())
+    count, ((event, where, text),) = runtime.tracing.faults
+    assert (count, event, where) == (1, "shop:fired", "record")
+    assert text.endswith(f"field n: {type(error).__name__}")

@@ -1,6 +1,7 @@
 """Sites that are switched while the code that they are in runs."""
 
 import asyncio
+import errno
 import gc
 import os
 import signal
@@ -231,6 +232,17 @@ def test_interpreters_that_are_refused(keys, monkeypatch, what, value, reason):
         value = type("V", (tuple,), {"releaselevel": value[3]})(value)
     monkeypatch.setattr(sys, what, value, raising=False)
     assert reason in keys.why_not()
+
+
+def test_a_program_without_descriptors_goes_on(keys, monkeypatch):
+    """Only then may the interpreter's own description not be read."""
+
+    def none_left(name):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(keys.sysconfig, "get_config_var", none_left)
+    assert "Too many open files" in keys.why_not()
+    assert keys.static_keys("nowhere") is False
 
 
 def test_a_compiler_at_run_time_is_refused(keys, monkeypatch):

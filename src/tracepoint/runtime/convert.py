@@ -42,7 +42,7 @@ def make_record(
         try:
             data = convert(field, values[field.source])
         except Exception as error:  # noqa: BLE001 - whatever a value's own methods raise
-            raise ConvertError(f"field {field.name}: {error}") from None
+            raise ConvertError(f"field {field.name}: {_said_by(error)}") from None
         total += len(data) if field.kind.is_dynamic else 0
         if total > MAX_RECORD:
             raise ConvertError(f"field {field.name}: the record would be longer than {MAX_RECORD} bytes")
@@ -57,6 +57,15 @@ def make_record(
         else:
             record[field.offset : field.offset + field.size] = data.ljust(field.size, b"\0")
     return bytes(record)
+
+
+def _said_by(error: Exception) -> str:
+    """Return what an exception says, or its type where it says nothing or cannot."""
+    try:
+        text = str(error)
+    except Exception:  # noqa: BLE001 - whatever its own method raises
+        text = ""
+    return text or type(error).__name__
 
 
 def convert(field: FieldPlan, value: object) -> bytes:

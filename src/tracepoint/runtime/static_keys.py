@@ -126,7 +126,12 @@ def why_not() -> str:
         return "not a CPython with its global lock"
     if sys.version_info[:3] not in TRIED_VERSIONS or sys.version_info.releaselevel != "final":
         return f"Python {platform.python_version()} was not tried"
-    if "experimental-jit" in str(sysconfig.get_config_var("CONFIG_ARGS")):
+    try:
+        options = str(sysconfig.get_config_var("CONFIG_ARGS"))
+    except OSError as error:
+        # The program has no file descriptor left: it goes on with plain calls.
+        return f"nobody knows how this Python was built: {error}"
+    if "experimental-jit" in options:
         return "a Python with a just-in-time compiler keeps copies of the code"
     return "" if _passes_self_test() else "the self-test failed"
 

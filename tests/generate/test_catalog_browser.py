@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -145,6 +146,42 @@ def test_the_button_in_the_box_ends_the_search(page: Page) -> None:
     page.wait("location.hash === '#/event/shop:refund' && !document.getElementById('view').hidden")
     assert page.run("document.activeElement.id + document.getElementById('query').value") == "query"
     page.wait("document.getElementById('clear').hidden")
+
+
+def test_the_address_follows_the_typing(page: Page) -> None:
+    """Safari throws at more than a hundred changes of the address in half a minute."""
+    see(page)
+    page.run(
+        "window.changes = 0; const own = history.replaceState.bind(history);"
+        "history.replaceState = (...words) => { changes++; own(...words); }"
+    )
+    search(page, "t")
+    page.run("changes = 0")
+    page.run(
+        "for (let n = 1; n <= 200; n++) { const box = document.getElementById('query');"
+        "box.value = 'till '.repeat(n).trim(); box.dispatchEvent(new Event('input')); }"
+    )
+    page.wait("decodeURIComponent(location.hash) === `#/search/${'till '.repeat(200).trim()}`")
+    assert page.run("changes") == 1
+    search(page, "refun")
+    page.run("history.replaceState = () => { throw new DOMException('too often', 'SecurityError'); }")
+    page.key("d", "d")
+    page.wait("Catalog.timing.query === 'refund'")
+    page.key("Enter")
+    page.wait("location.hash === '#/event/shop:refund'")
+    assert complaints(page) == []
+
+
+def test_what_was_typed_last_is_in_the_history(page: Page) -> None:
+    see(page)
+    search(page, "refun")
+    page.key("d", "d")
+    page.run("document.querySelector('#results a').click()")
+    page.wait("location.hash === '#/event/shop:refund'")
+    time.sleep(0.4)
+    assert page.run("location.hash") == "#/event/shop:refund"
+    page.run("history.back()")
+    page.wait("location.hash === '#/search/refund' && document.getElementById('query').value === 'refund'")
 
 
 # The keyboard.

@@ -19,6 +19,8 @@
   let limit = FIRST;
   let before = "#/";
   let route = 0;
+  let address = null; // the query that the address does not tell yet
+  let addressTimer = 0;
 
   // Data: the start, then names, then all words; a search uses what has come.
 
@@ -150,14 +152,30 @@
       return;
     }
     const isSearching = location.hash.startsWith("#/search/");
-    if (isSearching) history.replaceState(history.state, "", searchLink(query));
-    else {
+    if (isSearching) {
+      address = query;
+      clearTimeout(addressTimer);
+      addressTimer = setTimeout(tellAddress, 300);
+    } else {
       before = location.hash || "#/";
       history.pushState({ before }, "", searchLink(query));
     }
     document.title = `${query} – ${startView.dataset.title}`;
     show(null);
     answer();
+  }
+
+  /* Browsers allow some hundred changes of the address a minute, and Safari throws at the next one: so
+     it follows the typing a little later, and at the latest when the page is left. */
+  function tellAddress() {
+    clearTimeout(addressTimer);
+    if (address === null) return;
+    try {
+      history.replaceState(history.state, "", searchLink(address));
+    } catch (error) {
+      if (error.name !== "SecurityError") throw error;
+    }
+    address = null;
   }
 
   function answer() {
@@ -170,6 +188,7 @@
   // Addresses.
 
   function go(hash) {
+    tellAddress();
     if (location.hash === hash) render();
     else location.hash = hash;
   }
@@ -203,6 +222,7 @@
 
   async function render() {
     if (location.hash && !location.hash.startsWith("#/")) return; // a place in this page
+    address = null;
     const mine = ++route;
     const [, kind, rest] = /^#\/(\w*)\/?([^]*)$/.exec(location.hash) || [null, "", ""];
     if (kind === "search") {
@@ -285,6 +305,7 @@
         event.preventDefault();
         const link = results.children[Math.max(active, 0)].querySelector("a");
         box.blur();
+        tellAddress();
         location.hash = link.getAttribute("href");
       }
     }
@@ -322,6 +343,7 @@
     });
     box.addEventListener("focus", () => { needWords().catch(() => {}); });
     document.addEventListener("keydown", onPageKey);
+    found.addEventListener("click", tellAddress, { capture: true });
     window.addEventListener("hashchange", render);
     if (location.hash.startsWith("#/")) render();
     const start = await load("start");

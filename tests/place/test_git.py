@@ -123,7 +123,7 @@ def test_stdout_is_a_mailbox(tmp_path: Path, monkeypatch, capsys) -> None:
     mailbox.write_text(capsys.readouterr().out)
     git(root, "am", str(mailbox))
     assert git(root, "log", "--format=%s").splitlines() == [
-        "garden: reed: add the call of the trace event lake_splash",
+        "garden: reed: call the trace event lake_splash",
         "water: shore: add the trace event lake_splash",
         "base",
     ]

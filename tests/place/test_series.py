@@ -64,7 +64,7 @@ def test_event_of_the_tree_is_only_called(tree: Path) -> None:
     call = replace(SHORE, event="pond_dive")
     series = make_series(open_kernel(tree), Plan((), (call,), why=WHY))
     assert list(series.files) == ["water/shore.c"]
-    assert series.patches[0].message.subject == "water: shore: add the call of the trace event pond_dive"
+    assert series.patches[0].message.subject == "water: shore: call the trace event pond_dive"
     assert "trace_pond_dive(duck, n);" in series.files["water/shore.c"]
 
 
@@ -120,6 +120,31 @@ def test_later_includes_do_not_create_the_events_again(tmp_path: Path) -> None:
     assert "#include <trace/events/lake.h>\n#undef CREATE_TRACE_POINTS\n" in text
 
 
+def test_an_include_within_braces_is_no_place(tmp_path: Path) -> None:
+    """kernel/bpf/syscall.c includes the items of a table."""
+    table = "static const int table[] = {\n#define ITEM(x) x,\n#include <linux/items.h>\n#undef ITEM\n};\n\n"
+    root = make_tree(
+        tmp_path, {"water/shore.c": SHORE_C.replace("static int n_visits;", f"{table}static int n_visits;")}
+    )
+    text = made(root, SHORE, event=LAKE).files["water/shore.c"]
+    create = "#define CREATE_TRACE_POINTS\n#include <trace/events/lake.h>\n#undef CREATE_TRACE_POINTS\n"
+    assert f'#include "shore.h"\n\n{create}\nstatic const int table[]' in text
+
+
+def test_a_file_without_includes_has_those_of_the_file_around_it(tmp_path: Path) -> None:
+    """kernel/sched/rt.c is included by build_policy.c."""
+    shore = "\n".join(line for line in SHORE_C.split("\n") if not line.startswith("#include"))
+    outer = '#include <linux/pond.h>\n{}#include "shore.c"\n'
+    files = {"water/shore.c": shore, "water/Makefile": "obj-y := pond.o all.o\n"}
+    files["water/all.c"] = outer.format("#include <trace/events/pond.h>\n")
+    text = made(make_tree(tmp_path / "one", files), SHORE).files["water/shore.c"]
+    assert "#include" not in text
+    assert "trace_pond_splash(duck, n);" in text
+    files["water/all.c"] = outer.format("")
+    reason = refused(make_tree(tmp_path / "two", files), SHORE)
+    assert "water/all.c, which includes it, has not <trace/events/pond.h>: add that" in reason
+
+
 def test_create_trace_points_that_is_there_is_used(tree: Path) -> None:
     call = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
     text = made(tree, call, event=LAKE).files["water/pond.c"]
@@ -156,7 +181,7 @@ def test_series_has_a_patch_for_each_subsystem_and_the_creator_first(tree: Path)
     series = made(tree, REED, SHORE, event=LAKE)
     assert [p.message.subject for p in series.patches] == [
         "water: shore: add the trace event lake_splash",
-        "garden: reed: add the call of the trace event lake_splash",
+        "garden: reed: call the trace event lake_splash",
     ]
     assert [sorted(c.path for c in p.changes) for p in series.patches] == [
         ["include/trace/events/lake.h", "water/shore.c"],

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
-from tracepoint.place.loader import KernelLoader, normal_path
+from tracepoint.place.code import read_code
+from tracepoint.place.loader import KernelLoader, includers, normal_path
 from tracepoint.place.outline import Directive, read_directives
+from tracepoint.source.environment import IncludeClosure
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tracepoint.place.kernel import Kernel
     from tracepoint.source.text import SourceFile
@@ -63,8 +66,28 @@ def add_include(kernel: Kernel, path: str, header: str) -> tuple[Edit, ...]:
         raise PlaceError(
             f"{path} creates events of other headers; {name} would leave its TRACE_INCLUDE_PATH to them"
         )
+    if not any(d.included for d in directives):
+        _check_includer(kernel, path, header, name)
+        return ()
     at = _place(source, directives, name, limit)
-    return (Edit(path, at, at, f"#include {name}\n"),)
+    before = next((d for d in directives if d.included and d.end == at), None)
+    blank = "\n" if before is not None and before.rest.startswith("<asm/") else ""
+    return (Edit(path, at, at, f"{blank}#include {name}\n"),)
+
+
+def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
+    """Raise PlaceError unless what a file without includes is included by includes a header."""
+    outer = includers(kernel, path)
+    for file in outer:
+        closure = IncludeClosure(
+            KernelLoader(kernel, path), [(file.path.rpartition("/")[2], True, path)], kernel.shared
+        )
+        if not any(found.path == header for found in closure.files):
+            raise PlaceError(
+                f"{path}: has no #include, and {file.path}, which includes it, has not {name}: add that"
+            )
+    if not outer:
+        raise PlaceError(f"{path}: has no #include that {name} could follow")
 
 
 def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bool:
@@ -115,9 +138,28 @@ def _code_start(text: str) -> int:
     return found.start() if found else len(text)
 
 
+def _outside(source: SourceFile, directives: Iterable[Directive]) -> list[Directive]:
+    """Return the directives that stand in no braces: kernel/bpf/syscall.c includes the items of a table."""
+    code = read_code(source)
+    spans = []
+    at = 0
+    while at < len(code.texts):
+        if code.texts[at] == "{" and at in code.match:
+            spans.append((code.tokens[at].start, code.tokens[code.match[at]].start))
+            at = code.match[at]
+        at += 1
+    starts = [start for start, _ in spans]
+    found = []
+    for directive in directives:
+        index = bisect_right(starts, directive.start) - 1
+        if index < 0 or spans[index][1] < directive.start:
+            found.append(directive)
+    return found
+
+
 def _place(source: SourceFile, directives: Sequence[Directive], name: str, limit: int) -> int:
     """Return the offset for an include: behind those of its kind, else behind the first block."""
-    usable = [d for d in directives if d.included and d.depth == 0 and d.end <= limit]
+    usable = _outside(source, [d for d in directives if d.included and d.depth == 0 and d.end <= limit])
     if not usable:
         raise PlaceError(f"{source.path}: has no #include outside of #if that {name} could follow")
     alike = [d for d in usable if _family(d) == _family_of(name)]
@@ -166,7 +208,7 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
     if _first_create(directives) < _NEVER:
         return _create_beside(source, directives, name, lines)
     limit = _code_start(source.text)
-    includes = [d for d in directives if d.included and d.end <= limit]
+    includes = _outside(source, [d for d in directives if d.included and d.end <= limit])
     if not includes:
         raise PlaceError(f"{path}: has no #include that CREATE_TRACE_POINTS could follow")
     at = _behind(includes[-1], directives)
@@ -174,7 +216,7 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
     is_usual = header.startswith("include/trace/events/")
     forget = _FORGET if is_usual and _leaks(kernel, path) else ""
     # Whatever is included later must not create its events because of ours.
-    undef = f"#undef {_CREATE}\n" if any(d.included and d.start >= limit for d in directives) else ""
+    undef = f"#undef {_CREATE}\n" if any(d.included and d.start >= at for d in directives) else ""
     after = f"\n{lines}" if lines else ""
     after += "" if source.text[at:].startswith("\n") else "\n"
     return (Edit(path, at, at, f"\n{forget}#define {_CREATE}\n#include {name}\n{undef}{after}"),)

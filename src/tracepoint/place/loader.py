@@ -16,6 +16,9 @@ _ARCH = re.compile(r"arch/(\w+)/")
 #: The architecture whose headers are read for files that all have.
 _USUAL_ARCH = "x86"
 _MAX_PATH = 1000
+_OBJECT = re.compile(r"\b([\w-]+)\.o\b")
+#: Objects of one Makefile that are looked at; drivers/gpu/drm/i915 has 400.
+_MAX_OBJECTS = 500
 
 
 class KernelLoader:
@@ -64,6 +67,16 @@ class KernelLoader:
             around = self._added_for(str(PurePosixPath(folder).parent))
             self._added[folder] = (*own, *around)
         return self._added[folder]
+
+
+def includers(kernel: Kernel, path: str) -> list[SourceFile]:
+    """Return the C files beside a file that include it, as kernel/sched/build_policy.c does rt.c."""
+    folder, _, own = path.rpartition("/")
+    lists = "".join(kernel.text(f"{folder}/{name}") or "" for name in MAKEFILES) if folder else ""
+    wanted = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*"{re.escape(own)}"', re.MULTILINE)
+    names = list(dict.fromkeys(_OBJECT.findall(lists)))[:_MAX_OBJECTS]
+    files = (kernel.included(f"{folder}/{name}.c") for name in names)
+    return [file for file in files if file is not None and wanted.search(file.text)]
 
 
 def arch_of(path: str) -> str:

@@ -208,8 +208,7 @@ def make_subject(prefix: str, names: Sequence[str], *, are_new: bool) -> str:
     >>> make_subject("mm", ["swap_in"], are_new=True)
     'mm: add the trace event swap_in'
     """
-    what = ("trace event" if are_new else "call of the trace event") + ("s" if len(names) > 1 else "")
-    head = f"{prefix}: add the {what} "
+    head = f"{prefix}: {'add' if are_new else 'call'} the trace event{'s' if len(names) > 1 else ''} "
     listed = " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else names[0]
     if len(head) + len(listed) > COLUMNS:
         listed = f"{names[0]} and {len(names) - 1} more" if len(names) > 1 else names[0]

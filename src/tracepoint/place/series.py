@@ -237,7 +237,7 @@ class _Maker:
             step.edits[call.path] += added
             if added:
                 self.notes += self._unmet(call.path, header)
-        self.notes += [f"{call.path}:{place.function}: {note}" for note in placement.notes]
+        self.notes += [f"{call.path}:{place.function}: {note}" for note in _joined(placement.notes)]
         statement = place.statement
         if not statement and placement.spans:
             statement = source.text[placement.spans[0].start : placement.spans[0].end]
@@ -300,6 +300,15 @@ def _place(
     if len(problems) == 1:
         raise problems[0]
     raise PlaceError("; ".join(str(problem) for problem in problems))
+
+
+def _joined(notes: Iterable[str]) -> Iterator[str]:
+    """Yield notes, those on braces as one."""
+    start = "braces are added in line "
+    lines = [note.removeprefix(start) for note in notes if note.startswith(start)]
+    yield from (note for note in notes if not note.startswith(start))
+    if lines:
+        yield f"braces are added in line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
 
 
 def _patches(kernel: Kernel, steps: Sequence[_Step], plan: Plan, why: str) -> Iterator[Patch]:

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
-from tracepoint.place.loader import KernelLoader, arch_of
+from tracepoint.place.loader import KernelLoader, arch_of, includers
 from tracepoint.place.members import Body, read_members
 from tracepoint.source.environment import IncludeClosure
 from tracepoint.source.text import SourceFile
-from tracepoint.tree.makefiles import MAKEFILES
 
 if TYPE_CHECKING:
     from tracepoint.place.kernel import Kernel
@@ -22,9 +21,6 @@ _BRACE = re.compile(r"[{}]")
 _ATTRIBUTE = r"__\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?"
 #: More than any struct of the kernel has; struct task_struct has 25,000.
 _MAX_BODY = 400_000
-_OBJECT = re.compile(r"\b([\w-]+)\.o\b")
-#: Objects of one Makefile that are looked at; drivers/gpu/drm/i915 has 400.
-_MAX_OBJECTS = 500
 #: Embedded structs in each other.
 _MAX_EMBEDDED = 8
 #: Macros that stand for members, in each other.
@@ -84,13 +80,8 @@ class Structs:
         if self._is_wide or self._kernel is None:
             return False
         self._is_wide = True
-        folder, _, own = self.path.rpartition("/")
-        lists = "".join(self._kernel.text(f"{folder}/{name}") or "" for name in MAKEFILES) if folder else ""
-        wanted = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*"{re.escape(own)}"', re.MULTILINE)
-        for name in list(dict.fromkeys(_OBJECT.findall(lists)))[:_MAX_OBJECTS]:
-            file = self._kernel.included(f"{folder}/{name}.c")
-            if file is not None and wanted.search(file.text):
-                self._roots.append((f"{name}.c", True, self.path))
+        for file in includers(self._kernel, self.path):
+            self._roots.append((file.path.rpartition("/")[2], True, self.path))
         self._closure = IncludeClosure(self._loader, self._roots, self._shared)
         return True
 

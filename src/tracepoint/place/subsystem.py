@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _NESTED = frozenset(
     ("arch", "drivers", "fs", "kernel", "net", "sound", "security", "include", "tools", "virt")
 )
+#: Folders that say nothing of what lies in them.
+_NAMELESS = frozenset(("core", "host", "main", "common", "lib", "src", "base"))
 _PATTERN = re.compile(r"([FX]):\s+(\S+)")
 _REST = "THE REST"
 
@@ -97,12 +99,21 @@ def prefix_of(folder: str, paths: list[str]) -> str:
 
     >>> prefix_of("arch/x86", ["arch/x86/kernel/traps.c"]), prefix_of("mm", ["mm/memory.c", "mm/swap.c"])
     ('x86/traps', 'mm')
+    >>> prefix_of("net/core", ["net/core/skbuff.c"]), prefix_of("drivers/net", ["drivers/net/b53/b53_spi.c"])
+    ('net: skbuff', 'b53_spi')
     """
-    name = folder.rpartition("/")[2] or "kernel"
+    folders = {path.rpartition("/")[0] for path in paths}
+    name = _name_of(folders.pop() if len(folders) == 1 and not folder.startswith("arch/") else folder)
     stems = {path.rpartition("/")[2].partition(".")[0] for path in paths}
-    if len(stems) != 1:
-        return name
-    stem = stems.pop()
-    if stem == name:
-        return name
+    stem = stems.pop() if len(stems) == 1 else name
+    if stem == name or stem.startswith(f"{name}_"):
+        return stem if len(paths) == 1 else name
     return f"{name}/{stem}" if folder.startswith("arch/") else f"{name}: {stem}"
+
+
+def _name_of(folder: str) -> str:
+    """Return the last part of a path that names something: drivers/nvme/host is nvme."""
+    parts = [part for part in folder.split("/") if part]
+    while len(parts) > 1 and parts[-1] in _NAMELESS:
+        parts.pop()
+    return parts[-1] if parts else "kernel"

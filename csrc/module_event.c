@@ -204,9 +204,15 @@ static int event_setattro(PyObject *op, PyObject *name, PyObject *value)
 {
 	EventObject *self = (EventObject *)op;
 
-	if (PyUnicode_CompareWithASCIIString(name, "control"))
-		return PyObject_SetAttr(self->control ? self->control : Py_None, name, value);
-	return PyObject_GenericSetAttr(op, name, value);
+	if (!PyUnicode_CompareWithASCIIString(name, "control"))
+		return PyObject_GenericSetAttr(op, name, value);
+	PyObject *control = self->control ? self->control : Py_None;
+	/* A filter that was meant by `event.fliter = ...` would let everything pass. */
+	PyObject *known = PyObject_GetAttr(control, name);
+	if (!known)
+		return -1;
+	Py_DECREF(known);
+	return PyObject_SetAttr(control, name, value);
 }
 
 static PyObject *event_repr(PyObject *op)

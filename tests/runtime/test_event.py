@@ -393,6 +393,13 @@ class TestHierarchy:
             ("left", 3),
         ]
 
+    def test_a_word_misspelt_is_no_filter(self, runtime):
+        event = placed(runtime)
+        with pytest.raises(AttributeError, match="fliter"):
+            event.fliter = "total > 1"
+        event.filter = "total > 1"
+        assert event.filter == "total > 1"
+
     def test_too_many_instances(self, runtime):
         """As where a kernel has no memory for one; those that are there go on."""
         if sys.modules["tracepoint.runtime.core"].IS_PURE:

@@ -367,6 +367,8 @@ class Tracepoint:
         if name == "control" or self.control is None:
             self.__dict__[name] = value
         else:
+            # A filter that was meant by `event.fliter = ...` would let everything pass.
+            getattr(self.control, name)
             setattr(self.control, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:

@@ -10,14 +10,12 @@ import pytest
 
 from place.trees import EVENT, FILES, POND_C, SHORE_C, header_of, make_tree, open_kernel
 from tracepoint.errors import PlaceError, TracepointError
-from tracepoint.model.read import read_header_text
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
 from tracepoint.place.kbuild import Built, Kbuild
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import CallAt, Plan
 from tracepoint.place.series import Series, make_series
-from tracepoint.place.sugar import write_event
 
 HEADER = "include/trace/events/pond.h"
 WHY = "Splashes cannot be seen today, so nobody knows who scares the fish."
@@ -89,6 +87,18 @@ def test_include_inside_of_an_if_does_not_count(tmp_path: Path) -> None:
     text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE).files["water/shore.c"]
     assert text.count("#include <trace/events/pond.h>") == 2
     assert text.index("#include <trace/events/pond.h>") < text.index("#ifdef")
+
+
+def test_include_in_the_branch_of_all_calls_counts(tmp_path: Path) -> None:
+    """mm/compaction.c includes its trace header under CONFIG_COMPACTION, with all that calls it."""
+    head, brace, rest = SHORE_C.partition("static int n_visits;")
+    shore = f"{head}#ifdef CONFIG_A\n#include <trace/events/pond.h>\n{brace}{rest}#endif\n"
+    text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE).files["water/shore.c"]
+    assert text.count("#include <trace/events/pond.h>") == 1
+    outside = shore + "\nvoid shore_leave(struct duck *duck)\n{\n\tn_visits--;\n}\n"
+    leave = CallAt("water/shore.c", (Place("shore_leave", Where.ENTRY),), "", ("duck", "1"))
+    text = made(make_tree(tmp_path, {"water/shore.c": outside}), SHORE, leave).files["water/shore.c"]
+    assert text.count("#include <trace/events/pond.h>") == 2
 
 
 def test_include_goes_before_create_trace_points(tmp_path: Path) -> None:
@@ -223,7 +233,9 @@ def test_header_that_needs_other_includes_is_told(tmp_path: Path) -> None:
         "typedef void (*duck_fn)(int);\n"
     )
     changed = {HEADER: pond, "include/linux/kernel.h": types}
-    assert not [n for n in made(make_tree(tmp_path / "one", changed), SHORE).notes if "needs" in n]
+    series = made(make_tree(tmp_path / "one", changed), SHORE)
+    assert not [n for n in series.notes if "needs" in n]
+    assert '#include "shore.h"\n#include <trace/events/pond.h>\n' in series.files["water/shore.c"]
     changed["include/linux/kernel.h"] = ""
     changed["include/linux/pond.h"] = ""
     notes = made(make_tree(tmp_path / "two", changed), SHORE).notes
@@ -370,56 +382,6 @@ def test_how_files_are_built(tmp_path: Path) -> None:
     assert kbuild.built("fs/xyz/debug.c") == Built(frozenset(["XYZ", "XYZ_DEBUG"]), xyz)
     assert kbuild.built("fs/xyz/always.c").module == "fs/xyz/always.o"
     assert not kbuild.built("fs/xyz/unknown.c").is_known
-
-
-# Events from a prototype.
-
-
-def test_event_from_a_prototype(tree: Path) -> None:
-    proto = "struct duck *duck, const char * name, unsigned long flags, u64 weight, enum mood mood, bool wet"
-    header = read_header_text(write_event("pond_x", proto))
-    event = header["pond_x"]
-    assert [(f.kind, f.ctype, f.name) for f in event.fields] == [
-        ("string", "char", "name"),
-        ("field", "unsigned long", "flags"),
-        ("field", "u64", "weight"),
-        ("field", "enum mood", "mood"),
-        ("field", "bool", "wet"),
-    ]
-    assert event.printk.text.startswith('"name=%s flags=0x%lx weight=%llu mood=%d wet=%d", __get_str(name), ')
-    assert not header.diagnostics
-    series = made(tree, SHORE, event=EventText(write_event("pond_x", "struct duck *d, int n"), system="pond"))
-    assert "__entry->n = n;" in series.files[HEADER]
-
-
-def test_devices_and_inodes_are_shown_as_the_kernel_does() -> None:
-    header = read_header_text(write_event("pond_x", "dev_t dev, ino_t ino, unsigned long pfn"))
-    assert header["pond_x"].printk.text == (
-        '"dev=%d,%d ino=%lu pfn=0x%lx", '
-        "MAJOR(__entry->dev), MINOR(__entry->dev), (unsigned long)__entry->ino, __entry->pfn"
-    )
-    assert not header.diagnostics
-
-
-@pytest.mark.parametrize(
-    ("name", "proto", "fields", "reason"),
-    [
-        ("a b", "int n", "", "is no name"),
-        ("a", "int", "", "is no `type name`"),
-        ("a", "int n[3]", "", "is no `type name`"),
-        ("a", "int n; int m", "", "is no list"),
-        ("a", "int n)", "", "is no list"),
-        ("a", "void *p", "", "none of its parameters is a plain value"),
-        ("a", "", "", "none of its parameters"),
-        ("a", "int n", "int m", "no parameter is called m"),
-        ("a", "struct list_head h", "", "how struct list_head h is printed is not known"),
-        ("a", "int n", "nosuch_t x = n", "how nosuch_t x is printed is not known"),
-    ],
-)
-def test_prototypes_that_make_no_event(name: str, proto: str, fields: str, reason: str) -> None:
-    with pytest.raises(PlaceError) as caught:
-        write_event(name, proto, fields)
-    assert reason in str(caught.value)
 
 
 # Messages and mails.

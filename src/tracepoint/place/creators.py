@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
+from tracepoint.model.read import read_header_text
 from tracepoint.place.code import read_code
 from tracepoint.place.loader import KernelLoader, includers, normal_path
 from tracepoint.place.outline import Directive, read_directives
+from tracepoint.place.types import unmet_types
 from tracepoint.source.environment import IncludeClosure
 
 if TYPE_CHECKING:
@@ -46,9 +48,10 @@ def include_name(header: str, path: str) -> str:
     return f'"{"/".join([".."] * (len(here) - shared) + parts[shared:])}"'
 
 
-def add_include(kernel: Kernel, path: str, header: str) -> tuple[Edit, ...]:
+def add_include(kernel: Kernel, path: str, header: str, uses: Collection[int] = ()) -> tuple[Edit, ...]:
     """Return the edit that lets a C file include a trace header; none when it does already.
 
+    `uses` are the offsets of the calls: an include in a branch of `#if` counts when they are in it, too.
     The place is before any `#define CREATE_TRACE_POINTS`, which would create the events once more.
     Raises PlaceError when there is no place outside of `#if`.
     """
@@ -62,6 +65,8 @@ def add_include(kernel: Kernel, path: str, header: str) -> tuple[Edit, ...]:
         return ()
     if any(d.depth == 0 for d in there) and not any(d.start < create for d in there):
         return ()  # it creates the header itself
+    if uses and any(_covers(source, d, uses) for d in there):
+        return ()
     if create < _NEVER and _says_where(kernel.text(header)):
         raise PlaceError(
             f"{path} creates events of other headers; {name} would leave its TRACE_INCLUDE_PATH to them"
@@ -69,10 +74,27 @@ def add_include(kernel: Kernel, path: str, header: str) -> tuple[Edit, ...]:
     if not any(d.included for d in directives):
         _check_includer(kernel, path, header, name)
         return ()
-    at = _place(source, directives, name, limit)
+    at = _place(source, directives, name, limit, is_last=_needs_others(kernel, header))
     before = next((d for d in directives if d.included and d.end == at), None)
     blank = "\n" if before is not None and before.rest.startswith("<asm/") else ""
     return (Edit(path, at, at, f"{blank}#include {name}\n"),)
+
+
+def _covers(source: SourceFile, directive: Directive, uses: Collection[int]) -> bool:
+    """Whether the branch that holds an include holds all calls as well, behind it."""
+    code = read_code(source)
+    around = next((d.arm for d in code.directives if d.start == directive.start), None)
+    starts = [token.start for token in code.tokens]
+    arms = [code.arms[bisect_left(starts, use, hi=len(starts) - 1)] for use in uses]
+    is_held = around is not None and all(around.holds(arm) for arm in arms)
+    return is_held and directive.start < min(uses)
+
+
+def _needs_others(kernel: Kernel, header: str) -> bool:
+    """Whether a trace header names types that it does not declare: its subsystem's headers come first."""
+    text = kernel.text(header)
+    loader = KernelLoader(kernel)
+    return text is not None and bool(unmet_types(read_header_text(text, header, loader=loader), loader))
 
 
 def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
@@ -157,11 +179,18 @@ def _outside(source: SourceFile, directives: Iterable[Directive]) -> list[Direct
     return found
 
 
-def _place(source: SourceFile, directives: Sequence[Directive], name: str, limit: int) -> int:
-    """Return the offset for an include: behind those of its kind, else behind the first block."""
+def _place(
+    source: SourceFile, directives: Sequence[Directive], name: str, limit: int, *, is_last: bool = False
+) -> int:
+    """Return the offset for an include: behind those of its kind, else behind the first block.
+
+    With `is_last` it is behind all includes.
+    """
     usable = _outside(source, [d for d in directives if d.included and d.depth == 0 and d.end <= limit])
     if not usable:
         raise PlaceError(f"{source.path}: has no #include outside of #if that {name} could follow")
+    if is_last:
+        return usable[-1].end
     alike = [d for d in usable if _family(d) == _family_of(name)]
     if alike:
         return alike[-1].end

@@ -126,6 +126,7 @@ class _Maker:
         self._folders = folders
         self._included: set[tuple[str, str]] = set()
         self._placed: dict[str, list[tuple[Place, Call]]] = defaultdict(list)
+        self._uses: dict[tuple[str, str], list[int]] = defaultdict(list)
         self._kbuild = Kbuild(kernel)
         self._structs: dict[str, Structs] = {}
 
@@ -134,6 +135,8 @@ class _Maker:
             self._declare(made)
         for call, folder in zip(self.calls, self._folders, strict=True):
             self._call(call, self._of[folder])
+        for (path, header), uses in self._uses.items():
+            self._include(path, header, uses)
         for path, requests in self._placed.items():
             step = self._of[self._groups.get(path, "")]
             step.edits[path] += place_calls(self._kernel.source(path), requests, self._structs[path])
@@ -231,12 +234,7 @@ class _Maker:
         self._placed[call.path].append((place, Call(call.event, call.args, call.guard, params)))
         if call.event not in self._new_names:
             self._export_existing(call, header, step)
-        if (call.path, header) not in self._included:
-            self._included.add((call.path, header))
-            added = add_include(self._kernel, call.path, header)
-            step.edits[call.path] += added
-            if added:
-                self.notes += self._unmet(call.path, header)
+        self._uses[call.path, header] += [span.start for span in placement.spans]
         self.notes += [f"{call.path}:{place.function}: {note}" for note in _joined(placement.notes)]
         statement = place.statement
         if not statement and placement.spans:
@@ -252,13 +250,22 @@ class _Maker:
             )
         )
 
+    def _include(self, path: str, header: str, uses: list[int]) -> None:
+        """Let a file include what declares the events that it calls."""
+        if (path, header) in self._included:
+            return
+        added = add_include(self._kernel, path, header, uses)
+        self._of[self._groups.get(path, "")].edits[path] += added
+        if added:
+            self.notes += self._unmet(path, header)
+
     def _unmet(self, path: str, header: str) -> Iterator[str]:
         """Say which types a file has to know before it can include a header of the tree."""
         text = self._kernel.text(header)
         if text is None:
             return
         loader = KernelLoader(self._kernel)
-        for name in unmet_types(read_header_text(text, header, loader=loader), path, loader):
+        for name in unmet_types(read_header_text(text, header, loader=loader), loader, path):
             yield f"{path}: {header} needs {name}, which nothing that the file includes declares"
 
     def _export_existing(self, call: CallAt, header: str, step: _Step) -> None:

@@ -58,8 +58,8 @@ def unknown_types(
     return [name for name in wanted if not _is_declared(name, closure)]
 
 
-def unmet_types(header: TraceHeader, path: str, loader: Loader) -> list[str]:
-    """Return the types of a trace header that neither it nor a C file which shall include it declares.
+def unmet_types(header: TraceHeader, loader: Loader, path: str = "") -> list[str]:
+    """Return the types of a trace header that it does not declare, nor a C file which shall include it.
 
     Many trace headers only compile behind the includes of their own subsystem.
     """
@@ -67,7 +67,7 @@ def unmet_types(header: TraceHeader, path: str, loader: Loader) -> list[str]:
     protos = [cls.proto for cls in header.classes] + [point.proto for point in header.tracepoints]
     for param in (param for proto in protos for param in proto.params):
         wanted += _names(param.ctype, has_tags=True)
-    for closure_path in (header.path, path):
+    for closure_path in filter(None, (header.path, path)):
         wanted = [name for name in dict.fromkeys(wanted) if not COMMON_TYPES.fullmatch(name)]
         if wanted:
             closure = IncludeClosure(loader, [(closure_path.rpartition("/")[2], True, closure_path)])

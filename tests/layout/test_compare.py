@@ -62,6 +62,23 @@ def test_a_field_at_the_end_moves_no_other_one() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "by_name"),
+    [
+        ("char[16]", "char[32]", False),
+        ("int", "long", False),
+        ("__u8[4]", "__u8[28]", True),
+        ("char[4]", "enum why", True),
+        ("int", "int[2]", True),
+    ],
+)
+def test_an_array_of_another_length_is_another_value(old: str, new: str, by_name: bool) -> None:
+    one, other = replace(A, ctype=old, size=4), replace(A, ctype=new, size=8)
+    breaks = kinds(event(one), event(other))[ChangeKind.FIELD_RESIZED]
+    assert Reader.OFFSETS in breaks
+    assert (Reader.BY_NAME in breaks, Reader.BPF_CORE in breaks) == (by_name, by_name)
+
+
 def test_record_size() -> None:
     changes = compare_formats(replace(event(A), size_bytes=12), replace(event(A), size_bytes=16))
     assert [(c.kind, c.before, c.after) for c in changes] == [

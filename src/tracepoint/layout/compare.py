@@ -205,7 +205,7 @@ def _compare_fields(event: str, old: FieldFormat, new: FieldFormat) -> Iterator[
             ChangeKind.FIELD_RESIZED,
             old.size,
             new.size,
-            frozenset({Reader.OFFSETS}),
+            frozenset({Reader.OFFSETS}) if _is_read_alike(old, new) else _BINARY,
             f"{old.size} bytes before, {new.size} now ({old.ctype} -> {new.ctype})",
         )
     elif old.ctype != new.ctype:
@@ -219,6 +219,13 @@ def _compare_fields(event: str, old: FieldFormat, new: FieldFormat) -> Iterator[
     if old.is_signed != new.is_signed:
         breaks, text = _sign_change(new)
         yield change(ChangeKind.SIGN_CHANGED, int(old.is_signed), int(new.is_signed), breaks, text)
+
+
+def _is_read_alike(old: FieldFormat, new: FieldFormat) -> bool:
+    """Whether who knows the size finds the same: numbers and text, but no 4 bytes in an array of 28."""
+    if not (old.is_array or new.is_array):
+        return True
+    return old.is_array and new.is_array and old.element_ctype == new.element_ctype == "char"
 
 
 def _sign_change(new: FieldFormat) -> tuple[frozenset[Reader], str]:

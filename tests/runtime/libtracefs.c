@@ -44,10 +44,40 @@ static void show_events(const char *directory, struct tep_handle *tep)
 	tracefs_list_free(systems);
 }
 
+/*
+ * Makes an event probe, shows its fields and records, and takes it away.  The library does so only below the
+ * directory that it finds by itself.
+ */
+static int try_probe(const char *system, const char *name)
+{
+	struct tracefs_dynevent *probe = tracefs_eprobe_alloc(
+		NULL, "seen", system, name, "id=$order_id:u16 who=$customer:string code=+0($code):u8[2]");
+	struct tep_handle *tep;
+
+	if (!probe || tracefs_dynevent_create(probe))
+		return 7;
+	tep = tracefs_local_events(tracefs_tracing_dir());
+	show_events(tracefs_tracing_dir(), tep);
+	if (tracefs_event_enable(NULL, "eprobes", "seen"))
+		return 8;
+	usleep(300000);
+	if (tracefs_event_disable(NULL, "eprobes", "seen"))
+		return 9;
+	if (tracefs_iterate_raw_events(tep, NULL, NULL, 0, show, tep))
+		return 10;
+	tep_free(tep);
+	if (tracefs_dynevent_destroy(probe, false))
+		return 11;
+	tracefs_dynevent_free(probe);
+	return tracefs_dir_exists(NULL, "events/eprobes") ? 12 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct tep_handle *tep;
 
+	if (argc == 3)
+		return try_probe(argv[1], argv[2]);
 	if (argc != 4 || tracefs_set_tracing_dir(argv[1]))
 		return 2;
 	tep = tracefs_local_events(argv[1]);

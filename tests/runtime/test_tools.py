@@ -107,6 +107,23 @@ def test_libtracefs_reads_the_same_records(folder):
 
 
 @pytest.mark.root
+def test_libtracefs_makes_an_event_probe(folder):
+    text = text_of(folder, "probe.txt", NO_LIBRARY)
+    assert (folder / "probe.status").read_text() == "0\n", text
+    assert set(re.findall(r"^event (.*)$", text, re.MULTILINE)) == {*EVENTS, "eprobes:seen"}
+    assert [line for line in text.splitlines() if line.startswith("field eprobes:seen")] == [
+        "field eprobes:seen u16 id 8 2",
+        "field eprobes:seen __data_loc char[] who 10 4",
+        "field eprobes:seen u8[] code 14 2",
+    ]
+    bodies = re.findall(r"^record eprobes:\d+ \d+ seen: +(.*)$", text, re.MULTILINE)
+    assert len(bodies) > 20
+    assert all(re.fullmatch(r'id=\d+ who="customer \d" code=\{\d+,\d+\}', body) for body in bodies), bodies[
+        :3
+    ]
+
+
+@pytest.mark.root
 def test_trace_cmd_lists_events_and_formats(folder):
     assert set(text_of(folder, "list.txt", NO_PROGRAM).split()) == EVENTS
     shown = text_of(folder, "fields.txt", NO_PROGRAM)

@@ -15,13 +15,17 @@ weak() { setpriv --bounding-set=$drop --inh-caps=$drop "$@"; }
 weak mount -t tracefs none /mnt 2> /dev/null && { echo "not isolated: tracefs can be mounted"; umount /mnt; exit 9; }
 
 [ -n "$LIBTRACEFS" ] && { weak "$LIBTRACEFS" "$FOLDER/tracefs" shop order_placed > libtracefs.txt 2>&1; echo $? > libtracefs.status; }
+echo "none $FOLDER/tracefs tracefs rw 0 0" > mounts
+if [ -n "$LIBTRACEFS" ] && [ -n "$SHIM" ]; then
+    MOUNTS=$FOLDER/mounts LD_PRELOAD=$SHIM weak "$LIBTRACEFS" shop order_placed > probe.txt 2>&1
+    echo $? > probe.status
+fi
 if [ -n "$SHIM" ] && command -v trace-cmd > /dev/null; then
     # trace-cmd writes to these settings of the machine, and gives up when it cannot.
     for name in ftrace_enabled kptr_restrict; do
         echo 1 > "$name"
         [ -e "/proc/sys/kernel/$name" ] && mount --bind "$name" "/proc/sys/kernel/$name"
     done
-    echo "none $FOLDER/tracefs tracefs rw 0 0" > mounts
     cmd() { MOUNTS=$FOLDER/mounts LD_PRELOAD=$SHIM weak trace-cmd "$@"; }
     cmd list -e '^shop' > list.txt 2>&1
     cmd list -e '^shop:order_placed$' -F > fields.txt 2>&1

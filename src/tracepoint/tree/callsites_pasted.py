@@ -1,6 +1,6 @@
 """Calls whose name is pasted outside of a macro's body: `CONCATENATE(trace_event_, MONITOR_NAME)(…)`.
 
-Since 7.0 the monitors of kernel/trace/rv share functions in include/rv: each C file includes a
+In 7.x the monitors of kernel/trace/rv share functions in include/rv: each C file includes a
 header that says `#define MONITOR_NAME wip`, and then the shared one.  What such a call fires
 depends on who includes it, so that it stands for one event of each.
 """

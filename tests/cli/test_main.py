@@ -19,6 +19,7 @@ import tracepoint
 from tracepoint.cli import main as program
 from tracepoint.cli.main import COMMANDS, main
 from tracepoint.cli.output import Output
+from tracepoint.cli.signals import left_to_others
 from tracepoint.errors import LabError, SourceError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -418,3 +419,46 @@ def test_a_current_folder_that_was_removed(tmp_path: Path) -> None:
         2,
         "tracepoint: error: the current folder is not there any more\n",
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_us_lets_everything_be_put_away(fake, number: signal.Signals) -> None:
+    done = []
+
+    def act(args, out):
+        try:
+            os.kill(os.getpid(), number)
+            time.sleep(10)
+        finally:
+            # A second one changes nothing.
+            os.kill(os.getpid(), number)
+            done.append(True)
+
+    fake(act)
+    assert main(["explain"]) == 128 + number
+    assert done == [True]
+    assert signal.getsignal(number) is signal.SIG_DFL
+
+
+def test_an_ignored_signal_stays_ignored(fake) -> None:
+    old = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        fake(lambda args, out: os.kill(os.getpid(), signal.SIGHUP) or 0)
+        assert main(["explain"]) == 0
+    finally:
+        signal.signal(signal.SIGHUP, old)
+
+
+def test_a_library_that_handles_signals_itself_finds_them_unhandled(fake) -> None:
+    seen = []
+
+    def act(args, out):
+        with left_to_others():
+            seen.append(signal.getsignal(signal.SIGTERM))
+        seen.append(signal.getsignal(signal.SIGTERM))
+        return 0
+
+    fake(act)
+    assert main(["explain"]) == 0
+    assert seen[0] is signal.SIG_DFL
+    assert seen[1] is not signal.SIG_DFL

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tracepoint import __version__
 from tracepoint.cli import streams
 from tracepoint.cli.output import Output, add_output_arguments
+from tracepoint.cli.signals import Ended, ended_by_signal
 from tracepoint.cli.status import (
     EXIT_CANNOT_RUN,
     EXIT_DONE,
@@ -263,11 +264,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     streams.prepare()
     try:
-        status = _guarded(words)
+        with ended_by_signal():
+            status = _guarded(words)
         streams.flush_stdout()
     except BrokenPipeError:
         streams.discard_stdout()
         status = EXIT_PIPE_CLOSED
+    except Ended as ended:
+        streams.discard_stdout()
+        status = 128 + ended.number
     except streams.StreamError as error:
         streams.discard_stdout()
         Output().error(str(error))

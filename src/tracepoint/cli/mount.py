@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.ps import add_pid_argument, the_process
+from tracepoint.cli.signals import left_to_others
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE
 from tracepoint.runtime.mount import why_not
 from tracepoint.runtime.socket_client import RemoteFiles
@@ -38,5 +39,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
     directory.mkdir(parents=True, exist_ok=True)
     with RemoteFiles(process.pid) as files:
         out.detail(f"process {process.pid} on {directory}; unmount with: fusermount3 -u {directory}")
-        serve(files, directory)
+        with left_to_others():
+            serve(files, directory)
     return EXIT_DONE

@@ -1,0 +1,60 @@
+"""Signals that end the program: as Ctrl-C does, everything that was begun is put away first."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import threading
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType
+
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+class Ended(BaseException):
+    """The program is asked to end: no error, so nothing that handles errors may catch it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+@contextlib.contextmanager
+def ended_by_signal() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP raise `Ended` here, so that guests, builds and settings do not outlive us.
+
+    A signal that is ignored (nohup) stays so; only the main thread can do this.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    numbers = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+    for number in numbers:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextlib.contextmanager
+def left_to_others() -> Iterator[None]:
+    """Give these signals back while a C library handles them itself, as libfuse does where nobody does."""
+    numbers = [number for number in _ENDING if signal.getsignal(number) is _end]
+    for number in numbers:
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, _end)
+
+
+def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    # Once: what is put away may take its time.
+    signal.signal(number, signal.SIG_IGN)
+    raise Ended(number)

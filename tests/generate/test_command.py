@@ -121,3 +121,22 @@ def test_a_page_is_made_from_declarations(capsys) -> None:
     file = EXAMPLES / "kernel/sched/sched_switch-6.1.format"
     assert main(["generate", "markdown", str(file)]) == 2
     assert "a page is made from declarations, in headers" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("kind", "words", "said"),
+    [
+        ("markdown", ["--export"], "markdown has no use for --export, which is for module\n"),
+        ("commands", ["--by", "pid"], "commands has no use for --by, which is for bpftrace\n"),
+        (
+            "bpf",
+            ["--with", "<a.h>"],
+            "bpf has no use for --with, which is for module, header, probe, lttng\n",
+        ),
+        ("stubs", ["--kernel-headers", "/"], "stubs has no use for --kernel-headers, which is for module"),
+        ("module", ["--lttng", "2013"], "module has no use for --lttng, which is for lttng\n"),
+    ],
+)
+def test_an_option_of_another_kind_is_refused(kind: str, words: list[str], said: str, capsys) -> None:
+    assert main(["generate", kind, SWAP, *words]) == 2
+    assert said in capsys.readouterr().err

@@ -48,7 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--force", action="store_true", help="replace files that exist")
     parser.add_argument("--name", default="", help="name of the module, program or file")
     parser.add_argument(
-        "--kernel-headers", metavar="DIR", help="the kernel it is written for (default: one of today)"
+        "--kernel-headers",
+        metavar="DIR",
+        help="the kernel that a module, header or probe is for (default: today's)",
     )
     _add_module_arguments(parser)
     other = parser.add_argument_group("bpftrace, commands and lttng")
@@ -62,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_module_arguments(parser: argparse.ArgumentParser) -> None:
-    module = parser.add_argument_group("module, header and probe")
+    module = parser.add_argument_group("module, header, probe and lttng")
     module.add_argument(
         "--arg",
         action="append",
@@ -92,6 +94,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
+    _refuse_foreign(args)
     inputs = [open_input(word, chosen, out) for word in args.inputs]
     if args.kind == "stubs" and str(args.output).endswith(".pyi"):
         # One file, which may be named itself.
@@ -108,6 +111,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.line(out.style(f"==> {path} <==", "bold"))
         out.write(text)
     return EXIT_DONE
+
+
+def _refuse_foreign(args: argparse.Namespace) -> None:
+    """Raise TracepointError for an option that this kind of source code knows nothing of."""
+    for name, (kinds, unset) in _OPTIONS_OF.items():
+        if args.kind not in kinds and getattr(args, name) != unset:
+            spelt = {"includes": "with"}.get(name, name.replace("_", "-"))
+            raise TracepointError(f"{args.kind} has no use for --{spelt}, which is for {', '.join(kinds)}")
 
 
 def _facts(args: argparse.Namespace) -> KernelFacts:
@@ -256,6 +267,21 @@ def _stubs(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> F
     return type_stubs(_one_header(args, inputs), name=_name(args, inputs, "_events"))
 
 
+# Which kinds an option is for, and what it is when not given.
+_OPTIONS_OF: dict[str, tuple[tuple[str, ...], object]] = {
+    "arg": (("module",), []),
+    "system": (("module", "header"), ""),
+    "prefix": (("module", "header"), ""),
+    "includes": (("module", "header", "probe", "lttng"), []),
+    "export": (("module",), False),
+    "header": (("probe", "lttng"), ""),
+    "by_name": (("probe",), False),
+    "kernel_headers": (("module", "header", "probe"), None),
+    "by": (("bpftrace",), "comm"),
+    "measure": (("bpftrace",), "count"),
+    "filter": (("commands",), ""),
+    "lttng": (("lttng",), "2.13"),
+}
 _MAKERS: dict[str, Callable[[argparse.Namespace, list[Input], Settings], FileSet]] = {
     "module": _module,
     "header": _header,

@@ -96,6 +96,12 @@ def test_structs_that_the_header_does_not_know_are_declared(tree: Path) -> None:
     assert text.count("struct duck;") == 1
 
 
+def test_structs_of_included_headers_are_not_declared(tmp_path: Path) -> None:
+    root = make_tree(tmp_path, {"include/linux/tracepoint.h": "struct goose {\n\tint a;\n};\n"})
+    _, text = declared(root, EVENT.replace("struct duck", "struct goose"))
+    assert "struct goose;" not in text
+
+
 def test_class_of_equal_record_is_used(tree: Path) -> None:
     same = """/* It jumps. */
 TRACE_EVENT(pond_jump, TP_PROTO(struct duck *bird, int height), TP_ARGS(bird, height),

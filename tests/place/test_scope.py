@@ -159,6 +159,14 @@ def test_a_value_on_some_paths_is_noted(name: str) -> None:
     assert any("`b` may have no value" in note for note in found.notes)
 
 
+def test_the_address_of_what_has_no_value_is_noted() -> None:
+    text = body("struct box b;\n\nh();")
+    for arg in ("&b", "&b.size", "g(&b)"):
+        (note,) = [n for n in place(text, BEFORE, "h();", arg, guard=False).notes if "value" in n]
+        assert note == "`b` has no value in line 5: the event may record where it is, not what it is"
+    assert "`b` has no value yet" in refusal(text, BEFORE, "h();", "g(&b, b.size)")
+
+
 def test_the_innermost_of_a_name_counts() -> None:
     text = boxed("int b = 1;\n\n{\n    struct box *b = box;\n\n    g();\n}\nh();")
     assert "trace_x(b->size)" in put(text, BEFORE, "g();", "b->size")
@@ -251,3 +259,36 @@ def test_the_returned_value_is_compared() -> None:
 )
 def test_type_problems(given: str, wanted: str, problem: str | None) -> None:
     assert type_problem(given, wanted) == problem
+
+
+NULLS = {
+    "not": ("if (!box)\n    g();", "NULL"),
+    "a hint": ("if (unlikely(!box)) {\n    h(a);\n    g();\n}", "NULL"),
+    "compared": ("if (box == NULL) {\n    while (a)\n        g();\n}", "NULL"),
+    "an error": ("if (IS_ERR(box))\n    g();", "an error"),
+    "either": ("if (IS_ERR_OR_NULL(box)) {\n    g();\n}", "an error or NULL"),
+}
+NO_NULLS = {
+    "the other arm": "if (!box)\n    h();\nelse\n    g();",
+    "behind it": "if (!box)\n    h();\ng();",
+    "given a value": "if (!box) {\n    box = h();\n    g();\n}",
+    "one of two": "if (!box || a)\n    g();",
+    "a number": "if (!a)\n    g();",
+}
+
+
+@pytest.mark.parametrize("name", NULLS)
+def test_a_pointer_that_is_none_is_not_followed(name: str) -> None:
+    text, what = NULLS[name]
+    assert f"`box` is {what} here, as line 18 says: `box->size`" in refusal(
+        boxed(text), BEFORE, "g();", "box->size"
+    )
+    notes = place(boxed(text), BEFORE, "g();", "box").notes
+    line = 18 + text.split("g();")[0].count("\n")
+    assert f"`box` is {what} in line {line}, as line 18 says: the event must not follow it" in notes
+
+
+@pytest.mark.parametrize("name", NO_NULLS)
+def test_pointers_that_may_be_some(name: str) -> None:
+    found = place(boxed(NO_NULLS[name]), BEFORE, "g();", "box->size", "box", "a")
+    assert not any("must not follow" in note for note in found.notes)

@@ -58,6 +58,12 @@ def test_one_call_in_one_patch(tree: Path) -> None:
     )
 
 
+def test_two_places_of_a_function_are_listed(tree: Path) -> None:
+    before = replace(SHORE, places=(Place("shore_visit", Where.BEFORE, "n_visits++;"),))
+    body = " ".join(made(tree, before, SHORE).patches[0].message.body.split())
+    assert "shore_visit(): pond_splash before n_visits++, pond_splash after n_visits++; While" in body
+
+
 def test_event_of_the_tree_is_only_called(tree: Path) -> None:
     call = replace(SHORE, event="pond_dive")
     series = make_series(open_kernel(tree), Plan((), (call,), why=WHY))
@@ -341,6 +347,7 @@ def test_creator_that_is_not_always_there(tmp_path: Path) -> None:
         ("obj-$(CONFIG_TRACEPOINTS) += shore.o\n", ""),  # without them no call does anything
         ("obj-$(CONFIG_SHORE) += shore.o\n", "\tselect SHORE\n"),
         ("obj-$(CONFIG_SHORE) += shore.o\n", "\tdepends on WATER && SHORE\n"),
+        ("obj-$(CONFIG_SHORE) += shore.o\n", "config SHORE\n\tdef_bool y\n"),
     ],
 )
 def test_creator_that_comes_with_its_callers(tmp_path: Path, makefile: str, entry: str) -> None:

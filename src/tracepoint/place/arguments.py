@@ -54,7 +54,8 @@ class Access(NamedTuple):
 class Argument:
     """One argument: its text with single spaces, its tree, the names that are values and those called.
 
-    `accesses` are the members that are reached from plain names.
+    `accesses` are the members that are reached from plain names, `addressed` the names of which only
+    the address is taken.
     """
 
     text: str
@@ -62,6 +63,7 @@ class Argument:
     names: tuple[str, ...]
     called: tuple[str, ...]
     accesses: tuple[Access, ...]
+    addressed: frozenset[str] = frozenset()
 
     @property
     def costly(self) -> str:
@@ -114,7 +116,19 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
                 known[0] == found[0] and known[1][: len(found[1])] == found[1] for known in accesses
             )
             accesses += [found] if found and not is_part else []
-    return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(accesses))
+    taken = [name for node in _walk(tree) if (name := _addressed(node))]
+    addressed = frozenset(name for name in taken if taken.count(name) == names.count(name))
+    return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(accesses), addressed)
+
+
+def _addressed(node: ast.Node) -> str:
+    """Return the variable that `&x` or `&x.y` is the address of, or of a part of."""
+    if not isinstance(node, ast.Unary) or node.op != "&":
+        return ""
+    inner = node.operand
+    while isinstance(inner, ast.Member) and not inner.is_arrow:
+        inner = inner.base
+    return inner.name if isinstance(inner, ast.Name) else ""
 
 
 def _access(node: ast.Node) -> Access | None:

@@ -90,13 +90,17 @@ def _find_header(kernel: Kernel, given: EventText, system: str) -> tuple[str, bo
     if len(found) == 1:
         return found[0], False
     if found:
-        raise PlaceError(f"{len(found)} headers declare events of {system}: {', '.join(found)}; name one")
+        raise PlaceError(
+            f"{len(found)} headers declare events of {system}: {', '.join(found)}: name one with --header "
+            "(`header` in a plan)"
+        )
     if given.is_new:
         return usual, True
     close = get_close_matches(system, kernel.tree.systems(), n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     raise PlaceError(
-        f"no header of the tree declares events of {system}{hint} (a new header can be asked for)"
+        f"no header of the tree declares events of {system}{hint} (--new-header makes one, `new = true` in "
+        "a plan)"
     )
 
 
@@ -109,7 +113,7 @@ def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -
     body, notes = _body(kernel, given, fragment, target.shareable, target.names)
     edits = [
         *target.include_edits(fragment.includes),
-        *target.forward_edits(missing_structs(events, target.source.text, body)),
+        *target.forward_edits(missing_structs(events, _with_included(target.source, loader), body)),
         target.insertion(body),
     ]
     changed = SourceFile(path, apply_edits(target.source.text, edits))
@@ -182,6 +186,20 @@ def _check_names(kernel: Kernel, events: Sequence[Event], target: Target | None)
     for name, header, line in kernel.tree.tracepoints():
         if name in names:
             raise PlaceError(f"{name}: {header}:{line} declares a tracepoint of that name already")
+
+
+def _with_included(source: SourceFile, loader: KernelLoader) -> str:
+    """Return the text of a header with the definitions of structs in what it includes itself."""
+    texts = [source.text]
+    for directive in read_directives(source.text):
+        is_quoted = directive.rest.startswith('"')
+        file = (
+            loader.load(directive.included, is_quoted=is_quoted, includer=source.path)
+            if directive.included
+            else None
+        )
+        texts += re.findall(r"^(?:struct|union)[ \t]+\w+(?=\s*\{)", file.text, re.MULTILINE) if file else []
+    return "\n".join(texts)
 
 
 def _type_notes(

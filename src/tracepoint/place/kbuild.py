@@ -21,6 +21,7 @@ _GOALS = frozenset(("obj", "lib", "core", "drivers", "net", "libs"))
 _KIND = re.compile(r"^[ \t]+(?:def_)?(tristate|bool)\b", re.MULTILINE)
 _SELECT = re.compile(r"^[ \t]+select[ \t]+(\w+)[ \t]*$", re.MULTILINE)
 _DEPENDS = re.compile(r"^[ \t]+depends on[ \t]+(.*)$", re.MULTILINE)
+_ALWAYS = re.compile(r"^[ \t]+def_bool y[ \t]*$", re.MULTILINE)
 _MAX_STEPS = 12
 
 
@@ -167,6 +168,9 @@ class Kbuild:
                     brought |= (
                         frozenset() if "||" in condition else frozenset(map(str.strip, condition.split("&&")))
                     )
+        for option in wanted - brought:  # MMU is `def_bool y` for the files of x86
+            if any(_ALWAYS.search(entry) for entry in self._entries(folder, option)):
+                brought |= {option}
         return wanted - brought
 
 

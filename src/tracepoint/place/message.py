@@ -182,7 +182,8 @@ def _firing(fired: Iterable[Fired]) -> Iterator[str]:
         functions.setdefault(one.path, {}).setdefault(one.function, []).append(f"{one.event} {place}")
     for path, named in functions.items():
         yield f"  {path}"
-        for function, places in named.items():
+        for function, fired_at in named.items():
+            places = [*(place.removesuffix(";") for place in fired_at[:-1]), fired_at[-1]]
             text = f"{function}(): {', '.join(places)}"
             yield from textwrap.wrap(
                 text,

@@ -10,6 +10,7 @@ from tracepoint.errors import PlaceError
 from tracepoint.place.access import INTEGERS, Follower, NoSuchMemberError, Shape
 from tracepoint.place.members import count_dimensions
 from tracepoint.place.names import all_declared, visible
+from tracepoint.place.nulls import bad_pointers
 from tracepoint.place.returns import RETURN_VALUE
 from tracepoint.place.values import Certainty, has_value
 
@@ -74,9 +75,23 @@ class Scope:
                 self._check_called(called)
             for access in argument.accesses:
                 self._follow(access)
+        self._check_pointers(arguments)
         for argument, (kind, name) in zip(arguments, params, strict=False):
             self._check_type(argument, kind, name)
         return self.notes
+
+    def _check_pointers(self, arguments: Sequence[Argument]) -> None:
+        """Refuse to follow a pointer that the `if` around the place has found to be none."""
+        for name, (what, line) in bad_pointers(self.code, self.site).items():
+            shape = self._shape_of(name)
+            if shape is None or not shape.n_stars:
+                continue
+            for argument in arguments:
+                if any(access.name == name and access.steps[0][1] for access in argument.accesses):
+                    raise self._error(f"`{name}` is {what} here, as line {line} says: `{argument.text[:60]}`")
+                if argument.plain == name:
+                    said = f"`{name}` is {what} {self._where()}, as line {line} says"
+                    self._note(f"{said}: the event must not follow it")
 
     def _check_called(self, name: str) -> None:
         is_known = name in self.names.used | self.names.declared or name in self.visible
@@ -96,7 +111,7 @@ class Scope:
     def _check_name(self, name: str, argument: Argument) -> None:
         variables = self.visible.get(name)
         if variables:
-            self._check_variable(variables)
+            self._check_variable(variables, is_addressed=name in argument.addressed)
             return
         if name in self.names.declared or name in _KERNEL_NAMES or _CONSTANT.fullmatch(name):
             return
@@ -117,7 +132,7 @@ class Scope:
     def _error(self, reason: str) -> PlaceError:
         return self.code.error(f"{reason} (for the call {self._where()})", self.site.token)
 
-    def _check_variable(self, variables: list[Variable]) -> None:
+    def _check_variable(self, variables: list[Variable], *, is_addressed: bool) -> None:
         variable = next((v for v in variables if self._is_compiled(v)), None)
         if variable is None:
             arm = self.code.arms[variables[0].at]
@@ -130,7 +145,11 @@ class Scope:
             return
         certainty = has_value(self.code, self.body, variable, self.site)
         name = variable.name
-        if certainty is Certainty.NEVER:
+        if certainty is Certainty.NEVER and is_addressed:
+            self._note(
+                f"`{name}` has no value {self._where()}: the event may record where it is, not what it is"
+            )
+        elif certainty is Certainty.NEVER:
             is_return = self.code.texts[self.site.token] == "return"
             advice = f": {RETURN_VALUE} names what is returned" if is_return else ""
             raise self._error(f"`{name}` has no value yet{advice}")

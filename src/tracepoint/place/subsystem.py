@@ -100,14 +100,14 @@ def prefix_of(folder: str, paths: list[str]) -> str:
     >>> prefix_of("arch/x86", ["arch/x86/kernel/traps.c"]), prefix_of("mm", ["mm/memory.c", "mm/swap.c"])
     ('x86/traps', 'mm')
     >>> prefix_of("net/core", ["net/core/skbuff.c"]), prefix_of("drivers/net", ["drivers/net/b53/b53_spi.c"])
-    ('net: skbuff', 'b53_spi')
+    ('net: skbuff', 'b53')
     """
     folders = {path.rpartition("/")[0] for path in paths}
     name = _name_of(folders.pop() if len(folders) == 1 and not folder.startswith("arch/") else folder)
     stems = {path.rpartition("/")[2].partition(".")[0] for path in paths}
     stem = stems.pop() if len(stems) == 1 else name
     if stem == name or stem.startswith(f"{name}_"):
-        return stem if len(paths) == 1 else name
+        return name
     return f"{name}/{stem}" if folder.startswith("arch/") else f"{name}: {stem}"
 
 

@@ -122,7 +122,7 @@ def test_files_are_written_as_git_names_them(tree: Path, capsys) -> None:
     assert names == [
         "0000-cover-letter.patch",
         "0001-water-shore-add-the-trace-event-pond_splash.patch",
-        "0002-garden-reed-add-the-call-of-the-trace-event-pond_spl.patch",
+        "0002-garden-reed-call-the-trace-event-pond_splash.patch",
     ]
     assert capsys.readouterr().out.splitlines() == [f"out/{name}" for name in names]
     assert "exists already" in refused(capsys, tree, *AT, *reed, *WHY, "-o", "out")

@@ -2,6 +2,7 @@
 
 import errno
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -131,13 +132,10 @@ def test_a_process_that_does_not_listen(shop):
     assert "process 1 does not listen" in shop.said
 
 
-@pytest.mark.parametrize(
-    "words",
-    [("record", "shop", "--seconds", "20"), ("hist", "shop:order_sent", "order_id", "--seconds", "2")],
-)
-def test_a_process_that_dies_meanwhile(tmp_path, monkeypatch, words):
+def end_meanwhile(tmp_path, monkeypatch, signal_number, *words):
+    """Give a command on a process that ends while it works; return its status and what it says."""
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "s"))
-    program = subprocess.Popen([sys.executable, "-c", PROGRAM])
+    program = subprocess.Popen([sys.executable, "-c", PROGRAM], stderr=subprocess.DEVNULL)
     end = time.monotonic() + 20
     while not (tmp_path / "s" / f"{program.pid}.socket").exists() and time.monotonic() < end:
         time.sleep(0.02)
@@ -146,15 +144,35 @@ def test_a_process_that_dies_meanwhile(tmp_path, monkeypatch, words):
         stderr=subprocess.PIPE, text=True, cwd=tmp_path,
     )  # fmt: skip
     assert "Ctrl-C" in command.stderr.readline()
-    time.sleep(0.2)
-    program.kill()
+    time.sleep(0.5)
+    program.send_signal(signal_number)
     program.wait()
     said = command.stderr.read()
     command.stderr.close()
-    assert command.wait(30) == 4
-    assert "the process is gone" in said or "does not answer" in said
     assert "Traceback" not in said
-    assert not (tmp_path / "trace.dat").exists()
+    return command.wait(30), said
+
+
+def test_a_histogram_of_a_process_that_dies_meanwhile(tmp_path, monkeypatch):
+    words = ("hist", "shop:order_sent", "order_id", "--seconds", "2")
+    status, said = end_meanwhile(tmp_path, monkeypatch, signal.SIGKILL, *words)
+    assert status == 4
+    assert "the process is gone" in said or "does not answer" in said
+
+
+@pytest.mark.parametrize("signal_number", [signal.SIGKILL, signal.SIGINT])
+def test_a_recording_keeps_what_was_read_when_the_process_ends(tmp_path, monkeypatch, signal_number):
+    begin = time.monotonic()
+    words = ("record", "shop", "--seconds", "600")
+    status, said = end_meanwhile(tmp_path, monkeypatch, signal_number, *words)
+    assert (status, time.monotonic() - begin < 60) == (0, True), said
+    assert "ended meanwhile: what it recorded in its last moment may be missing" in said
+    with open_tracedat(tmp_path / "trace.dat") as trace:
+        assert trace.damage == ()
+        found = [(trace.events[int.from_bytes(r.data[:2], "little")], r) for r in trace.buffers[0].records()]
+    numbers = [field_values(form, r.data)["order_id"] for form, r in found if form.name == "order_sent"]
+    assert len(numbers) > 20
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
 def test_a_process_that_is_silent_is_not_called_gone():

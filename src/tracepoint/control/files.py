@@ -28,7 +28,10 @@ class PageSource(Protocol):
     """An open `trace_pipe_raw`."""
 
     def read(self, size: int) -> bytes:
-        """Return the next page of `size` bytes, nothing when there is none now; OSError."""
+        """Return the next page of `size` bytes, nothing when there is none now; OSError.
+
+        ESRCH says that whoever made the pages has ended, and everything with it.
+        """
 
     def close(self) -> None:
         """Close it; until then its instance cannot be removed."""

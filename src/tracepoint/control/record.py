@@ -7,6 +7,7 @@ trace.dat is written, and only when that is whole it gets its name.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import tempfile
@@ -49,7 +50,8 @@ def record(
     """Save what an array records as trace.dat, for `seconds`, `until` an event is set, or `during` a call.
 
     What the ring buffer holds already comes first.  At the end the array stops recording for the
-    moment that reading the rest takes.  A file that is there is kept unless `replace`.  Raises
+    moment that reading the rest takes.  Where a process is recorded and ends meanwhile, the recording
+    ends too (`is_cut`).  A file that is there is kept unless `replace`.  Raises
     TracefsError where no event is enabled or the kernel refuses, TracepointError for a wrong argument
     and for a file that cannot be written, of which nothing is left then.
     """
@@ -68,7 +70,7 @@ def record(
             written.replace(target)
     except OSError as error:
         raise TracepointError(f"{target}: {error.strerror or error}; nothing was saved") from error
-    return Recording(target, run.stats())
+    return Recording(target, run.stats(), run.is_cut)
 
 
 @dataclass(slots=True)
@@ -81,6 +83,7 @@ class _Cpu:
     before: dict[str, int]
     n_pages: int = 0
     n_records: int = 0
+    n_lost: int = 0
     error: OSError | None = None
 
     def collect(self, page_size: int, ended: threading.Event, n_last: int) -> None:
@@ -105,8 +108,36 @@ class _Cpu:
         """Yield the pages again, counting their records."""
         with self.spool.open("rb") as stream:
             while block := stream.read(_PAGES_A_BLOCK * layout.page_size):
-                self.n_records += sum(len(page.records) for page in walk_pages(block, layout))
+                for page in walk_pages(block, layout):
+                    self.n_records += len(page.records)
+                    self.n_lost += max(page.lost, 0)
                 yield block
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What a reader of the file needs besides pages and formats, as the control files tell it."""
+
+    header_page: str
+    header_event: str
+    ftrace: tuple[str, ...]
+    kallsyms: str
+    printk_formats: str
+    saved_cmdlines: str
+    clock: str
+
+    @classmethod
+    def read(cls, array: TraceArray) -> _Facts:
+        read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
+        return cls(
+            read("events/header_page"),
+            read("events/header_event"),
+            tuple(read(f"events/ftrace/{n}/format") for n in names if n not in ("enable", "filter")),
+            array.tracefs.files.kallsyms(),
+            read("printk_formats"),
+            read("saved_cmdlines"),
+            array.clock,
+        )
 
 
 @dataclass(slots=True)
@@ -118,6 +149,8 @@ class _Run:
     cpus: list[_Cpu] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
     after: list[dict[str, int]] = field(default_factory=list)
+    is_cut: bool = False
+    facts: _Facts = field(init=False)
 
     def collect(
         self,
@@ -126,15 +159,16 @@ class _Run:
         during: Callable[[], object] | None,
     ) -> None:
         """Move pages to the folder until it is time to end."""
-        layout = self.layout()
         self._describe()
+        layout = self.layout()
         if not self.formats:
             raise TracefsError(f"no event is enabled in {self.array.path}: there is nothing to record")
         n_last = {cpu: size // layout.data_size + 2 for cpu, size in self.array.buffer_bytes.items()}
         with contextlib.ExitStack() as sources:
             for cpu in n_last:
                 folder = f"{self.array.prefix}per_cpu/{cpu}"
-                source = sources.enter_context(contextlib.closing(self._open(f"{folder}/trace_pipe_raw")))
+                source = self._open(f"{folder}/trace_pipe_raw")
+                sources.callback(self._close, source)
                 self.cpus.append(_Cpu(int(cpu[3:]), source, self.folder / cpu, self._stats(cpu)))
             ended = threading.Event()
             threads = [
@@ -148,20 +182,35 @@ class _Run:
             finally:
                 self._end(ended, threads)
         for one in self.cpus:
-            if one.error is not None:
-                raise one.error
-        self.after = [self._stats(cpu) for cpu in n_last]
-        self._describe()
+            with self._may_be_cut():
+                if one.error is not None:
+                    raise one.error
+        with self._may_be_cut():
+            self.after = [self._stats(cpu) for cpu in n_last]
+            self._describe()
+
+    @contextlib.contextmanager
+    def _may_be_cut(self) -> Iterator[None]:
+        """Go on without what a process that has ended does not tell any more."""
+        try:
+            yield
+        except (OSError, TracefsError) as error:
+            if error.errno != errno.ESRCH:
+                raise
+            self.is_cut = True
 
     def layout(self) -> PageLayout:
-        text = self.array.tracefs.read("events/header_page")
-        return read_page_layout(text, is_big_endian=sys.byteorder == "big")
+        return read_page_layout(self.facts.header_page, is_big_endian=sys.byteorder == "big")
 
     def _open(self, path: str) -> PageSource:
         try:
             return self.array.tracefs.files.open_pages(path)
         except OSError as error:
             raise self.array.tracefs.explain(error, path) from error
+
+    def _close(self, source: PageSource) -> None:
+        with self._may_be_cut():
+            source.close()
 
     def _stats(self, cpu: str) -> dict[str, int]:
         """Return the whole numbers of a CPU's `stats` (kernel/trace/trace.c: tracing_stats_read())."""
@@ -170,7 +219,8 @@ class _Run:
         return {name: int(value) for name, _, value in pairs if value.strip().isdecimal()}
 
     def _describe(self) -> None:
-        """Add the formats of what is enabled now: the set may change while it records."""
+        """Read what the file tells, and add the formats of what is enabled now: it may change meanwhile."""
+        self.facts = _Facts.read(self.array)
         for name in self.array.enabled:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")
@@ -193,16 +243,19 @@ class _Run:
 
     def _end(self, ended: threading.Event, threads: list[threading.Thread]) -> None:
         """Read the rest with the array off: reading makes events too, when system calls are traced."""
-        was_on = self.array.is_on
+        was_on = False
         try:
-            if was_on:
-                self.array.is_on = False
+            with self._may_be_cut():
+                was_on = self.array.is_on
+                if was_on:
+                    self.array.is_on = False
         finally:
             ended.set()
             for thread in threads:
                 thread.join()
-            if was_on:
-                self.array.is_on = True
+            with self._may_be_cut():
+                if was_on:
+                    self.array.is_on = True
 
     def write(self) -> Path:
         """Write the trace.dat into the folder and return its path."""
@@ -214,21 +267,20 @@ class _Run:
         return written
 
     def _content(self) -> TraceContent:
-        layout = self.layout()
-        ftrace = [n for n in self.array.tracefs.names("events/ftrace") if n not in ("enable", "filter")]
-        formats = [("ftrace", self.array.tracefs.read(f"events/ftrace/{name}/format")) for name in ftrace]
+        layout, facts = self.layout(), self.facts
+        formats = [("ftrace", text) for text in facts.ftrace]
         formats += [(name.partition(":")[0], text) for name, text in sorted(self.formats.items())]
         pages = tuple(CpuPages(cpu.number, cpu.blocks(layout)) for cpu in self.cpus)
         host = os.uname()
         return TraceContent(
             # As the top buffer: whoever reads the file does not care which one of the kernel it was.
-            buffers=(BufferContent(pages, clock=self.array.clock),),
+            buffers=(BufferContent(pages, clock=facts.clock),),
             formats=tuple(formats),
-            header_page=self.array.tracefs.read("events/header_page"),
-            header_event=self.array.tracefs.read("events/header_event"),
-            kallsyms=self.array.tracefs.files.kallsyms(),
-            printk_formats=self.array.tracefs.read("printk_formats"),
-            saved_cmdlines=self.array.tracefs.read("saved_cmdlines"),
+            header_page=facts.header_page,
+            header_event=facts.header_event,
+            kallsyms=facts.kallsyms,
+            printk_formats=facts.printk_formats,
+            saved_cmdlines=facts.saved_cmdlines,
             options=(text_option(OptionId.UNAME, f"{host.sysname} {host.release} {host.machine}"),),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,
@@ -236,7 +288,9 @@ class _Run:
         )
 
     def stats(self) -> tuple[CpuStats, ...]:
-        """Return what each CPU recorded and lost since the beginning."""
+        """Return what each CPU recorded and lost since the beginning; without an end, what its pages tell."""
+        if self.is_cut:
+            return tuple(CpuStats(cpu.number, cpu.n_pages, cpu.n_records, cpu.n_lost, 0) for cpu in self.cpus)
         made = []
         for cpu, after in zip(self.cpus, self.after, strict=True):
             grown = {name: value - cpu.before.get(name, 0) for name, value in after.items()}

@@ -28,10 +28,14 @@ class CpuStats:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A trace.dat that was written, with the sums over its CPUs."""
+    """A trace.dat that was written, with the sums over its CPUs.
+
+    `is_cut` says that what was recorded ended meanwhile: what was not read until then is in no count.
+    """
 
     path: Path
     cpus: tuple[CpuStats, ...]
+    is_cut: bool = False
 
     @property
     def n_records(self) -> int:

@@ -108,7 +108,8 @@ class Tracing(TraceArray):
         """Remove an instance with everything in it; this cannot be undone.  Raises TracefsError."""
         try:
             self.tracefs.files.remove_folder(f"instances/{name}")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
+            # Gone already, maybe with the process that it was in.
             pass
         except OSError as error:
             if error.errno == errno.EBUSY:

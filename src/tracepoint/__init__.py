@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         vstring,
     )
     from tracepoint.model.python_types import (
+        CArray,
         char_array,
         double,
         float32,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from tracepoint.model.write import write_header
     from tracepoint.printk.program import compile_print
     from tracepoint.printk.render import render_record
+    from tracepoint.runtime.bridge_logging import TraceHandler, trace_calls
     from tracepoint.runtime.event import TraceEvent, declare_event, trace_event
     from tracepoint.runtime.hierarchy import tracing
     from tracepoint.runtime.load import load
@@ -73,6 +75,7 @@ if TYPE_CHECKING:
     from tracepoint.runtime.socket_server import listen
     from tracepoint.runtime.sources import task_name
     from tracepoint.runtime.static_keys import sites, static_keys
+    from tracepoint.runtime.user_events import UserEvents
     from tracepoint.tree.headers import read_header
     from tracepoint.tree.query_open import open_tree
 
@@ -99,13 +102,14 @@ _HOMES = {
         "array bitmask cpumask declare declare_class declare_tracepoint define_event dynamic_array scalar "
         "sockaddr string string_len struct_field vstring"
     ),
-    "model.python_types": "char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
+    "model.python_types": "CArray char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
     "model.python_write": "write_python",
     "model.read": "read_header_text",
     "model.schema": "read_json write_json",
     "model.write": "write_header",
     "printk.program": "compile_print",
     "printk.render": "render_record",
+    "runtime.bridge_logging": "TraceHandler trace_calls",
     "runtime.event": "TraceEvent declare_event trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.load": "load",
@@ -115,6 +119,7 @@ _HOMES = {
     "runtime.mount": "mount",
     "runtime.save": "save",
     "runtime.socket_server": "listen",
+    "runtime.user_events": "UserEvents",
     "tree.headers": "read_header",
     "tree.query_open": "open_tree",
 }
@@ -122,6 +127,7 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 
 __all__ = [
     "Abi",
+    "CArray",
     "Diagnostic",
     "Edit",
     "Event",
@@ -138,12 +144,14 @@ __all__ = [
     "SourceError",
     "Span",
     "TraceEvent",
+    "TraceHandler",
     "TraceHeader",
     "TracefsError",
     "TracefsNotFound",
     "TracefsPermission",
     "TracepointError",
     "TreeError",
+    "UserEvents",
     "array",
     "bitmask",
     "char_array",
@@ -191,6 +199,7 @@ __all__ = [
     "string_t",
     "struct_field",
     "task_name",
+    "trace_calls",
     "trace_event",
     "tracing",
     "u8",

@@ -12,7 +12,7 @@ EXIT_CANNOT_RUN = 2
 EXIT_IN_PART = 3
 #: Refused by the system: no tracefs, no permission.
 EXIT_REFUSED = 4
-#: An outside tool failed: compiler, QEMU, a module that does not load.
+#: An outside tool failed (compiler, QEMU, a module that does not load), or the lab lacks what was named.
 EXIT_TOOL_FAILED = 5
 #: Interrupted.
 EXIT_INTERRUPTED = 130

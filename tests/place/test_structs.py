@@ -213,6 +213,7 @@ HOSTILE = [
     "extern " * 100_000 + "DECLARE_A(" * 100_000,
     "typedef struct " * 50_000,
     "struct __attribute__((" + "(" * 3000 + " a {",
+    "struct a { int x; };" + "/* a { " * 200_000,
 ]
 
 

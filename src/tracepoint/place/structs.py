@@ -16,7 +16,8 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from tracepoint.place.kernel import Kernel
 
-_TEXT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
+# A comment that never ends goes to the end, as in C: each `/*` in it would be looked behind otherwise.
+_TEXT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _BRACE = re.compile(r"[{}]")
 _ATTRIBUTE = r"__\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?"
 #: More than any struct of the kernel has; struct task_struct has 25,000.

@@ -11,7 +11,7 @@ import tracepoint as tp
 from oracles import kernel_sources
 from tracepoint.lab.packages import cache_folder
 from tracepoint.tree.callsites import SiteKind
-from tracepoint.tree.callsites_pasted import find_pastes, fired_by_pastes
+from tracepoint.tree.callsites_pasted import find_pastes, fired_by_pastes, is_pasting
 from tracepoint.tree.index import build_index
 from tracepoint.tree.query import Tree
 
@@ -122,3 +122,12 @@ def test_monitors_of_the_newest_kernel() -> None:
     functions = {site.function for site in tree.call_sites("rv:error_pagefault")}
     assert functions == {"ltl_illegal_state"}
     assert {site.function for site in tree.call_sites("rv:event_wip")} == {"da_trace_event"}
+
+
+@pytest.mark.parametrize("part", ["CONCAT", "CONCAT(trace_a, ", "PASTE "])
+def test_endless_words_take_no_time(part: str) -> None:
+    text = "void f(void)\n{\n" + part * 30_000 + "\n}\n"
+    begin = time.process_time()
+    is_pasting(text.encode())
+    find_pastes("a.h", text)
+    assert time.process_time() - begin < 10

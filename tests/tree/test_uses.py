@@ -317,3 +317,25 @@ def test_a_compiled_program_is_refused(tmp_path: Path, capsys: pytest.CaptureFix
     words = [str(SMALL / "include/trace/events/swap.h")] * 2
     assert main(["diff", *words, "--uses", str(tmp_path / "prog.o")]) == 2
     assert "a compiled program; give its C source" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a.",
+        "a-",
+        "a__",
+        "perf script ",
+        "/* ",
+        "tracepoint:a:",
+        "a:b{c,",
+        "t:a:b ",
+        "-e a,",
+        'SEC("tp/',
+        "a:*",
+    ],
+)
+def test_endless_words_take_no_time(part: str) -> None:
+    begin = time.process_time()
+    find_uses("def " + part * 30_000, KNOWN)
+    assert time.process_time() - begin < 10

@@ -19,10 +19,11 @@ from tracepoint.tree.creators import includes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
+# Words have an end, so that one of a million letters is not looked through from each of them.
 _PASTE = re.compile(
-    r"\b(\w*(?:CONCAT|PASTE)\w*)\s*\(\s*trace_(\w*)\s*,\s*([A-Za-z_]\w*)\s*\)(\s*,\s*_enabled\s*\))?"
+    r"\b(\w{0,60}(?:CONCAT|PASTE)\w{0,60})\s*\(\s*trace_(\w*)\s*,\s*([A-Za-z_]\w*)\s*\)(\s*,\s*_enabled\s*\))?"
 )
-_IN_BYTES = re.compile(rb"\b\w*(?:CONCAT|PASTE)\w*\s*\(\s*trace_\w*\s*,")
+_IN_BYTES = re.compile(rb"\b\w{0,60}(?:CONCAT|PASTE)\w{0,60}\s*\(\s*trace_\w*\s*,")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([A-Za-z_]\w*)[ \t]*$", re.MULTILINE)
 #: Headers within headers that are looked through for the shared one.
 _MAX_DEPTH = 3

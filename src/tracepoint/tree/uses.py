@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-_PAIR = re.compile(r"\b(\w[\w.-]*)[:/](\w+)\b(?![*?\[{])")
+# Names have an end: a script of one endless word would be looked through from each of its letters.
+_PAIR = re.compile(r"\b(\w[\w.-]{0,80})[:/](\w{1,160})\b(?![*?\[{])")
 _OTHER_PAIRS = (
     re.compile(r"\bTRACEPOINT_PROBE\(\s*(\w+)\s*,\s*(\w+)\s*\)"),  # BCC
-    re.compile(r"\bdef\s+([A-Za-z0-9]\w*?)__(\w+)\("),  # perf script -s
+    re.compile(r"\bdef\s+([A-Za-z0-9]\w{0,80}?)__(\w{1,160})\("),  # perf script -s
 )
 #: `block:*`, and what a shell makes of `block:block_rq_{issue,complete}`.
-_GLOB = re.compile(r"""(?<![\w/])(\w[\w.-]*):([\w?\[\]-]*\*[\w*?\[\]-]*)""")
-_BRACES = re.compile(r"\b(\w[\w.-]*:\w*)\{(\w+(?:,\w+)+)\}(\w*)")
+_GLOB = re.compile(r"""(?<![\w/])(\w[\w.-]{0,80}):([\w?\[\]-]{0,160}\*[\w*?\[\]-]{0,160})""")
+_BRACES = re.compile(r"\b(\w[\w.-]{0,80}:\w{0,160})\{(\w+(?:,\w+)+)\}(\w*)")
 _COMMANDS = re.compile(r"\b(perf\s+trace|trace-cmd)\b((?:\\\n|[^\n|;])*)")
-_WHOLE_SYSTEM = re.compile(r"\bevents/(\w[\w.-]*)/(?:enable|filter)\b")
+_WHOLE_SYSTEM = re.compile(r"\bevents/(\w[\w.-]{0,80})/(?:enable|filter)\b")
 _NAMES = re.compile(r"(?:^|\s)(?:-e|--event)[\s=]+['\"]?(\w[\w,.-]*)(?![\w:*])")
 _FIELD_USES = (
     re.compile(r"(?:->|\.)\s*([A-Za-z_]\w*)"),
@@ -45,7 +46,7 @@ _STRUCTS = re.compile(r"\btrace_event_raw_\w+|SEC\(\s*\"(?:tp|tracepoint)/")
 _RELOCATED = re.compile(r"vmlinux\.h|BPF_CORE_READ|preserve_access_index")
 #: What shows printed lines, and what then takes them apart.
 _PRINTED = re.compile(
-    r"(?:\bperf\s+script\b|\btrace-cmd\s+report\b|\btrace_pipe\b|\btracing/trace\b)[^\n]*\|\s*"
+    r"(?:\bperf\s+script\b|\btrace-cmd\s+report\b|\btrace_pipe\b|\btracing/trace\b)[^\n]{0,400}\|\s*"
     r"(?:\w+=\S*\s+)*(?:awk|gawk|mawk|sed|grep|egrep|cut|perl|python3?|tr|sort|uniq)\b"
 )
 _SECTION = re.compile(r'SEC\(\s*"(tp_btf|raw_tp|raw_tracepoint|tp|tracepoint)(?:\.w)?/(?:\w+/)?(\w+)"\s*\)')
@@ -56,7 +57,7 @@ _HELPERS = frozenset({"bpf_trace_printk"})
 _BPFTRACE = re.compile(
     r"(?:^|(?<=[\s,'\"};]))(tracepoint|rawtracepoint|t|rt):([\w*?\[\]-]+)(?::([\w*?\[\]-]+))?"
 )
-_COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|(?<!:)//[^\n]*", re.DOTALL)
 _TEXT = re.compile(r'(?<=[(,])\s*"(?:[^"\\\n]|\\.)*"')
 _ARGS = re.compile(r"\bargs\s*(?:->|\.)\s*([A-Za-z_]\w*)")
 _BRACE = re.compile(r"[{}]")

@@ -16,7 +16,7 @@ _ARCH = re.compile(r"arch/(\w+)/")
 #: The architecture whose headers are read for files that all have.
 _USUAL_ARCH = "x86"
 _MAX_PATH = 1000
-_OBJECT = re.compile(r"\b([\w-]+)\.o\b")
+_OBJECT = re.compile(r"(?<![\w-])([\w-]+)\.o\b")
 #: Objects of one Makefile that are looked at; drivers/gpu/drm/i915 has 400.
 _MAX_OBJECTS = 500
 

@@ -39,14 +39,6 @@ SMALL = Path(__file__).parent / "small"
 SWAP_H = "include/trace/events/swap.h"
 
 
-@pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    root = tmp_path / "linux"
-    shutil.copytree(SMALL, root)
-    return root
-
-
 @functools.lru_cache
 def built() -> IndexData:
     return build_index(str(SMALL))[0]

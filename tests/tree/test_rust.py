@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from oracles import kernel_sources
 from tracepoint.lab.packages import cache_folder
 from tracepoint.tree.callsites_rust import blank_rust, find_rust_sites
 
-SMALL = Path(__file__).parent / "small"
 NAMES = {"foo", "bar", "swap_never"}
 TRACE = """\
 declare_trace! {
@@ -158,14 +156,6 @@ def test_a_hostile_file_is_read_soon(text: str) -> None:
 
 
 # In an index.
-
-
-@pytest.fixture
-def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    root = tmp_path / "linux"
-    shutil.copytree(SMALL, root)
-    return root
 
 
 def unused(root: Path) -> list[str]:

@@ -39,14 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--force", action="store_true", help="write into a folder that holds something else too"
     )
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=numbers.whole(1, 1024),
-        default=0,
-        metavar="N",
-        help="processes for indexing (default: one a core)",
-    )
+    numbers.add_jobs_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -109,9 +102,9 @@ def _version(tree: Path) -> tuple[str, str, str, str] | None:
 
 
 def _sort_key(version: tuple[str, str, str, str]) -> tuple[object, ...]:
-    numbers = [int(part or 0) for part in version[:3]]
+    parts = [int(part or 0) for part in version[:3]]
     # A release candidate comes before its release, anything else behind it.
-    return *numbers, not version[3].startswith("-rc"), version[3]
+    return *parts, not version[3].startswith("-rc"), version[3]
 
 
 def _open(kernels: Sequence[_Kernel], jobs: int, out: Output) -> list[CatalogVersion]:

@@ -24,14 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "tree", metavar="TREE", help="a kernel source tree; or a folder of modules or format files, or BTF"
     )
     parser.add_argument("--fresh", action="store_true", help="build the index anew")
-    parser.add_argument(
-        "-j",
-        "--jobs",
-        type=numbers.whole(1, 1024),
-        default=0,
-        metavar="N",
-        help="processes (default: one a core)",
-    )
+    numbers.add_jobs_argument(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 
 

@@ -45,3 +45,15 @@ def seconds(text: str) -> float:
     if not 0 <= number <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time in seconds from 0 to {MAX_SECONDS:g}")
     return number
+
+
+def add_jobs_argument(parser: argparse.ArgumentParser) -> None:
+    """Add `--jobs` of the commands that index a tree."""
+    parser.add_argument(
+        "-j",
+        "--jobs",
+        type=whole(1, 1024),
+        default=0,
+        metavar="N",
+        help="processes for indexing (default: one a core)",
+    )

@@ -167,6 +167,74 @@ def test_a_size_that_cannot_be_told_is_none():
     assert Kallsyms("garbage\nzz T x\n").lookup(5) is None
 
 
+PER_CPU = """\
+0000000000000000 A fixed_percpu_data
+0000000000030000 A pcpu_hot
+ffffffff81000000 T _stext
+ffffffff81000100 T schedule
+ffffffff81000200 T _end
+0000000000035f80 {kind} mod_counter\t[early]
+ffffffffc0002010 t early_probe\t[early]
+ffffffffc0002050 t early_second\t[early]
+ffffffffc0003010 r early_table\t[early]
+ffffffffc0008010 t late_probe\t[late]
+ffffffffc0009010 d late_table\t[late]
+"""
+
+
+@pytest.mark.parametrize("kind", ["a", "d"])
+@pytest.mark.parametrize("modules", ["", "early 8192 0 - Live 0xffffffffc0002000\n"])
+def test_per_cpu_symbols_do_not_place_a_module(kind, modules):
+    """The module with a per-CPU variable begins where its code is, not at the variable's offset."""
+    table = Kallsyms(PER_CPU.format(kind=kind), modules)
+    assert table.lookup(0xFFFFFFFFC0002020) == Symbol("early_probe", 0x10, 0x40, "early")
+    assert table.lookup(0xFFFFFFFFC0008020) == Symbol("late_probe", 0x10, 0xFF0, "late")
+    for address in (0x10, 0x30000, 0x35F80, 0x36000, 0x7FFFFFFFF000, 0xFFFFFFFF80000000, 0xFFFFFFFFC0006000):
+        assert table.lookup(address) is None, hex(address)
+
+
+def test_per_cpu_symbols_without_a_first_symbol_of_the_kernel():
+    text = PER_CPU.format(kind="a").replace("_stext", "_text")
+    assert Kallsyms(text).lookup(0x30010) is None
+
+
+def test_a_kernel_that_runs_in_the_lower_half_keeps_its_symbols():
+    table = Kallsyms(
+        "0000000000100000 T _stext\n0000000000100100 t idle\n0000000000200000 T _end\n"
+        "000003ff80001000 t probe\t[mod]\n000003ff80001040 t second\t[mod]\n"
+    )
+    assert table.lookup(0x100108) == Symbol("idle", 8, 0xFFF00)
+    assert table.lookup(0x3FF80001004) == Symbol("probe", 4, 0x40, "mod")
+
+
+# Since 6.4 the text of all modules comes first, their data after it; programs of BPF lie between them.
+PARTS_APART = """\
+ffffffff81000000 T _stext
+ffffffff81000200 T _end
+ffffffffc0002010 t one_probe\t[one]
+ffffffffc0002050 t one_second\t[one]
+ffffffffc0004000 t bpf_prog_6deef7357e7b4530\t[bpf]
+ffffffffc0004100 t ftrace_trampoline\t[__builtin__ftrace]
+ffffffffc0006010 t two_probe\t[two]
+ffffffffc0006050 t two_second\t[two]
+ffffffffc0028010 d one_table\t[one]
+ffffffffc002a010 d two_table\t[two]
+ffffffffc0044000 t bpf_prog_0123456789abcdef\t[bpf]
+"""
+
+
+@pytest.mark.parametrize(
+    "modules", ["", "one 16384 0 - Live 0xffffffffc0002000\ntwo 16384 0 - Live 0xffffffffc0006000\n"]
+)
+def test_parts_of_modules_that_lie_apart(modules):
+    table = Kallsyms(PARTS_APART, modules)
+    assert table.lookup(0xFFFFFFFFC0002011) == Symbol("one_probe", 1, 0x40, "one")
+    assert table.lookup(0xFFFFFFFFC0006011) == Symbol("two_probe", 1, 0x40, "two")
+    assert table.lookup(0xFFFFFFFFC0002060) == Symbol("one_second", 0x10, None, "one")
+    assert table.lookup(0xFFFFFFFFC0004010) == Symbol("bpf_prog_6deef7357e7b4530", 0x10, None)
+    assert table.lookup(0xFFFFFFFFC0012000) is None
+
+
 def test_kernel_memory_is_not_known():
     for conversion in ("%pd", "%pD", "%pV", "%pg", "%pOF", "%pGp", "%pC", "%pfw"):
         result = rendered(f'"{conversion}", REC->p', ("void *", "p", 0x1234))

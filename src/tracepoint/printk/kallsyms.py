@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 
 _PAGE = 4096
 _TEXT_TYPES = frozenset("tTwW")
-# Longer than any module: an address further behind one is in none.
-_MAX_MODULE = 1 << 25
+_UPPER_HALF = 1 << 63
+# Text and data of one module are nearer than this where they lie together.
+_FAR = 1 << 16
+# What kallsyms lists under these names the kernel does not look up: trampolines of ftrace and kprobes.
+_NOT_LOOKED_UP = "__builtin__"
+# Programs of BPF: they lie between the modules, have no neighbours, and are shown without this name.
+_BPF = "bpf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +49,14 @@ class Kallsyms:
         self._modules_text = modules
         self._core: _Table | None = None
         self._modules: dict[str, _Table] = {}
-        self._starts: list[tuple[int, str]] = []
+        # The address of every symbol of a module, and whose it is.
+        self._places: list[tuple[int, str]] = []
         self._ends: dict[str, int] = {}
         self._first = 0
 
     def _parse(self) -> _Table:
         found: dict[str, list[tuple[int, str, str]]] = {"": []}
+        is_upper = False
         for line in self._text.splitlines():
             words = line.split()
             if len(words) < 3 or (len(words) > 3 and _is_mapping_name(words[2])):
@@ -59,11 +66,15 @@ class Kallsyms:
             except ValueError:
                 continue
             module = words[3].strip("[]") if len(words) > 3 else ""
+            if module.startswith(_NOT_LOOKED_UP):
+                continue
+            is_upper = is_upper or (address >= _UPPER_HALF and words[2] in ("_text", "_stext"))
             found.setdefault(module, []).append((address, words[2], words[1]))
         self._text = ""
         for module, symbols in found.items():
-            symbols.sort(key=lambda symbol: symbol[0])
-            table = _Table([s[0] for s in symbols], [s[1] for s in symbols], [s[2] for s in symbols])
+            counted = [s for s in symbols if _is_place(s[0], s[2] if module else "", is_upper=is_upper)]
+            counted.sort(key=lambda symbol: symbol[0])
+            table = _Table([s[0] for s in counted], [s[1] for s in counted], [s[2] for s in counted])
             self._modules[module] = table
         core = self._modules.pop("")
         self._first = next(
@@ -73,13 +84,20 @@ class Kallsyms:
         return core
 
     def _place_modules(self) -> None:
-        starts = {module: table.addresses[0] for module, table in self._modules.items()}
+        """Order the symbols of all modules: since 6.4 text and data of one have others between them."""
+        self._places = sorted((a, module) for module, table in self._modules.items() for a in table.addresses)
         for line in self._modules_text.splitlines():
             words = line.split()
-            if len(words) >= 6 and words[0] in starts and words[1].isdigit():
-                starts[words[0]] = int(words[5], 16)
-                self._ends[words[0]] = starts[words[0]] + int(words[1])
-        self._starts = sorted((start, module) for module, start in starts.items() if start)
+            if len(words) < 6 or words[0] not in self._modules:
+                continue
+            addresses = self._modules[words[0]].addresses
+            try:
+                start, size = int(words[5], 16), int(words[1])
+            except ValueError:
+                continue
+            # Where data lies elsewhere, the size of all parts does not tell where the text ends.
+            if start and addresses and start <= addresses[0] and addresses[-1] < start + size:
+                self._ends[words[0]] = start + size
 
     def lookup(self, address: int) -> Symbol | None:
         """Return the symbol that holds an address, None where the kernel finds none.
@@ -98,18 +116,18 @@ class Kallsyms:
         return self._lookup_module(address)
 
     def _lookup_module(self, address: int) -> Symbol | None:
-        at = bisect_right(self._starts, (address, chr(0x10FFFF))) - 1
+        at = bisect_right(self._places, (address, chr(0x10FFFF))) - 1
         if at < 0:
             return None
-        start, module = self._starts[at]
-        if address >= self._ends.get(module, start + _MAX_MODULE):
-            return None
+        module = self._places[at][1]
         table = self._modules[module]
         index = bisect_right(table.addresses, address) - 1
-        if index < 0 or not table.addresses[index]:
-            return None
         after = bisect_right(table.addresses, table.addresses[index])
         is_last = after == len(table.addresses)
+        if address >= (self._ends.get(module) or _reach(table, index, after)):
+            return None
+        if module == _BPF:
+            return Symbol(table.names[index], address - table.addresses[index], None)
         if is_last and module not in self._ends:
             return Symbol(table.names[index], address - table.addresses[index], None, module)
         # The next symbol counts only below the end of the text: behind it the size wraps around.
@@ -129,6 +147,13 @@ def _symbol(table: _Table, at: int, address: int, end: int | None, module: str =
     return Symbol(table.names[at], address - start, size, module)
 
 
+def _reach(table: _Table, index: int, after: int) -> int:
+    """Return where a symbol ends at the latest: behind the page of a last one modules that have gone lay."""
+    start = table.addresses[index]
+    following = table.addresses[after] if after < len(table.addresses) else start + _FAR
+    return following if following - start < _FAR else (start // _PAGE + 1) * _PAGE
+
+
 def _text_end(table: _Table) -> int | None:
     """Return where a module's text ends: the one page boundary between its text and its data.
 
@@ -144,6 +169,15 @@ def _text_end(table: _Table) -> int | None:
         return None
     low, high = (last // _PAGE + 1) * _PAGE, first // _PAGE * _PAGE
     return low if low == high else None
+
+
+def _is_place(address: int, kind: str, *, is_upper: bool) -> bool:
+    """Whether a symbol stands at its address.
+
+    Per-CPU variables do not: those of x86-64 count from 0, those of modules have the type of absolute
+    numbers (kernel/module/kallsyms.c: elf_type()).
+    """
+    return kind not in ("a", "A") and (address >= _UPPER_HALF or not is_upper)
 
 
 def _is_mapping_name(name: str) -> bool:

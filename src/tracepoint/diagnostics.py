@@ -87,8 +87,8 @@ class Diagnostic:
     """One finding: code (`TP301`), rule name, message, place, and what to do about it.
 
     `label` stands beside the caret; `related` are further places (expansion chains, the
-    declaration of the field); `help` are sentences of advice; `event` is `system:event` when
-    the finding belongs to one.
+    declaration of the field); `help` are sentences of advice; `event` is `system:event`, or the name
+    of a class that has no event, when the finding belongs to one.
     """
 
     code: str
@@ -102,5 +102,11 @@ class Diagnostic:
     fix: Fix | None = None
     event: str = field(default="")
 
+    @property
+    def text(self) -> str:
+        """The message after the name of the event or class: `foo: string name is never assigned`."""
+        name = self.event.rpartition(":")[2]
+        return f"{name}: {self.message}" if name else self.message
+
     def __str__(self) -> str:
-        return f"{self.span}: {self.code} {self.message}"
+        return f"{self.span}: {self.code} {self.text}"

@@ -34,15 +34,15 @@ def test_the_text_has_two_findings():
 
 def test_concise_is_one_line_a_finding():
     assert write_concise(FOUND).splitlines() == [
-        f"{PATH}:8:12: TP305 the print format ends in a newline",
-        f"{PATH}:8:24: TP301 pointer dereferenced in TP_printk: __entry->dev->ifindex",
+        f"{PATH}:8:12: TP305 foo: the print format ends in a newline",
+        f"{PATH}:8:24: TP301 foo: pointer dereferenced in TP_printk: __entry->dev->ifindex",
     ]
 
 
 def test_full_shows_lines_carets_and_advice():
     text = write_full(FOUND[1:], SOURCES)
     assert text == (
-        f"{PATH}:8:24: TP301 pointer dereferenced in TP_printk: __entry->dev->ifindex\n"
+        f"{PATH}:8:24: TP301 foo: pointer dereferenced in TP_printk: __entry->dev->ifindex\n"
         "  |\n"
         "5 |                 __field( struct net_device *, dev )\n"
         "  |                 ----------------------------------- the record keeps only this pointer\n"
@@ -55,6 +55,36 @@ def test_full_shows_lines_carets_and_advice():
         "help: copy the value into a field of its own when the event fires\n"
         "tracepoint explain TP301\n"
     )
+
+
+@pytest.mark.parametrize(
+    "write",
+    [write_concise, lambda f: write_full(f, SOURCES), write_sarif, write_github, write_gitlab, write_junit],
+)
+def test_every_format_names_the_event_before_the_message(write):
+    text = write(FOUND)
+    assert "foo: the print format ends in a newline" in text
+    assert "foo: pointer dereferenced in TP_printk" in text
+
+
+def test_json_names_the_event_in_a_member_of_its_own():
+    assert [f["event"] for f in json.loads(write_json(FOUND))["findings"]] == [":foo", ":foo"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("TRACE_EVENT(foo, TP_PROTO(int n)", "TP001 foo: the parenthesis of TRACE_EVENT never closes"),
+        ("TRACE_EVENT(foo, TP_PROTO(int n));", "TP002 foo: TRACE_EVENT takes 6 arguments"),
+        ("DEFINE_EVENT(bar, foo, TP_PROTO(int n), TP_ARGS(n));", "TP007 foo: no class bar"),
+        (TEXT.replace("TP_ARGS(dev)", "TP_PROTO(dev)"), "TP006 foo: the args part is wrapped"),
+        (TEXT.replace("__field", "__filed"), "TP009 foo: __filed is no field macro"),
+        (TEXT + TEXT, "TP103 foo: declared twice in this file"),
+        (TEXT.replace("TRACE_EVENT(", "DECLARE_EVENT_CLASS("), "TP301 foo: pointer dereferenced"),
+    ],
+)
+def test_what_reading_finds_names_its_event_or_class_too(text, expected):
+    assert any(expected in line for line in write_concise(check_text(text)).splitlines())
 
 
 def test_full_names_the_fix_and_its_grade():

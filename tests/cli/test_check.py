@@ -202,7 +202,7 @@ def test_python_files(tmp_path, capsys) -> None:
     assert main(["check", str(path), "--output-format", "concise"]) == 1
     told = capsys.readouterr()
     assert told.out == (
-        f"{path}:4:16: TP401 the argument `queue.pop()` changes something, which it does not while the "
+        f"{path}:4:16: TP401 trace_sold: the argument `queue.pop()` changes something, which it does not while the "
         "tracepoint is off\n"
     )
     assert told.err == "1 findings in 1 files\n"

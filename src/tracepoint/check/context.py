@@ -110,8 +110,8 @@ class PrintView:
 
     @property
     def event_name(self) -> str:
-        """`system:event` of the first event that prints this way."""
-        return self.events[0].full_name if self.events else ""
+        """`system:event` of the first event that prints this way, or the name of a class without events."""
+        return self.events[0].full_name if self.events else self.view.event_name
 
 
 class ClassView:

@@ -34,7 +34,7 @@ def write_github(findings: Iterable[Diagnostic]) -> str:
                 ("title", f"{d.code} {d.name}"),
             )
         )
-        text = _message("\n".join([d.message, *d.help]))
+        text = _message("\n".join([d.text, *d.help]))
         lines.append(f"::{_GITHUB[d.severity]} {place}::{text}\n")
     return "".join(lines)
 
@@ -49,7 +49,7 @@ def write_gitlab(findings: Iterable[Diagnostic]) -> str:
         digest = hashlib.sha256(f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")).hexdigest()
         report.append(
             {
-                "description": d.message,
+                "description": d.text,
                 "check_name": d.code,
                 "fingerprint": digest[:40],
                 "severity": _GITLAB[d.severity],
@@ -72,9 +72,9 @@ def write_junit(findings: Iterable[Diagnostic], paths: Iterable[str] = ()) -> st
     for path, found in by_path.items():
         lines.append(f'  <testcase classname="tracepoint" name={_attribute(path)}>')
         for d in found:
-            text = "\n".join([f"{d.span}: {d.message}", *d.help])
+            text = "\n".join([f"{d.span}: {d.text}", *d.help])
             lines.append(
-                f"    <failure type={_attribute(d.code)} message={_attribute(d.message)}>"
+                f"    <failure type={_attribute(d.code)} message={_attribute(d.text)}>"
                 f"{escape(_clean(text))}</failure>"
             )
         lines.append("  </testcase>")

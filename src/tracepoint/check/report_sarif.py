@@ -67,7 +67,7 @@ def _rule(rule: Rule, help_base: str) -> dict[str, Any]:
 
 
 def _result(finding: Diagnostic, sources: Mapping[str, SourceFile]) -> dict[str, Any]:
-    text = ". ".join([finding.message, *finding.help])
+    text = ". ".join([finding.text, *finding.help])
     data: dict[str, Any] = {
         "ruleId": finding.code,
         "level": _LEVELS[finding.severity],

@@ -22,8 +22,8 @@ _GRADES = {
 
 
 def write_concise(findings: Iterable[Diagnostic]) -> str:
-    """Return `path:line:column: CODE message`, one line a finding, as editors read it."""
-    return "".join(f"{d.span}: {d.code} {d.message}\n" for d in findings)
+    """Return `path:line:column: CODE EVENT: message`, one line a finding, as editors read it."""
+    return "".join(f"{d.span}: {d.code} {d.text}\n" for d in findings)
 
 
 def write_full(findings: Iterable[Diagnostic], sources: Mapping[str, SourceFile]) -> str:
@@ -32,7 +32,7 @@ def write_full(findings: Iterable[Diagnostic], sources: Mapping[str, SourceFile]
 
 
 def _full(finding: Diagnostic, sources: Mapping[str, SourceFile]) -> str:
-    lines = [f"{finding.span}: {finding.code} {finding.message}"]
+    lines = [f"{finding.span}: {finding.code} {finding.text}"]
     marks = [(finding.span, "^", finding.label)]
     elsewhere = []
     for related in finding.related:

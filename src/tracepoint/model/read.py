@@ -108,6 +108,7 @@ class _Reader:
                         "unbalanced-parenthesis",
                         f"the parenthesis of {token.text} never closes",
                         token,
+                        _full_name(self.system_at(at), tokens[at + 2 : at + 3]),
                     )
                 at += 1
                 continue
@@ -158,6 +159,7 @@ class _Reader:
                 "wrong-number-of-parts",
                 f"{macro} takes {len(roles)} arguments ({', '.join(roles)}), {len(arguments)} given",
                 call.name,
+                _full_name(system, arguments[0] if arguments else ()),
             )
             return
         parts = dict(zip(roles, arguments, strict=True))
@@ -195,7 +197,7 @@ class _Reader:
                 Diagnostic(
                     "TP006",
                     "misplaced-part",
-                    f"the {role} part of {name} {oddity}",
+                    f"the {role} part {oddity}",
                     origin_of((parts[role] or parts["name"])[0]).span,
                     Severity.WARNING,
                     event=name,
@@ -261,7 +263,7 @@ class _Reader:
             self._report(
                 "TP007",
                 "unknown-event-class",
-                f"{macro} {name}: no class {template} is declared before it",
+                f"no class {template} is declared before it",
                 parts["template"][0],
                 f"{system}:{name}",
             )
@@ -317,6 +319,12 @@ def _list_finder(
         return Environment(config=config, closure=closure, protected=PROTECTED, shared=shared).macro(name)
 
     return find
+
+
+def _full_name(system: str, tokens: Sequence[Token]) -> str:
+    """Return `system:name` of a declaration that could not be read, empty where no name stands."""
+    name = spell(tokens) if len(tokens) == 1 and tokens[0].kind is Kind.NAME else ""
+    return f"{system}:{name}" if name else ""
 
 
 def _is_old_spelling(tokens: Sequence[Token]) -> bool:

@@ -193,5 +193,5 @@ def read_checked(
     passed = {(found.code, found.message) for found in known}
     for found in header.diagnostics:
         if found.severity is Severity.ERROR and (found.code, found.message) not in passed:
-            raise PlaceError(f"{found.message} ({found.code})", found.span)
+            raise PlaceError(f"{found.text} ({found.code})", found.span)
     return header

@@ -96,7 +96,7 @@ def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target
         raise PlaceError(str(error)) from None
     for found in header.diagnostics:
         if found.code in ("TP001", "TP002"):
-            raise PlaceError(f"cannot be read: {found.message} ({found.code})", found.span)
+            raise PlaceError(f"cannot be read: {found.text} ({found.code})", found.span)
     if header.form.define_trace is None:
         raise PlaceError(f"{path}: does not include <trace/define_trace.h>, so nothing creates its events")
     if not guard.is_reread:

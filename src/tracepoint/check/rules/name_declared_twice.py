@@ -76,7 +76,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
         place = origin_of(event)
         if first is not event and place is not None:
             yield Finding(
-                f"event {event.name} is declared twice",
+                "declared twice in this file",
                 place,
                 notes=((origin_of(first), "first declared here"),),
                 event=event.full_name,
@@ -91,7 +91,7 @@ def _elsewhere(context: CheckContext, event: Event) -> Iterator[Finding]:
         if place is None or path >= context.header.path or _exclude_each_other(path, context.header.path):
             continue
         yield Finding(
-            f"event {event.name} is also declared in {path}",
+            f"also declared in {path}",
             place,
             notes=((origin_of(other), "first declared here"),),
             help=("tracepoint names are global to the kernel, whatever the system",),

@@ -124,6 +124,38 @@ def test_overwritten_events_show_where_buffers_begin(run, file_of) -> None:
     assert out.count("buffer started") == 1
 
 
+TGID_HEADING = """\
+#                                          _-----=> irqs-off/BH-disabled
+#                                         / _----=> need-resched
+#                                        | / _---=> hardirq/softirq
+#                                        || / _--=> preempt-depth
+#                                        ||| / _-=> migrate-disable
+#                                        |||| /     delay
+#           TASK-PID       TGID    CPU#  |||||  TIMESTAMP  FUNCTION
+#              | |           |       |   |||||     |         |
+          worker-7       (      5) [000] .....     1.000000: tick: n=0 name=a
+"""
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_processes_are_shown_where_they_were_recorded(run, file_of, version) -> None:
+    path = file_of(content_of(n_records=1, saved_tgids="7 5\n"), version)
+    assert run(path)[1].endswith(TGID_HEADING)
+    assert json.loads(run(path, "--format", "jsonl")[1])["tgid"] == 5
+    # The option was on, and nothing had been kept when the recording ended.
+    assert (
+        "worker-7       (-------) [000]" in run(file_of(content_of(n_records=1, saved_tgids=""), version))[1]
+    )
+    assert "TGID" not in run(file_of(content_of(n_records=1), version))[1]
+
+
+def test_processes_from_a_copy_of_the_file(run, file_of, tmp_path) -> None:
+    copy = tmp_path / "saved_tgids"
+    copy.write_text("7 5\n")
+    assert run(file_of(content_of(n_records=1)), "--tgids", str(copy))[1].endswith(TGID_HEADING)
+    assert run(file_of(content_of(n_records=1)), "--tgids", str(tmp_path / "nowhere"))[0] == 2
+
+
 def test_damage_is_said(run, file_of) -> None:
     data = bytearray(written(content_of()))
     struct.pack_into("<Q", data, read_tracedat(bytes(data)).buffers[0].cpus[1].offset + 8, 5000)

@@ -40,6 +40,7 @@ OPTIONS = {
     "irq-info": 1,
     "markers": 1,
     "overwrite": 1,
+    "record-tgid": 0,
     "record-cmd": 1,
     "verbose": 0,
 }

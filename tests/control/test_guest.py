@@ -21,7 +21,8 @@ from control import filter_texts, machine
 from control.fake import DEFAULT_EVENTS, FakeTracefs
 from control.packing import python_files
 from guest.conftest import kernel_or_skip
-from tracepoint.cli.main import COMMANDS
+from tracefile.making import HASHED
+from tracepoint.cli.main import COMMANDS, main
 from tracepoint.control.journal import Journal
 from tracepoint.control.session import Tracing
 from tracepoint.control.settings import read_settings
@@ -222,6 +223,33 @@ def test_a_recording_reads_back(lab, tmp_path):
             ["trace-cmd", "report", "-i", saved], capture_output=True, text=True, check=True
         )
         assert done.stdout.count(" sched_switch: ") == len(records)
+
+
+# Both of the same stopped buffer: first as the kernel's text, which leaves the records, then as pages.
+TGIDS = """
+cd /sys/kernel/tracing
+echo 1 > options/record-tgid
+echo 1 > events/sched/enable
+sh -c 'ls / | cat; (sleep 0.1; :) & wait' > /dev/null
+echo 0 > tracing_on
+cat trace > /tmp/trace.txt
+python3 -c 'from tracepoint.control.session import open_tracefs
+open_tracefs(keeps_journal=False).record("/tmp/tgid.dat", 0)'
+echo 0 > events/sched/enable
+echo 0 > options/record-tgid
+echo 1 > tracing_on
+"""
+
+
+def test_a_recording_shows_processes_as_the_kernel_does(lab, tmp_path, capsys):
+    lab.guest.run(TGIDS)
+    saved = tmp_path / "tgid.dat"
+    saved.write_bytes(lab.guest.get("/tmp/tgid.dat"))
+    assert main(["read", str(saved)]) == 0
+    ours = capsys.readouterr().out
+    kernels = lab.guest.get("/tmp/trace.txt").decode()
+    assert re.search(r"^ *\S+-\d+ +\( *\d+\) \[", kernels, re.MULTILINE)
+    assert HASHED.sub("P", ours) == HASHED.sub("P", kernels)
 
 
 def test_the_page_about_control_works(lab):

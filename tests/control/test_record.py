@@ -48,6 +48,8 @@ class RecordedFake(FakeTracefs):
                 return ""
             case ["saved_cmdlines"]:
                 return "7 seven\n"
+            case ["saved_tgids"]:
+                return "7 5\n"
         return super().read(path)
 
     def names(self, path: str) -> list[str]:
@@ -130,6 +132,14 @@ def test_everything_is_in_the_file(array, files, tmp_path):
         assert trace.n_cpus == 2
     assert array.is_on
     assert files.n_open == 0
+
+
+@pytest.mark.parametrize("is_on", [True, False])
+def test_processes_are_kept_where_the_kernel_kept_them(array, tmp_path, is_on):
+    array.tracefs.write(f"{array.prefix}options/record-tgid", str(int(is_on)))
+    array.record(tmp_path / "web.dat", 0)
+    with open_tracedat(tmp_path / "web.dat") as trace:
+        assert trace.saved_tgids == ("7 5\n" if is_on else None)
 
 
 def test_an_event_or_the_time_ends_it(array, tmp_path):

@@ -230,6 +230,19 @@ def test_options_change_the_text(shop):
     assert shop.read_text("trace") == "# tracer: nop\n#\ntracing_mark_write: x\n"
 
 
+def test_an_instance_begins_with_the_options_of_the_top_but_those_about_forks(shop):
+    """kernel/trace/trace.c: trace_array_create_systems() leaves ZEROED_TRACE_FLAGS out."""
+    shop.write_text("trace_options", "record-tgid")
+    shop.write_text("trace_options", "event-fork")
+    shop.mkdir("instances/a")
+    assert shop.read_text("instances/a/options/record-tgid") == "1\n"
+    assert shop.read_text("instances/a/options/event-fork") == "0\n"
+    shop.write_text("trace_options", "norecord-tgid")
+    shop.write_text("instances/a/trace_marker", "x")
+    assert f"({os.getpid():7d})" in shop.read_text("instances/a/trace")
+    assert f"{os.getpid()} {os.getpid()}\n" in shop.read_text("saved_tgids")
+
+
 NAMES = ("order_placed", "order_sent")
 STEPS = st.lists(
     st.one_of(

@@ -1,6 +1,7 @@
 """Saved recordings: read by our own reader and by trace-cmd, with the same text."""
 
 import importlib
+import os
 import re
 import shutil
 import subprocess
@@ -13,7 +14,7 @@ from runtime import control_tree
 from tracefile import kernelshark
 from tracepoint.model.python_types import s32, u64
 from tracepoint.tracefile.compression import has_zstd
-from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat
 
 kshark = kernelshark.kshark
@@ -27,7 +28,7 @@ def filled(runtime, monkeypatch):
     @runtime.trace_event(system="shop", printk='"order=%llu by %s left=%d", order_id, customer, left')
     def order_placed(order_id: u64, customer: str, left: s32) -> None: ...
 
-    tree = files.ControlFiles(runtime.tracing)
+    tree = files.process_files()
     order_placed.enable()
     for number in range(300):
         order_placed(number, f"customer {number}", -number)
@@ -80,6 +81,26 @@ def test_trace_cmd_reads_the_same(filled, tmp_path, version, compression):
     assert len(ours) == 302
     ours[-1] = (*ours[-1][:2], f"print: {ours[-1][2]}")
     assert theirs == ours
+
+
+def test_processes_are_saved_where_the_option_is_on(filled, tmp_path):
+    target = tmp_path / "x.dat"
+    filled.save(target)
+    with open_tracedat(target) as trace:
+        assert trace.saved_tgids is None
+    filled.write_text("options/record-tgid", "1")
+    filled.save(target)
+    with open_tracedat(target) as trace:
+        options = TextOptions(clock=trace.clock, record_tgid=True)
+        writer = TextWriter(trace.events, facts_of(trace), options, read_tgids(trace.saved_tgids))
+        shown = "".join(writer.lines(sorted(trace.buffers[0].records(), key=lambda r: r.timestamp)))
+    assert f"({os.getpid():7d})" in shown
+    assert shown == "".join(line + "\n" for line in filled.read_text("trace").splitlines() if line[0] != "#")
+    if shutil.which("trace-cmd") is not None:
+        command = ["trace-cmd", "report", "-i", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert (done.returncode, len(bodies(done.stdout))) == (0, 302)
+        assert done.stderr.strip() in ("", "unknown option 29808")
 
 
 @pytest.mark.oracle

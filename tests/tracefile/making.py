@@ -98,6 +98,7 @@ def drained(trace):
         trace.kallsyms,
         trace.printk_formats,
         trace.saved_cmdlines,
+        trace.saved_tgids,
     )
     return buffers, trace.formats, texts, trace.n_cpus
 

@@ -14,7 +14,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.tracefile.cursor import byte_order
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.pages import LOST_UNKNOWN
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.values import field_values
 
@@ -38,6 +38,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="default: text")
     parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+    parser.add_argument(
+        "--tgids", type=Path, metavar="FILE", help="a copy of saved_tgids: shows the column TGID from it"
+    )
     parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
 
 
@@ -72,9 +75,14 @@ class _Reading:
         self.n_lost = 0
         self.is_lost_unknown = False
         clock = self._buffer.clock or trace.clock or "local"
-        release = _release(trace)
-        options = TextOptions(clock=clock, latency_format=args.latency, release=release)
-        self.writer = TextWriter(trace.events, facts_of(trace), options, is_big_endian=trace.is_big_endian)
+        told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
+        self._tgids = read_tgids(told or "")
+        options = TextOptions(
+            clock=clock, record_tgid=told is not None, latency_format=args.latency, release=_release(trace)
+        )
+        self.writer = TextWriter(
+            trace.events, facts_of(trace), options, self._tgids, is_big_endian=trace.is_big_endian
+        )
 
     def unmatched(self, patterns: list[str]) -> list[str]:
         return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
@@ -109,6 +117,8 @@ class _Reading:
                 "fields": field_values(event, record.data) if event else {"data": record.data.hex()},
                 "text": self.writer.body(record),
             }
+            if pid in self._tgids:
+                data["tgid"] = self._tgids[pid]
             if record.lost:
                 data["lost"] = record.lost
             yield json.dumps(data, separators=(",", ":")) + "\n"

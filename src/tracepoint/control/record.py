@@ -124,11 +124,14 @@ class _Facts:
     kallsyms: str
     printk_formats: str
     saved_cmdlines: str
+    saved_tgids: str | None
     clock: str
 
     @classmethod
     def read(cls, array: TraceArray) -> _Facts:
         read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
+        tgid_option = f"{array.prefix}options/record-tgid"
+        has_tgids = array.tracefs.exists(tgid_option) and read(tgid_option).strip() == "1"
         return cls(
             read("events/header_page"),
             read("events/header_event"),
@@ -136,6 +139,7 @@ class _Facts:
             array.tracefs.files.kallsyms(),
             read("printk_formats"),
             read("saved_cmdlines"),
+            read("saved_tgids") if has_tgids else None,
             array.clock,
         )
 
@@ -281,6 +285,7 @@ class _Run:
             kallsyms=facts.kallsyms,
             printk_formats=facts.printk_formats,
             saved_cmdlines=facts.saved_cmdlines,
+            saved_tgids=facts.saved_tgids,
             options=(text_option(OptionId.UNAME, f"{host.sysname} {host.release} {host.machine}"),),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,

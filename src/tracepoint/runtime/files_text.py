@@ -65,6 +65,8 @@ OPTIONS = {
     ).split()
 }
 NO_EFFECT = frozenset({"test_nop_refuse"})
+# A new instance has the options of the top but these: ZEROED_TRACE_FLAGS in kernel/trace/trace.c.
+NOT_INHERITED = ("event-fork", "function-fork")
 
 SYSTEM_FILTER = (
     "### global filter ###\n"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
@@ -36,8 +37,9 @@ from tracepoint.runtime.files_settings import (
     tracing_on_file,
 )
 from tracepoint.runtime.files_state import InstanceState, count_possible_cpus
-from tracepoint.runtime.files_text import README
+from tracepoint.runtime.files_text import NOT_INHERITED, README
 from tracepoint.runtime.files_trace import pipe_file, raw_file, snapshot_file, stats_text, trace_file
+from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.synthetic import synthetic_file
 
 if TYPE_CHECKING:
@@ -92,6 +94,9 @@ class ControlFiles(Tree):
         state = self._states.get(instance)
         if state is None:
             state = self._states[instance] = InstanceState(self.tracing, instance, self.n_cpus)
+            if instance is not self.tracing:
+                inherited = self.state_of(self.tracing).options | dict.fromkeys(NOT_INHERITED, False)
+                state.options = inherited | {"overwrite": bool(instance.buffer.overwrite)}
         return state
 
     def open(self, path: str, flags: int = os.O_RDONLY) -> Handle:
@@ -132,7 +137,8 @@ class ControlFiles(Tree):
         return "".join(f"{tid} {comm}\n" for tid, comm in self._all_comms().items())
 
     def _tgids(self) -> str:
-        if not self.state_of(self.tracing).options["record-tgid"]:
+        arrays = (self.tracing, *self.tracing.instances.values())
+        if not any(self.state_of(array).options["record-tgid"] for array in arrays):
             return ""
         return "".join(f"{tid} {os.getpid()}\n" for tid in self._all_comms())
 
@@ -152,7 +158,8 @@ class ControlFiles(Tree):
             if len(os.fsencode(name)) > MAX_NAME:
                 raise failure(errno.ENAMETOOLONG, name)
             try:
-                self.tracing.make_instance(name)
+                overwrite = self.state_of(self.tracing).options["overwrite"]
+                self.state_of(self.tracing.make_instance(name, overwrite=overwrite))
             except TracepointError as error:
                 raise failure(getattr(error, "errno", errno.EINVAL), name) from None
 
@@ -168,6 +175,12 @@ class ControlFiles(Tree):
             self._states.pop(state.instance, None)
 
         return Folder(lambda: list(instances), child, mkdir, rmdir)
+
+
+@cache
+def process_files() -> ControlFiles:
+    """Return the control files of this process: one tree, so that its options hold wherever it is shown."""
+    return ControlFiles(tracing)
 
 
 def _instance_files(state: InstanceState) -> dict[str, Callable[[], Node]]:

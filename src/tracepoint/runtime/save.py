@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.files_text import OWN_EVENTS
 from tracepoint.runtime.files_trace import peeked_records, trace_text
-from tracepoint.runtime.files_tree import ControlFiles
+from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.symbols import kallsyms_text
 from tracepoint.tracefile.compression import has_zstd
@@ -21,6 +21,7 @@ from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
     from tracepoint.runtime.files_state import InstanceState
+    from tracepoint.runtime.files_tree import ControlFiles
 
 
 def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "") -> None:
@@ -30,7 +31,7 @@ def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "
     `compression` is `none`, `zlib` or `zstd`, without it zstd where that can be had (version 7).
     Raises TracepointError for another combination and OSError when the file cannot be written.
     """
-    tree = ControlFiles(tracing)
+    tree = process_files()
     target = Path(path)
     if target.suffix == ".txt":
         target.write_text(trace_text(tree.state_of(tracing)), errors="surrogateescape")
@@ -63,6 +64,7 @@ def recording(tree: ControlFiles) -> TraceContent:
         formats,
         kallsyms=kallsyms_text(),
         saved_cmdlines=tree.read_text("saved_cmdlines"),
+        saved_tgids=tree.read_text("saved_tgids") or None,
         options=options,
         n_cpus=tree.n_cpus,
     )

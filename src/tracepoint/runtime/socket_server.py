@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import TracepointError
 from tracepoint.runtime.files import File, Folder, Handle
-from tracepoint.runtime.files_tree import ControlFiles
+from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.registry import ProcessError, check_folder, socket_folder, socket_path
 from tracepoint.runtime.symbols import kallsyms_text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tracepoint.runtime.files_tree import ControlFiles
 
 MAX_LINE = 1 << 20
 MAX_READ = 1 << 18
@@ -148,7 +150,7 @@ class Listener:
         check_folder(folder, make=True)
         self.path = socket_path(os.getpid(), folder)
         self.path.unlink(missing_ok=True)
-        self.tree = ControlFiles(tracing)
+        self.tree = process_files()
         self._pid = os.getpid()
         self._places = threading.Semaphore(MAX_CONNECTIONS)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

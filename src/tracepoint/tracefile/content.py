@@ -67,7 +67,7 @@ class TraceContent:
     """Everything a recording holds.
 
     `formats` are (system, text of `format`) pairs; the texts are those of the tracefs files, and
-    `saved_tgids` that of a file which trace.dat has no place for.  `options` are written
+    `saved_tgids` is None where the option record-tgid was off.  `options` are written
     as they stand; those that a writer makes itself (buffers, clocks, places) are not among them.
     `n_cpus` is the number of CPUs of the machine, at least the highest CPU plus one.
     """
@@ -79,7 +79,7 @@ class TraceContent:
     kallsyms: str = ""
     printk_formats: str = ""
     saved_cmdlines: str = ""
-    saved_tgids: str = ""
+    saved_tgids: str | None = None
     options: tuple[Option, ...] = ()
     n_cpus: int = 1
     is_big_endian: bool = False

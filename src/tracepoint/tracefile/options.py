@@ -43,6 +43,8 @@ class OptionId(IntEnum):
     BTF_FILE = 23
     LAST_BOOT_INFO = 24
     MODULES_FILE = 25
+    # Not one of trace-cmd's, which has none for this: it reports an unknown option and reads on.
+    SAVED_TGIDS = 0x7470
 
 
 @dataclass(frozen=True, slots=True)

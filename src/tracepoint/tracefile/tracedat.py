@@ -43,7 +43,8 @@ MAGIC = b"\x17\x08\x44tracing"
 _MAX_DAMAGE = 10_000
 # What the writers of trace.dat make themselves; the other options are the recording's own.
 _PARTS = range(OptionId.HEADER_INFO, OptionId.CMDLINES + 1)
-_PLACES = {OptionId.DONE, OptionId.BUFFER, OptionId.STRINGS, OptionId.BUFFER_TEXT, OptionId.CPUCOUNT, *_PARTS}
+_PLACES = {OptionId.DONE, OptionId.BUFFER, OptionId.STRINGS, OptionId.BUFFER_TEXT, OptionId.CPUCOUNT,
+           OptionId.SAVED_TGIDS, *_PARTS}  # fmt: skip
 # These point to compressed data of their own, which is not carried over.
 _WITH_DATA = {OptionId.BTF_FILE, OptionId.MODULES_FILE}
 
@@ -215,6 +216,12 @@ class TraceFile:
         """The text of `saved_cmdlines`."""
         return self._text(OptionId.CMDLINES, is_wide=True)
 
+    @property
+    def saved_tgids(self) -> str | None:
+        """The text of `saved_tgids`; None when the recording does not have it (record-tgid was off)."""
+        found = find_options(self.options, OptionId.SAVED_TGIDS)
+        return found[0].text if found else None
+
     @cached_property
     def _time_map(self) -> TimeMap | None:
         try:
@@ -248,6 +255,7 @@ class TraceFile:
             self.kallsyms,
             self.printk_formats,
             self.saved_cmdlines,
+            self.saved_tgids,
             options=tuple(option for option in self.options if option.id not in dropped),
             n_cpus=self.n_cpus,
             is_big_endian=self.is_big_endian,

@@ -137,6 +137,8 @@ def _options(content: TraceContent) -> list[Option]:
     if not find_options(given, OptionId.TRACECLOCK):
         clock = next((b.clock for b in content.buffers if not b.name), "local")
         given.insert(0, text_option(OptionId.TRACECLOCK, clock_text(clock)))
+    if content.saved_tgids is not None:
+        given.append(text_option(OptionId.SAVED_TGIDS, content.saved_tgids))
     return given
 
 

@@ -1,12 +1,13 @@
 """What a booted guest does: commands, files, modules, and what happens when its kernel breaks."""
 
 import os
-import time
+import shutil
 
 import pytest
 
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
+from tracepoint.lab import accelerator, qemu
 from tracepoint.lab import guest as lab_guest
 from tracepoint.layout.format import read_format, write_format
 
@@ -15,7 +16,6 @@ pytestmark = pytest.mark.guest
 
 def test_it_is_the_kernel_asked_for(guest):
     assert guest.run("uname -r").text.strip() == guest.image.release
-    assert guest.boot_seconds < 180
 
 
 def test_status_and_output(guest):
@@ -26,10 +26,8 @@ def test_status_and_output(guest):
 
 
 def test_a_command_that_takes_too_long_is_ended_and_the_guest_lives(guest):
-    started = time.monotonic()
-    with pytest.raises(LabError, match="took longer than 1 s"):
-        guest.run("sleep 100", timeout=1)
-    assert time.monotonic() - started < 15
+    with pytest.raises(LabError, match=r"took longer than \d+ s: sleep 10000"):
+        guest.run("sleep 10000", timeout=1)
     assert guest.run("echo alive").text == "alive\n"
 
 
@@ -95,3 +93,31 @@ def test_a_kernel_that_breaks_says_how():
         guest.run("echo c >/proc/sysrq-trigger")
     assert "Kernel panic - not syncing: sysrq triggered crash" in caught.value.log_tail
     assert "sysrq_handle_crash" in caught.value.log_tail
+
+
+HANGING = """#!/bin/sh
+echo "$@" >>{calls}
+case "$*" in
+*"-accel kvm"*) exec sleep 10000 ;;
+esac
+exec {program} "$@"
+"""
+
+
+def test_a_machine_whose_kvm_answers_and_boots_nothing(monkeypatch, tmp_path, caplog):
+    kernel_or_skip("6.1")
+    calls = tmp_path / "calls"
+    standin = tmp_path / qemu.PROGRAM
+    standin.write_text(HANGING.format(calls=calls, program=shutil.which(qemu.PROGRAM)))
+    standin.chmod(0o755)
+    (tmp_path / "device").touch()
+    monkeypatch.setattr(accelerator, "_DEVICE", str(tmp_path / "device"))
+    monkeypatch.setattr(accelerator, "cache_folder", lambda: tmp_path)
+    monkeypatch.delenv("TRACEPOINT_ACCEL", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for _ in range(2):
+        with lab_guest.boot("6.1") as guest:
+            assert guest.run("uname -r").text.strip() == guest.image.release
+    assert ["-accel kvm" in line for line in calls.read_text().splitlines()] == [True, False, False]
+    (said,) = caplog.messages
+    assert said.startswith("no guest comes up under KVM here, emulation is used (the guest hangs")

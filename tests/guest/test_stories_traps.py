@@ -14,7 +14,6 @@ from guest.pages import ROOT, bring, check_page, series
 from guest.patched import PAGE, shell_blocks
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import qemu
 from tracepoint.lab.build import build_modules
 from tracepoint.lab.headers import fetch_headers
 from tracepoint.lab.workloads import build_workload
@@ -57,9 +56,9 @@ def bring_module(guest, name: str, source: str) -> None:
 
 
 @pytest.mark.guest
-def test_every_trap_is_seen_under_its_vector(raised):
+def test_every_trap_is_seen_under_its_vector(raised, patched):
     items, _ = raised
-    hidden = set() if qemu.kvm_works() else EMULATED
+    hidden = set() if patched.accelerator.name == "kvm" else EMULATED
     wrong = {item.name for item in items if item.entry is None or item.entry.number != item.vector}
     assert wrong <= hidden
     seen = {item.entry.number for item in items if item.entry is not None}
@@ -90,7 +89,7 @@ def test_every_vector_is_raised_or_has_a_reason(raised, program):
 
 @pytest.mark.guest
 def test_the_reference_is_what_happens(raised, by_kernel, program, patched):
-    if qemu.kvm_works():
+    if patched.accelerator.name == "kvm":
         pytest.skip("the table is made with QEMU's emulation, KVM raises more: TRACEPOINT_ACCEL=tcg")
     items, _ = raised
     natively = {name: signal for name in ("ac", "xf") if (signal := signal_here(program, name))}

@@ -193,7 +193,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
     out.detail(f"booting kernel {args.image or args.kernel}")
     image = _image(args, out)
     plan = lab_guest.GuestPlan(image, args.memory, args.cpus, files, tuple(args.modprobe))
-    with lab_guest.boot_plan(plan) as guest:
+    with lab_guest.boot_plan(plan, out.warn) as guest:
         out.detail(f"booted {guest.image.release} in {guest.boot_seconds:.1f} s")
         for module in modules:
             if guest.run(f"[ -e /sys/module/{shlex.quote(module_name(module))} ]", check=False).status == 0:
@@ -272,5 +272,6 @@ def _shell(args: argparse.Namespace, out: Output) -> int:
         modules=args.modprobe,
         files=_files(args.file) | workload_files(args.workload),
         terminal=os.environ.get("TERM", "linux"),
+        say=out.warn,
     )
     return EXIT_TOOL_FAILED if status else EXIT_DONE

@@ -15,6 +15,7 @@ GREETING = b"tracepoint-guest 1\n"
 # the other side; after five seconds of that the guest ends itself.  Files that were given for
 # /tmp must not be mounted over.
 INIT = r"""#!/bin/busybox sh
+echo "lab: the first program runs"
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /mnt /root /etc /var
 /bin/busybox --install -s /bin
 export PATH=/lab/bin:/bin:/sbin:/usr/bin:/usr/sbin HOME=/root

@@ -6,31 +6,51 @@ One guest serves many jobs: requests go through one virtio-serial port, answers 
 from __future__ import annotations
 
 import contextlib
+import logging
+import math
 import os
+import select
 import shlex
 import shutil
 import socket
 import subprocess
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import LabError
-from tracepoint.lab import agent, console, initramfs, modules, packages, qemu
+from tracepoint.lab import accelerator, agent, console, initramfs, modules, pace, packages, qemu
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-_BOOT_SECONDS = 180
+    from tracepoint.lab.accelerator import Accelerator
+
+_LOG = logging.getLogger(__name__)
+
+
+class Patience(NamedTuple):
+    """Seconds for a guest to come up: until its console says a word, then from word to word, and in all."""
+
+    first_word: float
+    next_word: float
+    whole: float
+
+
+# All limits are for a machine of the usual speed with nothing else to do, and grow by `Guest.slowness`.
+_PATIENCE = Patience(180, 180, 720)
+_PATIENCE_WITH_KVM = Patience(5, 20, 60)
+_USUAL_BOOT_SECONDS = {"kvm": 1.5, "tcg": 4.0}
+_GLANCE_SECONDS = 0.2
 _GRACE_SECONDS = 20
 _TRANSFER_SECONDS = 300
 _CHANNEL_MODULES = ("virtio_pci", "virtio_console")
 _SHARE_MODULES = ("9p", "9pnet_virtio")
 _KEPT_LOGS = 20
 _CHUNK = 1 << 20
-_APPEND = "console=ttyS0 quiet panic=-1 oops=panic no_timer_check rdinit=/init"
+_APPEND = "oops=panic"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,32 +80,45 @@ class GuestPlan:
 
 
 class Guest:
-    """A booted guest; made by `boot`."""
+    """A booted guest; made by `boot`.
+
+    `boot_seconds` is what it took to come up, `accelerator` how QEMU runs it, `slowness` by how much time
+    limits grow in it.
+    """
 
     def __init__(
-        self, plan: GuestPlan, process: subprocess.Popen[bytes], channel: socket.socket, log_path: Path
+        self,
+        plan: GuestPlan,
+        accelerator: Accelerator,
+        process: subprocess.Popen[bytes],
+        channel: socket.socket,
+        log_path: Path,
     ) -> None:
         self.image = plan.image
+        self.accelerator = accelerator
         self.tree = modules.ModuleTree(plan.image.modules)
         self.log_path = log_path
         self.boot_seconds = 0.0
+        self.slowness = 1.0
         self._memory_mb = plan.memory_mb
         self._process = process
         self._channel = channel
         self._received = bytearray()
 
-    def run(self, command: str, timeout: int = 60, check: bool = True) -> CompletedGuestCommand:
+    def run(self, command: str, timeout: float = 60, check: bool = True) -> CompletedGuestCommand:
         """Run `command` by the guest's shell for at most `timeout` seconds and return what came of it.
 
-        With `check`, a status other than 0 raises LabError with the end of the output.  A command
-        that runs too long is killed in the guest; when the guest itself does not answer any more it
-        is ended.  A kernel that breaks raises LabError with its own words.
+        The time is that of a usual machine: a slow or busy one gives it more.  With `check`, a status
+        other than 0 raises LabError with the end of the output.  A command that runs too long is killed
+        in the guest; when the guest itself does not answer any more it is ended.  A kernel that breaks
+        raises LabError with its own words.
         """
         script = command.encode()
         if not script:
             raise ValueError("an empty command")
+        timeout = self.limit(timeout)
         header = f"run {len(script)} {timeout}\n".encode()
-        status, output = self._request(header + script, timeout + _GRACE_SECONDS)
+        status, output = self._request(header + script, timeout + self.limit(_GRACE_SECONDS))
         if status and check:
             tail = console.last_lines(output.decode(errors="replace"))
             killed = self.killed_for_memory if status == 137 else ""
@@ -105,14 +138,15 @@ class Guest:
     def put(self, path: str, data: bytes) -> None:
         """Write `data` to `path` in the guest; folders are made.  Raises LabError when that fails."""
         _check_path(path)
-        status, error = self._request(f"put {len(data)} {path}\n".encode() + data, _TRANSFER_SECONDS)
+        message = f"put {len(data)} {path}\n".encode() + data
+        status, error = self._request(message, self.limit(_TRANSFER_SECONDS))
         if status:
             raise LabError(f"cannot write {path} in the guest: {error.decode(errors='replace').strip()}")
 
     def get(self, path: str) -> bytes:
         """Return the content of `path` in the guest (any bytes).  Raises LabError when it cannot be read."""
         _check_path(path)
-        status, data = self._request(f"get 0 {path}\n".encode(), _TRANSFER_SECONDS)
+        status, data = self._request(f"get 0 {path}\n".encode(), self.limit(_TRANSFER_SECONDS))
         if status:
             raise LabError(f"cannot read {path} in the guest: {data.decode(errors='replace').strip()}")
         return data
@@ -154,12 +188,36 @@ class Guest:
         """What the guest's console has shown up to now."""
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
+    def limit(self, seconds: float) -> int:
+        """Return what a time limit of so many seconds on a usual machine is in this guest now."""
+        return math.ceil(seconds * max(self.slowness, pace.crowding()))
+
     def _greet(self) -> None:
+        """Wait until the guest is up; each word on its console gives it more time."""
+        self.slowness = pace.slowness()
+        patience = _PATIENCE_WITH_KVM if self.accelerator.is_trial else _PATIENCE
         started = time.monotonic()
-        line = self._read_line(time.monotonic() + _BOOT_SECONDS)
+        end = started + patience.whole * self.slowness
+        silent_until = min(end, started + patience.first_word * self.slowness)
+        spoken = 0
+        while b"\n" not in self._received:
+            now = time.monotonic()
+            if self._is_readable(min(silent_until - now, _GLANCE_SECONDS)):
+                self._receive(end)
+            elif (size := self.log_path.stat().st_size) > spoken:
+                spoken, silent_until = size, min(end, now + patience.next_word * self.slowness)
+            elif now >= silent_until:
+                raise self._broken("the guest hangs: it does not come up")
+        line = self._read_line(end)
         if line + b"\n" != agent.GREETING:
             raise self._broken(f"the guest answered {line[:60]!r} instead of its greeting")
         self.boot_seconds = time.monotonic() - started
+        self.slowness = max(self.slowness, self.boot_seconds / _USUAL_BOOT_SECONDS[self.accelerator.name])
+
+    def _is_readable(self, seconds: float) -> bool:
+        poll = select.poll()
+        poll.register(self._channel, select.POLLIN)
+        return bool(poll.poll(max(seconds, 0) * 1000))
 
     def _request(self, message: bytes, seconds: float) -> tuple[int, bytes]:
         deadline = time.monotonic() + seconds
@@ -168,7 +226,7 @@ class Guest:
         status, _, size = line.decode(errors="replace").partition(" ")
         if not (status.isdigit() and size.isdigit()):
             raise self._broken(f"the guest answered {line[:60]!r}")
-        data = self._read_bytes(int(size), deadline)
+        data = self._read_bytes(int(size))
         words = console.trouble(self.log)
         if words:
             raise self._broken("the guest's kernel broke")
@@ -188,9 +246,9 @@ class Guest:
         self._received = bytearray(rest)
         return line
 
-    def _read_bytes(self, size: int, deadline: float) -> bytes:
+    def _read_bytes(self, size: int) -> bytes:
         while len(self._received) < size:
-            self._receive(deadline)
+            self._receive(time.monotonic() + self.limit(_GRACE_SECONDS))
         data = bytes(memoryview(self._received)[:size])
         del self._received[:size]
         return data
@@ -208,19 +266,29 @@ class Guest:
         self._received += data
 
     def _broken(self, message: str) -> LabError:
-        """End the guest and return the error that says why, with the kernel's last words."""
+        """End the guest and return the error that says why, with the kernel's last words, or QEMU's."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
+        ended_with = self._process.poll()
         self.close()
         trouble = console.trouble(self.log)
-        words = trouble or console.last_lines(self.log)
+        words = trouble or console.last_lines(self.log) or console.last_lines(self._words_of_qemu)
         memory = console.memory_trouble(self.log)
         if memory:
             message += f": {self._memory_mb} MB of memory are too little"
             words = "\n".join(dict.fromkeys((*memory.splitlines(), *trouble.splitlines())))
         elif not words:
-            message += f" before its kernel said a word; {self._memory_mb} MB of memory may be too little"
+            message += " before its kernel said a word"
+            # A kernel that does not fit resets the machine; one that hangs has another reason.
+            message += f"; {self._memory_mb} MB of memory may be too little" if ended_with == 0 else ""
+        if self.accelerator.name == "kvm" and not trouble:
+            message += f" (under KVM; {accelerator.VARIABLE}=tcg boots with emulation)"
         return LabError(message, "qemu", self._process.returncode, words, str(self.log_path))
+
+    @property
+    def _words_of_qemu(self) -> str:
+        path = _words_path(self.log_path)
+        return path.read_text(errors="replace") if path.exists() else ""
 
     def close(self) -> None:
         """End the guest at once; harmless when it has ended already."""
@@ -239,34 +307,75 @@ def boot(
     modules: Sequence[str] = (),
     shares: Mapping[str, Path] | None = None,
     append: str = "",
+    say: Callable[[str], None] = _LOG.warning,
 ) -> Iterator[Guest]:
     """Boot `kernel` (a name of `lab.kernels`, or a Debian package name) and yield the guest.
 
     `memory_mb` and `cpus` are the machine's size; `files` are put into it (path -> bytes, made
     executable); `modules` of the package are loaded at start; `shares` are folders of this machine,
     visible read-only under the given paths (full kernels only: they need 9p); `append` goes to the
-    kernel command line.  The guest ends with the block.  Raises LabError when QEMU, busybox or the
-    kernel is missing, or when the guest does not come up.
+    kernel command line; `say` is called when KVM is here and no guest comes up under it.  The guest ends
+    with the block.  Raises LabError when QEMU, busybox or the kernel is missing, or when the guest does
+    not come up.
     """
     plan = GuestPlan(
         packages.fetch_kernel(kernel), memory_mb, cpus, files or {}, tuple(modules), shares or {}, append
     )
-    with boot_plan(plan) as guest:
+    with boot_plan(plan, say) as guest:
         yield guest
 
 
 @contextlib.contextmanager
-def boot_plan(plan: GuestPlan) -> Iterator[Guest]:
+def boot_plan(plan: GuestPlan, say: Callable[[str], None] = _LOG.warning) -> Iterator[Guest]:
     """Boot what a plan says, with a kernel that is at hand, and yield the guest as `boot` does."""
     with TemporaryDirectory(prefix="tracepoint-guest-") as folder:
         initrd = Path(folder) / "initrd"
         initrd.write_bytes(build_initrd(plan))
-        guest = _start(plan, initrd)
+        guest = _come_up(plan, initrd, say)
         try:
-            guest._greet()  # noqa: SLF001 (the other half of one thing)
             yield guest
         finally:
             guest.close()
+
+
+def settle_accelerator(image: packages.KernelImage, say: Callable[[str], None]) -> Accelerator:
+    """Return what QEMU uses for a guest that nobody watches; if KVM is unproven, another one boots first.
+
+    Raises LabError as `boot` does.
+    """
+    chosen = accelerator.choose(qemu.find_program())
+    if not chosen.is_trial:
+        return chosen
+    with boot_plan(GuestPlan(image), say) as guest:
+        return replace(guest.accelerator, is_trial=False)
+
+
+def _come_up(plan: GuestPlan, initrd: Path, say: Callable[[str], None]) -> Guest:
+    """Start a guest and return it when it is up; where KVM is unproven, emulation stands by."""
+    program = qemu.find_program()
+    chosen = accelerator.choose(program)
+    if not chosen.is_trial:
+        return _greeted(plan, initrd, chosen)
+    try:
+        guest = _greeted(plan, initrd, chosen)
+    except LabError as error:
+        say(
+            f"no guest comes up under KVM here, emulation is used ({error.args[0].partition(' (under')[0]}); "
+            f"{accelerator.VARIABLE}=kvm or tcg decides"
+        )
+        guest = _greeted(plan, initrd, accelerator.EMULATION)
+    accelerator.remember(program, guest.accelerator.name == "kvm")
+    return guest
+
+
+def _greeted(plan: GuestPlan, initrd: Path, chosen: Accelerator) -> Guest:
+    guest = _start(plan, initrd, chosen)
+    try:
+        guest._greet()  # noqa: SLF001 (the other half of one thing)
+    except BaseException:
+        guest.close()
+        raise
+    return guest
 
 
 def build_initrd(plan: GuestPlan) -> bytes:
@@ -293,34 +402,31 @@ def build_initrd(plan: GuestPlan) -> bytes:
     return initramfs.pack(entries)
 
 
-def _start(plan: GuestPlan, initrd: Path) -> Guest:
-    program = qemu.find_program()
+def _start(plan: GuestPlan, initrd: Path, chosen: Accelerator) -> Guest:
     log_path = _new_log(plan.image.release)
+    log_path.touch()
     ours, theirs = socket.socketpair()
     shares = []
     for number, source in enumerate(plan.shares.values()):
         shares += ["-virtfs", f"local,path={source},mount_tag=share{number},security_model=none,readonly=on"]
-    command = [
-        *(program, "-M", "pc", *qemu.accelerator_options()),
-        *("-m", str(plan.memory_mb), "-smp", str(plan.cpus), "-nodefaults", "-display", "none", "-no-reboot"),
-        *(
-            "-kernel",
-            str(plan.image.image),
-            "-initrd",
-            str(initrd),
-            "-append",
-            f"{_APPEND} {plan.append}".strip(),
-        ),
+    append = f"{_APPEND} {plan.append}"
+    words = [
+        *qemu.boot_words(plan.image.image, initrd, plan.memory_mb, plan.cpus, append),
         *("-chardev", f"file,id=console,path={log_path}", "-serial", "chardev:console"),
         *("-device", "virtio-serial-pci", "-chardev", f"socket,id=lab,fd={theirs.fileno()}"),
         *("-device", f"virtserialport,chardev=lab,name={agent.PORT_NAME}"),
         *shares,
     ]
-    with theirs, log_path.with_suffix(".qemu").open("wb") as words:
-        process = subprocess.Popen(  # noqa: S603 (QEMU with arguments made above)
-            command, stdin=subprocess.DEVNULL, stdout=words, stderr=words, pass_fds=(theirs.fileno(),)
+    with theirs, _words_path(log_path).open("wb") as said:
+        process = qemu.start(
+            chosen, words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, pass_fds=(theirs.fileno(),)
         )
-    return Guest(plan, process, ours, log_path)
+    return Guest(plan, chosen, process, ours, log_path)
+
+
+def _words_path(log_path: Path) -> Path:
+    """Return the file for what QEMU itself says while the guest's console goes to `log_path`."""
+    return log_path.with_suffix(".qemu")
 
 
 def static_busybox() -> bytes:

@@ -11,6 +11,7 @@ import filecmp
 import os
 import shutil
 import stat
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -118,7 +119,7 @@ def replace_file(target: Path, content: bytes, like: Path | None = None) -> None
     The new one gets the mode of `like`, when that exists.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(target.name + ".partial")
+    partial = target.with_name(f"{target.name}.{threading.get_native_id()}.partial")
     partial.unlink(missing_ok=True)
     partial.write_bytes(content)
     if like is not None and like.exists():

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.lab import packages, qemu
 from tracepoint.lab.build import disk_errors
-from tracepoint.lab.guest import GuestPlan, build_initrd
+from tracepoint.lab.guest import GuestPlan, build_initrd, settle_accelerator
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-_APPEND = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"
 # `cttyhack` gives the shell a terminal of its own, so that Ctrl-C reaches what runs in it.
 _INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /root /etc
@@ -34,17 +32,6 @@ reboot -f
 """
 
 
-def shell_command(image: packages.KernelImage, initrd: Path, memory_mb: int, cpus: int) -> list[str]:
-    """Return the words that start QEMU with the guest's serial line on this terminal."""
-    return [
-        *(qemu.find_program(), "-M", "pc", *qemu.accelerator_options()),
-        *("-m", str(memory_mb), "-smp", str(cpus), "-nodefaults", "-display", "none", "-no-reboot"),
-        *("-kernel", str(image.image), "-initrd", str(initrd), "-append", _APPEND),
-        *("-chardev", "stdio,id=terminal,mux=on,signal=off"),
-        *("-serial", "chardev:terminal", "-mon", "chardev=terminal"),
-    ]
-
-
 def run_shell(
     image: packages.KernelImage,
     *,
@@ -53,11 +40,13 @@ def run_shell(
     modules: Sequence[str] = (),
     files: Mapping[str, bytes] | None = None,
     terminal: str = "linux",
+    say: Callable[[str], None],
 ) -> int:
     """Boot a kernel with a shell on this terminal and return QEMU's exit status when it has ended.
 
-    `modules` of the package are loaded at start, `files` put in place (path to bytes).  Raises
-    LabError when QEMU, busybox or a module is missing, or the disk is full.
+    `modules` of the package are loaded at start, `files` put in place (path to bytes); `say` is called when
+    KVM is here and no guest comes up under it.  Raises LabError when QEMU, busybox or a module is missing,
+    or the disk is full.
     """
     name = terminal if terminal.replace("-", "").isalnum() else "linux"
     init = {"/init": _INIT.replace("@TERM@", name).encode()}
@@ -65,7 +54,10 @@ def run_shell(
     with TemporaryDirectory(prefix="tracepoint-shell-") as folder, disk_errors(Path(folder)):
         initrd = Path(folder) / "initrd"
         initrd.write_bytes(build_initrd(plan))
-        done = subprocess.run(  # noqa: S603 (QEMU with arguments made above)
-            shell_command(image, initrd, memory_mb, cpus), check=False
-        )
-    return done.returncode
+        words = [
+            *qemu.boot_words(image.image, initrd, memory_mb, cpus),
+            *("-chardev", "stdio,id=terminal,mux=on,signal=off"),
+            *("-serial", "chardev:terminal", "-mon", "chardev=terminal"),
+        ]
+        with qemu.start(settle_accelerator(image, say), words) as process:
+            return process.wait()

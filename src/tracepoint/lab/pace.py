@@ -1,0 +1,27 @@
+"""How slow this machine is now: time limits are for a usual one with nothing else to do, and grow by this."""
+
+from __future__ import annotations
+
+import os
+import time
+
+_TURNS = 400_000
+# What so many turns of an empty loop take on the machine that the limits were made for.
+_USUAL_SECONDS = 0.02
+
+
+def slowness() -> float:
+    """Return by how much a time limit has to grow here: 1.0, or more on a slow or busy machine.
+
+    A fixed loop is timed, which takes some hundredths of a second and tells of the processor and, less
+    surely, of those who share it; the load tells of them too.
+    """
+    begin = time.perf_counter()
+    for _ in range(_TURNS):
+        pass
+    return max((time.perf_counter() - begin) / _USUAL_SECONDS, crowding())
+
+
+def crowding() -> float:
+    """Return how many want each processor that we may use, from the load of the last minute; at least 1.0."""
+    return max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))

@@ -39,6 +39,8 @@ PROGRAMS = {
     "chromium": "the catalog's pages are tested in it",
     "trace-cmd": "it judges what we write, and works on the mounted control files",
     "libtracefs-dev": "the same with the library below it",
+    "clang-14": "generated eBPF programs are compiled with it",
+    "libbpf-dev": "generated eBPF programs are compiled against it",
     "fuse3": "mounts the control files of a process",
     "flex": "the kernel's configuration is read with it",
     "bison": "the kernel's configuration is read with it",

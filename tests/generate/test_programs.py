@@ -53,6 +53,23 @@ def test_record_struct_has_the_offsets_of_the_layout(tmp_path: Path) -> None:
     assert "call->args[4] is struct page *page" in text
 
 
+@pytest.mark.oracle
+def test_a_program_builds_with_the_clang_and_libbpf_of_the_machine(tmp_path: Path) -> None:
+    """With their own headers, as its Makefile finds them: a stand-in for bpf_helpers.h hid asm/types.h."""
+    found = sorted(Path("/usr/bin").glob("clang-[0-9][0-9]"))
+    clang = shutil.which("clang") or (str(found[-1]) if found else None)
+    if clang is None:
+        pytest.skip("clang is not installed (Debian package clang)")
+    if not Path("/usr/include/bpf/bpf_helpers.h").is_file():
+        pytest.skip("libbpf's headers are not installed (Debian package libbpf-dev)")
+    libbpf_program(EVENT, LAYOUT, name="count").write(tmp_path)
+    done = subprocess.run(
+        ["make", f"CLANG={clang}"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"count", "count.bpf.o"} <= {path.name for path in tmp_path.iterdir()}
+
+
 def test_counter_compiles(tmp_path: Path) -> None:
     bpf_counter(EVENT, name="counter").write(tmp_path)
     compile_c(tmp_path, "counter.c", "-o", "counter", "-Wno-missing-field-initializers")

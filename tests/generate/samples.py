@@ -42,12 +42,18 @@ def header_of_text(text: str):
 
 
 def one_event(
-    fields: str, assign: str, *, proto: str = "struct foo *foo, int n", args: str = "foo, n", more: str = ""
+    fields: str,
+    assign: str,
+    *,
+    proto: str = "struct foo *foo, int n",
+    args: str = "foo, n",
+    more: str = "",
+    printk: str = '"x"',
 ):
-    """A header with one event that prints nothing."""
+    """A header with one event."""
     return header_of_text(
         f"#define TRACE_SYSTEM demo\n{more}\nTRACE_EVENT(one, TP_PROTO({proto}), TP_ARGS({args}),"
-        f' TP_STRUCT__entry({fields}), TP_fast_assign({assign}), TP_printk("x"));'
+        f' TP_STRUCT__entry({fields}), TP_fast_assign({assign}), TP_printk({printk}));'
     )
 
 

@@ -59,7 +59,7 @@ def test_a_probe_for_a_tracepoint_without_an_event(capsys) -> None:
     words = ["generate", "probe", str(EXAMPLES / "legacy_subsys.h"), "--header", '"subsys_trace.h"']
     assert main([*words, "--name", "example_probe"]) == 0
     text = capsys.readouterr().out
-    assert "static void probe_hit(void *data, int firstarg, struct task_struct *p)" in text
+    assert "static void probe_hit(void *__data, int firstarg, struct task_struct *p)" in text
     assert "register_trace_subsys_eventname(probe_hit, &probe_private)" in text
 
 

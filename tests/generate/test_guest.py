@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from generate.samples import TICK, header_of_text, leaves_of
+from generate.samples import TICK, header_of_text, leaves_of, one_event
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
 from tracepoint.generate import bpf_counter, kernel_module, plan_leaves, probe_module, read_facts
@@ -92,7 +92,7 @@ def test_a_module_fires_and_a_probe_counts_the_same(lab: Lab) -> None:
     lab.guest.run(f"echo >{TRACING}/trace; echo 1 >{event}/enable")
     lab.guest.run(f"""echo '-5 1 "two words" 1,2,0x10' >{fire}; echo 7 >{fire}; printf '8 0 NULL' >{fire}""")
     lab.guest.run(
-        f"echo >{DEBUG}/demo/fire_all; for i in $(seq 100); do echo $i; done >{fire}; echo 0 >{event}/enable"
+        f"echo >{fire}; for i in $(seq 100); do echo $i; done >{fire}; echo 0 >{event}/enable"
     )
     lines = lab.lines()
     assert [re.sub("where=[0-9a-f]*|where=\\(null\\)", "where=", line) for line in lines[:4]] == [
@@ -110,6 +110,24 @@ def test_a_module_fires_and_a_probe_counts_the_same(lab: Lab) -> None:
     assert lab.guest.read(f"{DEBUG}/watch/count") == "all 0\n"
     lab.clean("watch", "demo")
     assert lab.guest.run(f"ls {TRACING}/events/demo {DEBUG}/demo", check=False).status != 0
+
+
+def test_bytes_are_recorded_as_they_were_given(lab: Lab) -> None:
+    header = one_event(
+        "__dynamic_array(u8, data, len)",
+        "memcpy(__get_dynamic_array(data), data, len);",
+        proto="const void *data, size_t len",
+        args="data, len",
+        printk='"%s", __print_hex(__get_dynamic_array(data), __get_dynamic_array_len(data))',
+    )
+    lab.load(kernel_module(header, name="bytes", facts=lab.facts))
+    fire = f"{DEBUG}/bytes/one"
+    lab.guest.run(f"echo >{TRACING}/trace; echo 1 >{TRACING}/events/demo/one/enable")
+    lab.guest.run(f"echo 00ff10 3 >{fire}; echo dead 4 >{fire}; echo >{fire}")
+    assert lab.lines() == ["one: 00 ff 10", "one: de ad 00 00", "one: "]
+    for words in ("0 1", "0x10 1", "zz 1"):
+        assert lab.guest.run(f"echo '{words}' >{fire}", check=False).status != 0, words
+    lab.clean("bytes")
 
 
 def test_the_example_of_the_documentation(lab: Lab) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -70,12 +71,12 @@ def test_system_and_prefix_rename() -> None:
 @pytest.mark.parametrize(
     ("param", "expected"),
     [
-        ("int n", ["int n;", "fire_number(&line, &n, sizeof(n), is_signed_type(int))", "trace_one(n);"]),
-        ("bool b", ["u8 b;", "is_signed_type(u8))", "trace_one(b);"]),
+        ("int n", ["int n;", "error = fire_number(&line, n) ?:", "trace_one(n);"]),
+        ("bool b", ["bool b;", "fire_number(&line, b)", "trace_one(b);"]),
         ("char *s", ["const char *s;", "fire_text(&line, &s)", "trace_one((char *)s);"]),
         (
             "const u16 *l",
-            ["static u16 l[64];", "fire_list(&line, l, sizeof(l[0]), ARRAY_SIZE(l),", "trace_one(l);"],
+            ["static u16 l[64];", "fire_list(&line, l)", "mutex_lock(&fire_lock)", "trace_one(l);"],
         ),
         ("struct page *p", ["static u8 fire_zeros[16384]", "trace_one((void *)fire_zeros);"]),
         ("struct foo **p", ["unsigned long p;", "trace_one((void *)p);"]),
@@ -90,6 +91,27 @@ def test_arguments(param: str, expected: list[str]) -> None:
     header = one_event("__field(int, a)", "__entry->a = 1;", proto=param, args=name)
     text = kernel_module(header, name="m")["m.c"]
     assert [piece for piece in expected if piece not in text] == []
+
+
+def test_bytes_are_given_where_memory_is_copied() -> None:
+    proto, fields = "const void *data, size_t len, const void *at", "__dynamic_array(u8, data, len)"
+    assign = "memcpy(__get_dynamic_array(data), data, len); __entry->at = at;"
+    header = one_event(f"{fields} __field(const void *, at)", assign, proto=proto, args="data, len, at")
+    text = kernel_module(header, name="m")["m.c"]
+    assert " *   one: data: bytes in hexadecimal, len: a number, at: an address" in text
+    assert "static u8 data[2048];" in text
+    assert "trace_one(data, len, (void *)at);" in text
+
+
+def test_a_module_holds_no_more_parsing_than_its_events_need() -> None:
+    header = one_event("__field(int, a)", "__entry->a = n;", proto="int n", args="n")
+    text = kernel_module(header, name="m")["m.c"]
+    assert not re.search(r"fire_(?:text|list|bytes|format|zeros|lock)", text)
+    helpers = text[text.index("/* Takes the next word") : text.index("static int fire_trace_one")]
+    assert len(helpers.splitlines()) < 40
+    assert len(text.splitlines()) < 125
+    none = kernel_module(one_event("__field(int, a)", "", proto="void", args=""), name="m")["m.c"]
+    assert "fire_number" not in none
 
 
 def test_an_expression_stands_for_an_argument() -> None:

@@ -23,7 +23,7 @@ def test_registers_with_private_data_and_waits_at_the_end() -> None:
         "free_percpu(",
     ]
     assert sorted(order, key=body.index) == order
-    assert "static void probe_hit(void *data, int n, bool is_hot, const char *name," in text
+    assert "static void probe_hit(void *__data, int n, bool is_hot, const char *name," in text
 
 
 def test_default_header_is_that_of_the_system() -> None:

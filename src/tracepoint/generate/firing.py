@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.generate.writer import fill_template
 from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from tracepoint.generate.writer import CodeWriter
-    from tracepoint.model.event import Param, Proto
+    from tracepoint.model.event import Event, Param, Proto
 
 LIST_ROOM = 64
+BYTES_ROOM = 2048
 _LONG = 8
+_ZEROS = "(void *)fire_zeros"
+# The end of every line; also what brings the helper that takes words.
+_END = "(fire_word(&line) ? -EINVAL : 0)"
+# Locals of a generated function, and what macros of its helpers call.
+_RESERVED = ("line", "error", "memset", "strsep")
+_COPY = re.compile(r"\bmem(?:cpy|move)\s*\([^,;]*(?:\([^;]*?\)[^,;]*)?,([^;]*);")
 # Types by value that a line cannot spell: an object of zeros stands for them.
 _OBJECTS = frozenset(
     "atomic_t cpumask_t guid_t kernel_cap_t kgid_t kuid_t nodemask_t p4d_t pgd_t pgprot_t pmd_t pte_t pud_t "
@@ -39,32 +48,60 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Something that fires: its name, what follows `trace_` in C, and the prototype."""
+    """Something that fires: its name, what follows `trace_` in C, and the prototype.
+
+    `copied` are the parameters from which the assignment copies memory.
+    """
 
     name: str
     call: str
     proto: Proto
+    copied: frozenset[str] = frozenset()
 
 
-def make_argument(param: Param, given: Mapping[str, str]) -> Argument:
+def target_of(event: Event) -> Target:
+    """Return what fires an event."""
+    copies = _COPY.findall(event.assign.text)
+    words = frozenset(word for text in copies for word in re.findall(r"\w+", text))
+    return Target(event.name, event.name, event.proto, words)
+
+
+def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict[str, str]:
+    """Return what the parameters are called in a generated function.
+
+    Names that begin with `prefix`, and `reserved` ones, belong to the template: `line` becomes `line_arg`.
+    """
+    own = frozenset(reserved)
+    names = {param.name for param in proto.params}
+    found = {}
+    for name in names:
+        local = name
+        while local.startswith(prefix) or local in own or (local != name and local in names):
+            local = f"arg_{local}" if local.startswith(prefix) else f"{local}_arg"
+        found[name] = local
+    return found
+
+
+def make_argument(param: Param, given: Mapping[str, str], name: str = "", *, is_copied: bool = False) -> Argument:
     """Return how the argument for a parameter is got.
 
-    Scalars, texts and lists of numbers are words of the line; pointers to structs are an object of
-    zeros; `given` maps names of parameters to C expressions that are taken instead.
+    Scalars, texts, bytes and lists of numbers are words of the line; pointers to structs are an
+    object of zeros; `given` maps names of parameters to C expressions that are taken instead; `name`
+    is what the parameter is called in C; with `is_copied`, memory behind a `void *` is read.
     """
-    name = param.name
-    if name in given:
-        return Argument((), (), given[name])
+    if param.name in given:
+        return Argument((), (), given[param.name])
+    param = replace(param, name=name or param.name)
     ctype = _parsed(param.ctype)
     if ctype is None or ctype.is_function or param.ctype.count("(") or ctype.pointers > 1:
         return _address(param)
     if ctype.pointers == 1:
-        return _pointer(param, ctype)
+        return _pointer(param, ctype, is_copied=is_copied)
     if ctype.array:
         return _list(param, CType(ctype.base))
     if ctype.base.startswith(("struct ", "union ")) or ctype.base in _OBJECTS:
-        return Argument((f"{ctype.base} {name} = {{ }};",), (), name)
-    return _scalar(name, ctype.base)
+        return Argument((f"{ctype.base} {param.name} = {{ }};",), (), param.name)
+    return _scalar(param.name, ctype.base)
 
 
 def _parsed(text: str) -> CType | None:
@@ -75,18 +112,16 @@ def _parsed(text: str) -> CType | None:
 
 
 def _scalar(name: str, base: str) -> Argument:
-    stored = "u8" if base in ("bool", "_Bool") else base
-    read = f"fire_number(&line, &{name}, sizeof({name}), is_signed_type({stored}))"
-    return Argument((f"{stored} {name};",), (read,), name, f"{name}: a number")
+    return Argument((f"{base} {name};",), (f"fire_number(&line, {name})",), name, f"{name}: a number")
 
 
 def _address(param: Param) -> Argument:
     name = param.name
-    read = f"fire_number(&line, &{name}, sizeof({name}), false)"
+    read = f"fire_number(&line, {name})"
     return Argument((f"unsigned long {name};",), (read,), f"(void *){name}", f"{name}: an address")
 
 
-def _pointer(param: Param, ctype: CType) -> Argument:
+def _pointer(param: Param, ctype: CType, *, is_copied: bool) -> Argument:
     name = param.name
     if ctype.base == "char":
         passed = name if "const" in ctype.qualifiers else f"(char *){name}"
@@ -97,35 +132,45 @@ def _pointer(param: Param, ctype: CType) -> Argument:
         check = f"fire_format(&line, &{text}, &{name})"
         return Argument(lines, (check,), f"&{name}", f"{name}: a text without %")
     if ctype.base == "void":
-        return _address(param)
+        return _bytes(name) if is_copied else _address(param)
     if int_type_of(ctype, _LONG) is not None or int_type_of(ctype.base, _LONG) is not None:
         return _list(param, CType(ctype.base))
-    return Argument((), (), "(void *)fire_zeros")
+    return Argument((), (), _ZEROS)
+
+
+def _bytes(name: str) -> Argument:
+    lines = (f"static u8 {name}[{BYTES_ROOM}];",)
+    read = f"fire_bytes(&line, {name}, sizeof({name}))"
+    return Argument(lines, (read,), name, f"{name}: bytes in hexadecimal")
 
 
 def _list(param: Param, element: CType) -> Argument:
     name, base = param.name, element.base
     if int_type_of(base, _LONG) is None:
-        return Argument((), (), "(void *)fire_zeros")
-    stored = "u8" if base in ("bool", "_Bool") else base
-    read = f"fire_list(&line, {name}, sizeof({name}[0]), ARRAY_SIZE({name}), is_signed_type({stored}))"
-    passed = f"(bool *){name}" if stored != base else name
-    return Argument(
-        (f"static {stored} {name}[{LIST_ROOM}];",), (read,), passed, f"{name}: numbers joined by commas"
-    )
+        return Argument((), (), _ZEROS)
+    lines = (f"static {base} {name}[{LIST_ROOM}];",)
+    return Argument(lines, (f"fire_list(&line, {name})",), name, f"{name}: numbers joined by commas")
 
 
 def write_fire(code: CodeWriter, target: Target, given: Mapping[str, str]) -> list[str]:
     """Write the function that fires a target with the words of a line; return what they are."""
-    arguments = [make_argument(param, given) for param in target.proto.params]
-    reads = [read for argument in arguments for read in argument.reads]
+    names = local_names(target.proto, "fire_", {*_RESERVED, f"trace_{target.call}"})
+    arguments = [
+        make_argument(param, given, names[param.name], is_copied=param.name in target.copied)
+        for param in target.proto.params
+    ]
+    reads = [*(read for argument in arguments for read in argument.reads), _END]
     code.line(f"static int fire_trace_{target.name}(char *line)")
     with code.block("{", "}"):
         for argument in arguments:
             code.lines(argument.declarations)
         code.line("int error;")
         code.line()
-        _write_reads(code, [*reads, "fire_end(&line)"])
+        for number, read in enumerate(reads):
+            head = "\t" if number else "error = "
+            code.line(f"{head}{read}{' ?:' if number < len(reads) - 1 else ';'}")
+        with code.block("if (error)"):
+            code.line("return error;")
         code.line()
         code.call(f"trace_{target.call}", [argument.passed for argument in arguments])
         code.line("return 0;")
@@ -133,30 +178,23 @@ def write_fire(code: CodeWriter, target: Target, given: Mapping[str, str]) -> li
     return [argument.shown for argument in arguments if argument.shown]
 
 
-def _write_reads(code: CodeWriter, reads: Sequence[str]) -> None:
-    """Read word after word until one is refused."""
-    for number, read in enumerate(reads):
-        function, _, rest = read.partition("(")
-        words = rest.removesuffix(")")
-        parts = _split(words)
-        if number == 0:
-            code.call(f"error = {function}", parts)
-        else:
-            with code.block("if (!error)"):
-                code.call(f"error = {function}", parts)
-    with code.block("if (error)"):
-        code.line("return error;")
+# What a generated function calls, the template that defines it, and what that needs.
+_HELPERS = (
+    ("fire_word(", "word", ()),
+    ("fire_put(", "number", ()),
+    ("fire_number(", "number", ()),
+    ("fire_list(", "list", ("number",)),
+    ("fire_text(", "text", ()),
+    ("fire_format(", "format", ("text",)),
+    ("fire_bytes(", "bytes", ()),
+)
 
 
-def _split(text: str) -> list[str]:
-    """Split arguments at the commas outside of parentheses."""
-    parts, depth, start = [], 0, 0
-    for at, char in enumerate(text):
-        depth += (char in "([") - (char in ")]")
-        if char == "," and not depth:
-            parts.append(text[start:at].strip())
-            start = at + 1
-    return [*parts, text[start:].strip()]
+def write_helpers(events: str) -> str:
+    """Return the functions that the given C text of firings needs, and no others."""
+    needed = {name for call, own, more in _HELPERS if call in events for name in (own, *more)}
+    order = dict.fromkeys(name for _, name, _ in _HELPERS)
+    return "\n".join(fill_template(f"{name}.c") for name in order if name in needed)
 
 
 def write_fire_inputs(code: CodeWriter, target: Target, table: str) -> None:

@@ -5,8 +5,8 @@ debugfs the module has a folder of its name with one write-only file for each ev
 
     echo '12 0x1000 "two words"' > /sys/kernel/debug/NAME/EVENT
 
-The words are the arguments in the order of TP_PROTO: numbers, texts, numbers joined by commas; missing
-ones are zero.  Pointers to structs are objects of zeros, or the C expression given in `arguments`.
+The words are the arguments in the order of TP_PROTO: numbers, texts, numbers joined by commas, bytes in
+hexadecimal for a `void *` that the event copies from; missing ones are zero.  Pointers to structs are objects of zeros, or the C expression given in `arguments`.
 
 With `leaves` (leaf mode) the module does not need the objects that an event reads: every input of
 TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A witness then does
@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
-from tracepoint.generate.firing import Target, write_fire, write_fire_inputs
+from tracepoint.generate.firing import Target, target_of, write_fire, write_fire_inputs, write_helpers
 from tracepoint.generate.kernel_facts import KernelFacts, adapt_assignments, check_vocabulary
 from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS
 from tracepoint.generate.leaf_variables import BUFFER_BYTES, LeafPlan, plan_leaves
@@ -39,7 +39,7 @@ from tracepoint.generate.trace_header import (
     set_inputs,
     write_module_header,
 )
-from tracepoint.generate.writer import CodeWriter, check_include, check_name, fill_template
+from tracepoint.generate.writer import TAB, CodeWriter, break_call, check_include, check_name, fill_template
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.write import declare_param, header_of
 
@@ -155,22 +155,29 @@ class _Body:
 
     def text(self, includes: Sequence[str]) -> str:
         events, words = self._events()
-        helpers = self._helpers(events)
+        values = {
+            "name": self.name,
+            "protocol": self._protocol(words),
+            "includes": "".join(f"#include {item}\n" for item in includes),
+            "variables": self._variables(events),
+            "helpers": self._helpers(events) + self._hooks(),
+            "events": events.rstrip("\n"),
+            "exports": self._exports(),
+        }
+        if self.plan is not None:
+            table = "\n".join(f'\t{{ "{t.name}", fire_trace_{t.name} }},' for t in self._targets())
+            return fill_template("module_inputs.c", **values, table=table)
+        has_statics = "\tstatic " in events
         return fill_template(
             "module.c",
-            name=self.name,
-            protocol=self._protocol(words),
-            includes="".join(f"#include {item}\n" for item in includes),
-            variables=self._variables(events),
-            line_pages="64" if self.plan is not None else "1",
-            helpers=helpers + self._hooks(),
-            events=events.rstrip("\n"),
-            table="\n".join(f'\t{{ "{t.name}", fire_trace_{t.name} }},' for t in self._targets()),
-            exports=self._exports(),
+            **values,
+            files="\n".join(line for target in self._targets() for line in _debugfs_file(target.name)),
+            lock="\tmutex_lock(&fire_lock);" if has_statics else "",
+            unlock="\tmutex_unlock(&fire_lock);" if has_statics else "",
         )
 
     def _targets(self) -> list[Target]:
-        targets = [Target(e.name, e.name, e.proto) for e in self.header.events if not e.is_nop]
+        targets = [target_of(e) for e in self.header.events if not e.is_nop]
         points = self.header.tracepoints
         return targets + [Target(p.name, call_name(p, self.facts), p.proto) for p in points]
 
@@ -212,8 +219,7 @@ class _Body:
 
     def _helpers(self, events: str) -> str:
         if self.plan is None:
-            more = fill_template("format.c") if "fire_format(" in events else ""
-            return f"{fill_template('arguments.c')}\n{more}"
+            return write_helpers(events)
         return fill_template("inputs.c") if any(self.plan.classes.values()) else ""
 
     def _hooks(self) -> str:
@@ -227,8 +233,14 @@ class _Body:
         if self.plan is None:
             zeros = "fire_zeros" in events
             line = f"static u8 fire_zeros[{_ZEROS}] __aligned(64);"
-            return f"/* The object behind every pointer to a struct. */\n{line}\n" if zeros else ""
+            lock = "static DEFINE_MUTEX(fire_lock);\n" if "\tstatic " in events else ""
+            return lock + (f"/* The object behind every pointer to a struct. */\n{line}\n" if zeros else "")
         return write_variables(self.plan)
+
+
+def _debugfs_file(event: str) -> list[str]:
+    words = [f'"{event}"', "0200", "fire_dir", f"fire_trace_{event}", "&fire_fops"]
+    return ["\t" + line for line in break_call("debugfs_create_file", words, ");", TAB)]
 
 
 def write_variables(plan: LeafPlan) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
+from tracepoint.generate.firing import local_names
 from tracepoint.generate.kernel_facts import KernelFacts
 from tracepoint.generate.writer import TAB, break_call, check_include, check_name, fill_template
 from tracepoint.model.event import Event
@@ -106,15 +107,19 @@ def _structs(event: Event | Tracepoint) -> list[str]:
 
 
 def _probe(event: Event | Tracepoint) -> str:
-    """Return the probe: the prototype of the tracepoint behind the private data."""
-    params = [declare_param(param.ctype, param.name) for param in event.proto.params]
-    head = break_call("static void probe_hit", ["void *data", *params], ")")
+    """Return the probe: the prototype of the tracepoint behind the private data.
+
+    No parameter can be called `__data`: the kernel's own macros have one of that name.
+    """
+    names = local_names(event.proto, "probe_")
+    params = [declare_param(param.ctype, names[param.name]) for param in event.proto.params]
+    head = break_call("static void probe_hit", ["void *__data", *params], ")")
     lines = [
         *head,
         "{",
-        "\tstruct probe_private *private = data;",
+        "\ttypeof(probe_private) *probe_data = __data;",
         "",
-        "\tthis_cpu_inc(*private->hits);",
+        "\tthis_cpu_inc(*probe_data->hits);",
         "}",
     ]
     return "\n".join(lines)

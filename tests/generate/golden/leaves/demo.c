@@ -5,11 +5,9 @@
  * A line written to /sys/kernel/debug/demo/EVENT fires EVENT once.
  * Its words are the inputs of the assignment in the order of their tables
  * below: "-" for zero or NULL, or "=" and the bytes in hexadecimal.
- * A line written to fire_all fires every event, each with what is left.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/ctype.h>
 #include <linux/debugfs.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -130,27 +128,12 @@ static const struct fire_event fire_events[] = {
 	{ "tick", fire_trace_tick },
 };
 
-static int fire_fire_all(void)
-{
-	char line[1];
-	size_t i;
-	int error;
-
-	for (i = 0; i < ARRAY_SIZE(fire_events); i++) {
-		line[0] = '\0';
-		error = fire_events[i].fire(line);
-		if (error)
-			return error;
-	}
-	return 0;
-}
-
 static int fire_run(const struct fire_event *event, char *line)
 {
 	int error;
 
 	mutex_lock(&fire_lock);
-	error = event ? event->fire(line) : fire_fire_all();
+	error = event->fire(line);
 	mutex_unlock(&fire_lock);
 	return error;
 }
@@ -232,7 +215,6 @@ static int __init fire_init(void)
 		debugfs_create_file(event->name, 0200, fire_dir, (void *)event,
 				    &fire_fops);
 	}
-	debugfs_create_file("fire_all", 0200, fire_dir, NULL, &fire_fops);
 	return 0;
 }
 

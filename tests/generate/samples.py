@@ -53,7 +53,7 @@ def one_event(
     """A header with one event."""
     return header_of_text(
         f"#define TRACE_SYSTEM demo\n{more}\nTRACE_EVENT(one, TP_PROTO({proto}), TP_ARGS({args}),"
-        f' TP_STRUCT__entry({fields}), TP_fast_assign({assign}), TP_printk({printk}));'
+        f" TP_STRUCT__entry({fields}), TP_fast_assign({assign}), TP_printk({printk}));"
     )
 
 

@@ -91,9 +91,7 @@ def test_a_module_fires_and_a_probe_counts_the_same(lab: Lab) -> None:
     fire = f"{DEBUG}/demo/tick"
     lab.guest.run(f"echo >{TRACING}/trace; echo 1 >{event}/enable")
     lab.guest.run(f"""echo '-5 1 "two words" 1,2,0x10' >{fire}; echo 7 >{fire}; printf '8 0 NULL' >{fire}""")
-    lab.guest.run(
-        f"echo >{fire}; for i in $(seq 100); do echo $i; done >{fire}; echo 0 >{event}/enable"
-    )
+    lab.guest.run(f"echo >{fire}; for i in $(seq 100); do echo $i; done >{fire}; echo 0 >{event}/enable")
     lines = lab.lines()
     assert [re.sub("where=[0-9a-f]*|where=\\(null\\)", "where=", line) for line in lines[:4]] == [
         "tick: n=-5 kind=hot where= name=two words list={0x1,0x2,0x10,0x0}",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from importlib.resources import files
-from pathlib import Path
 
 import pytest
 
@@ -61,7 +60,9 @@ def declared() -> str:
 
 
 def test_there_are_names_to_collide_with() -> None:
-    assert {"line", "error", "data", "probe_private", "fire_number", "fire_error", "text"} <= set(template_words())
+    assert {"line", "error", "data", "probe_private", "fire_number", "fire_error", "text"} <= set(
+        template_words()
+    )
 
 
 @pytest.mark.parametrize("name", ["line", "error", "fire_number", "memset", "trace_one"])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.generate.writer import fill_template
+from tracepoint.model.event import Event
 from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.cvalue import int_type_of
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tracepoint.generate.writer import CodeWriter
-    from tracepoint.model.event import Event, Param, Proto
+    from tracepoint.model.event import Param, Proto, Tracepoint
+    from tracepoint.source.environment import Environment
 
 LIST_ROOM = 64
 BYTES_ROOM = 2048
@@ -25,6 +27,7 @@ _ZEROS = "(void *)fire_zeros"
 _END = "(fire_word(&line) ? -EINVAL : 0)"
 # Locals of a generated function, and what macros of its helpers call.
 _RESERVED = ("line", "error", "memset", "strsep")
+_TAGGED = re.compile(r"(?:struct|union)\b")
 _COPY = re.compile(r"\bmem(?:cpy|move)\s*\([^,;]*(?:\([^;]*?\)[^,;]*)?,([^;]*);")
 # Types by value that a line cannot spell: an object of zeros stands for them.
 _OBJECTS = frozenset(
@@ -50,20 +53,36 @@ class Argument:
 class Target:
     """Something that fires: its name, what follows `trace_` in C, and the prototype.
 
-    `copied` are the parameters from which the assignment copies memory.
+    `copied` are the parameters from which the assignment copies memory; `objects` and `addresses`
+    are typedefs of structs and of pointers.
     """
 
     name: str
     call: str
     proto: Proto
     copied: frozenset[str] = frozenset()
+    objects: frozenset[str] = frozenset()
+    addresses: frozenset[str] = frozenset()
 
 
-def target_of(event: Event) -> Target:
-    """Return what fires an event."""
-    copies = _COPY.findall(event.assign.text)
-    words = frozenset(word for text in copies for word in re.findall(r"\w+", text))
-    return Target(event.name, event.name, event.proto, words)
+def target_of(point: Event | Tracepoint, call: str, environment: Environment | None) -> Target:
+    """Return what fires an event or tracepoint; `environment` tells what its typedefs are."""
+    copies = _COPY.findall(point.assign.text) if isinstance(point, Event) else []
+    copied = frozenset(word for text in copies for word in re.findall(r"\w+", text))
+    objects, addresses = set(_OBJECTS), set()
+    own = environment.definitions if environment is not None else ()
+    for item in own:
+        if item.lines[0].startswith(("typedef struct", "typedef union")):
+            objects.add(item.name)
+        elif "(*" in item.lines[0]:
+            addresses.add(item.name)
+    for param in point.proto.params:
+        ctype = _parsed(param.ctype)
+        found = environment.typedef(ctype.base) if environment is not None and ctype is not None else None
+        if found is not None and ctype is not None and ctype.base not in objects | addresses:
+            kind = addresses if found.endswith("*") else objects if _TAGGED.match(found) else set()
+            kind.add(ctype.base)
+    return Target(point.name, call, point.proto, copied, frozenset(objects), frozenset(addresses))
 
 
 def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict[str, str]:
@@ -82,16 +101,14 @@ def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict
     return found
 
 
-def make_argument(param: Param, given: Mapping[str, str], name: str = "", *, is_copied: bool = False) -> Argument:
-    """Return how the argument for a parameter is got.
+def _make_argument(target: Target, param: Param, name: str) -> Argument:
+    """Return how the argument for a parameter is got; `name` is what it is called in C.
 
     Scalars, texts, bytes and lists of numbers are words of the line; pointers to structs are an
-    object of zeros; `given` maps names of parameters to C expressions that are taken instead; `name`
-    is what the parameter is called in C; with `is_copied`, memory behind a `void *` is read.
+    object of zeros.
     """
-    if param.name in given:
-        return Argument((), (), given[param.name])
-    param = replace(param, name=name or param.name)
+    is_copied = param.name in target.copied
+    param = replace(param, name=name)
     ctype = _parsed(param.ctype)
     if ctype is None or ctype.is_function or param.ctype.count("(") or ctype.pointers > 1:
         return _address(param)
@@ -99,7 +116,9 @@ def make_argument(param: Param, given: Mapping[str, str], name: str = "", *, is_
         return _pointer(param, ctype, is_copied=is_copied)
     if ctype.array:
         return _list(param, CType(ctype.base))
-    if ctype.base.startswith(("struct ", "union ")) or ctype.base in _OBJECTS:
+    if ctype.base in target.addresses:
+        return _address(param)
+    if _TAGGED.match(ctype.base) or ctype.base in target.objects:
         return Argument((f"{ctype.base} {param.name} = {{ }};",), (), param.name)
     return _scalar(param.name, ctype.base)
 
@@ -118,7 +137,8 @@ def _scalar(name: str, base: str) -> Argument:
 def _address(param: Param) -> Argument:
     name = param.name
     read = f"fire_number(&line, {name})"
-    return Argument((f"unsigned long {name};",), (read,), f"(void *){name}", f"{name}: an address")
+    passed = f"(void *){name}"
+    return Argument((f"unsigned long {name};",), (read,), passed, f"{name}: an address")
 
 
 def _pointer(param: Param, ctype: CType, *, is_copied: bool) -> Argument:
@@ -153,10 +173,15 @@ def _list(param: Param, element: CType) -> Argument:
 
 
 def write_fire(code: CodeWriter, target: Target, given: Mapping[str, str]) -> list[str]:
-    """Write the function that fires a target with the words of a line; return what they are."""
+    """Write the function that fires a target with the words of a line; return what they are.
+
+    `given` maps names of parameters to C expressions that are passed instead of a word.
+    """
     names = local_names(target.proto, "fire_", {*_RESERVED, f"trace_{target.call}"})
     arguments = [
-        make_argument(param, given, names[param.name], is_copied=param.name in target.copied)
+        Argument((), (), given[param.name])
+        if param.name in given
+        else _make_argument(target, param, names[param.name])
         for param in target.proto.params
     ]
     reads = [*(read for argument in arguments for read in argument.reads), _END]
@@ -223,4 +248,4 @@ def empty_argument(param: Param) -> str:
     return f"({ctype.base}){{ 0 }}" if ctype.base not in ("bool", "_Bool") else "false"
 
 
-__all__ = ["Argument", "Target", "empty_argument", "make_argument", "write_fire", "write_fire_inputs"]
+__all__ = ["Argument", "Target", "empty_argument", "write_fire", "write_fire_inputs"]

@@ -6,7 +6,8 @@ debugfs the module has a folder of its name with one write-only file for each ev
     echo '12 0x1000 "two words"' > /sys/kernel/debug/NAME/EVENT
 
 The words are the arguments in the order of TP_PROTO: numbers, texts, numbers joined by commas, bytes in
-hexadecimal for a `void *` that the event copies from; missing ones are zero.  Pointers to structs are objects of zeros, or the C expression given in `arguments`.
+hexadecimal for a `void *` that the event copies from; missing ones are zero.  Pointers to structs are
+objects of zeros, or the C expression given in `arguments`.
 
 With `leaves` (leaf mode) the module does not need the objects that an event reads: every input of
 TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A witness then does
@@ -90,7 +91,9 @@ def kernel_module(
     own, notes = _own_includes(header)
     body = _Body(name, header, facts, given, plan, len(prefix), export)
     texts = {
-        f"{name}_trace.h": write_module_header(header, name, facts, own, preamble),
+        f"{name}_trace.h": write_module_header(
+            header, name, facts, own, preamble, has_functions=plan is None
+        ),
         f"{name}.c": body.text(includes),
         "Kbuild": fill_template("Kbuild", name=name),
         "Makefile": fill_template("Makefile"),
@@ -177,9 +180,10 @@ class _Body:
         )
 
     def _targets(self) -> list[Target]:
-        targets = [target_of(e) for e in self.header.events if not e.is_nop]
+        known = self.header.environment
+        targets = [target_of(e, e.name, known) for e in self.header.events if not e.is_nop]
         points = self.header.tracepoints
-        return targets + [Target(p.name, call_name(p, self.facts), p.proto) for p in points]
+        return targets + [target_of(p, call_name(p, self.facts), known) for p in points]
 
     def _exports(self) -> str:
         """Return the lines that let other modules register probes."""

@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from tracepoint.generate.leaf_variables import LeafPlan
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
+    from tracepoint.source.definitions import Definition
 
 # scripts/checkpatch.pl wants no blanks inside of brackets, which columns are made of.
 _STYLE = Style(
     fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
 )
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_DEFINED = re.compile(r"^(?:(?:struct|union) \w+ \{|typedef |static )", re.MULTILINE)
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 
 
@@ -78,12 +80,19 @@ def rename_events(header: TraceHeader, *, system: str = "", prefix: str = "") ->
 
 
 def write_module_header(
-    header: TraceHeader, name: str, facts: KernelFacts, includes: Sequence[str], preamble: str = ""
+    header: TraceHeader,
+    name: str,
+    facts: KernelFacts,
+    includes: Sequence[str],
+    preamble: str = "",
+    *,
+    has_functions: bool = True,
 ) -> str:
     """Return the text of `<name>_trace.h`.
 
     `includes` are the files it includes, with brackets or quotes; `preamble` is C text for what the
-    kernel does not define, set apart from what is read several times.
+    kernel does not define, set apart from what is read several times; `has_functions` keeps inline
+    functions of the header.
     """
     guard = f"_{name.upper()}_TRACE_H"
     form = replace(
@@ -98,9 +107,12 @@ def write_module_header(
     text = write_header(replace(header, form=form), vocabulary=vocabulary)
     text = set_declarations_apart(format_text(text, style=_STYLE).text)
     parts = ["/* SPDX-License-Identifier: GPL-2.0 */\n"]
-    types = own_types(header, text)
+    types = own_types(header, text, has_functions=has_functions)
     hooks = "".join(f"{line}\n" for line in _hooks(header))
+    # What the header defines for itself needs what it includes.
+    needed = "".join(f"#include {item}\n" for item in includes) if _DEFINED.search(types) else ""
     inner = "\n".join(part.rstrip("\n") for part in (preamble, types, hooks) if part)
+    inner = f"{needed}\n{inner}" if needed else inner
     if inner:
         own = guard.removesuffix("_H") + "_TYPES_H"
         parts.append(f"#ifndef {own}\n#define {own}\n\n{inner}\n\n#endif /* {own} */\n\n")
@@ -118,23 +130,44 @@ def _hooks(header: TraceHeader) -> list[str]:
     return list(lines)
 
 
-def own_types(header: TraceHeader, text: str) -> str:
-    """Return the enums that the header itself defines and `text` uses, and its structs by name."""
-    words = set(_WORD.findall(text))
-    lines: list[str] = []
+def own_types(header: TraceHeader, text: str, *, has_functions: bool = True) -> str:
+    """Return what the header itself defines and `text` uses: enums, structs, typedefs, inline functions.
+
+    Structs of parameters that it does not define are declared by name.
+    """
     environment = header.environment
-    own = environment.own if environment is not None else None
-    done: set[str] = set()
-    if own is not None and environment is not None:
+    words = set(_WORD.findall(text))
+    kept = _used_definitions(environment.definitions, words) if environment is not None else []
+    kept = [item for item in kept if has_functions or not item.is_function]
+    done = {name for item in kept for name in item.enumerators}
+    lines: list[str] = []
+    if environment is not None:
+        own = environment.own
         for tag, names in own.enums.items():
-            if tag in words or words.intersection(names):
+            if (tag in words or words.intersection(names)) and not done.intersection(names):
                 done.update(names)
                 lines += [f"enum {tag} {{", *_enumerators(header, names), "};", ""]
         loose = [name for name in own.enumerators if name in words and name not in done]
         if loose:
             lines += ["enum {", *_enumerators(header, loose), "};", ""]
-    lines += [f"{name};" for name in dict.fromkeys(_forward(header))]
+    defined = {item.name for item in kept}
+    lines += [f"{name};" for name in dict.fromkeys(_forward(header)) if name not in defined]
+    for item in kept:
+        lines += [*([""] if lines and lines[-1] else []), *item.lines]
     return "\n".join(lines)
+
+
+def _used_definitions(definitions: Sequence[Definition], words: set[str]) -> list[Definition]:
+    """Return the definitions that `words` name, and those that these name; their words are added."""
+    kept: dict[int, Definition] = {}
+    n_before = -1
+    while len(kept) != n_before:
+        n_before = len(kept)
+        for number, item in enumerate(definitions):
+            if number not in kept and item.name.rpartition(" ")[2] in words:
+                kept[number] = item
+                words |= item.words
+    return [kept[number] for number in sorted(kept)]
 
 
 def _enumerators(header: TraceHeader, names: Sequence[str]) -> list[str]:

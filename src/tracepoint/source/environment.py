@@ -16,6 +16,7 @@ from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.config import EMPTY_MACROS, Config
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.declarations import Declarations, read_declarations
+from tracepoint.source.definitions import read_definitions
 from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import Macro, define
@@ -24,6 +25,7 @@ from tracepoint.source.preprocess import preprocess
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
+    from tracepoint.source.definitions import Definition
     from tracepoint.source.lexer import Token
     from tracepoint.source.preprocess import Loader, Preprocessed
     from tracepoint.source.text import SourceFile
@@ -186,6 +188,11 @@ class Environment:
         if self._own is None:
             self._own = read_declarations(self._tokens)
         return self._own
+
+    @property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The structs, unions, typedefs and inline functions that the header itself defines."""
+        return read_definitions(self._tokens)
 
     def macro(self, name: str) -> Macro | None:
         """Return the macro of that name, from the header or from what it includes."""

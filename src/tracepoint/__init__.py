@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tracepoint.errors import (
         LabError,
         LayoutError,
+        LossWarning,
         RenderError,
         SourceError,
         TracefsError,
@@ -87,8 +88,8 @@ _HOMES = {
     "control.session": "open_tracefs",
     "diagnostics": "Diagnostic Edit Fix Related Safety Severity Span",
     "errors": (
-        "LabError LayoutError RenderError SourceError TracefsError TracefsNotFound TracefsPermission "
-        "TracepointError TreeError"
+        "LabError LayoutError LossWarning RenderError SourceError TracefsError TracefsNotFound "
+        "TracefsPermission TracepointError TreeError"
     ),
     "lab.rehearse": "rehearse_event",
     "layout.abi": "Abi",
@@ -137,6 +138,7 @@ __all__ = [
     "Fix",
     "LabError",
     "LayoutError",
+    "LossWarning",
     "Related",
     "RenderError",
     "Safety",

@@ -15,6 +15,10 @@ class TracepointError(Exception):
     """The base of every exception raised on purpose."""
 
 
+class LossWarning(UserWarning):
+    """What was saved lacks events that were recorded: the rings were too small, or could not be made."""
+
+
 class SourceError(TracepointError):
     """Text that cannot be read as a declaration.
 

@@ -124,6 +124,19 @@ def test_overwritten_events_show_where_buffers_begin(run, file_of) -> None:
     assert out.count("buffer started") == 1
 
 
+def test_each_buffer_has_its_own_losses(run, file_of) -> None:
+    """As trace-cmd writes them: the counts of an instance stand behind a line with its name."""
+    content = content_of(instances=("one",), n_records=2)
+    texts = ("CPU: 0\noverrun: 5\n", "\nBuffer: one\n\n", "CPU: 0\noverrun: 7\ncommit overrun: 1\n",
+             "CPU: 1\noverrun: 70\ndropped events: 2\n")  # fmt: skip
+    options = (*content.options, *(text_option(OptionId.CPUSTAT, text) for text in texts))
+    path = file_of(replace(content, options=options))
+    _, out, err = run(path)
+    assert ("written: 2/7 " in out, "5 events were lost" in err) == (True, True)
+    status, out, err = run(path, "--instance", "one", "--strict")
+    assert ("written: 2/79 " in out, "80 events were lost" in err, status) == (True, True, 3)
+
+
 TGID_HEADING = """\
 #                                          _-----=> irqs-off/BH-disabled
 #                                         / _----=> need-resched

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import struct
+import subprocess
 import threading
 
 import pytest
@@ -140,6 +142,26 @@ def test_processes_are_kept_where_the_kernel_kept_them(array, tmp_path, is_on):
     array.record(tmp_path / "web.dat", 0)
     with open_tracedat(tmp_path / "web.dat") as trace:
         assert trace.saved_tgids == ("7 5\n" if is_on else None)
+
+
+def test_what_was_lost_is_in_the_file(array, files, tmp_path, capsys):
+    def load() -> None:
+        files.overrun += 30
+        files.dropped += 2
+
+    target = tmp_path / "web.dat"
+    array.record(target, during=load)
+    assert main(["read", str(target), "--strict"]) == 3
+    said = capsys.readouterr()
+    # Both CPUs, from the beginning of the recording on: what was there before is no loss of this one.
+    assert "# entries-in-buffer/entries-written: 1030/1090 " in said.out
+    assert "64 events were lost" in said.err
+    array.record(tmp_path / "two.dat", 0)
+    assert main(["read", str(tmp_path / "two.dat"), "--strict"]) == 0
+    if shutil.which("trace-cmd"):
+        command = ["trace-cmd", "report", "--stat", "-i", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert (done.stdout.count("\noverrun: 30\n"), done.stderr) == (2, "")
 
 
 def test_an_event_or_the_time_ends_it(array, tmp_path):

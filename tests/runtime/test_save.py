@@ -12,6 +12,7 @@ import pytest
 
 from runtime import control_tree
 from tracefile import kernelshark
+from tracepoint.cli.main import main
 from tracepoint.model.python_types import s32, u64
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
@@ -124,6 +125,82 @@ def test_a_text_file_is_the_trace(filled, tmp_path):
     text = (tmp_path / "x.txt").read_text()
     assert "order_placed: order=299 by customer 299 left=-299\n" in text
     assert text == filled.read_text("trace")
+
+
+@pytest.fixture
+def lossy(filled, runtime):
+    """Rings of two pages, an instance too: most of what is recorded is overwritten."""
+    filled.write_text("buffer_size_kb", "8")
+    filled.mkdir("instances/small")
+    filled.write_text("instances/small/buffer_size_kb", "8")
+    event = runtime.tracing.event("shop:order_placed")
+    event.enable(runtime.tracing.instances["small"])
+    for number in range(3000):
+        event.tracepoint(number, f"customer {number}", -number)
+    return filled
+
+
+@pytest.mark.parametrize("version", [6, 7])
+def test_what_was_overwritten_is_in_the_file(lossy, tmp_path, version, capsys):
+    target = tmp_path / "x.dat"
+    errors = sys.modules["tracepoint.errors"]
+    with pytest.warns(
+        errors.LossWarning, match=r"x\.dat: \d+ of 6\d{3} events were overwritten, 0 dropped"
+    ) as told:
+        saved = lossy.save(target, version=version)
+    assert told[0].filename == __file__
+    heading = lossy.read_text("trace").splitlines()[2]
+    entries, written = map(int, re.search(r"written: (\d+)/(\d+) ", heading).groups())
+    assert 0 < entries < written == 3000
+    for words in ([], ["--instance", "small"]):
+        assert main(["read", str(target), *words]) == 0
+        said = capsys.readouterr()
+        assert said.out.splitlines()[2] == heading
+        assert f"{3000 - entries} events were lost" in said.err
+        assert main(["read", str(target), *words, "--strict"]) == 3
+        capsys.readouterr()
+    assert (saved.path, saved.n_records, saved.overrun) == (target, 2 * entries, 2 * (3000 - entries))
+    assert {cpu.instance for cpu in saved.cpus} == {"", "small"}
+    if shutil.which("trace-cmd") is not None:
+        command = ["trace-cmd", "report", "--stat", "-i", str(target)]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        counts = [int(n) for n in re.findall(r"^overrun: (\d+)$", done.stdout, re.MULTILINE)]
+        assert (sum(counts), done.stderr) == (2 * (3000 - entries), "")
+
+
+def test_a_text_tells_what_was_overwritten_too(lossy, tmp_path):
+    errors = sys.modules["tracepoint.errors"]
+    with pytest.warns(errors.LossWarning, match="of 3000 events were overwritten"):
+        saved = lossy.save(tmp_path / "x.txt")
+    assert f"written: {saved.n_records}/3000 " in (tmp_path / "x.txt").read_text()
+
+
+def test_nothing_is_missing(filled, tmp_path):
+    saved = filled.save(tmp_path / "x.dat")
+    assert (saved.n_records, saved.overrun, saved.dropped, saved.missing) == (302, 0, 0, "")
+    assert main(["read", str(tmp_path / "x.dat"), "--strict"]) == 0
+
+
+def test_the_rings_of_ended_threads_count(filled, runtime, tmp_path):
+    """What a ring lost stays in the counts when its thread has ended and the ring was given up."""
+    filled.write_text("buffer_size_kb", "8")
+    event = runtime.tracing.event("shop:order_placed")
+
+    def fire():
+        for number in range(1000):
+            event.tracepoint(number, "customer", 0)
+
+    for _ in range(3):
+        thread = threading.Thread(target=fire)
+        thread.start()
+        thread.join()
+        filled.write_text("per_cpu/cpu0/trace", "")
+        for cpu in range(filled.n_cpus):
+            filled.write_text(f"per_cpu/cpu{cpu}/trace", "")
+    errors = sys.modules["tracepoint.errors"]
+    with pytest.warns(errors.LossWarning):
+        saved = filled.save(tmp_path / "x.dat")
+    assert saved.overrun == filled.state_of(runtime.tracing).stats()["overrun"] > 0
 
 
 def test_wrong_combinations_are_refused(filled, tmp_path):

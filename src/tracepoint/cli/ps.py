@@ -11,6 +11,8 @@ from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
 from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles, SilentError
+from tracepoint.tracefile.recording import losses_of
+from tracepoint.tracefile.tracedat import read_tracedat
 
 if TYPE_CHECKING:
     import argparse
@@ -122,6 +124,11 @@ def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
         data = files.save(6 if args.version_6 else 7)
         args.record.write_bytes(data)
         out.say(f"{args.record}: {len(data)} bytes")
+        with read_tracedat(data, str(args.record)) as trace:
+            lost = [losses_of(trace.options, buffer.name) for buffer in trace.buffers]
+        n_overrun, n_dropped = sum(one.overrun for one in lost), sum(one.dropped for one in lost)
+        if n_overrun or n_dropped:
+            out.warn(f"{n_overrun} events overwritten, {n_dropped} dropped before this was saved")
     else:
         enabled = set(files.read_text("set_event").split())
         for name in files.read_text("available_events").split():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.tracefile.cursor import byte_order
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.pages import LOST_UNKNOWN
+from tracepoint.tracefile.recording import losses_of
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.values import field_values
@@ -72,7 +72,8 @@ class _Reading:
         self._patterns = args.pattern
         self._names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._wanted = {n for n, name in self._names.items() if any(matches(p, name) for p in self._patterns)}
-        self.n_lost = 0
+        self._told = losses_of(trace.options, self._buffer.name)
+        self._n_seen = 0
         self.is_lost_unknown = False
         clock = self._buffer.clock or trace.clock or "local"
         told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
@@ -84,6 +85,12 @@ class _Reading:
             trace.events, facts_of(trace), options, self._tgids, is_big_endian=trace.is_big_endian
         )
 
+    @property
+    def n_lost(self) -> int:
+        """Events lost: as the pages read so far say, and as the counts of the recorder say."""
+        told = self._told
+        return max(self._n_seen, told.overrun) + told.commit_overrun + told.dropped
+
     def unmatched(self, patterns: list[str]) -> list[str]:
         return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
 
@@ -93,13 +100,13 @@ class _Reading:
             if record.lost == LOST_UNKNOWN:
                 self.is_lost_unknown = True
             else:
-                self.n_lost += record.lost
+                self._n_seen += record.lost
             if not self._patterns or int.from_bytes(record.data[:2], order) in self._wanted:
                 yield record
 
     def text(self) -> Iterator[str]:
         n_entries = sum(len(page.records) for cpu in self._buffer.cpus for _, page in cpu.pages())
-        n_overrun = 0 if self._buffer.name else _overrun(self._trace)
+        n_overrun = self._told.overrun
         yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus)
         yield from self.writer.lines(self._records(), has_overruns=n_overrun > 0)
 
@@ -131,14 +138,6 @@ def _buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
     names = ", ".join(buffer.name or "the top one" for buffer in trace.buffers) or "none"
     wanted = f"instance {name!r}" if name else "top buffer"
     raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
-
-
-def _overrun(trace: TraceFile) -> int:
-    """Return how many events the kernel says were overwritten, over all CPUs."""
-    texts = (option.text for option in find_options(trace.options, OptionId.CPUSTAT))
-    return sum(
-        int(found[1]) for text in texts if (found := re.search(r"^overrun: (\d{1,18})$", text, re.MULTILINE))
-    )
 
 
 def _release(trace: TraceFile) -> str:

@@ -57,10 +57,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     out.say(f"{saved.path}: {saved.n_records} records")
     if saved.is_cut:
         out.warn(f"process {args.pid} ended meanwhile: what it recorded in its last moment may be missing")
-    if saved.overrun or saved.dropped:
-        out.warn(
-            f"{saved.overrun} events overwritten, {saved.dropped} dropped: a larger --buffer-kb keeps more"
-        )
+    if saved.missing:
+        out.warn(f"{saved.missing}: a larger --buffer-kb keeps more")
     return status[0]
 
 

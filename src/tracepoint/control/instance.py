@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable
 
-    from tracepoint.control.recording import Recording
     from tracepoint.control.tracefs import Tracefs
+    from tracepoint.tracefile.recording import Recording
 
 _MAX_WORD = 127
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 import tempfile
 import threading
@@ -17,11 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.control.recording import CpuStats, Recording, check_target
+from tracepoint.control.recording import check_target
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.pages import read_page_layout, walk_pages
+from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ _PAUSE = 0.02
 _LOOK = 0.05
 _PAGES_A_BLOCK = 64
 _MAX_SECONDS = 1e6
+# Of kernel/trace/trace.c: tracing_stats_read().
+_LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MULTILINE)
 
 
 def record(
@@ -81,6 +85,7 @@ class _Cpu:
     source: PageSource
     spool: Path
     before: dict[str, int]
+    after: str = ""
     n_pages: int = 0
     n_records: int = 0
     n_lost: int = 0
@@ -103,6 +108,14 @@ class _Cpu:
                         ended.wait(_PAUSE)
         except OSError as error:
             self.error = error
+
+    def stats_since(self) -> str:
+        """Return the text of `stats` after the recording, its losses counted from the beginning."""
+
+        def since(found: re.Match[str]) -> str:
+            return f"{found[1]}: {max(int(found[2]) - self.before.get(found[1], 0), 0)}"
+
+        return _LOSSES.sub(since, self.after)
 
     def blocks(self, layout: PageLayout) -> Iterator[bytes]:
         """Yield the pages again, counting their records."""
@@ -152,7 +165,6 @@ class _Run:
     folder: Path
     cpus: list[_Cpu] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
-    after: list[dict[str, int]] = field(default_factory=list)
     is_cut: bool = False
     facts: _Facts = field(init=False)
 
@@ -173,7 +185,8 @@ class _Run:
                 folder = f"{self.array.prefix}per_cpu/{cpu}"
                 source = self._open(f"{folder}/trace_pipe_raw")
                 sources.callback(self._close, source)
-                self.cpus.append(_Cpu(int(cpu[3:]), source, self.folder / cpu, self._stats(cpu)))
+                before = read_stats(self._stats(cpu))
+                self.cpus.append(_Cpu(int(cpu[3:]), source, self.folder / cpu, before))
             ended = threading.Event()
             threads = [
                 threading.Thread(target=cpu.collect, args=(layout.page_size, ended, spare), daemon=True)
@@ -190,7 +203,8 @@ class _Run:
                 if one.error is not None:
                     raise one.error
         with self._may_be_cut():
-            self.after = [self._stats(cpu) for cpu in n_last]
+            for one in self.cpus:
+                one.after = self._stats(f"cpu{one.number}")
             self._describe()
 
     @contextlib.contextmanager
@@ -216,11 +230,8 @@ class _Run:
         with self._may_be_cut():
             source.close()
 
-    def _stats(self, cpu: str) -> dict[str, int]:
-        """Return the whole numbers of a CPU's `stats` (kernel/trace/trace.c: tracing_stats_read())."""
-        lines = self.array.tracefs.read(f"{self.array.prefix}per_cpu/{cpu}/stats").splitlines()
-        pairs = (line.partition(": ") for line in lines)
-        return {name: int(value) for name, _, value in pairs if value.strip().isdecimal()}
+    def _stats(self, cpu: str) -> str:
+        return self.array.tracefs.read(f"{self.array.prefix}per_cpu/{cpu}/stats")
 
     def _describe(self) -> None:
         """Read what the file tells, and add the formats of what is enabled now: it may change meanwhile."""
@@ -286,7 +297,10 @@ class _Run:
             printk_formats=facts.printk_formats,
             saved_cmdlines=facts.saved_cmdlines,
             saved_tgids=facts.saved_tgids,
-            options=(text_option(OptionId.UNAME, f"{host.sysname} {host.release} {host.machine}"),),
+            options=(
+                text_option(OptionId.UNAME, f"{host.sysname} {host.release} {host.machine}"),
+                *stats_options({cpu.number: cpu.stats_since() for cpu in self.cpus if cpu.after}),
+            ),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,
             page_size=layout.page_size,
@@ -297,9 +311,9 @@ class _Run:
         if self.is_cut:
             return tuple(CpuStats(cpu.number, cpu.n_pages, cpu.n_records, cpu.n_lost, 0) for cpu in self.cpus)
         made = []
-        for cpu, after in zip(self.cpus, self.after, strict=True):
-            grown = {name: value - cpu.before.get(name, 0) for name, value in after.items()}
-            overrun = grown.get("overrun", 0) + grown.get("commit overrun", 0)
-            dropped = grown.get("dropped events", 0)
+        for cpu in self.cpus:
+            counts = read_stats(cpu.stats_since())
+            overrun = counts.get("overrun", 0) + counts.get("commit overrun", 0)
+            dropped = counts.get("dropped events", 0)
             made.append(CpuStats(cpu.number, cpu.n_pages, cpu.n_records, overrun, dropped))
         return tuple(made)

@@ -179,16 +179,18 @@ class InstanceState:
         """Return the counts of one CPU's rings, or of all."""
         if cpu < 0:
             return self.instance.stats
+        rings = [(ring[0] % self.n_cpus, ring[4]) for ring in self.instance.buffer.rings()]
         total: dict[str, int] = {}
-        for serial, _, _, _, counts in self.instance.buffer.rings():
-            if serial % self.n_cpus == cpu:
-                for name, value in counts.items():
-                    total[name] = total.get(name, 0) + value
-        oldest = [
-            c["oldest_stamp"]
-            for s, _, _, _, c in self.instance.buffer.rings()
-            if s % self.n_cpus == cpu and c["oldest_stamp"]
-        ]
+        for _, counts in (ring for ring in rings if ring[0] == cpu):
+            for name, value in counts.items():
+                total[name] = total.get(name, 0) + value
+        if cpu == 0:
+            # What rings of ended threads lost, and threads that got no ring, is in no ring's counts.
+            for name, value in self.instance.stats.items():
+                if name in ("overrun", "commit_overrun", "dropped"):
+                    gone = value - sum(counts.get(name, 0) for _, counts in rings)
+                    total[name] = total.get(name, 0) + max(gone, 0)
+        oldest = [c["oldest_stamp"] for where, c in rings if where == cpu and c["oldest_stamp"]]
         total["oldest_stamp"] = min(oldest, default=0)
         return total
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.errors import LossWarning
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.files_text import OWN_EVENTS
-from tracepoint.runtime.files_trace import peeked_records, trace_text
+from tracepoint.runtime.files_trace import peeked_records, stats_text, trace_text
 from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.symbols import kallsyms_text
@@ -17,6 +20,7 @@ from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import Option, OptionId, text_option
 from tracepoint.tracefile.pages import PageLayout, PageWriter
+from tracepoint.tracefile.recording import CpuStats, Recording, stats_options
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
@@ -24,59 +28,85 @@ if TYPE_CHECKING:
     from tracepoint.runtime.files_tree import ControlFiles
 
 
-def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "") -> None:
-    """Save what all instances recorded, and leave it in the rings.
+def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "") -> Recording:
+    """Save what all instances recorded, and leave it in the rings; return what was saved.
 
-    A name that ends in `.txt` gets the text of `trace`.  `version` of trace.dat is 6 or 7;
-    `compression` is `none`, `zlib` or `zstd`, without it zstd where that can be had (version 7).
-    Raises TracepointError for another combination and OSError when the file cannot be written.
+    A name that ends in `.txt` gets the text of `trace` of the top instance.  `version` of trace.dat is 6 or
+    7; `compression` is `none`, `zlib` or `zstd`, without it zstd where that can be had (version 7).
+    Where events are missing, because the rings were too small or could not be made, `missing` of the
+    result says how many, and so does a LossWarning.  Raises TracepointError for another combination and
+    OSError when the file cannot be written.
     """
     tree = process_files()
     target = Path(path)
     if target.suffix == ".txt":
-        target.write_text(trace_text(tree.state_of(tracing)), errors="surrogateescape")
+        state = tree.state_of(tracing)
+        target.write_text(trace_text(state), errors="surrogateescape")
+        buffers: tuple[SavedBuffer, ...] = (_buffer(state, ""),)
     else:
-        target.write_bytes(saved_bytes(tree, version, compression))
+        data, buffers = saved_bytes(tree, version, compression)
+        target.write_bytes(data)
+    saved = Recording(target, tuple(stats for buffer in buffers for stats in buffer.cpus))
+    if saved.missing:
+        warnings.warn(f"{target}: {saved.missing}: larger rings keep more", LossWarning, stacklevel=2)
+    return saved
 
 
-def saved_bytes(tree: ControlFiles, version: int = 7, compression: str = "") -> bytes:
-    """Return what was recorded as trace.dat; see `save`."""
+@dataclass(frozen=True, slots=True)
+class SavedBuffer:
+    """One instance as it is saved: its pages, its counts as options of trace.dat, and what they say."""
+
+    content: BufferContent
+    options: tuple[Option, ...]
+    cpus: tuple[CpuStats, ...]
+
+
+def saved_bytes(
+    tree: ControlFiles, version: int = 7, compression: str = ""
+) -> tuple[bytes, tuple[SavedBuffer, ...]]:
+    """Return what was recorded as trace.dat, and by instance what was lost; see `save`."""
     if not compression:
         compression = "zstd" if version == 7 and has_zstd() else "none"
+    arrays = {"": tree.tracing, **tree.tracing.instances}
+    buffers = tuple(_buffer(tree.state_of(array), name) for name, array in arrays.items())
     stream = io.BytesIO()
-    write_tracedat(stream, recording(tree), version, compression)
-    return stream.getvalue()
+    write_tracedat(stream, _content(tree, buffers), version, compression)
+    return stream.getvalue(), buffers
 
 
-def recording(tree: ControlFiles) -> TraceContent:
-    """Return everything that a recording of this process holds."""
+def _content(tree: ControlFiles, buffers: tuple[SavedBuffer, ...]) -> TraceContent:
     events = tree.tracing.events
     formats = tuple((form.system, write_format(form)) for form in OWN_EVENTS)
     formats += tuple((event.system, write_format(event.layout)) for event in events)
-    buffers = [_buffer(tree.state_of(tree.tracing), "")]
-    for name, instance in list(tree.tracing.instances.items()):
-        buffers.append(_buffer(tree.state_of(instance), name))
     host = os.uname()
     uname = f"{host.sysname} {host.nodename} {host.release} {host.version} {host.machine}"
-    options: tuple[Option, ...] = (text_option(OptionId.UNAME, uname),)
     return TraceContent(
-        tuple(buffers),
+        tuple(buffer.content for buffer in buffers),
         formats,
         kallsyms=kallsyms_text(),
         saved_cmdlines=tree.read_text("saved_cmdlines"),
         saved_tgids=tree.read_text("saved_tgids") or None,
-        options=options,
+        options=(text_option(OptionId.UNAME, uname), *(o for buffer in buffers for o in buffer.options)),
         n_cpus=tree.n_cpus,
     )
 
 
-def _buffer(state: InstanceState, name: str) -> BufferContent:
+def _buffer(state: InstanceState, name: str) -> SavedBuffer:
     """Lay the records of each CPU out in the order of time, from the rings of all threads."""
     writers = {cpu: PageWriter(PageLayout()) for cpu in range(state.n_cpus)}
+    n_records = dict.fromkeys(writers, 0)
     for record in peeked_records(state):
         writer = writers.setdefault(record.cpu, PageWriter(PageLayout()))
         if record.lost:
             writer.lose(record.lost)
         writer.add(record.timestamp, record.data)
-    cpus = tuple(CpuPages(cpu, (writer.pages(),)) for cpu, writer in sorted(writers.items()))
-    return BufferContent(cpus, name, state.instance.clock)
+        n_records[record.cpu] = n_records.get(record.cpu, 0) + 1
+    made, cpus = [], []
+    for cpu, writer in sorted(writers.items()):
+        pages, lost = writer.pages(), state.stats(cpu) if cpu < state.n_cpus else {}
+        made.append(CpuPages(cpu, (pages,)))
+        overrun = lost.get("overrun", 0) + lost.get("commit_overrun", 0)
+        n_pages = len(pages) // PageLayout().page_size
+        cpus.append(CpuStats(cpu, n_pages, n_records[cpu], overrun, lost.get("dropped", 0), name))
+    options = stats_options({cpu: stats_text(state, cpu) for cpu in range(state.n_cpus)}, name)
+    return SavedBuffer(BufferContent(tuple(made), name, state.instance.clock), options, tuple(cpus))

@@ -139,7 +139,8 @@ class _Connection:
     def _do_save(self, version: int, compression: str) -> dict[str, Any]:
         from tracepoint.runtime.save import saved_bytes  # noqa: PLC0415 - loads the writer of trace.dat
 
-        return {"data": base64.b64encode(saved_bytes(self._tree, version, compression)).decode()}
+        data, _ = saved_bytes(self._tree, version, compression)
+        return {"data": base64.b64encode(data).decode()}
 
 
 class Listener:

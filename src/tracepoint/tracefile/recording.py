@@ -1,0 +1,110 @@
+"""What a recording tells about itself: what was saved, and what its ring buffers lost.
+
+The counts stand in trace.dat as options CPUSTAT: the text of per_cpu/cpuN/stats of each CPU, as
+trace-cmd writes it, those of an instance behind a line with its name.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.tracefile.options import Option, OptionId, find_options, text_option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+_BUFFER = re.compile(r"\A\s*Buffer: (.*?)\s*\Z", re.DOTALL)
+_COUNT = re.compile(r"^([a-z ]+): (\d{1,19})$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class CpuStats:
+    """What one CPU recorded: pages and records saved, and events lost to a full ring buffer.
+
+    `overrun` counts those overwritten before they were read (with those of `commit overrun`),
+    `dropped` those that were not written: the option `overwrite` was off, or there was no ring.
+    `instance` is empty for the top.
+    """
+
+    cpu: int
+    n_pages: int
+    n_records: int
+    overrun: int
+    dropped: int
+    instance: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A file that was written, with the sums over its CPUs.
+
+    `is_cut` says that what was recorded ended meanwhile: what was not read until then is in no count.
+    """
+
+    path: Path
+    cpus: tuple[CpuStats, ...]
+    is_cut: bool = False
+
+    @property
+    def n_records(self) -> int:
+        """The records in the file."""
+        return sum(cpu.n_records for cpu in self.cpus)
+
+    @property
+    def overrun(self) -> int:
+        """The events overwritten before they could be read."""
+        return sum(cpu.overrun for cpu in self.cpus)
+
+    @property
+    def dropped(self) -> int:
+        """The events that found no room."""
+        return sum(cpu.dropped for cpu in self.cpus)
+
+    @property
+    def missing(self) -> str:
+        """What the file lacks, in words; empty when it has everything that was recorded."""
+        if not self.overrun and not self.dropped:
+            return ""
+        total = self.n_records + self.overrun + self.dropped
+        return f"{self.overrun} of {total} events were overwritten, {self.dropped} dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What a ring buffer lost, over all its CPUs: the counts of per_cpu/cpuN/stats."""
+
+    overrun: int = 0
+    commit_overrun: int = 0
+    dropped: int = 0
+
+
+def read_stats(text: str) -> dict[str, int]:
+    r"""Return the whole numbers of the text of per_cpu/cpuN/stats, times left out.
+
+    >>> read_stats("entries: 3\nnow ts:     5.012345\ndropped events: 0\n")
+    {'entries': 3, 'dropped events': 0}
+    """
+    return {name: int(value) for name, value in _COUNT.findall(text)}
+
+
+def stats_options(texts: Mapping[int, str], instance: str = "") -> tuple[Option, ...]:
+    """Make the options CPUSTAT of one buffer from the texts of per_cpu/cpuN/stats, by CPU."""
+    head = [text_option(OptionId.CPUSTAT, f"\nBuffer: {instance}\n\n")] if instance else []
+    return (*head, *(text_option(OptionId.CPUSTAT, f"CPU: {n}\n{text}") for n, text in texts.items()))
+
+
+def losses_of(options: Iterable[Option], instance: str = "") -> Losses:
+    """Return what the options CPUSTAT say that one buffer lost."""
+    sums = {"overrun": 0, "commit overrun": 0, "dropped events": 0}
+    shown = ""
+    for option in find_options(options, OptionId.CPUSTAT):
+        found = _BUFFER.match(option.text)
+        if found is not None:
+            shown = found[1]
+        elif shown == instance:
+            counts = read_stats(option.text)
+            sums = {name: value + counts.get(name, 0) for name, value in sums.items()}
+    return Losses(*sums.values())

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #if defined(__GLIBC__)
@@ -120,30 +121,65 @@ static void *map_anonymous(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-static void *map_file(const char *directory, int32_t tid, uint64_t serial, size_t size)
-{
-	char path[4096];
-	void *memory;
+/* A ring's file, which gets its name when the ring in it is complete. */
+struct ring_file {
+	int directory;
+	char name[64];
+	char temporary[96];
+};
 
-	int n = snprintf(path, sizeof(path), "%s/ring-%d-%d-%llu", directory, (int)getpid(), (int)tid,
-			 (unsigned long long)serial);
-	if (n < 0 || (size_t)n >= sizeof(path))
-		return NULL;
-	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (fd < 0)
-		return NULL;
+static void name_file(struct ring_file *file, int32_t tid, uint64_t serial)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	snprintf(file->name, sizeof(file->name), "ring-%d-%d-%llu", (int)getpid(), (int)tid,
+		 (unsigned long long)serial);
+	/* What somebody left who was killed here must not be in the way: no such name comes twice. */
+	snprintf(file->temporary, sizeof(file->temporary), ".%s-%lld-%ld", file->name, (long long)now.tv_sec,
+		 now.tv_nsec);
+}
+
+static void *map_open_file(int fd, size_t size)
+{
 	/* Room on the disk now, so that no write can end in a SIGBUS later. */
-	if (posix_fallocate(fd, 0, (off_t)size)) {
-		close(fd);
-		unlink(path);
+	if (posix_fallocate(fd, 0, (off_t)size))
 		return NULL;
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+static void *map_file(struct ring_file *file, const char *directory, size_t size)
+{
+	void *memory = NULL;
+
+	file->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (file->directory < 0)
+		return NULL;
+	int fd = openat(file->directory, file->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd >= 0) {
+		memory = map_open_file(fd, size);
+		close(fd);
+		if (!memory)
+			unlinkat(file->directory, file->temporary, 0);
 	}
-	memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (memory != MAP_FAILED)
-		return memory;
-	unlink(path);
-	return NULL;
+	if (!memory)
+		close(file->directory);
+	return memory;
+}
+
+/* Give a complete ring's file its name; false when another file has it. */
+static bool publish_file(const struct ring_file *file)
+{
+	int directory = file->directory;
+	bool is_done = !linkat(directory, file->temporary, directory, file->name, 0);
+
+	/* A file system without hard links, where a rename could replace another's ring. */
+	if (!is_done && errno != EEXIST && faccessat(directory, file->name, F_OK, AT_SYMLINK_NOFOLLOW))
+		is_done = !renameat(directory, file->temporary, directory, file->name);
+	unlinkat(directory, file->temporary, 0);
+	close(directory);
+	return is_done;
 }
 
 static void free_ring(struct tp_ring_node *node)
@@ -193,10 +229,13 @@ static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thre
 		return NULL;
 	memset(node, 0, sizeof(*node));
 	node->serial = buffer->next_serial++;
-	if (buffer->directory)
-		memory = map_file(buffer->directory, thread->tid, node->serial, size);
-	else
+	struct ring_file file = { 0 };
+	if (buffer->directory) {
+		name_file(&file, thread->tid, node->serial);
+		memory = map_file(&file, buffer->directory, size);
+	} else {
 		memory = map_anonymous(size);
+	}
 	if (!memory) {
 		free(node);
 		return NULL;
@@ -207,6 +246,10 @@ static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thre
 	head->clock = atomic_load(&buffer->clock);
 	prctl(PR_GET_NAME, head->comm);
 	tp_ring_init(&node->ring, memory, buffer->n_pages, atomic_load(&buffer->flags));
+	if (buffer->directory && !publish_file(&file)) {
+		free_ring(node);
+		return NULL;
+	}
 	return node;
 }
 

@@ -95,6 +95,69 @@ def test_damage_is_told_not_raised(written):
     assert len(found.damage) == 4 + 2 + n_records - 1
 
 
+def test_a_ring_that_is_not_complete_is_reported_and_the_others_are_read(written):
+    directory, _, _ = written
+    n_records = len(open_rings(directory).records())
+    (directory / "ring-1-1-1").write_bytes(b"")
+    (directory / "ring-1-1-2").write_bytes(bytes(8 * 4096))
+    found = open_rings(directory)
+    assert len(found.records()) == n_records
+    assert [name for name, _ in found.damage] == ["ring-1-1-1", "ring-1-1-2"]
+    assert all(reason.startswith("not complete: its writer ended") for _, reason in found.damage)
+
+
+# The kernel ends the process, as a kill -9 can, in the middle of what makes the file as large as the ring.
+KILLED_WHILE_MAKING = """
+import resource, signal, sys
+sys.path.insert(0, {source!r})
+from tracepoint import trace_event, tracing, u64
+
+@trace_event(system="map", printk='"%llu", n')
+def step(n: u64) -> None: ...
+
+instance = tracing.make_instance("mapped", n_pages=8, directory={directory!r})
+step.enable(instance)
+signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_FSIZE, (16384, 16384))
+step(1)
+"""
+
+
+def test_no_ring_is_seen_before_it_is_complete(tmp_path):
+    if core.IS_PURE:
+        pytest.skip("rings in files need the C core: install gcc and run `make setup`")
+    text = KILLED_WHILE_MAKING.format(source=str(SOURCE), directory=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
+    assert done.returncode == -signal.SIGXFSZ, done.stderr
+    assert list(tmp_path.glob("ring-*")) == []
+    found = open_rings(tmp_path)
+    assert (found.rings, found.damage) == ((), [])
+
+
+def test_a_ring_file_of_that_name_is_not_replaced(written, tmp_path_factory):
+    """As when the number of a process comes again: its events are counted as dropped, the file stays."""
+    directory = tmp_path_factory.mktemp("again")
+    text = f"""
+import os, sys
+sys.path.insert(0, {str(SOURCE)!r})
+from tracepoint import trace_event, tracing, u64
+
+@trace_event(system="map", printk='"%llu", n')
+def step(n: u64) -> None: ...
+
+open(f"{directory}/ring-{{os.getpid()}}-{{os.getpid()}}-0", "w").write("old")
+instance = tracing.make_instance("mapped", n_pages=8, directory={str(directory)!r})
+step.enable(instance)
+step(1)
+assert instance.stats["dropped"] == 1, instance.stats
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert [path.read_text() for path in directory.glob("ring-*")] == ["old"]
+    assert [path for path in directory.iterdir() if path.name.startswith(".")] == []
+
+
 def test_no_directory(tmp_path):
     with pytest.raises(TracepointError, match="is not a directory"):
         open_rings(tmp_path / "nothing")

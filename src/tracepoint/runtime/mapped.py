@@ -1,7 +1,8 @@
 """Rings in files: the tables that stand beside them, and reading all of it from another process.
 
-An instance with a directory writes its rings as `ring-PID-TID-SERIAL` and the formats of its events as
-`formats-PID`.  `open_rings` needs nothing else: the writer may be running, or may have been killed.
+An instance with a directory writes its rings as `ring-PID-TID-SERIAL`, which a file is called once its
+ring is complete, and the formats of its events as `formats-PID`.  `open_rings` needs nothing else: the
+writer may be running, or may have been killed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 RING_NAME = re.compile(r"ring-(\d{1,10})-(\d{1,10})-(\d{1,20})")
 MAX_RING = 65536 * 4096 + (4 << 20)
 MAX_FORMATS = 64 << 20
+MAGIC_SIZE = 8
 CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
 
 
@@ -171,7 +173,11 @@ def _open(path: Path, most: int) -> Any:
 
 
 def _read_ring(path: Path) -> MappedRing:
-    with _open(path, MAX_RING) as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY) as memory:
+    with _open(path, MAX_RING) as file:
+        if not any(file.read(MAGIC_SIZE)):
+            raise ValueError("not complete: its writer ended, or is at work, before the ring was made")
+        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    with memory:
         ring = core.Ring.attach(memory)
         pages, stats, owner = tuple(ring.peek()), ring.stats(), ring.owner()
         del ring

@@ -10,7 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.packages import BUILT, cache_folder, download, newest_version, run_tool
+from tracepoint.lab.packages import (
+    BUILT,
+    cache_folder,
+    download,
+    known_versions,
+    newest_version,
+    run_tool,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -130,8 +137,7 @@ def _is_usable(folder: Path) -> bool:
 
 def _version_like(package: str, image: KernelImage, apt: Sequence[str]) -> str:
     """Return the version of the headers package that fits the kernel; LabError when there is none."""
-    listing = run_tool(["apt-cache", *apt, "madison", package], _SECONDS)
-    versions = [words[1].strip() for line in listing.splitlines() if len(words := line.split("|")) > 2]
+    versions = known_versions(package, apt)
     if image.version in versions:
         return image.version
     if not versions:

@@ -40,21 +40,25 @@ def find_source(
 
 
 def fetch_source(
-    series: str, say: Callable[[str], None] = lambda _words: None, apt: Sequence[str] = ()
+    series: str,
+    say: Callable[[str], None] = lambda _words: None,
+    apt: Sequence[str] = (),
+    version: str = "",
 ) -> Path:
     """Return the unpacked source of a series from the cache, fetching Debian's package when it is not there.
 
+    With a package's `version` the source is that of its point release: a tree of another one is replaced.
     `apt` are options for apt (`tracepoint.lab.suites`).  Raises LabError when apt has none, or less than
     3 GB are free.
     """
     package = f"linux-source-{series}"
     tree = cache_folder() / "sources" / package
-    if tree.is_dir():
+    if tree.is_dir() and (not version or tree_version(tree) == point_release(version)):
         return tree
     tree.parent.mkdir(parents=True, exist_ok=True)
     if shutil.disk_usage(tree.parent).free < _ROOM:
         raise LabError(f"less than 3 GB free in {tree.parent}: no room to unpack {package}")
-    version = newest_version(package, apt)
+    version = version or newest_version(package, apt)
     with TemporaryDirectory(prefix="unpack-", dir=tree.parent) as scratch:
         folder = Path(scratch)
         say(f"fetching {package} {version} (about 150 MB) and unpacking it")
@@ -63,8 +67,22 @@ def fetch_source(
         if not archives:
             raise LabError(f"{package} {version} holds no usr/src/linux-source-*.tar.*")
         run_tool(["tar", "-xf", str(archives[0]), "-C", scratch, "--exclude=*/Documentation/*"], _SECONDS)
+        if tree.is_dir():
+            tree.rename(folder / "replaced")
         (folder / package).rename(tree)
     return tree
+
+
+def point_release(version: str) -> str:
+    """Return the point release that a Debian kernel package's version names.
+
+    >>> point_release("6.1.192-2"), point_release("7.2-1~exp1")
+    ('6.1.192', '7.2.0')
+    """
+    found = re.match(r"(\d+\.\d+)(\.\d+)?", version)
+    if found is None:
+        raise LabError(f"{version!r} is not the version of a kernel package")
+    return found[1] + (found[2] or ".0")
 
 
 def tree_version(source: Path) -> str:

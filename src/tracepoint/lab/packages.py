@@ -72,6 +72,12 @@ def newest_version(package: str, apt: Sequence[str] = ()) -> str:
     return found[1]
 
 
+def known_versions(package: str, apt: Sequence[str] = ()) -> list[str]:
+    """Return the versions of `package` that apt can download, newest first; LabError when apt fails."""
+    listing = run_tool(["apt-cache", *apt, "madison", package], _APT_SECONDS)
+    return [words[1].strip() for line in listing.splitlines() if len(words := line.split("|")) > 2]
+
+
 def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
     """Return the unpacked kernel `name`, downloading it when the cache does not hold it.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import tarfile
 from pathlib import Path
@@ -11,11 +12,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tracepoint.lab.kernel_source import point_release, tree_version
 from tracepoint.lab.packages import cache_folder
 from tracepoint.layout.objects import decompress
+from tracepoint.source.text import decode
+from tracepoint.tree.headers import HeaderReader, paused_collector
+from tracepoint.tree.scan import find_headers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tracepoint.model.event import TraceHeader
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -47,13 +54,40 @@ def kernel_sources() -> list[str]:
     return sorted(p.name for p in folder.glob("linux-source-*")) if folder.is_dir() else []
 
 
+def headers_of(tree: Path) -> list[TraceHeader]:
+    """Every trace header of a kernel source, read.  Hundreds of megabytes: nobody may keep them for long."""
+    reader = HeaderReader()
+    with paused_collector():
+        return [reader.read(path) for path in find_headers([str(tree)])]
+
+
+def wrongly_missing(missing: set[str], tree: Path, version: str) -> list[str]:
+    """Those events of a kernel that its source has and that were not found in it.
+
+    Of a kernel of the source's own version that is all.  A source of another point release may lack some: of
+    those, the ones that its trace headers name.
+    """
+    if not missing or tree_version(tree) == point_release(version):
+        return sorted(missing)
+    words = {
+        word
+        for path in find_headers([str(tree)])
+        for word in re.findall(r"\w+", decode(Path(path).read_bytes()))
+    }
+    return sorted(name for name in missing if name.partition(":")[2] in words)
+
+
+def package_with_modules(pattern: str) -> Path:
+    """The newest unpacked kernel package that has modules; skips when there is none."""
+    packages = [p for p in sorted((cache_folder() / "kernels").glob(pattern)) if "-cloud-" not in p.name]
+    if not packages or not any(packages[-1].glob("**/*.ko*")):
+        pytest.skip(f"no modules of {pattern} in {cache_folder()}: `make test` with apt-get fetches them")
+    return packages[-1]
+
+
 def modules_of(pattern: str) -> Iterator[bytes]:
     """The bytes of every module of an unpacked kernel package; skips when there is none."""
-    packages = [p for p in sorted((cache_folder() / "kernels").glob(pattern)) if "-cloud-" not in p.name]
-    modules = [m for p in packages[-1:] for m in sorted(p.glob("**/*.ko*"))]
-    if not modules:
-        pytest.skip(f"no modules of {pattern} in {cache_folder()}: `make test` with apt-get fetches them")
-    for module in modules:
+    for module in sorted(package_with_modules(pattern).glob("**/*.ko*")):
         data = module.read_bytes()
         yield data if data.startswith(b"\x7fELF") else decompress(data)
 

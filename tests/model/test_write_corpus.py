@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import re
 
 import pytest
 
-from oracles import kernel_source
+from oracles import headers_of, kernel_source
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.fmt import format_text
 from tracepoint.model.python_write import write_python
@@ -16,25 +15,21 @@ from tracepoint.model.schema import read_json, write_json
 from tracepoint.model.write import modernise, write_header
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
-from tracepoint.tree.headers import HeaderReader, paused_collector
-from tracepoint.tree.scan import find_headers
 
-TREES = pytest.mark.parametrize("tree", ["linux-source-6.1", "linux-source-6.12"])
-pytestmark = [pytest.mark.oracle, TREES]
+pytestmark = pytest.mark.oracle
 
 #: What clang-format changes in well-kept headers of 6.1 is 536, 2407 and 311 lines; see docs/howto/format.md.
 MOST_CHANGED = {"sched.h": 60, "ext4.h": 300, "kmem.h": 20, "irq.h": 0, "vmscan.h": 20, "timer.h": 20}
 
 
-@functools.cache
-def headers_of(tree: str) -> tuple[TraceHeader, ...]:
-    reader = HeaderReader()
-    with paused_collector():
-        return tuple(modernise(reader.read(path)) for path in find_headers([str(kernel_source(tree))]))
+@pytest.fixture(scope="module", params=["linux-source-6.1", "linux-source-6.12"])
+def headers(request: pytest.FixtureRequest) -> list[TraceHeader]:
+    """All headers of one source at a time."""
+    return [modernise(header) for header in headers_of(kernel_source(request.param))]
 
 
-def test_headers_read_back(tree):
-    for header in headers_of(tree):
+def test_headers_read_back(headers):
+    for header in headers:
         own = {cls.name for cls in header.classes}
         foreign = [
             e.event_class for e in header.events if e.event_class.macro and e.event_class.name not in own
@@ -43,21 +38,21 @@ def test_headers_read_back(tree):
         assert again == header, header.path
 
 
-def test_json_reads_back(tree):
-    for header in headers_of(tree):
+def test_json_reads_back(headers):
+    for header in headers:
         assert read_json(write_json(header)) == header, header.path
 
 
-def test_python_declares_the_same(tree):
-    for header in headers_of(tree):
+def test_python_declares_the_same(headers):
+    for header in headers:
         names: dict[str, object] = {}
         exec(compile(write_python(header), header.path, "exec"), names)
         assert names["header"] == header, header.path
 
 
-def test_formatting_keeps_tokens_and_is_done_after_once(tree):
+def test_formatting_keeps_tokens_and_is_done_after_once(headers):
     few = dict(MOST_CHANGED)
-    for header in headers_of(tree):
+    for header in headers:
         text = header.source.text
         result = format_text(text, header.path)
         assert result.diagnostics == ()

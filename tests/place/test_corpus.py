@@ -64,7 +64,7 @@ def test_200_placements_at_random_functions(name: str) -> None:
         if len(n_calls) == 200:
             break
     assert len(n_calls) == 200
-    assert sum(n_calls) > 250  # several returns
+    assert sum(n_calls) > 200  # some have several returns
     assert [reason for reason in refused if not TRUE_REASONS.match(reason)] == []
     assert sum(refused.values()) < 80
 

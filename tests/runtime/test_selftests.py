@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tracepoint.lab.kernel_source import tree_version
 from tracepoint.lab.packages import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,12 @@ def listed():
 
 
 def those_that_need(*needs):
-    return [path for path, (_, _, need) in listed().items() if need in needs]
+    """The listed tests with one of these needs, of those that the source at hand has."""
+    return [
+        path
+        for path, (_, _, need) in listed().items()
+        if need in needs and (SUITE / "test.d" / path).is_file()
+    ]
 
 
 def suite_or_skip():
@@ -43,12 +49,18 @@ def suite_or_skip():
 def test_every_test_of_the_suite_is_listed():
     suite_or_skip()
     there = {str(path.relative_to(SUITE / "test.d")) for path in (SUITE / "test.d").rglob("*.tc")}
-    assert set(listed()) == there
+    page_version = re.search(r"all (\d+) tests of Linux (\S+) ", PAGE.read_text())
+    assert int(page_version[1]) == len(listed())
+    if tree_version(SOURCE) == page_version[2]:
+        assert set(listed()) == there
+    else:
+        # Other point releases have some more or fewer.
+        assert len(set(listed()) ^ there) < 0.1 * len(there)
 
 
 def test_all_that_need_only_control_syntax_pass():
     """What the page promises: none of these may be listed with another result than the kernel's."""
-    rows = [listed()[path] for path in those_that_need("control syntax", "trace_marker")]
+    rows = [row for row in listed().values() if row[2] in {"control syntax", "trace_marker"}]
     assert len(rows) > 20
     assert [row for row in rows if row[0] != row[1]] == []
 

@@ -207,9 +207,7 @@ def test_clients_that_stop_in_the_middle(victim):
             with contextlib.suppress(BlockingIOError):
                 while True:
                     stream.send(ask)
-        before = time.monotonic()
         assert victim.ask(op="hello")["pid"] == victim.process.pid
-        assert time.monotonic() - before < 10
     victim.check()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_clean_header_is_status_0(header: Path, capsys) -> None:
     header.write_text(CLEAN)
     assert main(["check", "demo.h"]) == 0
-    assert capsys.readouterr() == ("", "0 findings in 1 headers\n")
+    assert capsys.readouterr() == ("", "0 findings in 1 header\n")
 
 
 def test_findings_are_data_and_status_1(header: Path, capsys) -> None:
@@ -66,7 +67,7 @@ def test_findings_are_data_and_status_1(header: Path, capsys) -> None:
     assert out.startswith("demo.h:23:")
     assert out.count("\n") == 1
     assert ": TP305 " in out
-    assert err.startswith("1 findings in 1 headers; --fix --unsafe 1 more")
+    assert err.startswith("1 finding in 1 header; --fix --unsafe 1 more")
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_safe_fix_is_written(header: Path, capsys) -> None:
     header.write_text(UNGUARDED)
     assert main(["check", "--fix"]) == 0
     assert header.read_text() == CLEAN
-    assert "1 files changed" in capsys.readouterr().err
+    assert "1 file changed" in capsys.readouterr().err
 
 
 def test_unsafe_fix_needs_a_word(header: Path) -> None:
@@ -114,13 +115,13 @@ def test_diff_writes_nothing(header: Path, capsys) -> None:
     assert header.read_text() == UNGUARDED
     assert "+#if !defined(_TRACE_DEMO_H) || defined(TRACE_HEADER_MULTI_READ)\n" in out
     assert out.startswith("--- a/demo.h\n")
-    assert "1 files would change" in err
+    assert "1 file would change" in err
 
 
 def test_baseline_hides_what_is_known(header: Path, capsys) -> None:
     assert main(["check", "--write-baseline", "known.json"]) == 0
     assert main(["check", "--baseline", "known.json"]) == 0
-    assert "1 more are in the baseline" in capsys.readouterr().err
+    assert "1 more in the baseline" in capsys.readouterr().err
     header.write_text(FAULTY.replace("__entry->n)", "__entry->n, 1)"))
     assert main(["check", "--baseline", "known.json"]) == 1
 
@@ -205,7 +206,7 @@ def test_python_files(tmp_path, capsys) -> None:
         f"{path}:4:16: TP401 trace_sold: the argument `queue.pop()` changes something, which it does not while the "
         "tracepoint is off\n"
     )
-    assert told.err == "1 findings in 1 files\n"
+    assert told.err == "1 finding in 1 file\n"
     assert main(["check", str(path), "--ignore", "TP401"]) == 0
     path.write_text("def (")
     assert main(["check", str(path)]) == 2
@@ -235,3 +236,23 @@ def test_a_file_that_cannot_be_written_is_named_itself(tmp_path: Path, monkeypat
     monkeypatch.setattr("tracepoint.cli.files.NamedTemporaryFile", refuse)
     assert main(["check", "--fix", str(header)]) == 2
     assert f"error: {header}: Permission denied" in capsys.readouterr().err
+
+
+def test_colour_marks_code_and_place(header: Path, capsys) -> None:
+    assert main(["check", "demo.h", "--color", "always"]) == 1
+    out = capsys.readouterr().out
+    assert "\x1b[1mdemo.h:23:12\x1b[0m: \x1b[1;33mTP305\x1b[0m" in out
+    assert "\x1b[31m^" in out
+    assert main(["check", "demo.h", "--color", "never"]) == 1
+    assert re.sub(r"\x1b\[[0-9;]*m", "", out) == capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [["check", "--fix", "--unsafe", "--diff"], ["fmt", "--diff"]])
+def test_colour_of_a_diff_is_that_of_git(header: Path, capsys, words) -> None:
+    header.write_text(FAULTY.replace("\t\t__field(", "\t\t__field  ("))
+    main([*words, "demo.h", "--color", "always"])
+    out = capsys.readouterr().out
+    assert "\x1b[1m--- a/demo.h\x1b[0m\n" in out
+    assert "\x1b[36m@@ " in out
+    assert "\n\x1b[31m-" in out
+    assert "\n\x1b[32m+" in out

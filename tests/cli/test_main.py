@@ -62,9 +62,25 @@ def fake(monkeypatch: pytest.MonkeyPatch):
     return install
 
 
-def test_version_is_data() -> None:
-    done = run("--version")
+@pytest.mark.parametrize("option", ["--version", "-V"])
+def test_version_is_data(option: str) -> None:
+    done = run(option)
     assert (done.returncode, done.stdout, done.stderr) == (0, f"tracepoint {tracepoint.__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("words", "same"),
+    [(["help"], ["--help"]), (["help", "check"], ["check", "--help"]), (["help", "lab", "run"], ["lab", "run", "--help"])],
+)
+def test_help_is_a_command_too(words: list[str], same: list[str]) -> None:
+    asked, option = run(*words), run(*same)
+    assert (asked.returncode, asked.stdout) == (0, option.stdout)
+    assert asked.stdout.startswith("usage: tracepoint")
+
+
+def test_help_of_an_unknown_command_guesses() -> None:
+    done = run("help", "chekc")
+    assert (done.returncode, done.stderr) == (2, "tracepoint: error: no command 'chekc'; did you mean check?\n")
 
 
 def test_no_command_prints_help_to_stderr() -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.diagnostics import Safety
+from tracepoint.diagnostics import Safety, Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tracepoint.diagnostics import Diagnostic, Fix, Span
     from tracepoint.source.text import SourceFile
+
+    #: Gives a text the named styles, such as `bold` or `red`.
+    Style = Callable[..., str]
 
 _TAB = 8
 _WIDTH = 100
@@ -21,18 +24,36 @@ _GRADES = {
 }
 
 
-def write_concise(findings: Iterable[Diagnostic]) -> str:
+_COLORS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+
+
+def plain(text: str, *_names: str) -> str:
+    """Return the text as it is: the style of a report without colour."""
+    return text
+
+
+def write_concise(findings: Iterable[Diagnostic], style: Style = plain) -> str:
     """Return `path:line:column: CODE EVENT: message`, one line a finding, as editors read it."""
-    return "".join(f"{d.span}: {d.code} {d.text}\n" for d in findings)
+    return "".join(f"{_head(d, style)}\n" for d in findings)
 
 
-def write_full(findings: Iterable[Diagnostic], sources: Mapping[str, SourceFile]) -> str:
-    """Return findings with the source lines they are about; `sources` maps paths to files."""
-    return "\n".join(_full(d, sources) for d in findings)
+def write_full(
+    findings: Iterable[Diagnostic], sources: Mapping[str, SourceFile], style: Style = plain
+) -> str:
+    """Return findings with the source lines they are about.
+
+    `sources` maps paths to files; `style` gives a text the styles named after it (`bold`, `red`, ...).
+    """
+    return "\n".join(_full(d, sources, style) for d in findings)
 
 
-def _full(finding: Diagnostic, sources: Mapping[str, SourceFile]) -> str:
-    lines = [f"{finding.span}: {finding.code} {finding.text}"]
+def _head(finding: Diagnostic, style: Style) -> str:
+    code = style(finding.code, "bold", _COLORS[finding.severity])
+    return f"{style(str(finding.span), 'bold')}: {code} {finding.text}"
+
+
+def _full(finding: Diagnostic, sources: Mapping[str, SourceFile], style: Style) -> str:
+    lines = [_head(finding, style)]
     marks = [(finding.span, "^", finding.label)]
     elsewhere = []
     for related in finding.related:
@@ -42,16 +63,16 @@ def _full(finding: Diagnostic, sources: Mapping[str, SourceFile]) -> str:
             elsewhere.append(related)
     source = sources.get(finding.span.path)
     if source is not None:
-        lines += _snippet(source, marks)
+        lines += _snippet(source, marks, style)
     for related in elsewhere:
         lines.append(f"note: {related.span}: {related.message}")
         source = sources.get(related.span.path)
         if source is not None:
-            lines += _snippet(source, [(related.span, "-", "")], frame=False)
+            lines += _snippet(source, [(related.span, "-", "")], style, frame=False)
     if finding.event:
         lines.append(f"event: {finding.event}")
-    lines += [f"help: {text}" for text in finding.help]
-    lines.append(f"{_grade(finding.fix)}tracepoint explain {finding.code}")
+    lines += [f"{style('help:', 'bold')} {text}" for text in finding.help]
+    lines.append(f"{style(_grade(finding.fix), 'green')}tracepoint explain {finding.code}")
     return "\n".join(lines) + "\n"
 
 
@@ -59,7 +80,9 @@ def _grade(fix: Fix | None) -> str:
     return "" if fix is None else f"{_GRADES[fix.safety]}: {fix.message}    "
 
 
-def _snippet(source: SourceFile, marks: list[tuple[Span, str, str]], *, frame: bool = True) -> list[str]:
+def _snippet(
+    source: SourceFile, marks: list[tuple[Span, str, str]], style: Style, *, frame: bool = True
+) -> list[str]:
     """Return the marked lines with their numbers; marks of one line follow one another."""
     by_line: dict[int, list[tuple[Span, str, str]]] = {}
     for mark in marks:
@@ -80,7 +103,8 @@ def _snippet(source: SourceFile, marks: list[tuple[Span, str, str]], *, frame: b
             stop = span.end_column - 1 if span.end_line == span.line else len(text)
             length = max(1, len(_expand(text[:stop])) - begin)
             if begin < _WIDTH:
-                out.append(f"{gutter} {' ' * begin}{sign * min(length, _WIDTH - begin)} {label}".rstrip())
+                mark = f"{sign * min(length, _WIDTH - begin)} {label}".rstrip()
+                out.append(f"{gutter} {' ' * begin}{style(mark, 'red' if sign == '^' else 'blue')}")
         before = line
     if frame:
         out.append(gutter)

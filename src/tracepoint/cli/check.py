@@ -1,4 +1,4 @@
-"""`tracepoint check`: what is wrong with trace headers, and how to mend it."""
+"""`tracepoint check`: what is wrong with trace headers, and how to fix it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tracepoint.check.suppress import apply_baseline, read_baseline, write_basel
 from tracepoint.cli import settings
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.inputs import read_headers
+from tracepoint.cli.output import counted
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tracepoint.check.python_source import PythonFile
+    from tracepoint.check.report_text import Style
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
@@ -50,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="headers, folders of them, Python files, or - for stdin (default: .)",
     )
     parser.add_argument(
-        "--fix", action="store_true", help="mend what can be mended without changing a record"
+        "--fix", action="store_true", help="fix what can be fixed without changing a record"
     )
     parser.add_argument(
         "--unsafe", action="store_true", help="with --fix: also fixes that change records or text"
@@ -79,11 +81,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         headers, findings, n_changed = _fix(paths, headers, findings, chosen, out, unsafe=args.unsafe)
     if args.write_baseline:
         write_text(Path(args.write_baseline), write_baseline(findings))
-        out.say(f"{len(findings)} findings written to {args.write_baseline}")
+        out.say(f"{counted(len(findings), 'finding')} written to {args.write_baseline}")
         return EXIT_DONE
     findings, n_known = _without_known(findings, chosen)
     if not args.diff:
-        out.write(_report(args.output_format or chosen.output_format, findings, headers))
+        out.write(_report(args.output_format or chosen.output_format, findings, headers, out.style))
     _summary(out, headers, findings, n_known=n_known, n_changed=n_changed, is_dry=args.diff)
     return EXIT_FINDINGS if findings else EXIT_DONE
 
@@ -124,7 +126,7 @@ def _mended(
 def _diff(headers: Sequence[Checked], findings: Sequence[Diagnostic], out: Output, *, unsafe: bool) -> int:
     changed = _mended(headers, findings, unsafe=unsafe)
     for path, (old, new) in changed.items():
-        out.write(unified_diff(old, new, path))
+        out.diff(unified_diff(old, new, path))
     return len(changed)
 
 
@@ -160,11 +162,13 @@ def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[D
     return apply_baseline(findings, read_baseline(read_text(Path(chosen.baseline))))
 
 
-def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked]) -> str:
+def _report(
+    form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked], style: Style
+) -> str:
     sources = {header.path: header.source for header in headers if header.source is not None}
     writers: dict[str, Callable[[], str]] = {
-        "full": lambda: write_full(findings, sources),
-        "concise": lambda: write_concise(findings),
+        "full": lambda: write_full(findings, sources, style),
+        "concise": lambda: write_concise(findings, style),
         "json": lambda: write_json(findings),
         "jsonl": lambda: write_jsonl(findings),
         "sarif": lambda: write_sarif(findings, sources, version=__version__),
@@ -188,14 +192,14 @@ def _summary(
 ) -> None:
     n_safe = sum(d.fix is not None and d.fix.is_safe for d in findings)
     n_unsafe = sum(d.fix is not None and d.fix.safety is Safety.UNSAFE for d in findings)
-    noun = "files" if any(header.path.endswith(".py") for header in headers) else "headers"
-    parts = [f"{len(findings)} findings in {len(headers)} {noun}"]
+    noun = "file" if any(header.path.endswith(".py") for header in headers) else "header"
+    parts = [f"{counted(len(findings), 'finding')} in {counted(len(headers), noun)}"]
     if n_known:
-        parts.append(f"{n_known} more are in the baseline")
+        parts.append(f"{n_known} more in the baseline")
     if n_changed:
-        parts.append(f"{n_changed} files {'would change' if is_dry else 'changed'}")
+        parts.append(f"{counted(n_changed, 'file')} {'would change' if is_dry else 'changed'}")
     if n_safe and not is_dry:
-        parts.append(f"--fix mends {n_safe}")
+        parts.append(f"--fix repairs {n_safe}")
     if n_unsafe and not is_dry:
         parts.append(f"--fix --unsafe {n_unsafe} more")
     out.say("; ".join(parts))

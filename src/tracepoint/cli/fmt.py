@@ -62,7 +62,7 @@ def _format_one(path: Path, args: argparse.Namespace, out: Output) -> tuple[bool
         out.error(str(diagnostic))
     is_changed = result.text != old
     if args.diff:
-        out.write(unified_diff(old, result.text, str(path)))
+        out.diff(unified_diff(old, result.text, str(path)))
     elif args.check:
         if is_changed:
             out.line(str(path))

@@ -61,7 +61,7 @@ COMMANDS = {
     ),
     "check": Command(
         "check",
-        "find what is wrong with trace headers, and mend it",
+        "find what is wrong with trace headers, and fix it",
         (
             "tracepoint check examples/",
             "tracepoint check examples/swap.h --select TP3 --output-format concise",
@@ -97,7 +97,7 @@ COMMANDS = {
     ),
     "diff": Command(
         "diff",
-        "say what changed between two sets of events, and whom it breaks",
+        "show what changed between two sets of events, and what it breaks",
         (
             "tracepoint diff examples/swap.h examples/traps.h",
             "tracepoint diff --breaking examples/swap.h examples/swap.h",
@@ -156,14 +156,14 @@ COMMANDS = {
     ),
     "enable": Command(
         "enable",
-        "let events of the running kernel record, for good or while a command runs",
+        "enable events of the running kernel, permanently or while a command runs",
         ("tracepoint enable sched 'irq:softirq_*'", "tracepoint enable 'sched:sched_process_*' -- ls /"),
         is_live=True,
         meanwhile=True,
     ),
     "disable": Command(
         "disable",
-        "stop events of the running kernel from recording",
+        "disable events of the running kernel",
         ("tracepoint disable 'irq:*'", "tracepoint disable --remove"),
         is_live=True,
         meanwhile=True,
@@ -234,7 +234,7 @@ COMMANDS = {
 }
 
 
-_MEANWHILE = """behind all options:
+_MEANWHILE = """after the options:
   -- COMMAND [WORD ...]  run a command meanwhile, for as long as it runs
 
 """
@@ -284,12 +284,13 @@ def make_parser(words: Sequence[str]) -> Parser:
     """Build the parser; only the command named in `words` gets its own arguments."""
     parser = Parser(
         prog="tracepoint",
-        description="Trace events, checked, laid out and rehearsed from their TRACE_EVENT() declaration.",
-        epilog=_examples(tuple(COMMANDS[name].examples[0] for name in ("try", "check", "show"))),
+        description="Trace events, checked, laid out and simulated from their TRACE_EVENT() declaration.",
+        epilog=_examples(tuple(COMMANDS[name].examples[0] for name in ("try", "check", "show")))
+        + "\n\ntracepoint help COMMAND explains one command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--version", action="store_true", help="print the version and exit")
+    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
     add_output_arguments(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     chosen = _command_word(words)
@@ -338,6 +339,7 @@ def _status_of(error: Exception) -> int:
 
 
 def _dispatch(words: list[str], out: Output) -> int:
+    words = _help_as_option(words)
     chosen = _command_word(words)
     if chosen and chosen not in COMMANDS:
         raise UsageError(_unknown_command(chosen))
@@ -364,6 +366,18 @@ def _dispatch(words: list[str], out: Output) -> int:
     verbosity = -1 if getattr(args, "quiet", False) else getattr(args, "verbose", 0)
     out.configure(verbosity=verbosity, color=getattr(args, "color", "auto"))
     return int(_load(COMMANDS[args.command]).run(args, out))
+
+
+def _help_as_option(words: list[str]) -> list[str]:
+    """Return `help COMMAND VERB` as `COMMAND VERB --help`, other words as they are.
+
+    >>> _help_as_option(["help", "check"])
+    ['check', '--help']
+    """
+    if _command_word(words) != "help":
+        return words
+    at = words.index("help")
+    return [*words[:at], *words[at + 1 :], "--help"]
 
 
 def _load(command: Command) -> ModuleType:

@@ -82,6 +82,11 @@ class Output:
         """Return the text in the named styles (`bold`, `red`, ...) when stdout shows colour."""
         return paint(text, names) if self.has_color else text
 
+    def diff(self, text: str) -> None:
+        """Write a unified diff, coloured as git colours it when stdout shows colour."""
+        for line in text.splitlines(keepends=True):
+            self.write(self.style(line.rstrip("\n"), *_diff_style(line)) + "\n"[: line.endswith("\n")])
+
     def progress(self, what: str, total: int) -> Progress:
         """Return a context manager whose `step()` counts `total` things; silent off a terminal."""
         return Progress(self, what, total)
@@ -157,6 +162,21 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         default=SUPPRESS,
         help="colour (default: auto; NO_COLOR and FORCE_COLOR are heeded)",
     )
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "finding"), counted(0, "header")
+    ('1 finding', '0 headers')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def _diff_style(line: str) -> tuple[str, ...]:
+    if line.startswith(("--- ", "+++ ")):
+        return ("bold",)
+    return {"+": ("green",), "-": ("red",), "@": ("cyan",)}.get(line[:1], ())
 
 
 def paint(text: str, names: Iterable[str]) -> str:

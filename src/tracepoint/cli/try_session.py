@@ -85,7 +85,7 @@ def write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic])
     out.line(f"findings: {len(mine)}")
     out.line()
     sources = {header.path: header.source} if header.source is not None else {}
-    out.write(write_full(mine, sources) if len(mine) <= 5 else write_concise(mine))
+    out.write(write_full(mine, sources, out.style) if len(mine) <= 5 else write_concise(mine, out.style))
 
 
 def rehearse_with(

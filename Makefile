@@ -1,4 +1,4 @@
-# make try    the main job: the example headers, then a kernel's own, rehearsed
+# make try    the main job: an example event, a real fault, a kernel's headers; V=1 lists all
 # make test   the whole test suite, with all that it needs
 # make bench  the measured promises, one line each
 # make lint   ruff, mypy and the import contract (part of make test)
@@ -25,7 +25,7 @@ debian: setup
 	@$(RUN) tools/debian.py tests
 
 try: setup
-	@$(RUN) tools/try_all.py
+	@$(RUN) tools/try_all.py $(V:1=-v)
 
 test: setup debian
 	@$(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)

@@ -70,7 +70,11 @@ def test_version_is_data(option: str) -> None:
 
 @pytest.mark.parametrize(
     ("words", "same"),
-    [(["help"], ["--help"]), (["help", "check"], ["check", "--help"]), (["help", "lab", "run"], ["lab", "run", "--help"])],
+    [
+        (["help"], ["--help"]),
+        (["help", "check"], ["check", "--help"]),
+        (["help", "lab", "run"], ["lab", "run", "--help"]),
+    ],
 )
 def test_help_is_a_command_too(words: list[str], same: list[str]) -> None:
     asked, option = run(*words), run(*same)
@@ -80,7 +84,10 @@ def test_help_is_a_command_too(words: list[str], same: list[str]) -> None:
 
 def test_help_of_an_unknown_command_guesses() -> None:
     done = run("help", "chekc")
-    assert (done.returncode, done.stderr) == (2, "tracepoint: error: no command 'chekc'; did you mean check?\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "tracepoint: error: no command 'chekc'; did you mean check?\n",
+    )
 
 
 def test_no_command_prints_help_to_stderr() -> None:

@@ -51,9 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="headers, folders of them, Python files, or - for stdin (default: .)",
     )
-    parser.add_argument(
-        "--fix", action="store_true", help="fix what can be fixed without changing a record"
-    )
+    parser.add_argument("--fix", action="store_true", help="fix what can be fixed without changing a record")
     parser.add_argument(
         "--unsafe", action="store_true", help="with --fix: also fixes that change records or text"
     )
@@ -162,9 +160,7 @@ def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[D
     return apply_baseline(findings, read_baseline(read_text(Path(chosen.baseline))))
 
 
-def _report(
-    form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked], style: Style
-) -> str:
+def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked], style: Style) -> str:
     sources = {header.path: header.source for header in headers if header.source is not None}
     writers: dict[str, Callable[[], str]] = {
         "full": lambda: write_full(findings, sources, style),

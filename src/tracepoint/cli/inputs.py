@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
+from tracepoint.cli.named_events import find_declaring, is_event_name, not_found, read_running
 from tracepoint.cli.names import split_event
+from tracepoint.control.names import matches
 from tracepoint.errors import LayoutError, TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -39,11 +41,12 @@ _ARCH = {
 _OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
 _OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _FORMAT_START = b"name:"
+_NAMES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """Everything a word names; `event` is what followed the colon, empty when nothing did."""
+    """Everything a word names; `event` is the event or pattern after the colon, empty when there is none."""
 
     word: str
     event: str = ""
@@ -51,11 +54,21 @@ class Input:
     formats: tuple[EventFormat, ...] = ()
 
     def events(self) -> Iterator[tuple[TraceHeader, Event]]:
-        """Yield the events of the headers that the word means."""
+        """Yield the events of the headers that the word names."""
         for header in self.headers:
             for event in header.events:
-                if not self.event or self.event in (event.name, event.full_name):
+                if self.has(event.full_name):
                     yield header, event
+
+    def has(self, full_name: str) -> bool:
+        """Whether the word names the event `system:name`: by its name, a pattern, or all of its file."""
+        return not self.event or matches(self.event, full_name)
+
+    @property
+    def names(self) -> list[str]:
+        """The full names of all events of the file, named by the word or not."""
+        declared = [event.full_name for header in self.headers for event in header.events]
+        return declared + [f"{f.system}:{f.name}" for f in self.formats]
 
 
 def find_abi(name: str) -> Abi:
@@ -90,11 +103,14 @@ def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list
 
 
 def open_input(word: str, settings: Settings, out: Output) -> Input:
-    """Read what `FILE[:EVENT]`, or a folder, holds.
+    """Read what `FILE[:EVENT]`, a folder, or an event's name alone stands for.
 
-    A folder gives its trace headers, or else its format files, or else its objects.  Raises
-    OSError for what is not there and TracepointError for what cannot be read.
+    A folder gives its trace headers, or else its format files, or else its objects; a name the headers
+    that declare it, or else the running kernel's format.  EVENT may be a pattern.  Raises OSError for
+    what is not there and TracepointError for what cannot be read.
     """
+    if is_event_name(word):
+        return _open_named(word, settings, out)
     name, event = split_event(word)
     path = Path(name)
     if path.is_dir():
@@ -111,7 +127,7 @@ def compute_formats(
     given: Input, settings: Settings, btf: Btf | None = None
 ) -> tuple[list[EventFormat], list[str]]:
     """Return the formats of an input, computed where it is headers, and why others have none."""
-    formats = [f for f in given.formats if given.event in ("", f.name, f"{f.system}:{f.name}")]
+    formats = [f for f in given.formats if given.has(f"{f.system}:{f.name}")]
     problems = []
     abi = find_abi(settings.abi)
     for header, event in given.events():
@@ -169,19 +185,31 @@ def _read_format_file(path: Path, data: bytes) -> EventFormat:
         raise LayoutError(f"{path}: {error}") from None
 
 
+def _open_named(word: str, settings: Settings, out: Output) -> Input:
+    """Read the headers that declare an event, leaving out those that only mention it."""
+    headers = read_headers(find_declaring(word, out), settings, out)
+    found = Input(word, word, tuple(h for h in headers if any(matches(word, e.full_name) for e in h.events)))
+    if not found.headers:
+        found = Input(word, word, formats=tuple(read_running(word)))
+    if not found.names:
+        raise TracepointError(not_found(word))
+    return found
+
+
 def _only(given: Input) -> Input:
     """Check that the named event is there; raises TracepointError with a guess when it is not."""
-    if not given.event:
+    names = given.names
+    if not given.event or any(map(given.has, names)):
         return given
-    names = [event.name for header in given.headers for event in header.events]
-    names += [f.name for f in given.formats]
-    if given.event.rpartition(":")[2] not in names:
-        from difflib import get_close_matches  # noqa: PLC0415 - only a typing error needs it
+    from difflib import get_close_matches  # noqa: PLC0415 - only a typing error needs it
 
-        close = get_close_matches(given.event, names, n=1)
-        hint = f"; did you mean {close[0]}?" if close else f"; it declares {len(names)} events"
-        raise TracepointError(f"{given.word.partition(':')[0]}: no event {given.event!r}{hint}")
-    return given
+    short = [name.partition(":")[2] for name in names]
+    close = get_close_matches(given.event, [*short, *names], n=1)
+    guess = f"did you mean {close[0]}? " if close else ""
+    first = ", ".join(short[:_NAMES_SHOWN])
+    rest = f" and {len(short) - _NAMES_SHOWN} more" if len(short) > _NAMES_SHOWN else ""
+    there = f"it declares {first}{rest}" if short else "it declares no events"
+    raise TracepointError(f"{given.word.partition(':')[0]}: no event {given.event!r}; {guess}{there}")
 
 
 def _macro(word: str) -> tuple[str, str]:

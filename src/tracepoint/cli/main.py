@@ -55,7 +55,7 @@ COMMANDS = {
         "try_",
         "show what a declared event does: findings, format, inputs, record, trace lines",
         (
-            "tracepoint try examples/swap.h",
+            "tracepoint try --example swap",
             "tracepoint try examples/swap.h:mm_page_swap_in --set 'address=0x7f00' --count 2",
         ),
     ),

@@ -1,14 +1,16 @@
-"""`tracepoint try`: what a declared event does, rehearsed in this process."""
+"""`tracepoint try`: what a declared event does, simulated in this process."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from argparse import ArgumentTypeError
 from typing import TYPE_CHECKING
 
 from tracepoint.check.report_json import finding_as_data
 from tracepoint.cli import numbers, settings, suites
+from tracepoint.cli.examples import example_names, example_path
 from tracepoint.cli.inputs import char_sign, find_abi, open_input
+from tracepoint.cli.output import counted
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.try_session import (
     SCHEMA,
@@ -19,7 +21,7 @@ from tracepoint.cli.try_session import (
     write_findings,
     write_title,
 )
-from tracepoint.cli.try_text import write_rehearsal
+from tracepoint.cli.try_text import SECTIONS, write_rehearsal
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.given import GivenValueError, split_assignment
@@ -36,7 +38,19 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("inputs", nargs="+", metavar="HEADER[:EVENT]", help="headers, events, or folders")
+    parser.add_argument(
+        "inputs",
+        nargs="*",
+        metavar="HEADER[:EVENT]",
+        help="headers, events of them, folders, or events by name",
+    )
+    parser.add_argument(
+        "--example",
+        action="append",
+        default=[],
+        metavar="NAME[:EVENT]",
+        help=f"a header that this program brings: {', '.join(example_names())}",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -51,18 +65,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kernel", metavar="KERNEL", help="show the events in a booted kernel too: 6.1, 6.12, or a package"
     )
     suites.add_argument(parser)
-    parser.add_argument("--summary", action="store_true", help="only say how many events could be rehearsed")
+    parser.add_argument(
+        "--only",
+        type=_sections,
+        default=SECTIONS,
+        metavar="SECTION[,...]",
+        help=f"show only these of {', '.join(SECTIONS)}",
+    )
+    parser.add_argument(
+        "--summary",
+        action="store_true",
+        help="only count the events that could be simulated; -v lists the rest",
+    )
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Rehearse every event that the words name; the exit status is 1 when some could not be."""
+    """Simulate every event that the words name; the exit status is 1 when some could not be."""
+    args.inputs += [_example(word) for word in args.example]
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
     session = Session(args, out, chosen, dict(split_assignment(text) for text in args.set))
     find_abi(chosen.abi)
+    if not args.inputs:
+        raise TracepointError("name a header, or try an example: tracepoint try --example swap")
     if args.suite and not args.kernel:
         raise TracepointError("--suite says where the kernel of --kernel is found, and no --kernel is given")
     if args.kernel:
@@ -71,12 +99,12 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return try_kernel.run(session)
     inputs = [open_input(word, chosen, out) for word in args.inputs]
     if not any(header.events for item in inputs for header in item.headers):
-        out.error(f"no trace events in {', '.join(args.inputs)}; a header with TRACE_EVENT() is wanted")
+        out.error(f"no trace events in {', '.join(args.inputs)}; `try` needs a header with TRACE_EVENT()")
         return EXIT_CANNOT_RUN
     findings = find_findings(inputs, chosen)
     events = [(header, event) for item in inputs for header, event in item.events()]
     seen: set[str] = set()
-    with out.progress("rehearsing", len(events)) as progress:
+    with out.progress("simulating", len(events)) as progress:
         for header, event in progress.over(events):
             if session.shows_events and header.path not in seen:
                 seen.add(header.path)
@@ -92,7 +120,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _one(session: Session, header: TraceHeader, event: Event) -> None:
-    """Rehearse one event and show it."""
+    """Simulate one event and show it."""
     out = session.out
     try:
         rehearsal = _rehearse(session, header, event)
@@ -104,7 +132,7 @@ def _one(session: Session, header: TraceHeader, event: Event) -> None:
             session.documents.append({"event": event.full_name, "is_complete": False, "reason": str(error)})
         elif session.shows_events:
             write_title(out, event)
-            out.line(out.style(f"cannot be rehearsed: {error}", "yellow"))
+            out.line(out.style(f"cannot be simulated: {error}", "yellow"))
         return
     if rehearsal.is_complete:
         session.rehearsed += 1
@@ -114,7 +142,7 @@ def _one(session: Session, header: TraceHeader, event: Event) -> None:
         session.documents.append(as_document(rehearsal))
     elif session.shows_events:
         write_title(out, event)
-        write_rehearsal(out, rehearsal)
+        write_rehearsal(out, rehearsal, session.args.only)
 
 
 def _rehearse(session: Session, header: TraceHeader, event: Event) -> Rehearsal:
@@ -130,25 +158,29 @@ def _rehearse(session: Session, header: TraceHeader, event: Event) -> Rehearsal:
 
 def _write_summary(session: Session) -> None:
     out = session.out
-    is_long = out.verbosity > 0 or not session.args.summary
-    out.line()
-    share = f" ({100 * session.rehearsed / session.total:.1f} %)" if session.failed else ""
-    out.line(f"{session.rehearsed} of {session.total} events rehearsed{share}")
-    if is_long:
-        for name, reason in session.failed:
-            out.line(f"  {name}: {reason}")
+    if session.total == session.rehearsed == 1 and session.shows_events:
         return
-    reasons = Counter(_kind(reason) for _, reason in session.failed)
-    for reason, count in reasons.most_common():
-        out.line(f"  {count:5d}  {reason}")
+    lists_all = out.verbosity > 0 or not session.args.summary
+    share = f" ({100 * session.rehearsed / session.total:.1f} %)" if session.failed else ""
+    hint = "" if lists_all or not session.failed else "; -v lists the rest"
+    if session.shows_events:
+        out.line()
+    out.line(f"{session.rehearsed:,} of {counted(session.total, 'event')} simulated{share}{hint}")
+    for name, reason in session.failed if lists_all else ():
+        out.line(f"  {name}: {reason}")
 
 
-def _kind(reason: str) -> str:
-    """Return a reason without the names that differ from event to event."""
-    for mark in (" is not ", "unknown type", "cannot be known", "cannot be followed", "not known"):
-        if mark in reason:
-            return reason[reason.index(mark) :].strip()[:80] if mark != " is not " else reason[:80]
-    return reason[:80]
+def _example(word: str) -> str:
+    name, colon, event = word.partition(":")
+    return f"{example_path(name)}{colon}{event}"
+
+
+def _sections(text: str) -> tuple[str, ...]:
+    """Return the sections named in a comma-separated text, in the order in which they are shown."""
+    unknown = sorted(set(text.split(",")) - set(SECTIONS))
+    if unknown:
+        raise ArgumentTypeError(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")
+    return tuple(section for section in SECTIONS if section in text.split(","))
 
 
 def _write_json(session: Session, findings: list[Diagnostic]) -> None:

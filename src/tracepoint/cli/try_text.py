@@ -1,4 +1,4 @@
-"""A rehearsal as people read it: format, inputs, record, trace lines."""
+"""The simulation of an event as people read it: format, inputs, record, trace lines."""
 
 from __future__ import annotations
 
@@ -7,31 +7,38 @@ from typing import TYPE_CHECKING
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tracepoint.cli.output import Output
     from tracepoint.lab.dump import DumpRow
     from tracepoint.lab.given import Given
     from tracepoint.lab.rehearse import LeafInput, Rehearsal
 
 _BYTES_A_ROW = 16
+#: What `tracepoint try` shows of an event, in this order.
+SECTIONS = ("format", "inputs", "record", "trace")
 
 
-def write_rehearsal(out: Output, rehearsal: Rehearsal) -> None:
+def write_rehearsal(out: Output, rehearsal: Rehearsal, sections: Collection[str] = SECTIONS) -> None:
     """Write format, inputs, record and lines of one event, in the order a person likes to read."""
-    write_heading(out, "format")
-    write_indented(out, write_format(rehearsal.layout))
-    write_heading(out, "inputs")
-    write_inputs(out, rehearsal.leaves)
-    for index, shot in enumerate(rehearsal.shots):
+    if "format" in sections:
+        write_heading(out, "format")
+        write_indented(out, write_format(rehearsal.layout))
+    if "inputs" in sections:
+        write_heading(out, "inputs")
+        write_inputs(out, rehearsal.leaves)
+    for index, shot in enumerate(rehearsal.shots if "record" in sections else ()):
         if shot.record:
             which = f" {index + 1}" if len(rehearsal.shots) > 1 else ""
             write_heading(out, f"record{which}", f"{len(shot.record)} bytes")
             for row in shot.rows:
                 write_row(out, row)
-    write_heading(out, "trace")
-    for line in rehearsal.lines:
-        out.line(line)
-    if not rehearsal.lines:
-        out.line("  nothing: the event does not fire")
+    if "trace" in sections:
+        write_heading(out, "trace")
+        for line in rehearsal.lines:
+            out.line(line)
+        if not rehearsal.lines:
+            out.line("  nothing: the event does not fire")
     for note in rehearsal.notes:
         out.line(f"  note: {note}")
     if not rehearsal.is_complete:

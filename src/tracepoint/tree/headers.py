@@ -106,7 +106,7 @@ class HeaderReader:
                 None if root else (file for glob in ("*.c", "*/*.c") for file in sorted(folder.glob(glob)))
             )
             self._creators[folder] = Creators(folder, nearby)
-        return _LazyIncludes(path, loader, self._creators[folder])
+        return _LazyIncludes(path.absolute(), loader, self._creators[folder])
 
     def _read(
         self,

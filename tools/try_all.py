@@ -1,4 +1,4 @@
-"""`make try`: one example event, one real fault with its fix, and how much of a kernel's headers is simulated."""
+"""`make try`: an example, a real fault with its fix, and how many of a kernel's events are simulated."""
 
 from __future__ import annotations
 
@@ -34,9 +34,7 @@ def show_fault(events: Path) -> int:
     """Show a real fault of these headers and what its fix changes."""
     for name, code in FAULTS:
         words = ("check", name, "--select", code)
-        if (events / name).is_file() and call(
-            *words, "-q", folder=events, stdout=subprocess.DEVNULL
-        ).returncode == 1:
+        if (events / name).is_file() and call(*words, folder=events, capture_output=True).returncode == 1:
             worst = run(*words, "-q", "--output-format", "concise", folder=events)
             return max(worst, run(*words, "-q", "--fix", "--unsafe", "--diff", folder=events))
     return 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.layout.format import EventFormat
 
-_NAME = re.compile(r"[\w*?\[\]]+(?::[\w*?\[\]]*)?")
+_NAME = re.compile(r"(?:[\w*?]|\[\w+\])+(?::(?:[\w*?]|\[\w+\])*)?")
 _PLACES = ("/lib/modules/*/source", "/lib/modules/*/build", "/usr/src/linux-headers-*")
 
 
@@ -45,7 +45,7 @@ def find_declaring(word: str, out: Output) -> list[Path]:
 
 
 def read_running(word: str) -> list[EventFormat]:
-    """Return the formats of the running kernel's events of a name or pattern; none where there is no tracefs."""
+    """Return the formats of the running kernel's events of a name or pattern; none without tracefs."""
     try:
         with open_tracefs(keeps_journal=False) as tracing:
             found = [name for name in tracing.event_names if matches(word, name)]
@@ -57,17 +57,15 @@ def read_running(word: str) -> list[EventFormat]:
 def not_found(word: str) -> str:
     """Return the sentence that says where an event was looked for, and what to try."""
     return (
-        f"no file and no event {word!r}: looked in the index of a kernel tree (`tracepoint index TREE` makes one), "
-        "in the installed kernel headers and in the running kernel; try HEADER:EVENT"
+        f"no file and no event {word!r}: looked in the index of a kernel tree (`tracepoint index TREE` makes "
+        "one), in the installed kernel headers and in the running kernel; try HEADER:EVENT"
     )
 
 
 def _search_installed(word: str) -> list[Path]:
     """Return the installed headers whose text has the event's name as a word."""
     name = word.rpartition(":")[2] or "*"
-    shape = (
-        re.escape(name).replace(r"\*", r"\w*").replace(r"\?", r"\w").replace(r"\[", "[").replace(r"\]", "]")
-    )
+    shape = name.replace("*", r"\w*").replace("?", r"\w")
     wanted = re.compile(rf"\b{shape}\b".encode())
     for folder in _installed():
         found = [path for path in find_headers([str(folder)]) if wanted.search(path.read_bytes())]

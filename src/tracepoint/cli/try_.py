@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "inputs",
         nargs="*",
         metavar="HEADER[:EVENT]",
-        help="headers, events of them, folders, or events by name",
+        help="headers, events in them, folders, events by name",
     )
     parser.add_argument(
         "--example",
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--summary",
         action="store_true",
-        help="only count the events that could be simulated; -v lists the rest",
+        help="only count what could be simulated; -v lists the rest",
     )
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")

@@ -21,28 +21,41 @@ SECTIONS = ("format", "inputs", "record", "trace")
 
 def write_rehearsal(out: Output, rehearsal: Rehearsal, sections: Collection[str] = SECTIONS) -> None:
     """Write format, inputs, record and lines of one event, in the order a person likes to read."""
-    if "format" in sections:
-        write_heading(out, "format")
-        write_indented(out, write_format(rehearsal.layout))
-    if "inputs" in sections:
-        write_heading(out, "inputs")
-        write_inputs(out, rehearsal.leaves)
-    for index, shot in enumerate(rehearsal.shots if "record" in sections else ()):
+    writers = (_write_format, _write_inputs, _write_records, _write_lines)
+    for section, write in zip(SECTIONS, writers, strict=True):
+        if section in sections:
+            write(out, rehearsal)
+    for note in rehearsal.notes:
+        out.line(f"  note: {note}")
+    if not rehearsal.is_complete:
+        out.line("  " + out.style(f"not complete: {rehearsal.reason}", "yellow"))
+
+
+def _write_format(out: Output, rehearsal: Rehearsal) -> None:
+    write_heading(out, "format")
+    write_indented(out, write_format(rehearsal.layout))
+
+
+def _write_inputs(out: Output, rehearsal: Rehearsal) -> None:
+    write_heading(out, "inputs")
+    write_inputs(out, rehearsal.leaves)
+
+
+def _write_records(out: Output, rehearsal: Rehearsal) -> None:
+    for index, shot in enumerate(rehearsal.shots):
         if shot.record:
             which = f" {index + 1}" if len(rehearsal.shots) > 1 else ""
             write_heading(out, f"record{which}", f"{len(shot.record)} bytes")
             for row in shot.rows:
                 write_row(out, row)
-    if "trace" in sections:
-        write_heading(out, "trace")
-        for line in rehearsal.lines:
-            out.line(line)
-        if not rehearsal.lines:
-            out.line("  nothing: the event does not fire")
-    for note in rehearsal.notes:
-        out.line(f"  note: {note}")
-    if not rehearsal.is_complete:
-        out.line("  " + out.style(f"not complete: {rehearsal.reason}", "yellow"))
+
+
+def _write_lines(out: Output, rehearsal: Rehearsal) -> None:
+    write_heading(out, "trace")
+    for line in rehearsal.lines:
+        out.line(line)
+    if not rehearsal.lines:
+        out.line("  nothing: the event does not fire")
 
 
 def write_heading(out: Output, title: str, rest: str = "") -> None:

@@ -103,8 +103,8 @@ def _snippet(
             stop = span.end_column - 1 if span.end_line == span.line else len(text)
             length = max(1, len(_expand(text[:stop])) - begin)
             if begin < _WIDTH:
-                mark = f"{sign * min(length, _WIDTH - begin)} {label}".rstrip()
-                out.append(f"{gutter} {' ' * begin}{style(mark, 'red' if sign == '^' else 'blue')}")
+                line_mark = f"{sign * min(length, _WIDTH - begin)} {label}".rstrip()
+                out.append(f"{gutter} {' ' * begin}{style(line_mark, 'red' if sign == '^' else 'blue')}")
         before = line
     if frame:
         out.append(gutter)

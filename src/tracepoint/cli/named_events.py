@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.trees import default_tree, open_with_progress
+from tracepoint.control.events import EventControl
 from tracepoint.control.names import matches
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
@@ -48,8 +49,8 @@ def read_running(word: str) -> list[EventFormat]:
     """Return the formats of the running kernel's events of a name or pattern; none without tracefs."""
     try:
         with open_tracefs(keeps_journal=False) as tracing:
-            found = [name for name in tracing.event_names if matches(word, name)]
-            return [tracing[name].format for name in found]
+            events = [tracing[name] for name in tracing.event_names if matches(word, name)]
+            return [event.format for event in events if isinstance(event, EventControl)]
     except (TracefsError, OSError):
         return []
 

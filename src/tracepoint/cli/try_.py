@@ -45,13 +45,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="headers, events in them, folders, events by name",
     )
     parser.add_argument(
-        "--example",
-        action="append",
-        default=[],
-        metavar="NAME[:EVENT]",
-        help=f"a header that this program brings: {', '.join(example_names())}",
-    )
-    parser.add_argument(
         "--set",
         action="append",
         default=[],
@@ -65,6 +58,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--kernel", metavar="KERNEL", help="show the events in a booted kernel too: 6.1, 6.12, or a package"
     )
     suites.add_argument(parser)
+    _add_what_is_shown(parser)
+    parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
+    settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
+
+
+def _add_what_is_shown(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--example",
+        action="append",
+        default=[],
+        metavar="NAME[:EVENT]",
+        help=f"a header that this program brings: {', '.join(example_names())}",
+    )
     parser.add_argument(
         "--only",
         type=_sections,
@@ -77,8 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only count what could be simulated; -v lists the rest",
     )
-    parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
-    settings.add_arguments(parser, "include", "define", "exclude", "abi", "select", "ignore")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

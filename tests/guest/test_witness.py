@@ -223,6 +223,19 @@ def test_try_shows_kernel_and_rehearsal(old_kernel, capsys):
     assert "1 of 1 events as rehearsed on 6.1." in text
 
 
+def test_try_compiles_the_header_as_it_is_written(old_kernel, tmp_path, capsys):
+    """Before, what is no parameter was a variable, and all of this was as rehearsed."""
+    path = write(tmp_path, assign="__entry->n = no_such_function(n);")
+    assert main(["try", str(path), "--kernel", "6.1"]) == 5
+    assert f"{path}:13:" in (said := capsys.readouterr().err)
+    assert "implicit declaration of function 'no_such_function'" in said
+    path = write(tmp_path, assign="WARN_ON_ONCE(n > 5); __entry->n = n + jiffies;")
+    assert main(["try", str(path), "--kernel", "6.1"]) == 0
+    said = capsys.readouterr().out
+    assert "note: variables stand for: jiffies" in said
+    assert "note: left out to fire it: WARN_ON_ONCE(n > 5)" in said
+
+
 def test_an_event_that_no_module_can_declare_does_not_stop_the_others(old_kernel, tmp_path):
     text = write(tmp_path).read_text()
     start, end = text.index("TRACE_EVENT("), text.index("#endif\n")

@@ -12,12 +12,13 @@ import pytest
 
 from tracepoint.errors import LabError
 from tracepoint.generate.kernel_facts import KernelFacts
+from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab.build import BuildError, CompilerMessage
 from tracepoint.lab.pages import read_records
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.lab.witness import choose_filter
 from tracepoint.lab.witness_compare import expected_record, find_differences
-from tracepoint.lab.witness_module import at_the_header, make_module
+from tracepoint.lab.witness_module import at_the_header, make_module, replaced_parts
 from tracepoint.lab.witness_script import Target, read_answers, read_lines, write_script
 from tracepoint.layout.format import write_format
 from tracepoint.model.read import read_header_text
@@ -47,6 +48,20 @@ LINE = "             cat-165     [000] .....     2.772260: one: small=3 n=-5"
 @pytest.fixture
 def header():
     return read_header_text(TEXT, "demo.h")
+
+
+def test_what_is_replaced_and_left_out_is_listed():
+    text = TEXT.replace("__entry->n = n;", "WARN_ON_ONCE(!p); __entry->n = READ_ONCE(p->n) + lookup(p, n);")
+    header = read_header_text(text, "demo.h")
+    uses = rehearse_event(header["one"]).uses
+    found = replaced_parts(header, plan_leaves(header.events, {"demo:one": uses}))
+    assert found["demo:one"] == (
+        "variables stand for: p->small, p->n, lookup(p, n)",
+        "left out to fire it: WARN_ON_ONCE(!p)",
+    )
+    plain = read_header_text(TEXT.replace("p->small", "n"), "demo.h")
+    uses = rehearse_event(plain["one"]).uses
+    assert replaced_parts(plain, plan_leaves(plain.events, {"demo:one": uses}))["demo:one"] == ()
 
 
 @pytest.fixture

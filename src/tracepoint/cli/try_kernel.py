@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.check.report_json import finding_as_data
@@ -21,10 +22,13 @@ from tracepoint.cli.try_session import (
 )
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
+from tracepoint.lab.as_written import compile_as_written
 from tracepoint.lab.suites import apt_options
 from tracepoint.lab.witness import fetch_kernel_at_hand, witness_events
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tracepoint.cli.inputs import Input
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
@@ -54,6 +58,7 @@ def run(session: Session) -> int:
             f"no trace events in {', '.join(session.args.inputs)}; a header with TRACE_EVENT() is wanted"
         )
         return EXIT_CANNOT_RUN
+    private = [note for item in inputs for note in _compile(item, kernel, chosen, out)]
     findings = find_findings(inputs, chosen)
 
     def rehearse(
@@ -64,9 +69,11 @@ def run(session: Session) -> int:
     sighting = witness_events(events, kernel, rehearse=rehearse, say=out.say)
     session.raise_unmet()
     if session.args.json:
-        _write_json(out, sighting, findings)
+        _write_json(out, sighting, findings, private)
     else:
         _write_text(session, events, sighting, findings)
+        for note in private:
+            out.line(f"note: {note}")
     is_bad = any(d.severity is Severity.ERROR for d in findings)
     return EXIT_DONE if all(w.is_equal for w in sighting.witnesses) and not is_bad else EXIT_FINDINGS
 
@@ -84,6 +91,30 @@ def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> In
         else:
             again.append(reader.read(header.path))
     return replace(given, headers=tuple(again))
+
+
+def _compile(given: Input, kernel: KernelAtHand, chosen: Settings, out: Output) -> Iterator[str]:
+    """Compile the headers exactly as they are written; yield what only the traced code knows of them.
+
+    Raises BuildError with the compiler's words for a header that does not compile.
+    """
+    for header in given.headers:
+        if not header.events or header.source is None:
+            continue
+        out.say(f"compiling {header.path} as it is written")
+        with TemporaryDirectory(prefix="tracepoint-") as folder:
+            path = Path(header.path)
+            if not path.is_file():
+                path = Path(folder) / "header.h"
+                path.write_text(header.source.text, errors="surrogateescape")
+            private = compile_as_written(
+                path, kernel.headers, include=chosen.include, defines=chosen.define, path=header.path
+            )
+        for name in private:
+            yield (
+                f"{header.path}: {name} is defined by no header of this kernel: members of it are checked "
+                "by nobody, and variables stand for them"
+            )
 
 
 def _write_text(
@@ -104,7 +135,7 @@ def _write_text(
     write_summary(out, sighting)
 
 
-def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic]) -> None:
+def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic], private: list[str]) -> None:
     equal = sum(witness.is_equal for witness in sighting.witnesses)
     document = {
         "schema": SCHEMA,
@@ -112,6 +143,7 @@ def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic]) -> 
             "release": sighting.release,
             "seconds": sighting.seconds,
             "warnings": list(sighting.log),
+            "notes": private,
         },
         "findings": [finding_as_data(d) for d in findings],
         "events": [_document(witness) for witness in sighting.witnesses],

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _TIMEOUT_S = 180
 _N_ERRORS = 6
 # Deep enough for every "../../.." that a TRACE_INCLUDE_PATH begins with.
-_BASE = Path("a/b/c/d/e/f/g/h/trace")
+SHADOW_BASE = Path("a/b/c/d/e/f/g/h/trace")
 # What most trace headers use without including it.
 _GENERIC = """
     module kernel types sched sched/signal sched/task mm mm_types mmzone swap fs pagemap writeback
@@ -96,7 +96,7 @@ def compile_header(
     attempts: list[Sequence[str]] = []
     source = find_create_trace_points(header, Path(tree)) if tree is not None else None
     if source is not None:
-        folders += [source.parent, source.parent / "include", *_tree_folders(Path(tree or "."))]
+        folders += [source.parent, source.parent / "include", *tree_folders(Path(tree or "."))]
     if include_lines is not None:
         attempts.append(include_lines)
     else:
@@ -184,15 +184,17 @@ def creating_sources(tree: Path) -> tuple[Path, ...]:
     return tuple(sorted(Path(decode(name)) for name in done.stdout.splitlines()))
 
 
-def _tree_folders(tree: Path) -> list[Path]:
+def tree_folders(tree: Path) -> list[Path]:
+    """Return the folders of a tree in which trace headers find each other."""
     return [tree.resolve() / part for part in ("include/trace/events", "include/trace", "include")]
 
 
 @lru_cache(maxsize=8)
-def module_compiler(kernel_headers: Path) -> Compiler:
+def module_compiler(kernel_headers: Path, *, has_warnings: bool = False) -> Compiler:
     """Return how the Kbuild of a headers package compiles a module; LabError when it cannot.
 
-    Kbuild is run once on an empty source file, and the command that it kept is read.
+    Kbuild is run once on an empty source file, and the command that it kept is read; with
+    `has_warnings` the compiler says all that it says in a build of that kernel.
     """
     with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
         folder = Path(name)
@@ -205,18 +207,19 @@ def module_compiler(kernel_headers: Path) -> Compiler:
             raise LabError(f"{kernel_headers}: Kbuild left no command behind", shlex.join(command))
         line = kept.read_text().partition("\n")[0].partition(":=")[2].replace("$(pound)", "#")
     words = shlex.split(line.partition(" ; ")[0])
-    return Compiler(tuple(_useful_words(words)), kernel_headers.resolve())
+    return Compiler(tuple(_useful_words(words, has_warnings=has_warnings)), kernel_headers.resolve())
 
 
-def _useful_words(words: Sequence[str]) -> Iterable[str]:
-    """Drop outputs, dependencies and debug information; warnings of the header are not our business."""
+def _useful_words(words: Sequence[str], *, has_warnings: bool) -> Iterable[str]:
+    """Drop outputs, dependencies and debug information, and warnings unless they are wanted."""
+    dropped = ("-Wp,-M", "-g", "-pg") if has_warnings else ("-Wp,-M", "-g", "-Werror", "-pg")
     skip = False
     for word in words:
         if skip or word == "-o":
             skip = not skip
-        elif not word.startswith(("-Wp,-M", "-g", "-Werror", "-pg")) and not word.endswith("stub.c"):
+        elif not word.startswith(dropped) and not word.endswith("stub.c"):
             yield word
-    yield from ("-w", f"-fmax-errors={_N_ERRORS}")
+    yield from () if has_warnings else ("-w", f"-fmax-errors={_N_ERRORS}")
 
 
 def _compile(
@@ -225,13 +228,11 @@ def _compile(
     with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
         folder = Path(name)
         text = decode(header.read_bytes())
-        shadow = _shadow(header, text, folder)
+        shadow = shadow_header(header, text, folder)
         _shadow_stages(compiler, folder / "first/trace")
-        tags = [f"struct {tag};" for tag in dict.fromkeys(_TAG.findall(text))]
-        lines = [*include_lines, *tags, "#define CREATE_TRACE_POINTS", f'#include "{shadow}"', ""]
-        (folder / "stub.c").write_text("\n".join(lines))
+        (folder / "stub.c").write_text(creating_text([*include_lines, *struct_lines(text)], shadow))
         words = list(compiler.words)
-        before = [f"-I{folder}/first", f"-iquote{folder / _BASE}"]
+        before = [f"-I{folder}/first", f"-iquote{folder / SHADOW_BASE}"]
         after = [word for path in folders for word in ("-idirafter", str(path))]
         command = [words[0], *before, *words[1:], *after, "-o", f"{folder}/stub.o", f"{folder}/stub.c"]
         _run(command, compiler.folder, f"{header}: the header does not compile")
@@ -241,7 +242,17 @@ def _compile(
             raise LabError(f"{header}: the compiled stub cannot be read: {error}") from error
 
 
-def _shadow(header: Path, text: str, folder: Path) -> Path:
+def creating_text(lines: Sequence[str], header: Path) -> str:
+    """Return a `.c` file that creates the tracepoints of a header, with some lines before it."""
+    return "\n".join([*lines, "#define CREATE_TRACE_POINTS", f'#include "{header}"', ""])
+
+
+def struct_lines(text: str) -> list[str]:
+    """Return declarations of all structs that a header names, as those who include it have them."""
+    return [f"struct {tag};" for tag in dict.fromkeys(_TAG.findall(text))]
+
+
+def shadow_header(header: Path, text: str, folder: Path) -> Path:
     """Make the header appear where <trace/define_trace.h> will look for it; return that place.
 
     It is included again from there once a stage, by TRACE_INCLUDE_PATH and TRACE_INCLUDE_FILE or
@@ -249,13 +260,13 @@ def _shadow(header: Path, text: str, folder: Path) -> Path:
     """
     path = _last_define(text, "TRACE_INCLUDE_PATH")
     stem = _last_define(text, "TRACE_INCLUDE_FILE") or _last_define(text, "TRACE_SYSTEM") or header.stem
-    place = folder / "first/trace/events" if not path else Path(os.path.normpath(folder / _BASE / path))
+    place = folder / "first/trace/events" if not path else Path(os.path.normpath(folder / SHADOW_BASE / path))
     if folder not in (place, *place.parents) or "/" in stem:
         raise LabError(
             f"{header}: TRACE_INCLUDE_PATH '{path}' or TRACE_INCLUDE_FILE '{stem}' leads out of the tree"
         )
     place.mkdir(parents=True, exist_ok=True)
-    (folder / _BASE).mkdir(parents=True, exist_ok=True)
+    (folder / SHADOW_BASE).mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys((f"{stem}.h", header.name)):
         (place / name).symlink_to(header)
     return place / f"{stem}.h"

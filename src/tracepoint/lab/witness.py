@@ -18,7 +18,7 @@ from tracepoint.lab.build import BuildError, build_modules, disk_errors
 from tracepoint.lab.headers import fetch_headers, has_unsigned_char, read_texts, source_folders
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.lab.witness_compare import Difference, find_differences, stale_offsets
-from tracepoint.lab.witness_module import at_the_header, make_module
+from tracepoint.lab.witness_module import at_the_header, make_module, replaced_parts
 from tracepoint.lab.witness_script import ARCHIVE, Answer, Target, read_answers, write_script
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compute import compute_layout
@@ -126,6 +126,7 @@ class _Job:
     rehearsals: list[Rehearsal]
     lines: list[tuple[str, ...]] = field(default_factory=list)
     modules: tuple[Path, ...] = ()
+    notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -280,6 +281,7 @@ def _build(stand: _Stand, jobs: list[_Job]) -> None:
             jobs.remove(job)
             continue
         files, plan = made
+        job.notes = replaced_parts(job.header, plan)
         stand.say(f"building the module of {job.header.path or job.header.system}")
         try:
             # What the header's own expressions are warned of is for its author to judge.
@@ -331,11 +333,14 @@ def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Witness]:
     answers = read_answers(guest.get(ARCHIVE), targets)
     for job in jobs:
         guest.rmmod(job.name)
-    rehearsals = [r for job in jobs for r in job.rehearsals]
-    return [_compare(*item) for item in zip(rehearsals, answers, targets, strict=True)]
+    rehearsals = [(r, job.notes[r.event.full_name]) for job in jobs for r in job.rehearsals]
+    return [
+        _compare(rehearsal, answer, target, notes)
+        for (rehearsal, notes), answer, target in zip(rehearsals, answers, targets, strict=True)
+    ]
 
 
-def _compare(rehearsal: Rehearsal, answer: Answer, target: Target) -> Witness:
+def _compare(rehearsal: Rehearsal, answer: Answer, target: Target, replaced: Sequence[str]) -> Witness:
     """Put what was rehearsed beside what the kernel said."""
     layout = replace(rehearsal.layout, id=answer.id)
     same = replace(rehearsal, layout=layout)
@@ -350,6 +355,7 @@ def _compare(rehearsal: Rehearsal, answer: Answer, target: Target) -> Witness:
     if answer.refused:
         notes.append(f"a line was refused: {answer.refused}")
     stale = max((len(stale_offsets(shot, layout)) for shot in same.shots if shot.record), default=0)
+    notes += replaced
     if stale:
         notes.append(f"{stale} bytes that nothing stores to are taken as the ring buffer had them")
     differences = find_differences(same, answer, target.filter)

@@ -6,18 +6,24 @@ reading it gives the counts in the order of the events.
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracepoint.assign.state import TRANSPARENT
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.generate.module import kernel_module
+from tracepoint.generate.trace_header import set_inputs
 from tracepoint.lab.build import BuildError, CompilerMessage
 from tracepoint.model.write import declare_param
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.macros import spell
+from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tracepoint.assign.values import Leaf
     from tracepoint.generate.kernel_facts import KernelFacts
@@ -60,6 +66,9 @@ static const struct kernel_param_ops @NAME@_probe_ops = {
 };
 module_param_cb(probes, &@NAME@_probe_ops, NULL, 0600);
 """
+_WORD = re.compile(r"\w+")
+_NO_CALLS = frozenset(("if", "for", "while", "switch", "return", "sizeof", "typeof"))
+_N_LISTED = 12
 _OPENING = re.compile(r"^[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)(?:,\s*(\w+))?", re.MULTILINE)
 
 
@@ -75,6 +84,41 @@ def make_module(
     texts = dict(files)
     texts[f"{name}.c"] += write_probes(name, header.events)
     return FileSet(texts, files.notes), plan_leaves(header.events, leaves)
+
+
+def replaced_parts(header: TraceHeader, plan: LeafPlan) -> dict[str, tuple[str, ...]]:
+    """Return, by full name of an event, what its module does otherwise than its header.
+
+    Inputs that are no parameters are variables, and calls that store nothing are not made.
+    """
+    notes: dict[str, tuple[str, ...]] = {}
+    for before, after in zip(header.events, set_inputs(header, plan).events, strict=True):
+        parameters = {param.name for param in before.proto.params}
+        inputs = [v.text for v in plan.of_event(before.name) if v.text not in parameters]
+        kept = set(_WORD.findall(" ".join([after.assign.text, *inputs]))) | TRANSPARENT
+        lost = [text for name, text in _calls(before.assign.text) if name not in kept]
+        rows = (("variables stand for", inputs), ("left out to fire it", lost))
+        notes[before.full_name] = tuple(f"{what}: {_listed(items)}" for what, items in rows if items)
+    return notes
+
+
+def _listed(items: Sequence[str]) -> str:
+    shown = list(dict.fromkeys(items))
+    more = f" and {len(shown) - _N_LISTED} more" if len(shown) > _N_LISTED else ""
+    return ", ".join(shown[:_N_LISTED]) + more
+
+
+def _calls(text: str) -> Iterator[tuple[str, str]]:
+    """Yield name and text of every call in statements."""
+    tokens = lex(SourceFile("<declaration>", text))
+    for at, (token, after) in enumerate(itertools.pairwise(tokens)):
+        if token.kind is not Kind.NAME or after.text != "(" or token.text in _NO_CALLS:
+            continue
+        depth, end = 0, at + 1
+        while end < len(tokens) and (depth or end == at + 1):
+            depth += (tokens[end].text == "(") - (tokens[end].text == ")")
+            end += 1
+        yield token.text, spell(tokens[at:end])
 
 
 def write_probes(name: str, events: Sequence[Event]) -> str:

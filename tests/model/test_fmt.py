@@ -105,8 +105,66 @@ COMPACT = c("""
 
 def test_a_header_in_another_house_style_stays_in_it():
     assert formatted(COMPACT) == COMPACT
-    other = COMPACT + COMPACT.replace("__field(int, a)", "__field(  int,a)").replace("a = a", "a   =  a")
+    other = COMPACT + COMPACT.replace("__field(int, a)", "__field(  int, a)").replace("a = a", "a   =  a")
     assert formatted(other) == COMPACT + COMPACT
+
+
+WRAPPED = c("""
+    DECLARE_EVENT_CLASS_SCHEDSTAT(template,
+
+        TP_PROTO(int a),
+
+        TP_ARGS(a),
+
+        TP_STRUCT__entry_btrfs(
+            __field( int,\ta\t)
+            __field( char *,function)
+        ),
+
+        TP_fast_assign_btrfs(root->fs_info,
+            __entry->a  = a;
+            __entry->function = 0;
+        ),
+
+        TP_printk_btrfs("%d",
+            __entry->a)
+    );
+    """)
+TWO_STYLES = WRAPPED + COMPACT + COMPACT.replace("\tTP_", "\t     TP_").replace("\t),", "\t     ),")
+
+
+@pytest.mark.parametrize("text", [WRAPPED, COMPACT, TWO_STYLES], ids=["wrappers", "compact", "mixed"])
+def test_declarations_that_are_consistent_stay_as_they_are(text):
+    assert formatted(text) == text
+    assert formatted(text * 20) == text * 20
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\tTP_ARGS(a)", "    TP_ARGS(a)"),
+        ("\tTP_ARGS(a)", "\n\tTP_ARGS(a)"),
+        ("\t),\n\tTP_printk", "\t\t  ),\n\tTP_printk"),
+        ("\n);", "\n\t);"),
+        ("TP_PROTO(int", "TP_PROTO (int"),
+        ("TP_PROTO(int", "TP_PROTO(  int"),
+        ("__field(int, a)", "__field(int,   a)"),
+        ("\t\t__field(int", "\t\t   __field(int"),
+        ("a = a;", "a =  a;"),
+        ("a = a;", "a  = a;"),
+        ("\t\t__entry->flags", "\t    __entry->flags"),
+    ],
+)
+def test_what_breaks_the_style_of_its_header_is_set_right(old, new):
+    whole = COMPACT * 60
+    assert COMPACT.count(old) == 1
+    assert formatted(whole + COMPACT.replace(old, new)) == whole + COMPACT
+
+
+def test_a_list_that_goes_on_beside_the_bracket_goes_below_it():
+    listed = COMPACT.replace('"%d", __entry->a', '"%d",\n\t\t  __entry->a')
+    crooked = listed.replace("\t\t  __entry->a", "\t\t __entry->a")
+    assert formatted(listed * 4 + crooked) == listed * 5
 
 
 def test_explicit_style_overrules_the_file():

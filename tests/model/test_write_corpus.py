@@ -19,7 +19,9 @@ from tracepoint.source.text import SourceFile
 pytestmark = pytest.mark.oracle
 
 #: What clang-format changes in well-kept headers of 6.1 is 536, 2407 and 311 lines; see docs/howto/format.md.
-MOST_CHANGED = {"sched.h": 60, "ext4.h": 300, "kmem.h": 20, "irq.h": 0, "vmscan.h": 20, "timer.h": 20}
+MOST_CHANGED = {"sched.h": 0, "ext4.h": 20, "kmem.h": 2, "irq.h": 0, "vmscan.h": 0, "timer.h": 0}
+#: How many of 100 headers stay as they are.
+LEAST_UNCHANGED = 86
 
 
 @pytest.fixture(scope="module", params=["linux-source-6.1", "linux-source-6.12"])
@@ -52,16 +54,19 @@ def test_python_declares_the_same(headers):
 
 def test_formatting_keeps_tokens_and_is_done_after_once(headers):
     few = dict(MOST_CHANGED)
+    n_unchanged = 0
     for header in headers:
         text = header.source.text
         result = format_text(text, header.path)
         assert result.diagnostics == ()
         assert words(result.text) == words(text), header.path
         assert format_text(result.text).text == result.text, header.path
+        n_unchanged += result.text == text
         name = header.path.rpartition("/")[2]
         if "include/trace/events/" in header.path and name in few:
             assert n_changed(text, result.text) <= few.pop(name), header.path
     assert not few
+    assert n_unchanged * 100 >= LEAST_UNCHANGED * len(headers)
 
 
 def words(text: str) -> list[str]:

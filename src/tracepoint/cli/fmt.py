@@ -1,4 +1,4 @@
-"""`tracepoint fmt`: set trace headers as the kernel's own are."""
+"""`tracepoint fmt`: set the lines that break the style of their own trace header."""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ COMMANDS = {
     ),
     "fmt": Command(
         "fmt",
-        "format trace headers as the kernel's own are",
+        "set the lines that break the style of their own trace header",
         ("tracepoint fmt --check examples/", "tracepoint fmt --diff examples/swap.h"),
     ),
     "show": Command(

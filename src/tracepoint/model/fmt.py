@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Diagnostic, Severity
 from tracepoint.model.fmt_items import CannotFormatError, render
-from tracepoint.model.fmt_layout import BLOCK_QUESTIONS, Style, apply_style, choose_style, unspaced_calls
+from tracepoint.model.fmt_layout import BLOCK_QUESTIONS, Style, apply_style, choose_style
+from tracepoint.model.fmt_own import is_laid_out, keep_own_style
 from tracepoint.model.fmt_shape import Shape, Unbalanced, declarations, make_shape
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
@@ -33,10 +34,10 @@ class FormatResult:
 def format_text(text: str, path: str = "", style: Style | None = None) -> FormatResult:
     r"""Format the declarations of a trace header; everything else stays as it is, byte for byte.
 
-    Without a `style`, of the layouts that the kernel's headers use the one that changes the
-    fewest lines is taken: for blank lines and indentation in the whole file, for columns in each
-    declaration.  Text whose brackets do not match comes
-    back unchanged, with one diagnostic.  Line ends stay what they are, LF or CRLF.
+    Without a `style`, a declaration that is broken into lines stays as it is, but for the lines that
+    break what the header does itself; one that is not is set as the header's others are, or as most of
+    the kernel's are.  Text whose brackets do not match comes back unchanged, with one diagnostic.
+    Line ends stay what they are, LF or CRLF.
 
     >>> print(format_text("TRACE_EVENT(a,TP_PROTO(int x),TP_ARGS(x));").text.expandtabs(4))
     TRACE_EVENT(a,
@@ -46,21 +47,33 @@ def format_text(text: str, path: str = "", style: Style | None = None) -> Format
         TP_ARGS(x)
     );
     """
-    file = SourceFile(path, text)
-    tokens = lex(file)
     try:
-        shapes = _shapes(text, tokens)
+        new = _format_once(text, path, style)
+        if style is not None:
+            return FormatResult(new)
+        for _ in range(_MOST_TURNS):
+            before, new = new, _format_once(new, path, style)
+            if new == before:
+                return FormatResult(new)
     except Unbalanced as error:
         return FormatResult(text, (_unbalanced(error),))
-    overall = style or choose_style(shapes, Style())
+    return FormatResult(text)
+
+
+_MOST_TURNS = 8  # a change can be the one that makes another way usual: until nothing more changes
+
+
+def _format_once(text: str, path: str, style: Style | None) -> str:
+    """Return the text formatted; raises `Unbalanced`."""
+    shapes = _shapes(text, lex(SourceFile(path, text)))
+    if style is None:
+        _set_in_own_style(shapes)
+    else:
+        for shape in shapes:
+            _set_in_style(shape, style)
     pieces: list[str] = []
     at = 0
     for shape in shapes:
-        for item in shape.items:
-            item.reset()
-        apply_style(shape, style or choose_style([shape], overall, BLOCK_QUESTIONS))
-        for item in unspaced_calls(shape):
-            item.join()
         new = render(shape.items)
         old = text[shape.start : shape.end]
         if "\r\n" in old:
@@ -68,7 +81,24 @@ def format_text(text: str, path: str = "", style: Style | None = None) -> Format
         pieces += (text[at : shape.start], new)
         at = shape.end
     pieces.append(text[at:])
-    return FormatResult("".join(pieces))
+    return "".join(pieces)
+
+
+def _set_in_own_style(shapes: list[Shape]) -> None:
+    """Keep what is laid out as it is, but for what breaks its style; set the rest in that style."""
+    laid_out = [shape for shape in shapes if is_laid_out(shape)]
+    if len(laid_out) < len(shapes):
+        overall = choose_style(shapes, Style())
+        for shape in shapes:
+            if not is_laid_out(shape):
+                _set_in_style(shape, choose_style([shape], overall, BLOCK_QUESTIONS))
+    keep_own_style(laid_out)
+
+
+def _set_in_style(shape: Shape, style: Style) -> None:
+    for item in shape.items:
+        item.reset()
+    apply_style(shape, style)
 
 
 def _shapes(text: str, tokens: list[Token]) -> list[Shape]:

@@ -20,7 +20,7 @@ from tracepoint.model.fmt_code import (
     styled,
 )
 from tracepoint.model.fmt_columns import ASSIGN_STYLES, FIELD_STYLES, FieldStyle
-from tracepoint.model.fmt_items import TAB, Item, What, advance, text_of
+from tracepoint.model.fmt_items import TAB, What, advance, text_of
 from tracepoint.model.fmt_wrap import wrap_lists
 
 if TYPE_CHECKING:
@@ -258,8 +258,9 @@ def _set_part(part: Part, nl: int, column: int) -> None:
 
 def _set_inside(part: Part, column: int, inner: int, style: Style) -> None:
     close = part.close
-    if close is None:
+    if close is None or part.opening is None:
         return
+    part.opening.join()
     if part.is_struct or part.is_statements:
         if part.is_struct:
             set_fields(part.fields, inner, style.fields)
@@ -274,8 +275,3 @@ def _set_inside(part: Part, column: int, inner: int, style: Style) -> None:
         close.break_line(column // TAB * TAB)
     else:
         close.join()
-
-
-def unspaced_calls(shape: Shape) -> list[Item]:
-    """Return the opening brackets of parts, which stand close to their names."""
-    return [shape.items[shape.items.index(part.first) + 1] for part in shape.parts if part.close is not None]

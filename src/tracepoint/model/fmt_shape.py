@@ -25,7 +25,7 @@ class Part:
     """One argument of a declaration: its items from `lead` on, which may be comments.
 
     For a call such as `TP_PROTO(...)`, `name` is the called macro, `first` its item, `inside`
-    the items between its brackets and `close` the closing one; else `name` is empty.
+    the items between its brackets `opening` and `close`; else `name` is empty.
     """
 
     name: str
@@ -33,6 +33,7 @@ class Part:
     first: Item
     inside: list[Item]
     close: Item | None
+    opening: Item | None = None
     _fields: list[FieldCall] | None = None
     _statements: list[Statement] | None = None
 
@@ -197,5 +198,5 @@ def _part(items: list[Item], start: int, end: int) -> Part | None:
         if closing_item(items, code[1]) != code[-1]:
             raise CannotFormatError
         inside = items[code[1] + 1 : code[-1]]
-        return Part(items[at].text, items[start], items[at], inside, items[code[-1]])
+        return Part(items[at].text, items[start], items[at], inside, items[code[-1]], items[code[1]])
     return Part("", items[start], items[at], items[at + 1 : end], None)

@@ -25,7 +25,7 @@ def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
     A string or an argument that is too long by itself stays whole, and print arguments that touch
     stay together, because tracefs shows their text.
     """
-    columns = _columns(shape.items)
+    columns = columns_of(shape.items)
     for part, continuation in lists:
         inside = part.inside
         if not inside or not any(columns[id(item)][1] > HARD_WIDTH for item in (*inside, part.close) if item):
@@ -33,18 +33,18 @@ def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
         column = advance(0, inside[0].new_ws) if inside[0].new_nl else continuation
         if part.is_print:
             _break_tables(inside, columns, column)
-            columns = _columns(shape.items)
+            columns = columns_of(shape.items)
             _fill(inside, columns, column, only_long=True)
         elif all(item.is_code for item in inside):
             for at, item in enumerate(inside):
                 if at and (item.new_nl or item.ws):
                     item.join("" if part.is_tight and item.text == "," else " ")
-            columns = _columns(shape.items)
+            columns = columns_of(shape.items)
             _fill(inside, columns, column, only_long=False)
-        columns = _columns(shape.items)
+        columns = columns_of(shape.items)
 
 
-def _columns(items: Sequence[Item]) -> dict[int, tuple[int, int]]:
+def columns_of(items: Sequence[Item]) -> dict[int, tuple[int, int]]:
     """Return for each item its column and that of the end of its line."""
     columns: dict[int, int] = {}
     out: dict[int, tuple[int, int]] = {}

@@ -156,7 +156,7 @@ def test_the_command_finds_switches_and_records(monkeypatch, tmp_path):
         pids = [int(line.split()[0]) for line in text.splitlines()[1:]]
         assert program.pid in pids
         assert len(pids) == 2
-        assert "say which process" in command("--list")[1]
+        assert "name one with --pid: " in command("--list")[1]
         pid = str(program.pid)
         assert command("--pid", pid, "--enable", "shop:") == (0, "")
         assert command("--pid", pid, "--filter", "shop:order_sent", "order_id > 1")[0] == 0
@@ -173,3 +173,22 @@ def test_the_command_finds_switches_and_records(monkeypatch, tmp_path):
         os.killpg(program.pid, 9)
         program.wait()
     assert command("--pid", str(program.pid), "--list")[0] == 2
+
+
+def test_a_process_of_another_user_is_never_chosen_unasked(served, monkeypatch):
+    ps = importlib.import_module("tracepoint.cli.ps")
+    assert ps.the_process(None).pid == os.getpid()
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
+    found = importlib.import_module("tracepoint.runtime.registry").Process(os.getpid(), served.path)
+    monkeypatch.setattr(ps, "find_processes", lambda: [found])
+    with pytest.raises(ps.ProcessError, match=f"no process of yours .of other users: {os.getpid()}.*--pid"):
+        ps.the_process(None)
+
+
+def test_a_number_that_no_process_has(served):
+    registry = importlib.import_module("tracepoint.runtime.registry")
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with pytest.raises(registry.ProcessError, match=f"there is no process {ended.pid}; `tracepoint ps`"):
+        registry.find_process(ended.pid)
+    assert "there is no process" in command("--pid", str(ended.pid), "--list")[1]

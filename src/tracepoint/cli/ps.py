@@ -51,14 +51,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def the_process(pid: int | None) -> Process:
-    """Return the process meant; raises ProcessError when none or several could be."""
+    """Return the process of this number, or the only one of this user's that listens.
+
+    Raises ProcessError when there is none, or several; one of another user is never chosen unasked.
+    """
     if pid is not None:
         return find_process(pid)
     found = find_processes()
-    if len(found) == 1:
-        return found[0]
-    told = ", ".join(str(process.pid) for process in found) or "none listens: start one with TRACEPOINT=1"
-    raise ProcessError(f"say which process with --pid: {told}")
+    mine = [process for process in found if process.is_mine]
+    if len(mine) == 1:
+        return mine[0]
+    if mine:
+        raise ProcessError(f"name one with --pid: {', '.join(str(process.pid) for process in mine)}")
+    others = ", ".join(str(process.pid) for process in found)
+    hint = f" (of other users: {others})" if others else ""
+    raise ProcessError(
+        f"no process of yours listens{hint}: start one with TRACEPOINT=1, or name it with --pid"
+    )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:

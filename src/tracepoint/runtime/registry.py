@@ -37,6 +37,15 @@ class Process:
         """Whether there is a process of this number."""
         return Path(f"/proc/{self.pid}").exists()
 
+    @property
+    def is_mine(self) -> bool:
+        """Whether both the process and its socket belong to this user."""
+        try:
+            owners = {Path(f"/proc/{self.pid}").stat().st_uid, self.path.lstat().st_uid}
+        except OSError:
+            return False
+        return owners == {os.geteuid()}
+
 
 def socket_folder(uid: int | None = None) -> Path:
     """Return the folder of a user's sockets.
@@ -90,7 +99,9 @@ def find_processes() -> list[Process]:
 
 
 def find_process(pid: int) -> Process:
-    """Return one process; raises ProcessError when it does not listen."""
+    """Return one process; raises ProcessError when there is none of this number, or it does not listen."""
+    if not Process(pid, Path()).is_alive:
+        raise ProcessError(f"there is no process {pid}; `tracepoint ps` lists those that can be traced")
     folder = socket_folder()
     if not check_folder(folder) or not socket_path(pid, folder).exists():
         raise ProcessError(

@@ -181,7 +181,9 @@ def test_a_process_of_another_user_is_never_chosen_unasked(served, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     found = importlib.import_module("tracepoint.runtime.registry").Process(os.getpid(), served.path)
     monkeypatch.setattr(ps, "find_processes", lambda: [found])
-    with pytest.raises(ps.ProcessError, match=f"no process of yours .of other users: {os.getpid()}.*--pid"):
+    with pytest.raises(
+        ps.ProcessError, match=f"no process of yours listens .of other users: {os.getpid()}.*--pid"
+    ):
         ps.the_process(None)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,33 @@ ROOT = Path(__file__).resolve().parent.parent
 settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
+
+
+#: What runs the tests that a command leaves out, by their marker; the first that a test has counts.
+RUN_BY = {
+    "bench": "make bench",
+    "fuzz": "make fuzz",
+    "slow": "make test-all",
+    "limits": "make test",
+    "guest": "make test",
+    "root": "make test",
+    "oracle": "make test",
+}
+left_out: Counter[str] = Counter()
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    """Count what is left out, by the marker that says why."""
+    for item in items:
+        left_out[next((name for name in RUN_BY if item.get_closest_marker(name)), "")] += 1
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say how many tests were left out, and what runs them."""
+    words = [f"{left_out[name]} {name} ({command})" for name, command in RUN_BY.items() if left_out[name]]
+    words += [f"{left_out['']} not chosen"] if left_out[""] else []
+    if words:
+        terminalreporter.write_line(f"left out: {', '.join(words)}")
 
 
 @pytest.fixture(autouse=True)

@@ -46,7 +46,9 @@ def guest(request: pytest.FixtureRequest) -> Iterator[lab_guest.Guest]:
         yield one
 
 
-@pytest.fixture(scope="session", params=["6.1", "6.12"])
+@pytest.fixture(
+    scope="session", params=[pytest.param(name, marks=pytest.mark.slow) for name in ("6.1", "6.12")]
+)
 def patched(request: pytest.FixtureRequest) -> Iterator[lab_guest.Guest]:
     """A booted kernel of ours with the swap and trap events, one for all tests of the session.
 
@@ -58,17 +60,17 @@ def patched(request: pytest.FixtureRequest) -> Iterator[lab_guest.Guest]:
         yield one
 
 
-@pytest.fixture(scope="session")
-def recorded() -> Path:
+@pytest.fixture(scope="session", params=[pytest.param("6.1-full", marks=pytest.mark.slow)])
+def recorded(request: pytest.FixtureRequest) -> Path:
     """A recording of the full 6.1 kernel: taken from the cache, or made now (about three minutes).
 
     A recording in the cache counts when it was made from the same kernel package by the same workload.
     """
-    image = kernel_or_skip("6.1-full")
+    image = kernel_or_skip(request.param)
     if shutil.which("cc") is None:
         pytest.skip("no C compiler for the guest's programs")
     package = f"{image.package}_{image.version}"
     folder = packages.cache_folder() / "recordings" / f"{package}-{recording.workload_hash()}"
     if not (folder / "info.json").exists():
-        recording.record("6.1-full", folder, PARTS)
+        recording.record(request.param, folder, PARTS)
     return folder

@@ -25,7 +25,7 @@ from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import headers, packages
 from tracepoint.lab.kernel_build import BuildError, BuiltKernel, build_kernel
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.slow]
 HEADER = "include/trace/events/kmem.h"
 EVENT = """\
 TRACE_EVENT(lab_changed,

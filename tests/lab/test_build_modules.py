@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -123,11 +122,9 @@ def test_nothing_built_is_an_error(fake, tmp_path):
 
 
 def test_a_build_that_never_ends_is_ended_with_its_children(fake, tmp_path):
-    headers = fake(f"sleep 300 & echo $! >{tmp_path}/child; wait")
-    started = time.monotonic()
+    headers = fake(f"sleep 100000 & echo $! >{tmp_path}/child; wait")
     with pytest.raises(LabError, match="longer than 1 s"):
         build_modules(GOOD, headers, seconds=1)
-    assert time.monotonic() - started < 300  # nobody waited for the child
     child = Path(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     assert not child.exists() or child.read_text().split()[2] == "Z"
     assert left_over(tmp_path) == []

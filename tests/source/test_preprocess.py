@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pace import fewer_turns
 from tracepoint.errors import SourceError
 from tracepoint.source.config import Config, parse_dot_config
-from tracepoint.source.environment import Environment, IncludeClosure
+from tracepoint.source.closure import IncludeClosure
+from tracepoint.source.environment import Environment
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.macros import define, spell
 from tracepoint.source.preprocess import directive_tokens, preprocess

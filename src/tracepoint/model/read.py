@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import replace
-from itertools import chain
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Diagnostic, Severity
@@ -31,8 +30,9 @@ from tracepoint.model.vocabulary import (
     PROTECTED,
     TRACEPOINT_MACROS,
 )
+from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.config import Config
-from tracepoint.source.environment import Environment, IncludeClosure
+from tracepoint.source.environment import Environment
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import spell
 from tracepoint.source.preprocess import preprocess
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from tracepoint.model.origin import Origin
-    from tracepoint.source.environment import SharedFiles
+    from tracepoint.source.closure import SharedFiles
     from tracepoint.source.lexer import Token
     from tracepoint.source.macros import Macro
     from tracepoint.source.preprocess import Loader, Preprocessed
@@ -379,8 +379,8 @@ def read_header_text(
     reader.run(foreign_classes)
     closure = None
     if loader is not None:
-        own = ((name, quoted, path) for name, quoted in read.includes)
-        closure = IncludeClosure(loader, chain(own, extra_includes), shared)
+        own = [(name, quoted, path) for name, quoted in read.includes]
+        closure = IncludeClosure(loader, own, shared, more=extra_includes)
     environment = Environment(
         read.macros, config=config, closure=closure, protected=PROTECTED, tokens=read.tokens, shared=shared
     )

@@ -14,7 +14,7 @@ from tracepoint.place.code import read_code
 from tracepoint.place.loader import KernelLoader, includers, normal_path
 from tracepoint.place.outline import Directive, read_directives
 from tracepoint.place.types import unmet_types
-from tracepoint.source.environment import IncludeClosure
+from tracepoint.source.closure import IncludeClosure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import PlaceError
-from tracepoint.source.environment import SharedFiles
+from tracepoint.source.closure import SharedFiles
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.loader import KernelLoader, arch_of, includers
 from tracepoint.place.members import Body, read_members
-from tracepoint.source.environment import IncludeClosure
+from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Structs:
 
     def declares(self, name: str) -> bool:
         """Whether a header declares a variable, an enumerator or a macro of this name."""
-        if self.macro(name) is not None or self._closure.declaring(name):
+        if self.macro(name) is not None or any(self._closure.declaring(name)):
             return True
         told = re.compile(
             rf"\bextern\b[^;{{}}()]{{0,400}}\b{name}\b[^;{{}}()]{{0,400}};"

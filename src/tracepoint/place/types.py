@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
 from tracepoint.model.field import ArrayField, DynamicArrayField, ScalarField, StructField
+from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.ctype import BASIC_WORDS, QUALIFIERS, TAG_WORDS
-from tracepoint.source.environment import IncludeClosure
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
 
@@ -76,7 +76,7 @@ def unmet_types(header: TraceHeader, loader: Loader, path: str = "") -> list[str
 
 
 def _is_declared(name: str, closure: IncludeClosure) -> bool:
-    if closure.declaring(name) or closure.defining(name):
+    if any(closure.holding(name)):
         return True
     # A typedef of a struct with its members, of a function; a struct, or a member that points to one.
     declared = re.compile(

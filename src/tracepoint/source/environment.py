@@ -6,13 +6,12 @@ directly or not, are searched on demand: nothing is read before somebody asks.
 
 from __future__ import annotations
 
-import re
-from collections import deque
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.closure import IncludeClosure, SharedFiles
 from tracepoint.source.config import EMPTY_MACROS, Config
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.declarations import Declarations, read_declarations
@@ -20,137 +19,17 @@ from tracepoint.source.definitions import read_definitions
 from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import Macro, define
-from tracepoint.source.preprocess import preprocess
+from tracepoint.source.preprocess import macros_of, preprocess
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
     from tracepoint.source.definitions import Definition
     from tracepoint.source.lexer import Token
-    from tracepoint.source.preprocess import Loader, Preprocessed
     from tracepoint.source.text import SourceFile
-
-MAX_CLOSURE_FILES = 6000
-MAX_CLOSURE_CHARS = 200_000_000
 
 #: What kernel/bounds.c writes to include/generated/bounds.h, which an unbuilt tree does not have.
 _BOUNDS = {"NR_PAGEFLAGS": "__NR_PAGEFLAGS", "MAX_NR_ZONES": "__MAX_NR_ZONES"}
-
-_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
-_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
-_ENUM = re.compile(r"\benum\b\s*(\w*)[^;{}()]*\{([^{}]*)\}")
-_TYPEDEF = re.compile(r"\btypedef\b[^;{}]*?\b(\w+)\s*;")
-_WORD = re.compile(r"[A-Za-z_]\w*")
-_DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)", re.MULTILINE)
-
-
-@dataclass(slots=True)
-class SharedFiles:
-    """What was found in included files, by path; headers read under one configuration share it."""
-
-    preprocessed: dict[str, Preprocessed] = field(default_factory=dict)
-    declared: dict[str, Declarations] = field(default_factory=dict)
-    includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
-    defines: dict[str, list[str]] = field(default_factory=dict)
-    declares: dict[str, set[str]] = field(default_factory=dict)
-
-
-class IncludeClosure:
-    """All files that some roots include, directly or not, found on first use.
-
-    `roots` are `(name, is_quoted, includer path)`, asked for on first use; files that cannot be
-    had are passed over.
-    """
-
-    def __init__(
-        self, loader: Loader, roots: Iterable[tuple[str, bool, str]], shared: SharedFiles | None = None
-    ) -> None:
-        self._loader = loader
-        self._shared = shared or SharedFiles()
-        self._roots = roots
-        self._files: list[SourceFile] | None = None
-        self._defining: dict[str, list[int]] = {}
-        self._declaring: dict[str, list[int]] = {}
-
-    @property
-    def files(self) -> list[SourceFile]:
-        """The files, nearest first."""
-        if self._files is None:
-            self._files = self._collect()
-            for index, file in enumerate(self._files):
-                for name in self._defines(file):
-                    self._defining.setdefault(name, []).append(index)
-        return self._files
-
-    def _collect(self) -> list[SourceFile]:
-        queue = deque(self._roots)
-        asked: set[tuple[str, str]] = set()
-        seen: set[str] = set()
-        files: list[SourceFile] = []
-        n_chars = 0
-        while queue and len(files) < MAX_CLOSURE_FILES and n_chars < MAX_CLOSURE_CHARS:
-            name, is_quoted, includer = queue.popleft()
-            key = (name, includer if is_quoted else "")
-            if key in asked:
-                continue
-            asked.add(key)
-            file = self._loader.load(name, is_quoted=is_quoted, includer=includer)
-            if file is None or file.path in seen:
-                continue
-            seen.add(file.path)
-            files.append(file)
-            n_chars += len(file.text)
-            queue.extend((path, is_quoted, file.path) for path, is_quoted in self._includes(file))
-        return files
-
-    def _includes(self, file: SourceFile) -> list[tuple[str, bool]]:
-        known = self._shared.includes.get(file.path)
-        if known is None:
-            known = [(path, quote == '"') for quote, path in _INCLUDE.findall(file.text)]
-            self._shared.includes[file.path] = known
-        return known
-
-    def _defines(self, file: SourceFile) -> list[str]:
-        known = self._shared.defines.get(file.path)
-        if known is None:
-            known = self._shared.defines[file.path] = _DEFINE.findall(file.text)
-        return known
-
-    def defining(self, name: str) -> list[SourceFile]:
-        """Return the files that have a `#define name`."""
-        files = self.files
-        return [files[index] for index in self._defining.get(name, ())]
-
-    def declaring(self, name: str) -> list[SourceFile]:
-        """Return the files that may declare the name as enumerator, enum tag or typedef, nearest first."""
-        files = self.files
-        if not self._declaring:
-            for index, file in enumerate(files):
-                for known in self._declares(file):
-                    self._declaring.setdefault(known, []).append(index)
-        return [files[index] for index in self._declaring.get(name, ())]
-
-    def _declares(self, file: SourceFile) -> set[str]:
-        known = self._shared.declares.get(file.path)
-        if known is None:
-            known = self._shared.declares[file.path] = _declared_names(file.text)
-        return known
-
-
-def _declared_names(text: str) -> set[str]:
-    """Return every name that stands in an enum's braces, after `enum`, or at the end of a typedef.
-
-    A quick look by patterns, so that only files that can hold a name are read in earnest.
-    """
-    if "enum" not in text and "typedef" not in text:
-        return set()
-    names: set[str] = set()
-    bare = _COMMENT.sub(" ", text)
-    for tag, body in _ENUM.findall(bare):
-        names.update(_WORD.findall(body))
-        names.add(tag)
-    names.update(_TYPEDEF.findall(bare))
-    return names
 
 
 class Environment:
@@ -181,6 +60,7 @@ class Environment:
         self._constants: dict[str, int | None] = {}
         self._shared = shared or SharedFiles()
         self._found_macros: dict[str, Macro | None] = {}
+        self._meanings: dict[str, Macro | Declarations | None] = {}
 
     @property
     def own(self) -> Declarations:
@@ -207,18 +87,18 @@ class Environment:
         if self.closure is None:
             return None
         for file in self.closure.defining(name):
-            macro = self._read(file).macros.get(name)
+            macro = self._macros_of(file).get(name)
             if macro is not None:
                 return macro
         return None
 
-    def _read(self, file: SourceFile) -> Preprocessed:
-        """Preprocess one file by itself: its conditionals hold under our configuration."""
-        if file.path not in self._shared.preprocessed:
-            self._shared.preprocessed[file.path] = preprocess(
-                file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
-            )
-        return self._shared.preprocessed[file.path]
+    def _macros_of(self, file: SourceFile) -> dict[str, Macro]:
+        """Return the macros of one file by itself: its conditionals hold under our configuration."""
+        known = self._shared.macros.get(file.path)
+        if known is None:
+            known = macros_of(file, config=self.config, protected=self.protected)
+            self._shared.macros[file.path] = known
+        return known
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
         """Expand tokens with every macro that can be found, included files too."""
@@ -256,16 +136,41 @@ class Environment:
     def _find_constant(self, name: str) -> int | None:
         if name.startswith("CONFIG_"):
             return self.config.number(name)
-        macro = self.macro(name)
+        found = self._meaning(name)
+        if isinstance(found, Macro):
+            return self.evaluate(found.body) if found.params is None and found.body else None
+        if found is None:
+            return self.constant(_BOUNDS[name]) if name in _BOUNDS else None
+        return found.enumerator(name, self.evaluate)
+
+    def _meaning(self, name: str) -> Macro | Declarations | None:
+        """Return what gives a name its value: a macro, or the declarations that hold the enumerator.
+
+        The nearest file decides: what is behind it is not read.
+        """
+        macro = self.macros.get(name)
         # `#define IPPROTO_TCP IPPROTO_TCP` only tells that the enumerator is there.
         if macro is not None and macro.text != name:
-            if macro.params is not None or not macro.body:
-                return None
-            return self.evaluate(macro.body)
-        declared = self._declaring(name)
-        if declared is None:
-            return self.constant(_BOUNDS[name]) if name in _BOUNDS else None
-        return declared.enumerator(name, self.evaluate)
+            return macro
+        if name in self.own.enumerators:
+            return self.own
+        if self.closure is None:
+            return None
+        if name not in self._meanings:
+            self._meanings[name] = self._find_meaning(name, self.closure)
+        return self._meanings[name]
+
+    def _find_meaning(self, name: str, closure: IncludeClosure) -> Macro | Declarations | None:
+        for file in closure.holding(name):
+            if closure.defines(file, name):
+                macro = self._macros_of(file).get(name)
+                if macro is not None and macro.text != name:
+                    return macro
+            if closure.declares(file, name):
+                declared = self._declarations(file)
+                if name in declared.enumerators:
+                    return declared
+        return None
 
     def evaluate(self, tokens: Sequence[Token]) -> int | None:
         """Evaluate tokens as an integer constant expression; None when some part is unknown."""
@@ -277,23 +182,14 @@ class Environment:
 
     def is_enumerator(self, name: str) -> bool:
         """Whether the name is declared in an `enum` that can be seen from the header."""
-        return self._declaring(name) is not None
-
-    def _declaring(self, name: str) -> Declarations | None:
-        """Return the declarations of the file whose enums hold `name`."""
-        if name in self.own.enumerators:
-            return self.own
-        if self.closure is None:
-            return None
-        for file in self.closure.declaring(name):
-            declared = self._declarations(file)
-            if name in declared.enumerators:
-                return declared
-        return None
+        return isinstance(self._meaning(name), Declarations)
 
     def _declarations(self, file: SourceFile) -> Declarations:
         if file.path not in self._shared.declared:
-            self._shared.declared[file.path] = read_declarations(self._read(file).tokens)
+            read = preprocess(
+                file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
+            )
+            self._shared.declared[file.path] = read_declarations(read.tokens)
         return self._shared.declared[file.path]
 
     def typedef(self, name: str) -> str | None:

@@ -369,6 +369,13 @@ def directive_tokens(file: SourceFile) -> list[Token]:
     return kept
 
 
+def macros_of(file: SourceFile, *, config: Config, protected: Container[str] = ()) -> dict[str, Macro]:
+    """Return the macros that a file by itself leaves defined; what it includes is not followed."""
+    preprocessor = Preprocessor(config, None, protected, lambda _name, _is_quoted: False)
+    preprocessor.take_macros(file, of=file)
+    return preprocessor.macros
+
+
 def preprocess(
     file: SourceFile,
     *,

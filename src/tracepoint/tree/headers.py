@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.model.read import read_header_text
-from tracepoint.source.environment import SharedFiles
+from tracepoint.source.closure import SharedFiles
 from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config

@@ -1,0 +1,236 @@
+"""The files that a header includes, directly or not, and which of them hold a name.
+
+Nothing is read before somebody asks, and then only up to the nearest file that answers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.source.declarations import Declarations
+    from tracepoint.source.macros import Macro
+    from tracepoint.source.preprocess import Loader
+    from tracepoint.source.text import SourceFile
+
+MAX_CLOSURE_FILES = 6000
+MAX_CLOSURE_CHARS = 200_000_000
+
+_DIRECTIVE = re.compile(r'#[ \t]*(?:define[ \t]+([A-Za-z_]\w*)|include[ \t]*([<"])([^>"\n]+)[>"])')
+_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
+#: What stands between `enum` and its brace is short; a bound keeps endless text from being read again.
+_DECLARATION = re.compile(r"\b(?:enum\b\s{0,80}(\w*)[^;{}()]{0,400}\{|typedef\b)")
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_STOP = re.compile(r"[;{}]")
+_LAST_WORD = re.compile(r"(\w+)\s*\Z")
+
+
+@dataclass(slots=True)
+class SharedFiles:
+    """What was found in included files, by path; headers read under one configuration share it.
+
+    `defining` and `declaring` say by name which of the files that were looked into hold it.
+    """
+
+    macros: dict[str, dict[str, Macro]] = field(default_factory=dict)
+    declared: dict[str, Declarations] = field(default_factory=dict)
+    defining: dict[str, list[str]] = field(default_factory=dict)
+    declaring: dict[str, list[str]] = field(default_factory=dict)
+    _includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
+    _resolved: dict[int, tuple[Loader, dict[str, tuple[SourceFile, ...]]]] = field(default_factory=dict)
+
+    def resolved(self, loader: Loader) -> dict[str, tuple[SourceFile, ...]]:
+        """Return the table of what each file includes, as a loader finds it."""
+        return self._resolved.setdefault(id(loader), (loader, {}))[1]
+
+    def includes(self, file: SourceFile) -> list[tuple[str, bool]]:
+        """Return what a file includes, as `(name, is_quoted)`, and remember the names that it holds."""
+        known = self._includes.get(file.path)
+        if known is None:
+            known = self._includes[file.path] = self._look_into(file)
+        return known
+
+    def _look_into(self, file: SourceFile) -> list[tuple[str, bool]]:
+        path, text = file.path, file.text
+        included: dict[tuple[str, bool], None] = {}
+        names: dict[str, None] = {}
+        for match in _DIRECTIVE.finditer(text):
+            if not _begins_line(text, match.start()):
+                continue
+            name, quote, other = match.groups()
+            if name:
+                names[name] = None
+            else:
+                included[other, quote == '"'] = None
+        for name in names:
+            self.defining.setdefault(name, []).append(path)
+        for name in _declared_names(text):
+            self.declaring.setdefault(name, []).append(path)
+        return list(included)
+
+
+class IncludeClosure:
+    """All files that some roots include, directly or not, nearest first.
+
+    `roots` are `(name, is_quoted, includer path)`; `more` are asked for once what the roots include
+    has no answer.  Files that cannot be had are passed over.
+    """
+
+    def __init__(
+        self,
+        loader: Loader,
+        roots: Iterable[tuple[str, bool, str]],
+        shared: SharedFiles | None = None,
+        *,
+        more: Iterable[tuple[str, bool, str]] = (),
+    ) -> None:
+        self._loader = loader
+        self._shared = shared or SharedFiles()
+        self._resolved = self._shared.resolved(loader)
+        self._roots = iter((roots, more))
+        self._queue: deque[SourceFile] = deque()
+        self._ranks: dict[str, int] = {}
+        self._files: list[SourceFile] = []
+        self._n_chars = 0
+
+    @property
+    def files(self) -> list[SourceFile]:
+        """All the files, nearest first."""
+        while self._grow() is not None:
+            pass
+        return self._files
+
+    @property
+    def visited(self) -> list[str]:
+        """The paths of the files looked into so far."""
+        return [file.path for file in self._files]
+
+    def _grow(self) -> SourceFile | None:
+        """Look into one more file and return it, None when there are no more."""
+        while not self._queue:
+            roots = next(self._roots, None)
+            if roots is None:
+                return None
+            for name, is_quoted, includer in roots:
+                file = self._loader.load(name, is_quoted=is_quoted, includer=includer)
+                if file is not None:
+                    self._ask(file)
+        if len(self._files) >= MAX_CLOSURE_FILES or self._n_chars >= MAX_CLOSURE_CHARS:
+            return None
+        file = self._queue.popleft()
+        self._files.append(file)
+        self._n_chars += len(file.text)
+        for included in self._included(file):
+            self._ask(included)
+        return file
+
+    def _included(self, file: SourceFile) -> tuple[SourceFile, ...]:
+        known = self._resolved.get(file.path)
+        if known is None:
+            asked = self._shared.includes(file)
+            load, path = self._loader.load, file.path
+            files = (load(name, is_quoted=is_quoted, includer=path) for name, is_quoted in asked)
+            known = self._resolved[path] = tuple(found for found in files if found is not None)
+        return known
+
+    def _ask(self, file: SourceFile) -> None:
+        # A file is looked into in the order in which it was first asked for.
+        if file.path not in self._ranks:
+            self._ranks[file.path] = len(self._ranks)
+            self._queue.append(file)
+
+    def defining(self, name: str) -> Iterator[SourceFile]:
+        """Yield the files that have a `#define name`, nearest first."""
+        return self._holding(name, (self._shared.defining,))
+
+    def declaring(self, name: str) -> Iterator[SourceFile]:
+        """Yield the files that may declare the name as enumerator, enum tag or typedef, nearest first."""
+        return self._holding(name, (self._shared.declaring,))
+
+    def holding(self, name: str) -> Iterator[SourceFile]:
+        """Yield the files that define or may declare the name, nearest first."""
+        return self._holding(name, (self._shared.defining, self._shared.declaring))
+
+    def defines(self, file: SourceFile, name: str) -> bool:
+        """Whether a file that was looked into has a `#define name`."""
+        return file.path in self._shared.defining.get(name, ())
+
+    def declares(self, file: SourceFile, name: str) -> bool:
+        """Whether a file that was looked into may declare the name."""
+        return file.path in self._shared.declaring.get(name, ())
+
+    def _holding(self, name: str, tables: tuple[dict[str, list[str]], ...]) -> Iterator[SourceFile]:
+        n_files = len(self._files)
+        ranks = self._ranks
+        holders = {path for table in tables for path in table.get(name, ())}
+        for rank in sorted(rank for path in holders if (rank := ranks.get(path, n_files)) < n_files):
+            yield self._files[rank]
+        while True:
+            if n_files < len(self._files):
+                file = self._files[n_files]
+            else:
+                grown = self._grow()
+                if grown is None:
+                    return
+                file = grown
+            n_files += 1
+            if any(file.path in table.get(name, ()) for table in tables):
+                yield file
+
+
+def _begins_line(text: str, at: int) -> bool:
+    """Whether only white space stands between the beginning of the line and a place."""
+    while at and text[at - 1] in " \t":
+        at -= 1
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _declared_names(text: str) -> set[str]:
+    """Return every name that stands in an enum's braces, after `enum`, or at the end of a typedef.
+
+    A quick look by patterns, so that only files that can hold a name are read in earnest.
+    """
+    names: set[str] = set()
+    at = 0
+    while True:
+        match = _DECLARATION.search(text, at)
+        if match is None:
+            return names
+        at = match.end()
+        if match[1] is None:
+            stop = _STOP.search(text, at)
+            if stop is None:
+                return names
+            if stop[0] == ";":
+                last = _LAST_WORD.search(_COMMENT.sub(" ", text[at : stop.start()])[-200:])
+                names.update(last.groups() if last else ())
+            at = stop.start()
+            continue
+        names.add(match[1])
+        end = _closing_brace(text, at)
+        names.update(_WORD.findall(_COMMENT.sub(" ", text[at:end])))
+        at = end
+
+
+def _closing_brace(text: str, at: int) -> int:
+    """Return where the next `}` stands that is not in a comment; the end of the text without one."""
+    begin = at
+    while True:
+        end = text.find("}", at)
+        if end < 0:
+            return len(text)
+        comment = text.rfind("/*", begin, end)
+        if comment >= 0 and text.find("*/", comment + 2, end) < 0:
+            closed = text.find("*/", end)
+            if closed < 0:
+                return len(text)
+            at = closed
+        elif text.find("//", text.rfind("\n", begin, end) + 1 or begin, end) >= 0:
+            at = end + 1
+        else:
+            return end

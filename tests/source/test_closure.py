@@ -1,0 +1,73 @@
+"""The files around a header: the nearest that answers is the last one looked into."""
+
+import pytest
+
+from tracepoint.source.closure import IncludeClosure, SharedFiles
+from tracepoint.source.environment import Environment
+from tracepoint.source.text import SourceFile
+
+FILES = {
+    "near.h": '#include "middle.h"\n/* #define COMMENTED 1 */ enum near { NEAR = 4 };\n',
+    "middle.h": '#include "far.h"\n  #  define MIDDLE (NEAR + 1)\ntypedef unsigned int middle_t;\n',
+    "far.h": "#define FAR 3\nenum { /* } */ BEHIND_BRACE, // }\n BEHIND_LINE };\n",
+    "creator.h": "#define CREATOR 9\n",
+}
+
+
+class Files:
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
+        assert is_quoted
+        assert includer
+        self.asked.append(name)
+        return SourceFile(name, FILES[name]) if name in FILES else None
+
+
+def environment(files: Files, shared: SharedFiles | None = None) -> Environment:
+    closure = IncludeClosure(files, [("near.h", True, "a.h")], shared, more=[("creator.h", True, "a.c")])
+    return Environment(closure=closure, shared=shared)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "asked"),
+    [
+        ("NEAR", 4, ["near.h", "middle.h"]),
+        ("MIDDLE", 5, ["near.h", "middle.h", "far.h"]),
+        ("FAR", 3, ["near.h", "middle.h", "far.h"]),
+        ("BEHIND_LINE", 1, ["near.h", "middle.h", "far.h"]),
+        ("CREATOR", 9, ["near.h", "middle.h", "far.h", "creator.h"]),
+        ("NOWHERE", None, ["near.h", "middle.h", "far.h", "creator.h"]),
+    ],
+)
+def test_a_name_is_looked_for_as_far_as_it_has_to_be(name: str, value: int | None, asked: list[str]) -> None:
+    files = Files()
+    assert environment(files).constant(name) == value
+    assert files.asked == asked
+
+
+def test_files_that_two_headers_include_are_looked_into_once() -> None:
+    files, shared = Files(), SharedFiles()
+    for _ in range(3):
+        around = environment(files, shared)
+        assert around.constant("FAR") == 3
+        assert around.typedef("middle_t") == "unsigned int"
+        assert around.is_enumerator("BEHIND_BRACE")
+        assert not around.is_enumerator("MIDDLE")
+    assert [name for name in files.asked if name != "near.h"] == ["middle.h", "far.h"]
+
+
+def test_endless_words_are_read_once() -> None:
+    text = "enum " * 20_000 + "typedef " * 20_000 + "#define " * 20_000
+    closure = IncludeClosure(_One(text), [("one.h", True, "a.h")])
+    assert list(closure.holding("x")) == []
+
+
+class _One:
+    def __init__(self, text: str) -> None:
+        self._file = SourceFile("one.h", text)
+
+    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
+        del is_quoted, includer
+        return self._file if name == "one.h" else None

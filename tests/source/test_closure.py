@@ -35,6 +35,7 @@ def environment(files: Files, shared: SharedFiles | None = None) -> Environment:
     [
         ("NEAR", 4, ["near.h", "middle.h"]),
         ("MIDDLE", 5, ["near.h", "middle.h", "far.h"]),
+        ("middle_t", None, ["near.h", "middle.h", "far.h"]),
         ("FAR", 3, ["near.h", "middle.h", "far.h"]),
         ("BEHIND_LINE", 1, ["near.h", "middle.h", "far.h"]),
         ("CREATOR", 9, ["near.h", "middle.h", "far.h", "creator.h"]),

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pace import fewer_turns
 from tracepoint.errors import SourceError
-from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.closure import IncludeClosure
+from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.environment import Environment
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.macros import define, spell

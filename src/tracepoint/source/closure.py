@@ -34,13 +34,15 @@ _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 class SharedFiles:
     """What was found in included files, by path; headers read under one configuration share it.
 
-    `defining` and `declaring` say by name which of the files that were looked into hold it.
+    `defining` and `declaring` say by name which of the files that were looked into hold it; `visited`
+    are the paths that somebody looked into, until he who wants to know clears it.
     """
 
     macros: dict[str, dict[str, Macro]] = field(default_factory=dict)
     declared: dict[str, Declarations] = field(default_factory=dict)
     defining: dict[str, list[str]] = field(default_factory=dict)
     declaring: dict[str, list[str]] = field(default_factory=dict)
+    visited: set[str] = field(default_factory=set)
     _includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
     _resolved: dict[int, tuple[Loader, dict[str, tuple[SourceFile, ...]]]] = field(default_factory=dict)
 
@@ -105,11 +107,6 @@ class IncludeClosure:
             pass
         return self._files
 
-    @property
-    def visited(self) -> list[str]:
-        """The paths of the files looked into so far."""
-        return [file.path for file in self._files]
-
     def _grow(self) -> SourceFile | None:
         """Look into one more file and return it, None when there are no more."""
         while not self._queue:
@@ -124,6 +121,7 @@ class IncludeClosure:
             return None
         file = self._queue.popleft()
         self._files.append(file)
+        self._shared.visited.add(file.path)
         self._n_chars += len(file.text)
         for included in self._included(file):
             self._ask(included)

@@ -59,7 +59,6 @@ class Environment:
         self._own: Declarations | None = None
         self._constants: dict[str, int | None] = {}
         self._shared = shared or SharedFiles()
-        self._found_macros: dict[str, Macro | None] = {}
         self._meanings: dict[str, Macro | Declarations | None] = {}
 
     @property
@@ -79,18 +78,8 @@ class Environment:
         own = self.macros.get(name)
         if own is not None or self.closure is None:
             return own
-        if name not in self._found_macros:
-            self._found_macros[name] = self._find_macro(name)
-        return self._found_macros[name]
-
-    def _find_macro(self, name: str) -> Macro | None:
-        if self.closure is None:
-            return None
-        for file in self.closure.defining(name):
-            macro = self._macros_of(file).get(name)
-            if macro is not None:
-                return macro
-        return None
+        found = self._meaning(name)
+        return found if isinstance(found, Macro) else None
 
     def _macros_of(self, file: SourceFile) -> dict[str, Macro]:
         """Return the macros of one file by itself: its conditionals hold under our configuration."""
@@ -141,10 +130,10 @@ class Environment:
             return self.evaluate(found.body) if found.params is None and found.body else None
         if found is None:
             return self.constant(_BOUNDS[name]) if name in _BOUNDS else None
-        return found.enumerator(name, self.evaluate)
+        return found.enumerator(name, self.evaluate) if name in found.enumerators else None
 
     def _meaning(self, name: str) -> Macro | Declarations | None:
-        """Return what gives a name its value: a macro, or the declarations that hold the enumerator.
+        """Return what a name stands for: a macro, or the declarations that hold the enumerator or typedef.
 
         The nearest file decides: what is behind it is not read.
         """
@@ -168,7 +157,7 @@ class Environment:
                     return macro
             if closure.declares(file, name):
                 declared = self._declarations(file)
-                if name in declared.enumerators:
+                if name in declared.enumerators or name in declared.typedefs:
                     return declared
         return None
 
@@ -182,7 +171,8 @@ class Environment:
 
     def is_enumerator(self, name: str) -> bool:
         """Whether the name is declared in an `enum` that can be seen from the header."""
-        return isinstance(self._meaning(name), Declarations)
+        found = self._meaning(name)
+        return isinstance(found, Declarations) and name in found.enumerators
 
     def _declarations(self, file: SourceFile) -> Declarations:
         if file.path not in self._shared.declared:

@@ -71,6 +71,14 @@ class HeaderReader:
             self._configs[root] = make_config(root, defines=self._defines)
         return self._configs[root]
 
+    def take_visited(self) -> set[str]:
+        """Return the paths of the files around headers that were looked into since the last call."""
+        visited: set[str] = set()
+        for shared in self._shared.values():
+            visited |= shared.visited
+            shared.visited.clear()
+        return visited
+
     def read_text(self, text: str, path: str = "<text>") -> TraceHeader:
         """Read a header from text, with this reader's include paths."""
         return read_header_text(text, path, config=self._config(None), loader=self._loader(None))

@@ -89,6 +89,7 @@ class HeaderIndexer:
         """Return the record of one header; a header that cannot be read has `problem`."""
         if self._loader is not None:
             self._loader.asked.clear()
+        self._reader.take_visited()
         try:
             header = self._reader.read(Path(self.root, path))
         except TracepointError as error:
@@ -100,7 +101,7 @@ class HeaderIndexer:
             }
         head, more = self._make(header)
         prefix = f"{self.root}/"
-        asked = self._loader.asked if self._loader is not None else set()
+        asked = self._reader.take_visited() | (self._loader.asked if self._loader is not None else set())
         deps = sorted(name.removeprefix(prefix) for name in asked if name.startswith(prefix))
         return {"head": head, "more": more, "deps": deps}
 

@@ -249,7 +249,7 @@ def test_colour_marks_code_and_place(header: Path, capsys) -> None:
 
 @pytest.mark.parametrize("words", [["check", "--fix", "--unsafe", "--diff"], ["fmt", "--diff"]])
 def test_colour_of_a_diff_is_that_of_git(header: Path, capsys, words) -> None:
-    header.write_text(FAULTY.replace("\t\t__field(", "\t\t__field  ("))
+    header.write_text(FAULTY.replace("TP_PROTO(int n),\n\n\tTP_ARGS", "TP_PROTO(int n), TP_ARGS"))
     main([*words, "demo.h", "--color", "always"])
     out = capsys.readouterr().out
     assert "\x1b[1m--- a/demo.h\x1b[0m\n" in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from tracepoint.check.report_sarif import write_sarif
 from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.check.suppress import apply_baseline, read_baseline, write_baseline
 from tracepoint.cli import settings
+from tracepoint.cli.check_scope import find_scope
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.inputs import read_headers
 from tracepoint.cli.output import counted
@@ -22,7 +24,6 @@ from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.loader import find_kernel_root
-from tracepoint.tree.scan import find_headers
 
 if TYPE_CHECKING:
     import argparse
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from tracepoint.check.python_source import PythonFile
     from tracepoint.check.report_text import Style
+    from tracepoint.cli.check_scope import Scope
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
@@ -49,7 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         default=["."],
         metavar="PATH",
-        help="headers, folders of them, Python files, or - for stdin (default: .)",
+        help="headers, folders of them, Python files, patches, or - for stdin (default: .)",
+    )
+    parser.add_argument(
+        "--diff-base", metavar="REV", help="only findings on lines changed since a revision of git"
     )
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed without changing a record")
     parser.add_argument(
@@ -68,30 +73,34 @@ def run(args: argparse.Namespace, out: Output) -> int:
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
-    paths = find_headers(args.paths, chosen.exclude)
-    if not paths:
+    find = partial(find_scope, args.paths, chosen.exclude, args.diff_base)
+    scope = find()
+    if not scope.paths:
         out.warn(f"no trace headers in {', '.join(args.paths)}: nothing was checked")
-    headers, findings = _check(paths, chosen, out)
+    headers, findings = _check(scope, chosen, out)
     n_changed = 0
     if args.diff:
         n_changed = _diff(headers, findings, out, unsafe=args.unsafe)
     elif args.fix:
-        headers, findings, n_changed = _fix(paths, headers, findings, chosen, out, unsafe=args.unsafe)
+        _check_fixable(scope)
+        headers, findings, n_changed = _fix(find, (headers, findings), chosen, out, unsafe=args.unsafe)
     if args.write_baseline:
         write_text(Path(args.write_baseline), write_baseline(findings))
         out.say(f"{counted(len(findings), 'finding')} written to {args.write_baseline}")
         return EXIT_DONE
     findings, n_known = _without_known(findings, chosen)
+    findings = scope.with_patch_lines(findings)
     if not args.diff:
         out.write(_report(args.output_format or chosen.output_format, findings, headers, out.style))
     _summary(out, headers, findings, n_known=n_known, n_changed=n_changed, is_dry=args.diff)
     return EXIT_FINDINGS if findings else EXIT_DONE
 
 
-def _check(paths: Sequence[Path], chosen: Settings, out: Output) -> tuple[list[Checked], list[Diagnostic]]:
+def _check(scope: Scope, chosen: Settings, out: Output) -> tuple[list[Checked], list[Diagnostic]]:
     """Read and check the files; headers of one kernel tree are checked together."""
-    scripts = [read_python(read_text(path), str(path)) for path in paths if path.suffix == ".py"]
-    headers = read_headers([path for path in paths if path.suffix != ".py"], chosen, out)
+    scripts = [read_python(read_text(path), str(path)) for path in scope.paths if path.suffix == ".py"]
+    paths = [path for path in scope.paths if path.suffix != ".py"]
+    headers = read_headers(paths, chosen, out, scope.texts)
     roots = [find_kernel_root(Path(folder).resolve()) for folder in chosen.include]
     given = next((root for root in roots if root is not None), None)
     groups: dict[Path | None, list[TraceHeader]] = {}
@@ -103,7 +112,7 @@ def _check(paths: Sequence[Path], chosen: Settings, out: Output) -> tuple[list[C
         findings += check_headers(
             group, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=read_facts(root)
         )
-    return [*headers, *scripts], findings
+    return [*headers, *scripts], scope.only_changed(findings)
 
 
 def _mended(
@@ -129,17 +138,15 @@ def _diff(headers: Sequence[Checked], findings: Sequence[Diagnostic], out: Outpu
 
 
 def _fix(
-    paths: Sequence[Path],
-    headers: list[Checked],
-    findings: list[Diagnostic],
+    find: Callable[[], Scope],
+    checked: tuple[list[Checked], list[Diagnostic]],
     chosen: Settings,
     out: Output,
     *,
     unsafe: bool,
 ) -> tuple[list[Checked], list[Diagnostic], int]:
-    """Write fixes until nothing more can be mended; return what is left, and how many files changed."""
-    if any(str(path) == "-" for path in paths):
-        raise TracepointError("stdin cannot be fixed in place; use --diff")
+    """Write fixes until nothing more can be fixed; return what is left, and how many files changed."""
+    headers, findings = checked
     written: set[str] = set()
     for _ in range(_MAX_ROUNDS):
         changed = _mended(headers, findings, unsafe=unsafe)
@@ -150,8 +157,16 @@ def _fix(
         if not changed:
             break
         written |= changed.keys()
-        headers, findings = _check(paths, chosen, out)
+        headers, findings = _check(find(), chosen, out)
     return headers, findings, len(written)
+
+
+def _check_fixable(scope: Scope) -> None:
+    """Raise TracepointError for what is not in a file that could be written."""
+    if scope.is_patched:
+        raise TracepointError("a patch cannot be fixed in place; use --diff")
+    if Path("-") in scope.paths:
+        raise TracepointError("stdin cannot be fixed in place; use --diff")
 
 
 def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[Diagnostic], int]:

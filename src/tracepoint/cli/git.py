@@ -1,10 +1,14 @@
-"""What git knows: the user's name, and changes of a tree that are not committed."""
+"""What git knows: the user's name, changes that are not committed, lines that changed since a revision."""
 
 from __future__ import annotations
 
+import re
 import subprocess
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.errors import TracepointError
 from tracepoint.source.text import decode
 
 if TYPE_CHECKING:
@@ -22,6 +26,75 @@ def uncommitted(root: str, paths: Iterable[str]) -> list[str]:
     """Return which files of a tree have changes that are not committed; none without git."""
     shown = _git("-C", root, "status", "--porcelain", "-z", "--", *paths)
     return [entry[3:] for entry in shown.split("\0") if entry]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedFile:
+    """A file of a git tree that is not as in a revision; `commit` is empty when git does not know it yet."""
+
+    top: Path
+    name: str
+    commit: str
+
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+        return self.top / self.name
+
+    def added_lines(self) -> range | frozenset[int]:
+        """Return the numbers of the lines that were added or changed since the revision."""
+        if not self.commit:
+            return range(1, self.path.read_bytes().count(b"\n") + 2)
+        place = f":(top,literal){self.name}"
+        diff = _git_or_raise(self.top, "diff", *_PLAIN, "-U0", self.commit, "--", place)
+        hunks = filter(None, map(_HUNK.match, diff.split("\n")))
+        return frozenset(n for hunk in hunks for n in range(int(hunk[1]), int(hunk[1]) + int(hunk[2] or 1)))
+
+
+def changed_files(paths: Iterable[Path], revision: str) -> list[ChangedFile]:
+    """Return the files at these paths that are not as in a revision of their git trees.
+
+    What is not committed counts, and files that git does not know yet; what was deleted does not.
+    Raises TracepointError without git, outside of a git tree, and for a revision that is not there.
+    """
+    changed: dict[Path, ChangedFile] = {}
+    for path in paths:
+        folder = path if path.is_dir() else path.parent
+        top = Path(_git_or_raise(folder, "rev-parse", "--show-toplevel").rstrip("\n"))
+        words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        commit = _git_or_raise(folder, *words, failure=f"{top}: no revision {revision!r}").strip()
+        below = path.resolve().relative_to(top.resolve()).as_posix()
+        place = ":(top)" if below == "." else f":(top,literal){below}"
+        known = _git_or_raise(
+            top, "diff", *_PLAIN, "--name-only", "-z", "--diff-filter=d", commit, "--", place
+        )
+        new = _git_or_raise(top, "ls-files", "--others", "--exclude-standard", "-z", "--", place)
+        files = [ChangedFile(top, name, commit) for name in known.split("\0") if name]
+        files += [ChangedFile(top, name, "") for name in new.split("\0") if name]
+        changed |= {file.path: file for file in files}
+    return list(changed.values())
+
+
+_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules")
+_HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+
+
+def _git_or_raise(folder: Path, *words: str, failure: str = "") -> str:
+    """Return what git prints; raises TracepointError with its words, or with `failure`."""
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed words, and a revision behind --end-of-options
+            ["git", "-C", str(folder), *words],  # noqa: S607 - the user's git
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise TracepointError(f"git cannot be run: {error}") from error
+    if done.returncode:
+        said = decode(done.stderr).strip().split("\n")[-1]
+        raise TracepointError(failure or f"{folder}: {said or 'git failed'}")
+    return decode(done.stdout)
 
 
 def _git(*words: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,11 +18,11 @@ from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import decompress, read_object
 from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader, paused_collector
-from tracepoint.tree.loader import find_kernel_root
+from tracepoint.tree.loader import FileLoader, find_kernel_root
 from tracepoint.tree.scan import find_headers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
@@ -80,23 +81,34 @@ def find_abi(name: str) -> Abi:
         raise TracepointError(f"no ABI {name!r}; known are {known}") from None
 
 
-def make_reader(settings: Settings) -> HeaderReader:
-    """Return a reader of headers with the include folders and macros of the settings."""
+def make_reader(settings: Settings, texts: Mapping[str, str] | None = None) -> HeaderReader:
+    """Return a reader of headers with the include folders and macros of the settings.
+
+    `texts` are those of files that are not to be read as they are on disk, by absolute path.
+    """
     find_abi(settings.abi)
     macros = dict(_macro(word) for word in settings.define)
     include = tuple(Path(folder) for folder in settings.include)
-    return HeaderReader(include, defines=macros or None, arch=_ARCH[settings.abi])
+    make_loader = partial(FileLoader, texts=texts)
+    return HeaderReader(include, defines=macros or None, arch=_ARCH[settings.abi], make_loader=make_loader)
 
 
-def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list[TraceHeader]:
-    """Read headers, `-` being stdin, with progress on a terminal."""
-    reader = make_reader(settings)
+def read_headers(
+    paths: Iterable[Path], settings: Settings, out: Output, texts: Mapping[str, str] | None = None
+) -> list[TraceHeader]:
+    """Read headers, `-` being stdin, with progress on a terminal.
+
+    `texts` are those of files that are not as on disk, by absolute path, and stdin's by `-`.
+    """
+    texts = texts or {}
+    reader = make_reader(settings, texts)
     paths = list(paths)
     headers = []
     with paused_collector(), out.progress("reading", len(paths)) as progress:
         for path in progress.over(paths):
             if str(path) == "-":
-                headers.append(reader.read_text(decode(read_bytes(path)), "<stdin>"))
+                text = texts["-"] if "-" in texts else decode(read_bytes(path))
+                headers.append(reader.read_text(text, "<stdin>"))
             else:
                 headers.append(reader.read(path))
     return headers

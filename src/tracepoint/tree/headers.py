@@ -89,7 +89,8 @@ class HeaderReader:
         root = find_kernel_root(path.resolve().parent)
         loader = self._loader(root)
         try:
-            text = decode(path.read_bytes())
+            given = loader.given(str(path))
+            text = decode(path.read_bytes()) if given is None else given
         except OSError as error:
             raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
         header = self._read(text, path, root, loader, ())

@@ -10,7 +10,7 @@ from tracepoint.source.text import SourceFile, decode
 from tracepoint.tree.makefiles import MakefileFolders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 #: A header larger than this is not read: no kernel header comes near.
 MAX_HEADER_BYTES = 64 << 20
@@ -81,10 +81,12 @@ def _generic(name: str) -> list[str]:
 class FileLoader:
     """Finds included files: beside the includer (when quoted), in include paths, where its Makefile says.
 
-    Every file is read once.
+    Every file is read once.  `texts` are those of files that are not to be read as they are on disk,
+    by absolute path.
     """
 
-    def __init__(self, include_paths: Iterable[Path] = ()) -> None:
+    def __init__(self, include_paths: Iterable[Path] = (), texts: Mapping[str, str] | None = None) -> None:
+        self._texts = texts or {}
         self.include_paths = tuple(str(p) for p in include_paths)
         self._files: dict[str, SourceFile | None] = {}
         self._found: dict[str, SourceFile | None] = {}
@@ -93,8 +95,13 @@ class FileLoader:
     def read(self, path: str) -> SourceFile | None:
         """Return the file at a path, None when it is not there or not a readable file."""
         if path not in self._files:
-            self._files[path] = self._read(path)
+            given = self.given(path)
+            self._files[path] = self._read(path) if given is None else SourceFile(path, given)
         return self._files[path]
+
+    def given(self, path: str) -> str | None:
+        """Return the text that stands for the file at a path, None when it is read from disk."""
+        return self._texts.get(str(Path(path).resolve())) if self._texts else None
 
     @staticmethod
     def _read(path: str) -> SourceFile | None:

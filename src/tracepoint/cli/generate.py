@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import settings
+from tracepoint.cli.generate_kernel import complete, find_target
 from tracepoint.cli.inputs import compute_formats, open_input
 from tracepoint.cli.names import split_event
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.errors import GenerateError, TracepointError
 from tracepoint.generate.bpf import bpf_counter, libbpf_program
-from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
 from tracepoint.generate.lttng import lttng_probe
 from tracepoint.generate.module import kernel_module, module_header
 from tracepoint.generate.page import markdown_page
@@ -21,11 +21,10 @@ from tracepoint.generate.scripts import BUILTINS, MEASURES, bpftrace_script, com
 from tracepoint.generate.stubs import type_stubs
 from tracepoint.generate.trace_header import select_events
 from tracepoint.lab.given import split_assignment
-from tracepoint.tree.kernel_files import read_kernel_files
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tracepoint.cli.inputs import Input
     from tracepoint.cli.output import Output
@@ -50,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kernel-headers",
         metavar="DIR",
-        help="the kernel that a module, header or probe is for (default: today's)",
+        help="the kernel that a module, header or probe is for (default: the running one)",
     )
     _add_module_arguments(parser)
     other = parser.add_argument_group("bpftrace, commands and lttng")
@@ -86,6 +85,7 @@ def _add_module_arguments(parser: argparse.ArgumentParser) -> None:
     module.add_argument(
         "--header", default="", metavar="'<FILE.h>'", help="what declares the tracepoint of a probe"
     )
+    module.add_argument("--no-compile", action="store_true", help="do not compile it before it is written")
     module.add_argument("--by-name", action="store_true", help="find a tracepoint that is not exported")
 
 
@@ -119,12 +119,6 @@ def _refuse_foreign(args: argparse.Namespace) -> None:
         if args.kind not in kinds and getattr(args, name) != unset:
             spelt = {"includes": "with"}.get(name, name.replace("_", "-"))
             raise TracepointError(f"{args.kind} has no use for --{spelt}, which is for {', '.join(kinds)}")
-
-
-def _facts(args: argparse.Namespace) -> KernelFacts:
-    if not args.kernel_headers:
-        return KernelFacts()
-    return read_facts(read_kernel_files(Path(args.kernel_headers), FACT_FILES))
 
 
 def _one_header(args: argparse.Namespace, inputs: list[Input]) -> TraceHeader:
@@ -177,41 +171,57 @@ def _formats(inputs: list[Input], chosen: Settings) -> list[EventFormat]:
 
 def _module(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
     del chosen
-    return kernel_module(
-        _one_header(args, inputs),
-        name=_name(args, inputs, "_events"),
-        arguments=dict(split_assignment(text) for text in args.arg),
-        facts=_facts(args),
-        system=args.system,
-        prefix=args.prefix,
-        includes=args.includes,
-        export=args.export,
-    )
+    kernel = find_target(args.kernel_headers)
+    header = _one_header(args, inputs)
+    name = _name(args, inputs, "_events")
+
+    def make(more: Sequence[str]) -> FileSet:
+        return kernel_module(
+            header,
+            name=name,
+            arguments=dict(split_assignment(text) for text in args.arg),
+            facts=kernel.facts,
+            system=args.system,
+            prefix=args.prefix,
+            includes=[*args.includes, *more],
+            export=args.export,
+        )
+
+    protos = [*(e.proto for e in header.events), *(p.proto for p in header.tracepoints)]
+    return complete(make, f"{name}.c", kernel, protos, args)
 
 
 def _header(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
     del chosen
-    return module_header(
+    kernel = find_target(args.kernel_headers)
+    files = module_header(
         _one_header(args, inputs),
         name=_name(args, inputs),
-        facts=_facts(args),
+        facts=kernel.facts,
         system=args.system,
         prefix=args.prefix,
         includes=args.includes,
     )
+    return files.with_notes(kernel.note)
 
 
 def _probe(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
     del chosen
+    kernel = find_target(args.kernel_headers)
     event = _one_point(args, inputs)
-    return probe_module(
-        event,
-        name=args.name or f"{event.name}_probe"[:40],
-        header=args.header,
-        by_name=args.by_name,
-        facts=_facts(args),
-        includes=args.includes,
-    )
+    name = args.name or f"{event.name}_probe"[:40]
+
+    def make(more: Sequence[str]) -> FileSet:
+        return probe_module(
+            event,
+            name=name,
+            header=args.header,
+            by_name=args.by_name,
+            facts=kernel.facts,
+            includes=[*args.includes, *more],
+        )
+
+    return complete(make, f"{name}.c", kernel, [event.proto], args)
 
 
 def _lttng(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
@@ -277,6 +287,7 @@ _OPTIONS_OF: dict[str, tuple[tuple[str, ...], object]] = {
     "header": (("probe", "lttng"), ""),
     "by_name": (("probe",), False),
     "kernel_headers": (("module", "header", "probe"), None),
+    "no_compile": (("module", "probe"), False),
     "by": (("bpftrace",), "comm"),
     "measure": (("bpftrace",), "count"),
     "filter": (("commands",), ""),

@@ -44,6 +44,10 @@ class FileSet(Mapping[str, str]):
     def __repr__(self) -> str:
         return f"FileSet({', '.join(self._files)})"
 
+    def with_notes(self, *notes: str) -> FileSet:
+        """Return the same files with more notes."""
+        return FileSet(self, (*self.notes, *notes))
+
     def joined(self, other: FileSet) -> FileSet:
         """Return the files of both, their Kbuild lines together.
 

@@ -1,0 +1,136 @@
+"""Generated modules compiled before they are written: what they miss is included, or said.
+
+A trace header relies on what the `.c` files that use it include.  A module made of it includes what
+defines the names that the compiler misses; what no header of that kernel defines is an error that
+names the event, the type and what to give.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import GenerateError
+from tracepoint.lab.build import BuildError, write_files
+from tracepoint.lab.compiling import compile_file
+from tracepoint.lab.definers import Definers, missing_names
+from tracepoint.lab.stub import module_compiler
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tracepoint.generate.fileset import FileSet
+    from tracepoint.lab.build import CompilerMessage
+
+_ROUNDS = 8
+_N_SHOWN = 8
+_WARNINGS = ("-Werror", "-fsyntax-only")
+_OPENING = re.compile(
+    r"^(?:[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)|static int fire_trace_(\w+))", re.MULTILINE
+)
+_NO_FILE = re.compile(r"^(\S+): No such file or directory")
+
+
+@dataclass(slots=True)
+class _Search:
+    """What was included so far, and what was tried in vain."""
+
+    definers: Definers
+    types: Mapping[str, str]
+    included: dict[str, str] = field(default_factory=dict)
+    refused: set[str] = field(default_factory=set)
+
+    def go_on(self, messages: Sequence[CompilerMessage], files: FileSet) -> bool:
+        """Include what defines the missing names; False when nothing is left to be tried."""
+        inside = [m for m in messages if m.path.startswith("/") or m.path not in files]
+        if inside and self.included:
+            # What was included last does not stand alone.
+            self.refused.add(self.included.popitem()[1])
+            return True
+        n_before = len(self.included)
+        for name in missing_names(messages, self.types):
+            known = {*self.included.values(), *self.refused}
+            header = next((one for one in self.definers.find(name) if one not in known), None)
+            if header is not None and name not in self.included:
+                self.included[name] = header
+        return len(self.included) > n_before
+
+
+def complete_module(
+    make: Callable[[Sequence[str]], FileSet],
+    source: str,
+    kernel_headers: Path,
+    types: Mapping[str, str],
+    folders: Iterable[Path] = (),
+) -> FileSet:
+    """Return the files of a module that compiles without a warning for the kernel of `kernel_headers`.
+
+    `make` returns them with more files included; `source` is the `.c` file among them; `types` maps
+    names of parameters to their types; `folders` are searched for files in quotes.  Notes say what is
+    included for which name.  Raises GenerateError for names that no header defines, BuildError for other
+    errors, and LabError when there is no compiler.
+    """
+    compiler = module_compiler(kernel_headers, has_warnings=True)
+    search = _Search(Definers(compiler), types)
+    after = [word for folder in folders for word in ("-iquote", str(folder.resolve()))]
+    messages: tuple[CompilerMessage, ...] = ()
+    for _ in range(_ROUNDS):
+        files = make(list(dict.fromkeys(search.included.values())))
+        with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
+            write_files(files, Path(name))
+            messages = compile_file(compiler, Path(name) / source, after=[f"-I{name}", *after, *_WARNINGS])
+        absent = next((str(found[1]) for m in messages if (found := _NO_FILE.match(m.text))), "")
+        if absent and not search.included:
+            return files.with_notes(f"not compiled: there is no {absent} here")
+        if not messages:
+            return files.with_notes(*_notes(search.included))
+        if not search.go_on(messages, files):
+            break
+    raise _error(messages, files, kernel_headers, search)
+
+
+def _notes(included: Mapping[str, str]) -> list[str]:
+    names: dict[str, list[str]] = {}
+    for name, header in included.items():
+        names.setdefault(header, []).append(name)
+    return [f"{header} is included for {', '.join(items)}" for header, items in names.items()]
+
+
+def _error(
+    messages: Sequence[CompilerMessage], files: FileSet, kernel_headers: Path, search: _Search
+) -> GenerateError | BuildError:
+    missing = missing_names(messages, search.types)
+    kernel = f"the kernel of {kernel_headers}"
+    if not missing:
+        lines = [str(message) for message in messages[:_N_SHOWN]]
+        return BuildError(
+            f"the module does not compile for {kernel}", log_tail="\n".join(lines), messages=tuple(messages)
+        )
+    rows: dict[str, dict[str, None]] = {}
+    for name, message in missing.items():
+        rows.setdefault(_event_of(message, files), {})[name] = None
+    lines = [f"{event or 'the module'} needs {', '.join(names)}" for event, names in rows.items()]
+    if len(lines) > _N_SHOWN:
+        lines[_N_SHOWN:] = [f"and {len(lines) - _N_SHOWN} more"]
+    advice = (
+        "give a file that does with --with '\"FILE.h\"', name other events (HEADER:EVENT), or write the "
+        "files as they are with --no-compile"
+    )
+    return GenerateError(
+        "", f"no header of {kernel} defines what is needed:\n" + "\n".join(lines) + f"\n{advice}"
+    )
+
+
+def _event_of(message: CompilerMessage, files: FileSet) -> str:
+    """Return the event or class at whose declaration an error was met."""
+    for path, line in ((message.path, message.line), *message.places):
+        if path not in files:
+            continue
+        before = "\n".join(files[path].splitlines()[:line])
+        found = list(_OPENING.finditer(before))
+        if found:
+            return found[-1][1] or found[-1][2]
+    return ""

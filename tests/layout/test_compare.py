@@ -27,6 +27,16 @@ def test_equal_formats_have_no_changes() -> None:
     assert compare_formats(event(A, B), replace(event(A, B), id=9)) == []
 
 
+def test_a_field_declared_twice_is_compared_with_its_own_like() -> None:
+    twice = event(A, FieldFormat("a", "long", 16, 8, is_signed=True))
+    assert compare_formats(twice, twice) == []
+    moved = event(A, FieldFormat("a", "long", 24, 8, is_signed=True))
+    assert [(c.kind, c.before, c.after) for c in compare_formats(twice, moved)] == [
+        (ChangeKind.FIELD_MOVED, "16", "24")
+    ]
+    assert kinds(twice, event(A)).keys() == {ChangeKind.FIELD_REMOVED}
+
+
 @pytest.mark.parametrize(
     ("new", "kind", "breaks"),
     [

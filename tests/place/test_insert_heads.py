@@ -171,7 +171,6 @@ def test_files_without_tracepoints_are_refused(path: str, reason: str) -> None:
     [
         ("static int __init f(void)", "f() is __init"),
         ("static void __exit f(void)", "f() is __exit"),
-        ("static notrace int f(void)", "f() is notrace"),
         ("static __always_inline int f(void)", "f() is __always_inline"),
         ("void __cpuidle f(void)", "f() is __cpuidle"),
     ],
@@ -181,10 +180,24 @@ def test_marks_of_a_function_are_noted(head: str, note: str) -> None:
     assert any(text.startswith(note) for text in found.notes)
 
 
+@pytest.mark.parametrize(
+    ("head", "path", "why"),
+    [
+        ("static notrace int f(void)", "mm/a.c", "f() is notrace"),
+        ("int f(void)", "kernel/trace/ring_buffer.c", "f() is a part of kernel/trace/ring_buffer.c"),
+        ("int f(void)", "kernel/trace/trace.c", "f() is a part of kernel/trace/trace.c"),
+    ],
+)
+def test_what_recording_runs_is_refused(head: str, path: str, why: str) -> None:
+    reason = refusal(f"{head}\n{{\n\tg();\n}}\n", ENTRY, path=path)
+    assert why in reason
+    assert "recording the event may run it" in reason
+
+
 def test_the_tracer_itself_and_assembler_are_noted() -> None:
     assert (
         "is a part of the tracer"
-        in place("int f(void)\n{\n}\n", ENTRY, path="kernel/trace/ring_buffer.c").notes[0]
+        in place("int f(void)\n{\n}\n", ENTRY, path="kernel/trace/trace_events.c").notes[0]
     )
     notes = place('void f(void)\n{\n\tasm volatile("nop");\n}\n', ENTRY).notes
     assert "f() is inline assembler alone" in notes[0]

@@ -370,6 +370,11 @@ def test_how_files_are_built(tmp_path: Path) -> None:
     root = make_tree(
         tmp_path,
         {
+            "kernel/Makefile": "obj-$(CONFIG_FUNCTION_TRACER) += trace/\nobj-$(CONFIG_TRACEPOINTS) += trace/\n"
+            "obj-$(CONFIG_PM) += power/\nobj-$(CONFIG_SUSPEND) += power/\n",
+            "kernel/trace/Makefile": "obj-$(CONFIG_TRACE_CLOCK) += clock.o\nobj-$(CONFIG_STACK) += both.o\n"
+            "obj-$(CONFIG_HIST) += both.o\n",
+            "kernel/power/Makefile": "obj-y += main.o\n",
             "fs/Makefile": "obj-y := open.o\nobj-$(CONFIG_XYZ) += xyz/\n",
             "fs/Kconfig": 'config XYZ\n\ttristate "XYZ"\nconfig XYZ_ACL\n\tbool "ACL"\n',
             "fs/xyz/Makefile": "obj-$(CONFIG_XYZ) += xyz.o\nxyz-y += a.o $(addprefix low/, b.o c.o)\n"
@@ -379,6 +384,12 @@ def test_how_files_are_built(tmp_path: Path) -> None:
         },
     )
     kbuild = Kbuild(open_kernel(root))
+    # A folder is entered, and a file built, for any of the lines that name it.
+    assert kbuild.built("kernel/trace/clock.c") == Built(frozenset(["TRACE_CLOCK"]))
+    assert kbuild.built("kernel/trace/both.c") == Built(frozenset(["HIST|STACK"]))
+    assert kbuild.built("kernel/power/main.c") == Built(frozenset(["PM|SUSPEND"]))
+    assert not kbuild.missing("kernel/power/main.c", frozenset(["SUSPEND"]), frozenset(["PM|SUSPEND"]))
+    assert kbuild.missing("kernel/power/main.c", frozenset(["X"]), frozenset(["PM|SUSPEND"]))
     assert kbuild.built("mm/slab.c") == Built()
     assert kbuild.built("mm/memory.c") == Built(frozenset(["MMU"]))
     assert kbuild.built("fs/open.c").is_always

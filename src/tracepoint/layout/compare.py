@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -145,22 +146,33 @@ def _renamed(gone: EventFormat, added: Mapping[str, EventFormat]) -> str | None:
 
 def _compare_events(old: EventFormat, new: EventFormat, name: str = "") -> Iterator[Change]:
     event = name or f"{new.system}:{new.name}".lstrip(":")
+    before, after = _numbered(old), _numbered(new)
     last_old = max((f.offset for f in old.fields), default=-1)
     # A new field behind the old end can all the same have pushed others further back.
-    is_still = all(new[f.name].offset == f.offset for f in old.fields if f.name in new)
-    for item in old.fields:
-        if item.name in new:
-            yield from _compare_fields(event, item, new[item.name])
+    is_still = all(after[key].offset == item.offset for key, item in before.items() if key in after)
+    for key, item in before.items():
+        if key in after:
+            yield from _compare_fields(event, item, after[key])
         else:
             sentence = f"the field ({item.ctype}) is gone"
             yield Change(ChangeKind.FIELD_REMOVED, event, item.name, item.ctype, "", _BINARY, sentence)
-    for item in new.fields:
-        if item.name not in old:
+    for key, item in after.items():
+        if key not in before:
             at_end = is_still and item.offset > last_old
             place = "at the end, so no other field moves" if at_end else f"at offset {item.offset}"
             sentence = f"a new field ({item.ctype}) {place}"
             yield Change(ChangeKind.FIELD_ADDED, event, item.name, "", item.ctype, frozenset(), sentence)
     yield from _compare_wholes(event, old, new)
+
+
+def _numbered(layout: EventFormat) -> dict[tuple[str, int], FieldFormat]:
+    """Return the fields by name and how often that stood before: some events declare one twice."""
+    seen: Counter[str] = Counter()
+    found = {}
+    for item in layout.fields:
+        found[item.name, seen[item.name]] = item
+        seen[item.name] += 1
+    return found
 
 
 def _compare_wholes(event: str, old: EventFormat, new: EventFormat) -> Iterator[Change]:

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 INTEGERS = frozenset(
     "char short int long signed unsigned bool _Bool u8 u16 u32 u64 s8 s16 s32 s64 size_t ssize_t loff_t "
-    "pgoff_t sector_t gfp_t pid_t dev_t ino_t umode_t uint ulong uint32_t uint64_t int32_t int64_t".split()
+    "pgoff_t sector_t gfp_t pid_t dev_t ino_t umode_t uint ulong ushort unchar u_int u_long u_short u_char "
+    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t u_int8_t u_int16_t u_int32_t "
+    "u_int64_t uintptr_t".split()
 )
 _TAGGED = re.compile(r"(?:const )?(struct|union)(?: (\w+))?(?: ?(\*+))?")
 _NAMED = re.compile(r"(?:const )?(\w+)(?: (\*+))?")

@@ -48,14 +48,21 @@ def how_built(built: Built) -> str:
     >>> from tracepoint.place.kbuild import Built
     >>> how_built(Built(frozenset(["MMU", "SWAP"])))
     'with CONFIG_MMU and CONFIG_SWAP'
+    >>> how_built(Built(frozenset(["TRACE_CLOCK|TRACING"])))
+    'with CONFIG_TRACE_CLOCK or CONFIG_TRACING'
     """
     if not built.is_known:
         return "in a way that its Makefile does not tell"
     if not built.options and not built.module:
         return "always"
-    options = [f"CONFIG_{name}" if name != "?" else "some condition" for name in sorted(built.options)]
+    options = [_shown(name) for name in sorted(built.options)]
     text = f"with {' and '.join(options)}" if options else "always"
     return f"{text}, into the module {built.module.rpartition('/')[2][:-2]}" if built.module else text
+
+
+def _shown(option: str) -> str:
+    names = option.split("|")
+    return "some condition" if "?" in names else " or ".join(f"CONFIG_{name}" for name in names)
 
 
 def needs_export(kbuild: Kbuild, creator: str, caller: str) -> bool:

@@ -39,7 +39,7 @@ class Built:
     """How a file is built: under which options, and whether into a module.
 
     `module` is the object that becomes the module (empty when the file is built in, or when nothing
-    is known); `is_known` is false when no Makefile lists the file.
+    is known); `is_known` is false when no Makefile lists the file.  An option may be `A|B`: one of them.
     """
 
     options: frozenset[str] = frozenset()
@@ -82,7 +82,10 @@ class Kbuild:
     def _in_folder(self, folder: str, word: str) -> Built | None:
         ways = list(self._ways(folder, word, 0))
         # The way that most kernels have: built in, under the fewest options.
-        return min(ways, key=lambda b: (bool(b.module), len(b.options)), default=None)
+        best = min(ways, key=lambda b: (bool(b.module), len(b.options)), default=None)
+        if best is None:
+            return None
+        return Built(_any_of([b.options for b in ways if b.module == best.module], frozenset()), best.module)
 
     def _ways(self, folder: str, word: str, depth: int) -> Iterator[Built]:
         """Yield how the lists of a folder bring a word, through the lists that name other lists."""
@@ -120,7 +123,7 @@ class Kbuild:
                 for listed in self._read(parent)
                 if listed.name in _GOALS and f"{name}/" in listed.words
             ]
-            options |= min(ways, key=len, default=frozenset())
+            options |= _any_of(ways, options)
             folder = parent
 
     def _read(self, folder: str) -> tuple[_Listed, ...]:
@@ -171,7 +174,19 @@ class Kbuild:
         for option in wanted - brought:  # MMU is `def_bool y` for the files of x86
             if any(_ALWAYS.search(entry) for entry in self._entries(folder, option)):
                 brought |= {option}
-        return wanted - brought
+        return frozenset(option for option in wanted if brought.isdisjoint(option.split("|")))
+
+
+def _any_of(ways: list[frozenset[str]], given: frozenset[str]) -> frozenset[str]:
+    """Return what is needed for one of some ways, each a set of options, where some are given.
+
+    Several ways of one option each become one name, `A|B`.  A kernel with tracepoints has TRACEPOINTS.
+    """
+    ways = [way - given - {"TRACEPOINTS"} for way in ways]
+    shortest = min(ways, key=len, default=frozenset())
+    if len(shortest) != 1:
+        return shortest
+    return frozenset(["|".join(sorted({name for way in ways if len(way) == 1 for name in way}))])
 
 
 def _lists(text: str) -> Iterator[_Listed]:

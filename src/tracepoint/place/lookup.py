@@ -20,9 +20,9 @@ _OTHER_PROGRAMS = re.compile(
     r"(?:scripts|tools|usr|samples/bpf|arch/[^/]+/(?:boot|purgatory|tools)|"
     r"arch/[^/]+/(?:entry|kernel)/vdso\w*|drivers/firmware/efi/libstub|arch/x86/realmode)/"
 )
-_TRACER = re.compile(
-    r"kernel/trace/(?:ring_buffer|trace|trace_events|trace_output|ftrace)\.c|kernel/tracepoint\.c"
-)
+#: What runs while a record is written, and what else belongs to the tracer.
+_RECORDING = re.compile(r"kernel/trace/(?:ring_buffer|trace|trace_clock|pid_list)\.c")
+_TRACER = re.compile(r"kernel/trace/(?:trace_events\w*|trace_output|ftrace)\.c|kernel/tracepoint\.c")
 _MAX_COMPARED = 5000
 _NO_TRACING = frozenset({"noinstr", "__noinstr_section", "__entry_text", "__naked"})
 _EARLY = frozenset({"__head"})
@@ -126,6 +126,7 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
             f"{name}() is marked __head: it runs before the kernel's addresses are valid",
             function.name_at,
         )
+    _check_recording(code, function)
     initial = sorted(function.words & _INITIAL)
     if initial:
         notes.append(
@@ -135,8 +136,6 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
         notes.append(
             f"{name}() is __exit: it runs when its module is removed, and is left out of a kernel image"
         )
-    if "notrace" in function.words:
-        notes.append(f"{name}() is notrace: see that no probe of the event calls it")
     if "__always_inline" in function.words:
         notes.append(f"{name}() is __always_inline: see that no noinstr function contains it")
     if "__cpuidle" in function.words:
@@ -153,6 +152,18 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
             f"{name}() is inline assembler alone: see that it does not rely on registers of its caller"
         )
     return notes
+
+
+def _check_recording(code: Code, function: Function) -> None:
+    """Raise PlaceError for what runs while a record is written: the event would fire itself."""
+    is_notrace = "notrace" in function.words
+    if is_notrace or _RECORDING.fullmatch(code.file.path):
+        what = "notrace" if is_notrace else f"a part of {code.file.path}"
+        raise code.error(
+            f"{function.names[0]}() is {what}: recording the event may run it, and so the event again; "
+            "call it in a function that is not a part of recording",
+            function.name_at,
+        )
 
 
 def check_instrumentable(code: Code, function: Function, site: Site) -> None:

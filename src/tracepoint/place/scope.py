@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
 from tracepoint.place.access import INTEGERS, Follower, NoSuchMemberError, Shape
+from tracepoint.place.freed import freed_pointers
 from tracepoint.place.members import count_dimensions
 from tracepoint.place.names import all_declared, visible
 from tracepoint.place.nulls import bad_pointers
@@ -76,6 +77,7 @@ class Scope:
             for access in argument.accesses:
                 self._follow(access)
         self._check_pointers(arguments)
+        self._check_freed(arguments)
         for argument, (kind, name) in zip(arguments, params, strict=False):
             self._check_type(argument, kind, name)
         return self.notes
@@ -92,6 +94,19 @@ class Scope:
                 if argument.plain == name:
                     said = f"`{name}` is {what} {self._where()}, as line {line} says"
                     self._note(f"{said}: the event must not follow it")
+
+    def _check_freed(self, arguments: Sequence[Argument]) -> None:
+        """Refuse to follow a pointer that was freed before the place; tell of one that may have been."""
+        for name, (call, line, is_sure) in freed_pointers(self.code, self.site).items():
+            for argument in arguments:
+                follows = any(access.name == name and access.steps[0][1] for access in argument.accesses)
+                if follows and is_sure:
+                    raise self._error(
+                        f"{call}() in line {line} has freed `{name}`: `{argument.text[:60]}` follows it"
+                    )
+                if follows or argument.plain == name:
+                    said = "has freed" if is_sure else "may have freed"
+                    self._note(f"{call}() in line {line} {said} `{name}`: the event must not follow it")
 
     def _check_called(self, name: str) -> None:
         is_known = name in self.names.used | self.names.declared or name in self.visible

@@ -22,7 +22,8 @@ _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 #: What include/linux/types.h declares, through which every trace header has it.
 COMMON_TYPES = re.compile(
     r"\b(?:(?:__)?[us](?:8|16|32|64)|__(?:be|le)(?:16|32|64)|bool|s?size_t|loff_t|pgoff_t|sector_t|gfp_t|"
-    r"pid_t|dev_t|umode_t|phys_addr_t|dma_addr_t|resource_size_t)\b"
+    r"pid_t|dev_t|umode_t|phys_addr_t|dma_addr_t|resource_size_t|uint|ulong|ushort|unchar|uintptr_t|"
+    r"u_(?:int|long|short|char)|u_?int(?:8|16|32|64)_t|int(?:8|16|32|64)_t)\b"
 )
 
 

@@ -77,6 +77,7 @@ enum { MAX_FAULTS = 64 };
 
 static PyObject *fault_list; /* the last MAX_FAULTS: (event, where, text) */
 static unsigned long long n_faults;
+static PyObject *fault_hook; /* called with (event, where, text) for the first fault of an event, or NULL */
 
 int tp_faults_init(void)
 {
@@ -116,7 +117,7 @@ static PyObject *exception_text(PyObject *type, PyObject *value, bool *is_interr
 	return PyUnicode_FromString(name);
 }
 
-void tp_keep_fault(PyObject *event, const char *where)
+void tp_keep_fault(PyObject *event, const char *where, bool is_first)
 {
 	PyObject *type, *value, *traceback;
 
@@ -127,6 +128,9 @@ void tp_keep_fault(PyObject *event, const char *where)
 	PyObject *text = exception_text(type, value, &is_interrupt);
 	PyObject *item = text ? Py_BuildValue("(OsO)", event, where, text) : NULL;
 	PyObject *done = item ? PyObject_CallMethod(fault_list, "append", "(O)", item) : NULL;
+	is_interrupt |= drop_exception();
+	Py_XDECREF(done);
+	done = is_first && fault_hook && item ? PyObject_CallObject(fault_hook, item) : NULL;
 	is_interrupt |= drop_exception();
 	Py_XDECREF(done);
 	Py_XDECREF(item);
@@ -150,6 +154,12 @@ PyObject *tp_faults_clear(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(unuse
 {
 	n_faults = 0;
 	return PyObject_CallMethod(fault_list, "clear", NULL);
+}
+
+static PyObject *set_fault_hook(PyObject *Py_UNUSED(module), PyObject *hook)
+{
+	Py_XSETREF(fault_hook, hook == Py_None ? NULL : Py_NewRef(hook));
+	Py_RETURN_NONE;
 }
 
 /* ---- module functions ---- */
@@ -187,6 +197,7 @@ static PyMethodDef functions[] = {
 	{ "synchronize", synchronize, METH_NOARGS, NULL },
 	{ "faults", tp_faults_get, METH_NOARGS, NULL },
 	{ "clear_faults", tp_faults_clear, METH_NOARGS, NULL },
+	{ "set_fault_hook", set_fault_hook, METH_O, NULL },
 	{ "poke", tp_poke, METH_VARARGS, NULL },
 	{ "noop", (PyCFunction)(void (*)(void))noop, METH_FASTCALL, NULL },
 	{ NULL, NULL, 0, NULL },

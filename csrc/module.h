@@ -54,7 +54,7 @@ PyObject *tp_as_page(struct tp_copied *copied); /* None where there was nothing 
  * Keep the exception that is set: something of ours failed while the traced program ran, which must not
  * see it.  `where` names the part, such as "probe".
  */
-void tp_keep_fault(PyObject *event, const char *where);
+void tp_keep_fault(PyObject *event, const char *where, bool is_first);
 PyObject *tp_faults_get(PyObject *module, PyObject *unused);
 PyObject *tp_faults_clear(PyObject *module, PyObject *unused);
 int tp_faults_init(void);

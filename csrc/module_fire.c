@@ -92,8 +92,7 @@ static void record_one(const struct entry *entry, struct tp_record *record, stru
 
 static void fault(EventObject *self, const char *where)
 {
-	self->n_faults++;
-	tp_keep_fault(self->name, where);
+	tp_keep_fault(self->name, where, self->n_faults++ == 0);
 }
 
 static bool use_raw(EventObject *self, PyObject *bytes, int32_t tid, struct tp_record *record)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tracepoint.control.session import open_tracefs
     from tracepoint.diagnostics import Diagnostic, Edit, Fix, Related, Safety, Severity, Span
     from tracepoint.errors import (
+        FaultWarning,
         LabError,
         LayoutError,
         LossWarning,
@@ -88,7 +89,7 @@ _HOMES = {
     "control.session": "open_tracefs",
     "diagnostics": "Diagnostic Edit Fix Related Safety Severity Span",
     "errors": (
-        "LabError LayoutError LossWarning RenderError SourceError TracefsError TracefsNotFound "
+        "FaultWarning LabError LayoutError LossWarning RenderError SourceError TracefsError TracefsNotFound "
         "TracefsPermission TracepointError TreeError"
     ),
     "lab.rehearse": "rehearse_event",
@@ -134,6 +135,7 @@ __all__ = [
     "Event",
     "EventClass",
     "EventFormat",
+    "FaultWarning",
     "FieldFormat",
     "Fix",
     "LabError",

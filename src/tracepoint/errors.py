@@ -19,6 +19,10 @@ class LossWarning(UserWarning):
     """What was saved lacks events that were recorded: the rings were too small, or could not be made."""
 
 
+class FaultWarning(RuntimeWarning):
+    """An event was called wrongly, or its probe, condition or assignment failed: nothing was recorded."""
+
+
 class SourceError(TracepointError):
     """Text that cannot be read as a declaration.
 

@@ -42,6 +42,7 @@ def c_core(tmp_path_factory):
 
 RUNTIME = (
     "core",
+    "fault_warnings",
     "probes",
     "hierarchy",
     "event",

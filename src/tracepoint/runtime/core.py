@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.runtime import twin
@@ -19,12 +20,22 @@ if TYPE_CHECKING:
 
 
 def load_core() -> ModuleType:
-    """Return `tracepoint._core`, or the twin where it is not built or not wanted."""
+    """Return `tracepoint._core`, or the twin where it is not wanted, or, with a warning, where there is none."""
     if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0"):
         return twin
     try:
         return importlib.import_module("tracepoint._core")
-    except ModuleNotFoundError:
+    except ImportError as error:
+        is_missing = isinstance(error, ModuleNotFoundError) and error.name == "tracepoint._core"
+        reason = "is not built" if is_missing else f"cannot be loaded ({error})"
+        warnings.warn(
+            f"the C core tracepoint._core {reason}: events run in Python, about 0.5 us a call while they are "
+            "off and 30 us while they are recorded, and rings are not kept in files. Install a C compiler and "
+            "Python's headers (Debian: gcc python3-dev), then the package again; TRACEPOINT_PURE=1 chooses "
+            "this form without a warning",
+            RuntimeWarning,
+            stacklevel=2,
+        )
         return twin
 
 
@@ -36,6 +47,7 @@ Tracepoint: Any = _core.Tracepoint
 synchronize: Any = _core.synchronize
 faults: Any = _core.faults
 clear_faults: Any = _core.clear_faults
+set_fault_hook: Any = _core.set_fault_hook
 # Only the C core has these: None in the twin.
 poke: Any = getattr(_core, "poke", None)
 Ring: Any = getattr(_core, "Ring", None) if not IS_PURE else None

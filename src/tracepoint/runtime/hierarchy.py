@@ -17,7 +17,8 @@ from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
 from tracepoint.runtime import named  # noqa: F401 - for picklers that look only at loaded modules
-from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, synchronize
+from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, set_fault_hook, synchronize
+from tracepoint.runtime.fault_warnings import warn_of_fault
 from tracepoint.runtime.format_table import FormatTable
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.names import folder_problem
@@ -497,3 +498,4 @@ class Tracing(Instance):
 
 
 tracing = Tracing()
+set_fault_hook(warn_of_fault)

@@ -33,6 +33,7 @@ __all__ = [
     "event_by_name",
     "faults",
     "make_filter",
+    "set_fault_hook",
     "synchronize",
 ]
 
@@ -79,6 +80,7 @@ _generation = 1
 _buffers: list[Buffer] = []
 _faults: deque[tuple[str, str, str]] = deque(maxlen=MAX_FAULTS)
 _n_faults = 0
+_hooks: list[Callable[[str, str, str], object]] = []
 _local = _Local()
 
 
@@ -92,6 +94,11 @@ def clear_faults() -> None:
     global _n_faults  # noqa: PLW0603 - one process, one count
     _n_faults = 0
     _faults.clear()
+
+
+def set_fault_hook(hook: Callable[[str, str, str], object] | None) -> None:
+    """Call a function with (event, where, text) at the first fault of each event; None for no more."""
+    _hooks[:] = [] if hook is None else [hook]
 
 
 def synchronize() -> None:
@@ -458,7 +465,13 @@ class Tracepoint:
         except BaseException as failure:  # noqa: BLE001 - an exception whose own text fails
             text = type(error).__name__
             is_interrupt = is_interrupt or isinstance(failure, KeyboardInterrupt)
-        _faults.append((self.__dict__["name"], where, text))
+        name = self.__dict__["name"]
+        _faults.append((name, where, text))
+        try:
+            for hook in _hooks if self.__dict__["n_faults"] == 1 else ():
+                hook(name, where, text)
+        except BaseException as failure:  # noqa: BLE001 - nothing that it raises reaches the traced program
+            is_interrupt = is_interrupt or isinstance(failure, KeyboardInterrupt)
         if is_interrupt:
             # Ctrl-C that came while a probe ran is the program's: it comes again at its next instruction.
             import _thread  # noqa: PLC0415 - hardly ever needed

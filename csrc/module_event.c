@@ -73,10 +73,21 @@ static PyObject *refuse_instances(PyTypeObject *type, PyObject *Py_UNUSED(args),
 	return PyErr_Format(PyExc_TypeError, "%s is an event, not a class", type->tp_name);
 }
 
-/* A new type; pickles find it by its name in the module that its __module__ says. */
-static EventObject *make_type(PyTypeObject *metatype, PyObject *name)
+/* What the control object says of the event for help(), or None. */
+static PyObject *doc_of(PyObject *control)
 {
-	PyObject *args = Py_BuildValue("O(){s:(),s:s}", name, "__slots__", "__module__", "tracepoint.runtime.named");
+	PyObject *doc = control && control != Py_None ? PyObject_GetAttrString(control, "doc") : NULL;
+
+	if (!doc)
+		PyErr_Clear();
+	return doc ? doc : Py_NewRef(Py_None);
+}
+
+/* A new type; pickles find it by its name in the module that its __module__ says. */
+static EventObject *make_type(PyTypeObject *metatype, PyObject *name, PyObject *control)
+{
+	PyObject *args = Py_BuildValue("O(){s:(),s:s,s:N}", name, "__slots__", "__module__",
+				       "tracepoint.runtime.named", "__doc__", doc_of(control));
 	EventObject *self = args ? (EventObject *)PyType_Type.tp_new(metatype, args, NULL) : NULL;
 
 	Py_XDECREF(args);
@@ -104,7 +115,7 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 		return NULL;
 	if (PyTuple_GET_SIZE(parameters) > MAX_ARGS)
 		return PyErr_Format(PyExc_ValueError, "%U has more than %d parameters", name, MAX_ARGS);
-	EventObject *self = make_type(type, name);
+	EventObject *self = make_type(type, name, control);
 	if (!self)
 		return NULL;
 	self->name = Py_NewRef(name);
@@ -200,6 +211,19 @@ static PyObject *event_getattro(PyObject *op, PyObject *name)
 	return PyObject_GetAttr(self->control, name);
 }
 
+/* What a user may ask for: the names of the control object beside the mechanism's own. */
+static PyObject *event_dir(PyObject *op, PyObject *Py_UNUSED(unused))
+{
+	EventObject *self = (EventObject *)op;
+	PyObject *names = Py_BuildValue("[sssss]", "__doc__", "name", "parameters", "n_faults", "n_nested");
+	PyObject *more = !names ? NULL : self->control ? PyObject_Dir(self->control) : PyList_New(0);
+	PyObject *all = more ? PySequence_InPlaceConcat(names, more) : NULL;
+
+	Py_XDECREF(names);
+	Py_XDECREF(more);
+	return all;
+}
+
 static int event_setattro(PyObject *op, PyObject *name, PyObject *value)
 {
 	EventObject *self = (EventObject *)op;
@@ -277,6 +301,7 @@ static void event_dealloc(PyObject *op)
 
 static PyMethodDef event_methods[] = {
 	{ "set_entries", event_set_entries, METH_O, NULL },
+	{ "__dir__", event_dir, METH_NOARGS, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import warnings
+from pathlib import Path
 
 import pytest
 
@@ -15,8 +16,7 @@ from tracepoint.model.python_types import u8
 
 
 def line_of(found) -> str:
-    with open(found.filename) as file:
-        return file.read().splitlines()[found.lineno - 1].strip()
+    return Path(found.filename).read_text().splitlines()[found.lineno - 1].strip()
 
 
 @pytest.fixture

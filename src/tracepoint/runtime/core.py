@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def load_core() -> ModuleType:
-    """Return `tracepoint._core`, or the twin where it is not wanted, or, with a warning, where there is none."""
+    """Return `tracepoint._core`, or the twin: where asked for, or with a warning without a core."""
     if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0"):
         return twin
     try:
@@ -29,10 +29,10 @@ def load_core() -> ModuleType:
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == "tracepoint._core"
         reason = "is not built" if is_missing else f"cannot be loaded ({error})"
         warnings.warn(
-            f"the C core tracepoint._core {reason}: events run in Python, about 0.5 us a call while they are "
-            "off and 30 us while they are recorded, and rings are not kept in files. Install a C compiler and "
-            "Python's headers (Debian: gcc python3-dev), then the package again; TRACEPOINT_PURE=1 chooses "
-            "this form without a warning",
+            f"the C core tracepoint._core {reason}: events run in Python, about 0.5 us a call while they "
+            "are off and 30 us while they are recorded, and no ring is kept in a file. Install a C compiler "
+            "and Python's headers (Debian: gcc python3-dev), then the package again; TRACEPOINT_PURE=1 "
+            "chooses this form without a warning",
             RuntimeWarning,
             stacklevel=2,
         )

@@ -123,6 +123,7 @@ def trace_event(
             unreg=unreg,
             hints=_hints(function),
             where=_place_of(function),
+            doc=inspect.getdoc(function) or "",
         )
         # For help() and editors at run time: an event answers for what its control has.
         made.control.__signature__ = signature
@@ -141,14 +142,15 @@ def declare_event(
     unreg: Callable[[], object] | None = None,
     hints: Mapping[str, Any] | None = None,
     where: str = "",
+    doc: str = "",
 ) -> Any:
     """Make the tracepoint of an event of `declare()` or `define_event()`: for fields of any kind.
 
     `assign` gets the arguments and gives the fields' values in order, or the whole record as
     bytes; without it the arguments are the fields of the same names.  `where` is the place of the
-    declaration, for messages.  Raises EventError for an event that exists, for a print format that
-    the record does not answer and for a default that does not fit, LayoutError for a field that
-    cannot be laid out.
+    declaration, for messages, `doc` what help() shows first.  Raises EventError for an event that
+    exists, for a print format that the record does not answer and for a default that does not fit,
+    LayoutError for a field that cannot be laid out.
 
     >>> from tracepoint.model.python import bitmask, declare, dynamic_array
     >>> fields = [dynamic_array("u16", "sizes", "n"), bitmask("cpus", 64)]
@@ -169,7 +171,7 @@ def declare_event(
     check_plan(event, plan)
     check_functions(event.full_name, assign=assign, condition=condition, reg=reg, unreg=unreg)
     check_defaults(event.full_name, plan, order, defaults or {} if assign is None else {})
-    control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg)
+    control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg, doc=doc)
     tracepoint = Tracepoint(
         event.full_name,
         tuple(event.proto.names),
@@ -244,9 +246,8 @@ def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions:
     unknown = set(functions) - {"condition", "reg", "unreg"}
     if unknown:
         raise TracepointError(f"class {cls.__name__}: {min(unknown)!r} is not an option of an event")
-    return declare_event(
-        event, assign=assign, hints=hints, where=f"{cls.__module__}.{cls.__qualname__}", **functions
-    )
+    where, doc = f"{cls.__module__}.{cls.__qualname__}", inspect.cleandoc(cls.__dict__.get("__doc__") or "")
+    return declare_event(event, assign=assign, hints=hints, where=where, doc=doc, **functions)
 
 
 class TraceEvent(metaclass=_EventMaker):

@@ -11,18 +11,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.errors import TracepointError
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
 from tracepoint.runtime import named  # noqa: F401 - for picklers that look only at loaded modules
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, set_fault_hook, synchronize
+from tracepoint.runtime.event_help import USER_NAMES, event_doc
 from tracepoint.runtime.fault_warnings import warn_of_fault
 from tracepoint.runtime.format_table import FormatTable
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.names import folder_problem
-from tracepoint.runtime.probes import DEFAULT_PRIORITY, Probes, Registration, changing
+from tracepoint.runtime.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
 from tracepoint.runtime.recording import NONE, Recording
 from tracepoint.runtime.ring import RawRecord, records_of
 
@@ -53,19 +53,11 @@ MAX_LOG = 8
 _lock = make_process_lock()
 
 
-class EventError(TracepointError):
-    """An event, system or instance that is not there, is there already, or refuses; with the errno."""
-
-    def __init__(self, message: str, number: int = errno.EINVAL) -> None:
-        super().__init__(message)
-        self.errno = number
-
-
 class EventControl:
     """Everything about one event but firing it.
 
     `reg` runs before the first listener comes, `unreg` after the last has gone
-    (TRACE_EVENT_FN); `where` is the place of the declaration.
+    (TRACE_EVENT_FN); `where` is the place of the declaration, `doc` what help() shows.
     """
 
     def __init__(
@@ -77,8 +69,10 @@ class EventControl:
         where: str,
         reg: Callable[[], object] | None = None,
         unreg: Callable[[], object] | None = None,
+        doc: str = "",
     ) -> None:
         self.event = event
+        self.doc = event_doc(event.full_name, doc, EventControl)
         self.plan = plan
         self.where = where
         self.tracepoint: Any = None
@@ -92,6 +86,9 @@ class EventControl:
 
     def __repr__(self) -> str:
         return f"<event {self.full_name}>"
+
+    def __dir__(self) -> list[str]:
+        return list(USER_NAMES)
 
     @property
     def full_name(self) -> str:

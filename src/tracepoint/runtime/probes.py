@@ -26,6 +26,14 @@ changing = make_process_lock()
 _FLOATS = ("float", "double")
 
 
+class EventError(TracepointError):
+    """An event, system or instance that is not there, is there already, or refuses; with the errno."""
+
+    def __init__(self, message: str, number: int = errno.EINVAL) -> None:
+        super().__init__(message)
+        self.errno = number
+
+
 class ProbeError(TracepointError):
     """A probe that cannot be registered or unregistered; `errno` is the kernel's number for it."""
 

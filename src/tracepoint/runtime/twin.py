@@ -349,6 +349,16 @@ class Tracepoint:
         """Replace what runs when the tracepoint fires."""
         self.__dict__["_entries"] = entries
 
+    @property
+    def __doc__(self) -> str | None:  # type: ignore[override]
+        """What the control object says of the event."""
+        doc: str | None = getattr(self.control, "doc", None)
+        return doc
+
+    def __dir__(self) -> list[str]:
+        own = ["__doc__", "name", "parameters", "n_faults", "n_nested"]
+        return own if self.control is None else [*own, *dir(self.control)]
+
     def __bool__(self) -> bool:
         return bool(self._entries)
 

@@ -349,15 +349,11 @@ class Tracepoint:
         """Replace what runs when the tracepoint fires."""
         self.__dict__["_entries"] = entries
 
-    @property
-    def __doc__(self) -> str | None:  # type: ignore[override]
-        """What the control object says of the event."""
-        doc: str | None = getattr(self.control, "doc", None)
-        return doc
+    __doc__ = property(lambda self: getattr(self.control, "doc", None))
 
     def __dir__(self) -> list[str]:
         own = ["__doc__", "name", "parameters", "n_faults", "n_nested"]
-        return own if self.control is None else [*own, *dir(self.control)]
+        return own + (dir(self.control) if self.control is not None else [])
 
     def __bool__(self) -> bool:
         return bool(self._entries)
@@ -383,10 +379,9 @@ class Tracepoint:
     def __setattr__(self, name: str, value: object) -> None:
         if name == "control" or self.control is None:
             self.__dict__[name] = value
-        else:
-            # A filter that was meant by `event.fliter = ...` would let everything pass.
-            getattr(self.control, name)
-            setattr(self.control, name, value)
+            return
+        getattr(self.control, name)  # a misspelt `event.fliter = ...` would let everything pass
+        setattr(self.control, name, value)
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         """Fire: run the probes and record, in order of priority."""
@@ -404,18 +399,16 @@ class Tracepoint:
         except _FaultError as fault:
             self._keep(fault.where, fault.__cause__)
         except RecursionError:
-            # The program is near its limit; there is no room to keep more than the count.
-            self.__dict__["n_faults"] += 1
+            self.__dict__["n_faults"] += 1  # near its limit there is room for no more than the count
         finally:
             _local.depth -= 1
             if not _local.depth:
                 _local.state.active = 0
 
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if len(args) == len(self.parameters) and not kwargs:
             return args
-        bound: tuple[Any, ...] = self._guard("call", bind, self.parameters, self._defaults, args, kwargs)
-        return bound
+        return self._guard("call", bind, self.parameters, self._defaults, args, kwargs)
 
     def _fire(self, entries: tuple[tuple[Any, ...], ...], args: tuple[Any, ...]) -> None:
         if self._condition is not None and not self._guard("condition", self._condition, *args):
@@ -433,13 +426,12 @@ class Tracepoint:
                 has_failed = has_failed or kind == "record"
                 self._keep(fault.where, fault.__cause__)
 
-    def _make(self, args: tuple[Any, ...]) -> bytes:
+    def _make(self, args: tuple[Any, ...]) -> Any:
         values = args
         if self._assign is not None:
             values = self._guard("assign", self._assign, *args)
             if isinstance(values, bytes):
-                raw: bytes = self._guard("record", _whole_record, values, self._sizes[0])
-                return raw
+                return self._guard("record", _whole_record, values, self._sizes[0])
             values = self._guard("assign", tuple, values)
         made: bytes = self._guard(
             "record", make_record, self._fields, values, *self._sizes, (0, _local.state.tid)

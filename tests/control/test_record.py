@@ -19,6 +19,7 @@ from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.layout.format import write_format
 from tracepoint.tracefile.content import HEADER_EVENT, header_page_text
 from tracepoint.tracefile.pages import PageLayout, write_pages
+from tracepoint.tracefile.text import facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
 LAYOUT = PageLayout()
@@ -59,6 +60,9 @@ class RecordedFake(FakeTracefs):
 
     def kallsyms(self) -> str:
         return "ffffffff81000000 T _text\n"
+
+    def variables(self, names) -> dict[str, int]:
+        return {"vmemmap_base": 0xFFFFEA0000000000} if "vmemmap_base" in names else {}
 
     def open_pages(self, path: str) -> FakePages:
         self.n_open += 1
@@ -131,6 +135,7 @@ def test_everything_is_in_the_file(array, files, tmp_path):
         assert sorted(e.name for e in trace.events.values()) == ["print", "softirq_entry", "softirq_exit"]
         assert trace.kallsyms == "ffffffff81000000 T _text\n"
         assert trace.saved_cmdlines == "7 seven\n"
+        assert facts_of(trace).variables == {"vmemmap_base": 0xFFFFEA0000000000}
         assert trace.n_cpus == 2
     assert array.is_on
     assert files.n_open == 0

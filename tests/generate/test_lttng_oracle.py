@@ -13,8 +13,8 @@ from guest import lttng_lab
 from oracles import kernel_source
 from tracepoint.errors import LabError
 from tracepoint.generate.lttng import lttng_probe
-from tracepoint.lab.headers import source_folders
 from tracepoint.lab.stub import find_kernel_headers
+from tracepoint.tree.loader import source_folders
 
 pytestmark = pytest.mark.oracle
 ROOT = Path(__file__).parents[2]

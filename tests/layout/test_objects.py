@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import lzma
+import struct
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from layout.object_builder import SAMPLE, EventSpec, FieldSpec, ObjectBuilder, s
 from oracles import modules_of
 from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
-from tracepoint.layout.elf import Elf
+from tracepoint.layout.elf import Elf, core_offset
 from tracepoint.layout.format import read_format, write_format
 from tracepoint.layout.objects import decompress, read_object
 
@@ -176,3 +177,25 @@ def test_elf_addresses_outside_of_sections_are_errors() -> None:
         elf.read(call._replace(offset=1 << 40), 4)
     with pytest.raises(LayoutError, match="not defined"):
         elf.read(call._replace(section=-1, symbol="x"), 4)
+
+
+def test_memory_in_a_core_file() -> None:
+    """As /proc/kcore has it: notes first, then the parts of memory."""
+    head = bytearray(64 + 3 * 56)
+    head[:6] = b"\x7fELF\x02\x01"
+    struct.pack_into("<Q", head, 32, 64)
+    struct.pack_into("<HH", head, 54, 56, 3)
+    places = (
+        (4, 0x100, 0, 0x1000),
+        (1, 0x3000, 0xFFFF888000000000, 0x1000),
+        (1, 0x5000, 0xFFFFFFFF81000000, 0x2000),
+    )
+    for index, (kind, offset, start, size) in enumerate(places):
+        struct.pack_into("<I4xQQ8xQ", head, 64 + index * 56, kind, offset, start, size)
+    core = bytes(head)
+    assert core_offset(core, 0xFFFFFFFF81000010) == 0x5010
+    assert core_offset(core, 0xFFFF888000000FFF) == 0x3FFF
+    for address in (0x10, 0xFFFF888000001000, 0xFFFFFFFF81002000):
+        assert core_offset(core, address) is None
+    for damaged in (b"", core[:80], b"\x7fELF\x01" + core[5:]):
+        assert core_offset(damaged, 0xFFFFFFFF81000010) is None

@@ -159,6 +159,15 @@ def test_numbers_that_differ_between_kernels_are_not_named():
     assert not rendered('"%s", blk_op_str(REC->a)', ("u32", "a", 10)).is_exact
 
 
+@pytest.mark.parametrize(("name", "shown"), [(b"vda\0", "disk=vda, "), (bytes(4), "")])
+def test_the_name_of_a_disk_where_there_is_one(name, shown):
+    """The first argument is the buffer that the driver's function prints into."""
+    assert (
+        line('"nvme: %sqid=1", nvme_trace_disk_name(p, REC->disk)', ("char[4]", "disk", name))
+        == f"nvme: {shown}qid=1"
+    )
+
+
 def test_facts():
     facts = RenderFacts(
         hz=250,

@@ -10,6 +10,7 @@ from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
+from tracepoint.lab.packages import cache_folder
 from tracepoint.tracefile.cursor import byte_order
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.pages import LOST_UNKNOWN
@@ -17,6 +18,7 @@ from tracepoint.tracefile.recording import losses_of
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.values import field_values
+from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 
 if TYPE_CHECKING:
     import argparse
@@ -40,6 +42,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     parser.add_argument(
         "--tgids", type=Path, metavar="FILE", help="a copy of saved_tgids: shows the column TGID from it"
+    )
+    parser.add_argument(
+        "--kernel-facts",
+        type=Path,
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="where enum values, sizes and HZ of the recorded kernel stand: its headers, sources, vmlinux, "
+        "vmlinuz, BTF or configuration; without it those of the same release that are installed",
     )
     parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
 
@@ -81,9 +92,9 @@ class _Reading:
         options = TextOptions(
             clock=clock, record_tgid=told is not None, latency_format=args.latency, release=_release(trace)
         )
-        self.writer = TextWriter(
-            trace.events, facts_of(trace), options, self._tgids, is_big_endian=trace.is_big_endian
-        )
+        self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
+        facts = self.kernel.facts(facts_of(trace))
+        self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
 
     @property
     def n_lost(self) -> int:
@@ -140,10 +151,26 @@ def _buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
     raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
 
 
+def _uname(trace: TraceFile) -> list[str]:
+    """Return the words of uname: name of the system, of the machine, release, the rest."""
+    return " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()
+
+
 def _release(trace: TraceFile) -> str:
-    """Return the kernel's release out of the text of uname."""
-    words = " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()
+    words = _uname(trace)
     return words[2] if len(words) > 2 else ""
+
+
+def _kernel_files(trace: TraceFile, given: list[Path]) -> KernelFiles:
+    """Return the files that tell about the recorded kernel: those given, else what is installed of it."""
+    if given:
+        return sum((given_kernel_files(path) for path in given), KernelFiles())
+    # The recording of a process has the machine's release too, but no symbols of its kernel.
+    if "_stext" not in trace.kallsyms:
+        return KernelFiles()
+    roots = [Path("/"), *sorted(cache_folder().glob("kernels/*")), *sorted(cache_folder().glob("headers/*"))]
+    version = " ".join(_uname(trace)[3:])
+    return find_kernel_files(_release(trace), version, roots, sorted(cache_folder().glob("sources/*")))
 
 
 def _say_what_is_missing(trace: TraceFile, reading: _Reading, out: Output) -> None:
@@ -161,3 +188,5 @@ def _say_what_is_missing(trace: TraceFile, reading: _Reading, out: Output) -> No
         out.say(f"tracepoint: {n_lines} times a line is not the kernel's own text (-v shows why)")
         for note, count in sorted(notes.items()):
             out.detail(f"  {count} x {note}")
+        for note in reading.kernel.notes:
+            out.detail(f"  {note}")

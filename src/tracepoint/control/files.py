@@ -8,10 +8,15 @@ from __future__ import annotations
 import errno
 import os
 import re
+import sys
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tracepoint.errors import TracefsNotFound
+from tracepoint.layout.elf import core_offset
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 MOUNTS = Path("/proc/mounts")
 _READ_SIZE = 1 << 16
@@ -21,7 +26,7 @@ HOW_TO_MOUNT = (
 )
 
 
-KALLSYMS = Path("/proc/kallsyms")
+KALLSYMS, KCORE = Path("/proc/kallsyms"), Path("/proc/kcore")
 
 
 class PageSource(Protocol):
@@ -65,6 +70,9 @@ class Files(Protocol):
 
     def kallsyms(self) -> str:
         """Return the kernel's symbols, as /proc/kallsyms has them; empty when that is not there."""
+
+    def variables(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the kernel's variables of 8 bytes that can be read; none for what is not a kernel."""
 
 
 class MountedFiles:
@@ -130,6 +138,26 @@ class MountedFiles:
     def kallsyms(self) -> str:
         """Return the kernel's symbols."""
         return KALLSYMS.read_text(errors="surrogateescape") if KALLSYMS.exists() else ""
+
+    def variables(self, names: Iterable[str]) -> dict[str, int]:
+        """Read variables in the kernel's memory, which only root may do, and not where it is locked down."""
+        places = dict(re.findall(rf"^([0-9a-f]+) \w ({'|'.join(names)})$", self.kallsyms(), re.MULTILINE))
+        try:
+            with KCORE.open("rb", buffering=0) as core:
+                head = core.read(_READ_SIZE)
+                return dict(_read_words(core, head, {name: int(at, 16) for at, name in places.items()}))
+        except OSError:
+            return {}
+
+
+def _read_words(core: BinaryIO, head: bytes, places: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+    for name, address in places.items():
+        offset = core_offset(head, address)
+        if offset is not None:
+            core.seek(offset)
+            word = core.read(8)
+            if len(word) == 8:
+                yield name, int.from_bytes(word, sys.byteorder)
 
 
 class _Pages:

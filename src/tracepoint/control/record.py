@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 
 from tracepoint.control.recording import check_target
 from tracepoint.errors import TracefsError, TracepointError
+from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.pages import read_page_layout, walk_pages
-from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options
+from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options, version_option
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
@@ -135,6 +136,7 @@ class _Facts:
     header_event: str
     ftrace: tuple[str, ...]
     kallsyms: str
+    variables: dict[str, int]
     printk_formats: str
     saved_cmdlines: str
     saved_tgids: str | None
@@ -150,6 +152,7 @@ class _Facts:
             read("events/header_event"),
             tuple(read(f"events/ftrace/{n}/format") for n in names if n not in ("enable", "filter")),
             array.tracefs.files.kallsyms(),
+            array.tracefs.files.variables(LASTING_VARIABLES),
             read("printk_formats"),
             read("saved_cmdlines"),
             read("saved_tgids") if has_tgids else None,
@@ -298,7 +301,8 @@ class _Run:
             saved_cmdlines=facts.saved_cmdlines,
             saved_tgids=facts.saved_tgids,
             options=(
-                text_option(OptionId.UNAME, f"{host.sysname} {host.release} {host.machine}"),
+                text_option(OptionId.UNAME, " ".join(host)),
+                version_option(facts.variables),
                 *stats_options({cpu.number: cpu.stats_since() for cpu in self.cpus if cpu.after}),
             ),
             is_big_endian=layout.is_big_endian,

@@ -18,6 +18,7 @@ from tracepoint.lab.packages import (
     newest_version,
     run_tool,
 )
+from tracepoint.tree.loader import source_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -101,13 +102,6 @@ def read_texts(headers: Path, names: Iterable[str]) -> dict[str, str]:
         if path is not None:
             found[name] = _text(path)
     return found
-
-
-def source_folders(headers: Path) -> list[Path]:
-    """Return the folder of headers and the one that its Makefile includes, where most of the files are."""
-    names = re.findall(r"^include (.+)/Makefile$", _text(headers / "Makefile"), re.MULTILINE)
-    here = "$(dir $(lastword $(MAKEFILE_LIST)))"
-    return [headers, *(headers / name.replace(here, "") for name in names)]
 
 
 def _text(path: Path) -> str:

@@ -15,7 +15,7 @@ from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages
 from tracepoint.lab.build import BuildError, build_modules, disk_errors
-from tracepoint.lab.headers import fetch_headers, has_unsigned_char, read_texts, source_folders
+from tracepoint.lab.headers import fetch_headers, has_unsigned_char, read_texts
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.lab.witness_compare import Difference, find_differences, stale_offsets
 from tracepoint.lab.witness_module import at_the_header, make_module, replaced_parts
@@ -25,7 +25,7 @@ from tracepoint.layout.compute import compute_layout
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.loader import kernel_include_paths, make_config
+from tracepoint.tree.loader import kernel_include_paths, make_config, source_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -14,6 +14,8 @@ from typing import NamedTuple
 from tracepoint.errors import LayoutError
 
 _MAGIC = 0xEB9F
+# Magic number, version, flags and length of the header, in either byte order.
+_STARTS = (b"\x9f\xeb\x01\0\x18\0\0\0", b"\xeb\x9f\x01\0\0\0\0\x18")
 _MAX_DEPTH = 64
 
 
@@ -331,12 +333,17 @@ class Btf:
         return values
 
     def constant(self, name: str) -> int | None:
-        """Return the value of an enumerator of any enum, or None."""
+        """Return the value of an enumerator of any enum, or None; also where two enums do not agree."""
         if self._constants is None:
             self._constants = {}
+            unlike: set[str] = set()
             for index in range(len(self.offsets)):
                 if self.raw(self.first_id + index).kind in (BtfKind.ENUM, BtfKind.ENUM64):
-                    self._constants.update(self.enum_values(self.first_id + index))
+                    for constant, value in self.enum_values(self.first_id + index).items():
+                        if self._constants.setdefault(constant, value) != value:
+                            unlike.add(constant)
+            for constant in unlike:
+                del self._constants[constant]
         found = self._constants.get(name)
         return self.base.constant(name) if found is None and self.base is not None else found
 
@@ -391,6 +398,22 @@ def read_btf(data: bytes, base: Btf | None = None, *, long_size: int = 8) -> Btf
     anything that is not BTF.
     """
     return Btf(data, base, long_size)
+
+
+def find_btf(image: bytes, *, long_size: int = 8) -> Btf | None:
+    """Return the kernel's BTF in the bytes of a vmlinux (or BTF by itself), None when there is none."""
+    for start in _STARTS:
+        at = image.find(start)
+        while at >= 0:
+            try:
+                found = read_btf(image[at:], long_size=long_size)
+            except LayoutError:
+                found = None
+            # Every kernel has it; what only looks like BTF has not.
+            if found is not None and found.find("struct task_struct") is not None:
+                return found
+            at = image.find(start, at + 1)
+    return None
 
 
 def _header(data: bytes) -> tuple[str, tuple[int, int], tuple[int, int]]:

@@ -14,6 +14,7 @@ import bz2
 import gzip
 import lzma
 import re
+import struct
 import zlib
 from collections import Counter
 from itertools import islice
@@ -101,6 +102,22 @@ def decompress(data: bytes) -> bytes:
     if len(result) >= _MAX_OBJECT:
         raise LayoutError("the module is larger than 1 GiB when decompressed")
     return result
+
+
+def kernel_payload(image: bytes) -> bytes:
+    """Return the kernel inside an x86 boot image (`vmlinuz`); other bytes come back as they are.
+
+    Documentation/arch/x86/boot.rst: payload_offset and payload_length.  Raises LayoutError where the
+    payload is cut off, damaged, or compressed with what Python's library cannot undo.
+    """
+    if image[0x202:0x206] != b"HdrS":
+        return image
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    start = ((image[0x1F1] or 4) + 1) * 512 + offset
+    packed = image[start : start + length]
+    if not length or len(packed) != length:
+        raise LayoutError("the boot image is cut off")
+    return decompress(packed)
 
 
 class _ObjectReader:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk import operators
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.values import Record, TextValue, Value
+from tracepoint.printk.values import Record, TextValue, Value, text_of
 from tracepoint.source.cvalue import UINT
 
 if TYPE_CHECKING:
@@ -65,7 +65,24 @@ def _block_operation(evaluator: Evaluator, arguments: list[Value]) -> Value | No
     return TextValue(text)
 
 
+def _disk_name(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+    """Compile a function that shows the name of a disk where there is one, after the buffer to print into."""
+    del evaluator
+    if len(arguments) != 2:
+        return None
+    read = text_of(arguments[1])
+
+    def text(record: Record) -> str:
+        name = read(record)
+        return f"disk={name}, " if name else ""
+
+    return TextValue(text)
+
+
 DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
+    # drivers/block/null_blk/trace.c, drivers/nvme/host/trace.c
+    "nullb_trace_disk_name": _disk_name,
+    "nvme_trace_disk_name": _disk_name,
     "blk_op_str": _block_operation,
     "str_yes_no": _choice("yes", "no"),
     "str_on_off": _choice("on", "off"),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.printk import operators
-from tracepoint.printk.facts import UnknownPartError
+from tracepoint.printk.facts import LASTING_VARIABLES, UnknownPartError
 from tracepoint.printk.structs import MEMBERS, SIZES
 from tracepoint.printk.values import (
     CHAR_TYPE,
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     Where = Callable[[Record], Location | None]
 
 RECORD_NAMES = frozenset({"REC", "__entry", "field"})
+# They have no place in a record: the kernel reads them when it prints the line.
+KERNEL_VARIABLES = frozenset({"jiffies", *LASTING_VARIABLES, "nr_cpu_ids"})
 _TRUTHS = {"true": 1, "false": 0}
 
 
@@ -187,15 +189,18 @@ class Evaluator:
         """Compile a name that only the facts can tell."""
         if name not in self.reasons:
             self.reasons.append(f"the name {name}")
-        is_variable = name in ("jiffies", "vmemmap_base", "page_offset_base", "phys_base", "nr_cpu_ids")
+        is_variable = name in KERNEL_VARIABLES
         kind = self.ulong if is_variable else INT
+        what = f"the value of {name}"
+        if is_variable:
+            what = f"{name}, a variable of the kernel that was read when the line was printed"
 
         def read(record: Record) -> int:
             number = record.facts.variables.get(name)
-            if number is None:
+            if number is None and not is_variable:
                 number = record.facts.constants(name)
             if number is None:
-                raise UnknownPartError(f"the value of {name}")
+                raise UnknownPartError(what)
             return number
 
         return IntValue(kind, read)

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from tracepoint.printk.kallsyms import Kallsyms
 
 
+# Variables of the kernel that print formats read, and that stay as they are from its start to its end.
+LASTING_VARIABLES = ("vmemmap_base", "page_offset_base", "phys_base")
+
+
 class UnknownPartError(RenderError):
     """A part of a line that neither the record nor the facts tell; `reason` names it."""
 

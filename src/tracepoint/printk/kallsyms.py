@@ -18,12 +18,16 @@ _BPF = "bpf"
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The symbol that holds an address; `size` is None when it cannot be told."""
+    """The symbol that holds an address; `size` is None when it cannot be told.
+
+    `is_sure` is False where the address lies so near behind a module that it may be of this one or of none.
+    """
 
     name: str
     offset: int
     size: int | None
     module: str = ""
+    is_sure: bool = True
 
 
 @dataclass(slots=True)
@@ -124,12 +128,16 @@ class Kallsyms:
         index = bisect_right(table.addresses, address) - 1
         after = bisect_right(table.addresses, table.addresses[index])
         is_last = after == len(table.addresses)
+        is_sure = True
         if address >= (self._ends.get(module) or _reach(table, index, after)):
-            return None
+            # The functions of a module that run once lie behind the rest of it.
+            if module in self._ends or module == _BPF or address >= table.addresses[index] + _FAR:
+                return None
+            is_sure = False
         if module == _BPF:
             return Symbol(table.names[index], address - table.addresses[index], None)
-        if is_last and module not in self._ends:
-            return Symbol(table.names[index], address - table.addresses[index], None, module)
+        if not is_sure or (is_last and module not in self._ends):
+            return Symbol(table.names[index], address - table.addresses[index], None, module, is_sure)
         # The next symbol counts only below the end of the text: behind it the size wraps around.
         end = _text_end(table)
         if table.types[index] in _TEXT_TYPES and not is_last:

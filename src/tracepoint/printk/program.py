@@ -28,7 +28,7 @@ from tracepoint.printk.functions import compile_call
 from tracepoint.printk.pointers import compile_pointer
 from tracepoint.printk.special import compile_own_event, is_own_event
 from tracepoint.printk.syscalls import compile_syscall, is_syscall
-from tracepoint.printk.values import Value, constant, text_of
+from tracepoint.printk.values import Value, constant, text_of, unknown
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.cvalue import INT
@@ -271,6 +271,8 @@ def compile_print(
     # The output function that the format becomes has a variable of this name, and it is 1 there
     # (include/trace/trace_events.h: trace_raw_output_##call; TRACE_TYPE_HANDLED).
     evaluator.locals["ret"] = constant(1, INT)
+    # And this one is the buffer that functions of a driver print into.
+    evaluator.locals["p"] = unknown("the buffer of the line", evaluator.ulong)
     try:
         text, arguments = split_print_format(form.print_fmt) if source is None else _split_source(source)
         compiler = _Compiler(evaluator, arguments)

@@ -33,7 +33,7 @@ def _name_of(record: Record, address: int) -> str:
         record.note("symbols are not known (no kallsyms): addresses are shown instead")
         return f"0x{address:08x}"
     found = table.lookup(address)
-    return found.name if found else f"0x{address:08x}"
+    return found.name if found and found.is_sure else f"0x{address:08x}"
 
 
 def _number(form: EventFormat, name: str) -> Callable[[Record], int]:

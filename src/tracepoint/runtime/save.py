@@ -79,14 +79,16 @@ def _content(tree: ControlFiles, buffers: tuple[SavedBuffer, ...]) -> TraceConte
     formats = tuple((form.system, write_format(form)) for form in OWN_EVENTS)
     formats += tuple((event.system, write_format(event.layout)) for event in events)
     host = os.uname()
-    uname = f"{host.sysname} {host.nodename} {host.release} {host.version} {host.machine}"
     return TraceContent(
         tuple(buffer.content for buffer in buffers),
         formats,
         kallsyms=kallsyms_text(),
         saved_cmdlines=tree.read_text("saved_cmdlines"),
         saved_tgids=tree.read_text("saved_tgids") or None,
-        options=(text_option(OptionId.UNAME, uname), *(o for buffer in buffers for o in buffer.options)),
+        options=(
+            text_option(OptionId.UNAME, " ".join(host)),
+            *(o for buffer in buffers for o in buffer.options),
+        ),
         n_cpus=tree.n_cpus,
     )
 

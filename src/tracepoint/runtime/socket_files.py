@@ -12,7 +12,7 @@ from tracepoint.runtime.registry import ProcessError
 from tracepoint.runtime.socket_client import SilentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from tracepoint.runtime.socket_client import RemoteFiles, RemoteHandle
 
@@ -83,6 +83,10 @@ class ProcessFiles:
     def kallsyms(self) -> str:
         """Return the names that stand for places in the code."""
         return self._files.kallsyms()
+
+    def variables(self, _names: Iterable[str]) -> dict[str, int]:
+        """Return nothing: a process has no variables of a kernel."""
+        return {}
 
 
 class Pages:

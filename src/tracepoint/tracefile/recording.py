@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _BUFFER = re.compile(r"\A\s*Buffer: (.*?)\s*\Z", re.DOTALL)
+_VARIABLE = re.compile(r" ([a-z_]+)=0x([0-9a-f]{1,16})\b")
 _COUNT = re.compile(r"^([a-z ]+): (\d{1,19})$", re.MULTILINE)
 
 
@@ -94,6 +95,19 @@ def stats_options(texts: Mapping[int, str], instance: str = "") -> tuple[Option,
     """Make the options CPUSTAT of one buffer from the texts of per_cpu/cpuN/stats, by CPU."""
     head = [text_option(OptionId.CPUSTAT, f"\nBuffer: {instance}\n\n")] if instance else []
     return (*head, *(text_option(OptionId.CPUSTAT, f"CPU: {n}\n{text}") for n, text in texts.items()))
+
+
+def version_option(variables: Mapping[str, int]) -> Option:
+    """Make the option VERSION: who recorded, and values that print formats read in the kernel's memory."""
+    words = "".join(f" {name}={value:#x}" for name, value in variables.items())
+    return text_option(OptionId.VERSION, f"tracepoint{words}")
+
+
+def variables_of(options: Iterable[Option]) -> dict[str, int]:
+    """Return the variables of the kernel that an option VERSION of ours tells."""
+    texts = [option.text for option in find_options(options, OptionId.VERSION)]
+    found = (_VARIABLE.findall(text) for text in texts if text.startswith("tracepoint"))
+    return {name: int(value, 16) for pairs in found for name, value in pairs}
 
 
 def losses_of(options: Iterable[Option], instance: str = "") -> Losses:

@@ -16,6 +16,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.tracefile.pages import LOST_UNKNOWN, U64
+from tracepoint.tracefile.recording import variables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -347,7 +348,7 @@ def facts_of(trace: TraceFile, known: RenderFacts = NO_FACTS) -> RenderFacts:
         known.hz,
         known.hash_pointers,
         known.kptr_restrict,
-        known.variables,
+        {**variables_of(trace.options), **known.variables},
         known.constants,
         known.sizeof,
         known.n_possible_cpus,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,6 +59,15 @@ def _other_half(root: Path) -> list[Path]:
         (p for p in root.parent.glob(prefix + "*") if p.name != name and (p / "include").is_dir()),
         key=lambda p: (not p.name.endswith("-amd64"), len(p.name)),
     )[:1]
+
+
+def source_folders(headers: Path) -> list[Path]:
+    """Return the folder of headers and the one that its Makefile includes, where most of the files are."""
+    makefile = headers / "Makefile"
+    text = makefile.read_text("utf-8", "replace") if makefile.is_file() else ""
+    names = re.findall(r"^include (.+)/Makefile$", text, re.MULTILINE)
+    here = "$(dir $(lastword $(MAKEFILE_LIST)))"
+    return [headers, *(headers / name.replace(here, "") for name in names)]
 
 
 def read_kernel_config(root: Path) -> dict[str, str]:

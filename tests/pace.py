@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,18 +20,31 @@ def _cpu_of_a_million() -> float:
     return (time.process_time() - begin) * 1_000_000 / _TURNS
 
 
+@dataclass
+class Taken:
+    """How long something took the CPU, in million turns of an empty loop; known at its end."""
+
+    millions: float = 0.0
+
+
 @contextlib.contextmanager
-def fewer_turns(millions: float) -> Iterator[None]:
-    """Fail when what is inside takes the CPU longer than so many million turns of an empty loop.
+def count_turns() -> Iterator[Taken]:
+    """Measure what is inside.
 
     The loop is measured before and after, and the slower counts: a busy neighbour slows both.  A million
     turns take about 0.05 s of a CPU of today.
     """
+    taken = Taken()
     before = _cpu_of_a_million()
     begin = time.process_time()
-    yield
-    taken = time.process_time() - begin
-    turn = max(before, _cpu_of_a_million())
-    assert taken < millions * turn, (
-        f"as long as {taken / turn:.0f} million turns of a loop; at most {millions}"
-    )
+    yield taken
+    seconds = time.process_time() - begin
+    taken.millions = seconds / max(before, _cpu_of_a_million())
+
+
+@contextlib.contextmanager
+def fewer_turns(millions: float) -> Iterator[None]:
+    """Fail when what is inside takes the CPU longer than so many million turns of an empty loop."""
+    with count_turns() as taken:
+        yield
+    assert taken.millions < millions, f"as long as {taken.millions:.0f} million turns; at most {millions}"

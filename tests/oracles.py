@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import re
@@ -59,6 +60,14 @@ def headers_of(tree: Path) -> list[TraceHeader]:
     reader = HeaderReader()
     with paused_collector():
         return [reader.read(path) for path in find_headers([str(tree)])]
+
+
+def lend_headers(tree: Path) -> Iterator[list[TraceHeader]]:
+    """`headers_of`, for a fixture: they are gone when its last test has run."""
+    headers = headers_of(tree)
+    yield headers
+    headers.clear()
+    gc.collect()
 
 
 def wrongly_missing(missing: set[str], tree: Path, version: str) -> list[str]:

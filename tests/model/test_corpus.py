@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from oracles import (
     data_file,
-    headers_of,
     kernel_source,
     kernel_sources,
+    lend_headers,
     modules_of,
     package_with_modules,
     wrongly_missing,
 )
 from tracepoint.diagnostics import Severity
 from tracepoint.layout.objects import read_object
-from tracepoint.model.event import TraceHeader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.model.event import TraceHeader
 
 pytestmark = pytest.mark.oracle
 
@@ -29,9 +35,9 @@ RECORDED = "6.1.187"
 
 
 @pytest.fixture(scope="module")
-def headers(request: pytest.FixtureRequest) -> list[TraceHeader]:
+def headers(request: pytest.FixtureRequest) -> Iterator[list[TraceHeader]]:
     """All headers of one source at a time."""
-    return headers_of(kernel_source(request.param))
+    yield from lend_headers(kernel_source(request.param))
 
 
 @EVERY_TREE

@@ -35,8 +35,10 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
         left_out[next((name for name in RUN_BY if item.get_closest_marker(name)), "")] += 1
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many tests were left out, and what runs them."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say how many tests were left out, and what runs them; nothing of those that -k leaves out."""
+    if config.getoption("keyword"):
+        return
     words = [f"{left_out[name]} {name} ({command})" for name, command in RUN_BY.items() if left_out[name]]
     words += [f"{left_out['']} not chosen"] if left_out[""] else []
     if words:

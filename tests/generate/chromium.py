@@ -134,7 +134,7 @@ class Chromium:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(Exception):
             self.call("Browser.close", {})
-        end = time.monotonic() + 10
+        end = time.monotonic() + 120
         while os.waitpid(self._pid, os.WNOHANG) == (0, 0):
             if time.monotonic() > end:
                 os.kill(self._pid, signal.SIGKILL)

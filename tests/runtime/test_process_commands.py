@@ -59,7 +59,7 @@ def shop(tmp_path_factory):
     patch = pytest.MonkeyPatch()
     patch.setenv("TRACEPOINT_SOCKETS", str(folder))
     program = subprocess.Popen([sys.executable, "-c", PROGRAM])
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not (folder / f"{program.pid}.socket").exists() and time.monotonic() < end:
         time.sleep(0.02)
     yield Shop(program.pid)
@@ -136,7 +136,7 @@ def end_meanwhile(tmp_path, monkeypatch, signal_number, *words):
     """Give a command on a process that ends while it works; return its status and what it says."""
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "s"))
     program = subprocess.Popen([sys.executable, "-c", PROGRAM], stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 120
     while not (tmp_path / "s" / f"{program.pid}.socket").exists() and time.monotonic() < end:
         time.sleep(0.02)
     command = subprocess.Popen(

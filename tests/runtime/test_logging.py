@@ -44,6 +44,22 @@ def test_log_records_become_events(bridge, logger):
     assert body.startswith("log_record: WARNING shop: stock of tea is low (test_logging.py:")
 
 
+def test_extra_is_a_field_of_its_own(bridge, logger):
+    class Odd:
+        def __repr__(self):
+            raise LookupError
+
+    bridge.tree.write_text("events/logging/enable", "1")
+    bridge.tree.write_text("events/logging/log_record/filter", 'extra ~ "*order=7*"')
+    logger.warning("sold", extra={"order": 8})
+    logger.warning("sold", extra={"order": 7, "customer": "ada", "odd": Odd()})
+    logger.warning("x" * 5000, extra={"order": 7, "long": "y" * 5000})
+    first, second = bodies(bridge.tree)
+    assert first.endswith(") order=7 customer='ada' odd=<LookupError>")
+    assert "x" * 2400 in second
+    assert second.endswith("y" * 500)
+
+
 def test_messages_are_not_made_while_off(bridge):
     class Costly:
         def __str__(self):

@@ -19,19 +19,28 @@ P = ParamSpec("P")
 R = TypeVar("R")
 # A record has 4072 bytes, and some are for the other fields.
 _MAX_TEXT = 3000
+_MAX_EXTRA = 600
+# What every record has; the rest came with `extra=`.
+_OWN_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
 @functools.cache
 def _log_event() -> Any:
     @trace_event(
         system="logging",
-        printk='"%s %s: %s (%s:%d)", levelname, logger, message, file, line',
+        printk='"%s %s: %s (%s:%d) %s", levelname, logger, message, file, line, extra',
         name="log_record",
     )
     def log_record(  # noqa: PLR0917 - the fields of a log record
-        level: s32, levelname: string_t, logger: string_t, message: string_t, file: string_t, line: s32
+        level: s32,
+        levelname: string_t,
+        logger: string_t,
+        message: string_t,
+        file: string_t,
+        line: s32,
+        extra: string_t,
     ) -> None:
-        del level, levelname, logger, message, file, line
+        del level, levelname, logger, message, file, line, extra
 
     return log_record
 
@@ -39,8 +48,8 @@ def _log_event() -> Any:
 class TraceHandler(logging.Handler):
     """A logging handler that fires `logging:log_record` for every log record.
 
-    The message is formatted only while the event is recorded, so that it costs next to nothing
-    when it is off:
+    What a call gives as `extra=` is in the field `extra`, as `order=7 customer='ada'`.  The message is
+    formatted only while the event is recorded, so that it costs next to nothing when it is off:
 
     >>> import logging
     >>> logging.getLogger("shop").addHandler(TraceHandler())
@@ -61,7 +70,17 @@ class TraceHandler(logging.Handler):
         except Exception:  # noqa: BLE001 - logging's own rule: a bad record is reported, never raised
             self.handleError(record)
             return
-        self._event(record.levelno, record.levelname, record.name, _cut(text), record.filename, record.lineno)
+        extra = _extra_of(record)
+        message = _cut(text)[: _MAX_TEXT - len(extra)]
+        place = record.filename, record.lineno
+        self._event(record.levelno, record.levelname, record.name, message, *place, extra)
+
+
+def _extra_of(record: logging.LogRecord) -> bytes:
+    """Return what came with `extra=`, as `key=value`, with the room of a short text."""
+    given = record.__dict__.keys() - _OWN_ATTRIBUTES
+    words = [f"{key}={_repr(value)}" for key, value in record.__dict__.items() if key in given]
+    return _cut(" ".join(words))[:_MAX_EXTRA]
 
 
 def trace_calls(
@@ -218,6 +237,10 @@ def _text(make: Callable[[], str]) -> bytes:
         raise
     except BaseException as error:  # noqa: BLE001 - whatever a value's own repr raises
         return _cut(f"<{type(error).__name__}>")
+
+
+def _repr(value: object) -> str:
+    return _text(lambda: repr(value)).decode(errors="replace")
 
 
 def _cut(text: str) -> bytes:

@@ -16,6 +16,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import event_from_class, event_from_function
 from tracepoint.runtime.core import Tracepoint
 from tracepoint.runtime.declared import check_defaults, check_event, check_functions, check_plan
+from tracepoint.runtime.environment import enable_as_wished
 from tracepoint.runtime.hierarchy import EventControl, tracing
 from tracepoint.runtime.plan import make_plan
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, Registration
@@ -186,6 +187,7 @@ def declare_event(
     control.tracepoint = tracepoint
     control.assign = assign
     tracing.add(control)
+    enable_as_wished(control, tracing)
     return tracepoint
 
 

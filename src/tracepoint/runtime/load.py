@@ -25,6 +25,7 @@ from tracepoint.model.event import Tracepoint as Declared
 from tracepoint.runtime.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.core import Tracepoint
 from tracepoint.runtime.declared import check_folder, check_size
+from tracepoint.runtime.environment import enable_as_wished
 from tracepoint.runtime.hierarchy import EventControl, EventError, tracing
 from tracepoint.runtime.objects import AssignError, Reader
 from tracepoint.runtime.plan import RecordPlan
@@ -159,6 +160,7 @@ def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *,
         control=control,
     )
     tracing.add(control)
+    enable_as_wished(control, tracing)
     return control.tracepoint
 
 

@@ -1,0 +1,72 @@
+"""Events that the environment switches on when they are declared: `TRACEPOINT_EVENTS`.
+
+    TRACEPOINT_EVENTS="shop:* if total > 1000; logging:"
+
+Each part, between semicolons or newlines, is a pattern (`system:event` with `*`, `?` and `[...]`, an empty
+side for any, or the name of a system or event), and after `if` a filter as the `filter` file takes it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import TracepointError
+
+if TYPE_CHECKING:
+    from tracepoint.runtime.hierarchy import EventControl, Instance
+
+VARIABLE = "TRACEPOINT_EVENTS"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One part of the variable: which events, and the filter, empty for none."""
+
+    pattern: str
+    filter_text: str
+
+    def matches(self, system: str, name: str) -> bool:
+        """Whether the event `system:name` is one of those."""
+        left, colon, right = self.pattern.partition(":")
+        if colon:
+            return fnmatchcase(system, left or "*") and fnmatchcase(name, right or "*")
+        return fnmatchcase(name, left) or fnmatchcase(system, left)
+
+
+def parse_wishes(text: str) -> tuple[Wish, ...]:
+    """Return the parts of the variable.
+
+    >>> parse_wishes("shop:* if total > 1000; logging:")
+    (Wish(pattern='shop:*', filter_text='total > 1000'), Wish(pattern='logging:', filter_text=''))
+    """
+    found = []
+    for part in re.split(r"[;\n]", text):
+        pattern, _, condition = part.strip().partition(" if ")
+        if pattern:
+            found.append(Wish(pattern.strip(), condition.strip()))
+    return tuple(found)
+
+
+_wishes = parse_wishes(os.environ.get(VARIABLE, ""))
+
+
+def enable_as_wished(control: EventControl, instance: Instance) -> None:
+    """Enable an event that was just declared if the environment asks for it.
+
+    A filter that does not fit is a warning, and the event stays off: without its filter it might record
+    far more than was wanted.
+    """
+    for wish in _wishes:
+        if not wish.matches(control.event.system, control.event.name):
+            continue
+        try:
+            if wish.filter_text:
+                control.set_filter(wish.filter_text, instance)
+            control.enable(instance)
+        except TracepointError as error:
+            warnings.warn(f"{VARIABLE}: {control.full_name} stays off: {error}", RuntimeWarning, stacklevel=2)

@@ -173,7 +173,7 @@ def declare_event(
     check_functions(event.full_name, assign=assign, condition=condition, reg=reg, unreg=unreg)
     check_defaults(event.full_name, plan, order, defaults or {} if assign is None else {})
     control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg, doc=doc)
-    tracepoint = Tracepoint(
+    control.tracepoint = Tracepoint(
         event.full_name,
         tuple(event.proto.names),
         tuple(f.packed for f in plan.fields),
@@ -184,11 +184,10 @@ def declare_event(
         condition=condition,
         control=control,
     )
-    control.tracepoint = tracepoint
     control.assign = assign
     tracing.add(control)
     enable_as_wished(control, tracing)
-    return tracepoint
+    return control.tracepoint
 
 
 class _Record:

@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 
@@ -8,6 +9,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab import kernels, packages
 
 APT_CACHE = """#!/bin/sh
+echo "asked $@" >>"$LOG.cache"
 case "$*" in
 *search*) echo "linux-image-6.1.0-9-cloud-amd64 - old"; echo "linux-image-6.1.0-53-cloud-amd64 - Linux (signed)"
   echo "linux-image-6.1.0-54-cloud-amd64-unsigned - no";;
@@ -39,6 +41,8 @@ def debian(tmp_path, monkeypatch):
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
     monkeypatch.setenv("REAL_DPKG", real)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "lists").mkdir()
+    monkeypatch.setattr(packages, "_APT_LISTS", tmp_path / "lists")
     return tmp_path
 
 
@@ -56,6 +60,44 @@ def test_the_newest_is_fetched_once(debian):
     assert [path.name for path in (debian / "cache/tracepoint/kernels").iterdir()] == [
         "linux-image-6.1.0-53-cloud-amd64_6.1.187-1"
     ]
+
+
+def asked(debian):
+    """Return how often apt-cache was asked since the last call."""
+    log = debian / "log.cache"
+    lines = log.read_text().splitlines() if log.exists() else []
+    log.unlink(missing_ok=True)
+    return len(lines)
+
+
+def test_apt_is_asked_again_when_its_lists_have_changed(debian):
+    image = packages.fetch_kernel("6.1")
+    assert asked(debian) == 2
+    assert packages.fetch_kernel("6.1") == image
+    assert asked(debian) == 0
+    # Another kernel, and the same from other lists, are other questions.
+    packages.fetch_kernel("6.1", ("-o", f"Dir::State::Lists={debian / 'elsewhere'}"))
+    assert asked(debian) == 2
+    (debian / "lists/mirror_main_binary-amd64_Packages.lz4").write_text("new")
+    (debian / "bin/apt-cache").write_text(APT_CACHE.replace("6.1.187-1", "6.1.188-1"))
+    assert packages.fetch_kernel("6.1").version == "6.1.188-1"
+    assert asked(debian) == 2
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "[]", '{"state": 1}', "\0"])
+def test_a_damaged_answer_of_apt_is_asked_for_again(debian, damage):
+    image = packages.fetch_kernel("6.1")
+    (answer,) = (debian / "cache/tracepoint/apt/answers").iterdir()
+    answer.write_text(damage)
+    assert packages.fetch_kernel("6.1") == image
+    assert asked(debian) == 4
+
+
+def test_a_kernel_that_apt_named_and_that_is_gone_is_fetched_again(debian):
+    image = packages.fetch_kernel("6.1")
+    shutil.rmtree(image.image.parents[1])
+    assert packages.fetch_kernel("6.1") == image
+    assert len((debian / "log").read_text().splitlines()) == 2
 
 
 def test_the_cache_serves_without_apt(debian, monkeypatch):

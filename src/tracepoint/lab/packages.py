@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import json
 import os
 import re
@@ -14,13 +16,17 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
+from tracepoint.lab.kernel_sync import replace_file
 from tracepoint.lab.kernels import Kernel, find_kernel, version_key
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 BUILT = "built:"
 _DONE = ".complete"
+_APT_LISTS = Path("/var/lib/apt/lists")
+_APT_SETTINGS = (Path("/etc/apt"), Path("/etc/apt/sources.list.d"), Path("/etc/apt/preferences.d"))
+_LISTS = "Dir::State::Lists="
 _APT_SECONDS = 120
 # Every kernel is smaller; what is larger is something else, and need not be read whole.
 _IMAGE_BYTES = 1 << 29
@@ -89,6 +95,11 @@ def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
     if name.startswith(BUILT):
         return built_kernel(name.removeprefix(BUILT))
     kernel = find_kernel(name)
+    answer = _answer_path(kernel, apt)
+    state = _state_of_apt(apt)
+    known = _read_answer(answer, state)
+    if known is not None:
+        return known
     try:
         names = candidates(kernel, apt)
     except LabError:
@@ -105,7 +116,38 @@ def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
             + ("the suites asked for have none" if apt else "run `apt-get update`, or name a suite (--suite)")
         )
     version = newest_version(names[0], apt)
-    return unpack_package(names[0], version, apt=apt)
+    image = unpack_package(names[0], version, apt=apt)
+    with contextlib.suppress(OSError):
+        answer.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(answer, json.dumps({"state": state, "package": names[0], "version": version}).encode())
+    return image
+
+
+def _answer_path(kernel: Kernel, apt: Sequence[str]) -> Path:
+    """Return the file that keeps which package apt named for a kernel: asking it again takes a second."""
+    digest = hashlib.sha256(repr((kernel.package_pattern, tuple(apt))).encode()).hexdigest()[:12]
+    return cache_folder() / "apt/answers" / f"{kernel.name}-{digest}.json"
+
+
+def _state_of_apt(apt: Sequence[str]) -> dict[str, int]:
+    """Return when what apt answers from has changed: its lists and its settings."""
+    given = [Path(word.partition("=")[2]) for word in apt if word.startswith(_LISTS)]
+    places = [path for folder in (given or [_APT_LISTS]) for path in (folder, *folder.glob("*Packages*"))]
+    places += [path for folder in _APT_SETTINGS for path in (folder, *folder.glob("*"))]
+    return {str(path): path.stat().st_mtime_ns for path in places if path.exists()}
+
+
+def _read_answer(path: Path, state: Mapping[str, int]) -> KernelImage | None:
+    """Return the kernel that apt named when everything was as it is now, if it is still here."""
+    try:
+        answer = json.loads(path.read_text())
+        if answer["state"] != state:
+            return None
+        package, version = str(answer["package"]), str(answer["version"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    folder = package_folder(package, version)
+    return _describe(folder, package, version) if (folder / _DONE).exists() else None
 
 
 def cached_kernels(kernel: Kernel) -> list[KernelImage]:
@@ -186,7 +228,7 @@ def unpack_package(
     Two processes may do this at once: each unpacks beside the other and the last rename wins.
     Raises LabError when the download or dpkg-deb fails, or when there is no kernel inside.
     """
-    folder = cache_folder() / "kernels" / f"{package}_{version.replace(':', '%3a')}"
+    folder = package_folder(package, version)
     if not (folder / _DONE).exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(prefix="unpack-", dir=folder.parent) as scratch:
@@ -200,6 +242,11 @@ def unpack_package(
                 shutil.rmtree(folder, ignore_errors=True)
                 tree.rename(folder)
     return _describe(folder, package, version)
+
+
+def package_folder(package: str, version: str) -> Path:
+    """Return the folder in the cache that an image's package is unpacked into."""
+    return cache_folder() / "kernels" / f"{package}_{version.replace(':', '%3a')}"
 
 
 def _add_parts(deb: Path, tree: Path, apt: Sequence[str]) -> None:

@@ -13,6 +13,7 @@ from fcntl import ioctl
 
 import pytest
 
+from tracepoint.cli.lab import VERBS
 from tracepoint.cli.lab_build import _Watch
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output
@@ -22,6 +23,19 @@ from tracepoint.cli.output import Output
 def test_every_verb_takes_the_options_of_all_commands(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lab", verb, "-q", "-v", "--color", "never", "--help"]) == 0
     assert "-q, --quiet" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_of_each_verb_says_what_it_does_and_ends_with_examples(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["lab", verb, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert VERBS[verb].description in shown
+    assert shown.endswith("".join(f"  {line}\n" for line in VERBS[verb].examples))
+    assert all(
+        line.startswith(f"tracepoint lab {verb} ") or verb == "kernels" for line in VERBS[verb].examples
+    )
 
 
 def test_quiet_behind_the_verb(

@@ -2,8 +2,10 @@
 
 import contextlib
 import errno
+import io
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -12,14 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab import accelerator, agent, guest, pace, packages, qemu, watched
+from tracepoint.lab.channel import Channel
 
 MACHINE = r"""#!{python}
 import os, re, socket, subprocess, sys, time
 log = re.search(r"path=(\S+?\.log)", " ".join(sys.argv))[1]
-fd = int(re.search(r"socket,id=lab,fd=(\d+)", " ".join(sys.argv))[1])
-port = socket.socket(fileno=fd).makefile("rwb")
+fds = [int(fd) for fd in re.findall(r"socket,id=tracepoint\.\w+,fd=(\d+)", " ".join(sys.argv))]
+port = socket.socket(fileno=fds[0]).makefile("rwb")
+output = socket.socket(fileno=fds[1])
 mode = os.environ.get("MACHINE", "")
 def say(text):
     with open(log, "a") as console:
@@ -54,6 +59,12 @@ while line := port.readline():
         store[rest] = data
     elif verb == "get":
         status, answer = (0, store[rest]) if rest in store else (1, b"no such file")
+    elif verb == "stream":
+        child = subprocess.Popen(["sh", "-c", data], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        while part := os.read(child.stdout.fileno(), 65536):
+            output.sendall(part)
+        output.sendall(b"%s %d\n" % (rest.split()[1].encode(), child.wait()))
+        continue
     elif data == b"hang":
         time.sleep(60)
     elif data == b"oops":
@@ -97,7 +108,7 @@ def machine(tmp_path, monkeypatch):
     (modules / "modules.builtin").write_text("a/virtio_pci.ko\na/virtio_console.ko\n")
     (tmp_path / "vmlinuz").touch()
     image = packages.KernelImage("6.1.0-test", tmp_path / "vmlinuz", modules, "package", "1")
-    monkeypatch.setattr(packages, "fetch_kernel", lambda _name: image)
+    monkeypatch.setattr(packages, "fetch_kernel", lambda _name, _apt=(): image)
     return monkeypatch
 
 
@@ -117,6 +128,75 @@ def test_run(booted):
     assert caught.value.status == 4
     with pytest.raises(ValueError, match="empty"):
         booted.run("")
+
+
+def test_output_is_seen_before_the_command_ends(booted, tmp_path):
+    seen = tmp_path / "seen"
+    parts = []
+
+    def see(part):
+        parts.append(part)
+        seen.touch()
+
+    command = f"printf 'one\\0\\377'; while [ ! -e {seen} ]; do sleep 0.1; done; echo two >&2; exit 3"
+    assert booted.stream(command, see, 600) == 3
+    assert parts[0] == b"one\0\xff"
+    assert b"".join(parts[1:]) == b"two\n"
+    assert booted.stream("exit 7", parts.append, 600) == 7
+    assert booted.run("echo after").text == "after\n"
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 100])
+def test_the_mark_is_found_wherever_it_is_cut(size):
+    ours, theirs = socket.socketpair()
+    channel = Channel(ours, LabError)
+    said = b"some MAR MARMARK of MAR"
+    message = said + b"MARK rest\n"
+    parts = []
+
+    def say():
+        for at in range(0, len(message), size):
+            theirs.sendall(message[at : at + size])
+            time.sleep(0.01)
+
+    with ours, theirs:
+        thread = threading.Thread(target=say)
+        thread.start()
+        channel.copy_until(b"MARK of", parts.append, time.monotonic() + 600)
+        channel.copy_until(b"MARK", parts.append, time.monotonic() + 600)
+        assert channel.read_line(time.monotonic() + 600) == b" rest"
+        thread.join()
+    assert b"".join(parts) == said.replace(b"MARK of", b"")
+    assert parts[0].startswith(b"some"[:size])
+
+
+@pytest.mark.parametrize(
+    ("words", "printed"),
+    [
+        (["echo", "-n", "a  b", "--kernel", "x"], "a  b --kernel x"),
+        (["--memory", "128", "--", "echo", "-q"], "-q\n"),
+        (["echo a; echo '--'"], "a\n--\n"),
+        (["--timeout", "600", "printf", "%s", "--"], "--"),
+    ],
+)
+def test_options_of_lab_run_end_at_the_first_word(machine, capsys, words, printed):
+    assert main(["lab", "run", *words]) == 0
+    assert capsys.readouterr().out == printed
+
+
+def test_lab_run_shows_output_as_it_comes(machine, tmp_path):
+    seen = tmp_path / "seen"
+
+    class Terminal(io.StringIO):
+        def flush(self):
+            if "one" in self.getvalue():
+                seen.touch()
+
+    machine.setattr(sys, "stdout", shown := Terminal())
+    # A letter of two bytes is written in two parts.
+    command = f"printf 'one \\303'; while [ ! -e {seen} ]; do sleep 0.1; done; printf '\\244 \\377'; exit 5"
+    assert main(["lab", "run", "--timeout", "600", command]) == 5
+    assert shown.getvalue() == "one \u00e4 \udcff"
 
 
 @pytest.mark.parametrize("size", [0, 1, 4095, 4096, 3_000_000])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from lab.mini_kernel import FILES, PATCH, contents, make_tree
+from tracepoint.cli.lab import VERBS
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab import kernel_make, kernel_store, packages
@@ -356,6 +358,17 @@ def test_the_command(capsys: pytest.CaptureFixture[str], patch: Path, cache: Pat
     assert list((cache / "built").glob("*9.9*")) == []
     assert main(["lab", "build", "--clean"]) == 5
     assert "nothing was built in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("example", VERBS["build"].examples)
+def test_examples_of_help_run(
+    example: str, patch: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: Path
+):
+    source.rename(source.with_name("linux-source-6.12"))
+    make_tree(tmp_path / "linux")
+    patch.rename(tmp_path / "swap.patch")
+    monkeypatch.chdir(tmp_path)
+    assert main(shlex.split(example)[1:]) == 0
 
 
 @pytest.mark.parametrize(

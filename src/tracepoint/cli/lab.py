@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+import codecs
 import json
 import os
 import shlex
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli import lab_build, numbers, suites
-from tracepoint.cli.output import add_output_arguments
+from tracepoint.cli.output import add_output_arguments, example_text
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
@@ -25,49 +28,110 @@ from tracepoint.lab.terminal import run_shell
 from tracepoint.lab.workloads import WORKLOADS, workload_files
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from tracepoint.cli.output import Output
 
 SCHEMA = "tracepoint.lab.kernels/1"
 _DEFAULT = "6.1"
+_SECONDS = 60
 _FLAVOURS = {"cloud": "few drivers, small to download", "full": "nearly all modules"}
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One subcommand of `lab`: a line of help, what it does in full, and examples, which the tests run."""
+
+    summary: str
+    description: str
+    examples: tuple[str, ...]
+
+
+VERBS = {
+    "kernels": Verb(
+        "list the kernels, and which of them are here",
+        "List the kernels that guests can boot: supported ones, those in the cache, those built from source.",
+        ("tracepoint lab kernels", "tracepoint lab kernels --json"),
+    ),
+    "get": Verb(
+        "download and unpack a kernel and its headers, without root",
+        "Download Debian's packages of kernels and their headers; unpack them in the cache, without root.\n"
+        "Prints release, version and image of each, then the folder of its headers, for building modules.",
+        ("tracepoint lab get 6.1 6.12", "tracepoint lab get 6.12 --no-headers"),
+    ),
+    "run": Verb(
+        "run modules, a script or a command in a guest; its status is ours",
+        "Boot a kernel in QEMU, load modules, run a script or a shell command as root, and end the guest.\n"
+        "Nothing of this machine is changed. Output is shown as it comes; the exit status is the command's.\n"
+        "Options end at the first WORD: what follows belongs to the command.",
+        (
+            "tracepoint lab run uname -a",
+            "tracepoint lab run --kernel 6.12 'grep -c . /sys/kernel/tracing/available_events'",
+            "tracepoint lab run --modprobe xfs ls /sys/kernel/tracing/events/xfs",
+        ),
+    ),
+    "build": Verb(
+        "build a kernel from source, with patches, for guests",
+        "Build a kernel with a small configuration for guests: Debian's source of a series, or a tree of\n"
+        "yours, with patches. The tree stays as it is. The first build takes minutes, later ones build what\n"
+        "changed. `lab run --kernel built:NAME` boots the result.",
+        (
+            "tracepoint lab build --kernel 6.12 --patch swap.patch",
+            "tracepoint lab build --kernel ./linux --config DEBUG_LIST=y --jobs 4",
+        ),
+    ),
+    "shell": Verb(
+        "a shell in a guest on this terminal; Ctrl-A X ends it",
+        "Boot a kernel in QEMU with a root shell on this terminal. `exit`, or Ctrl-A X, ends the guest.",
+        ("tracepoint lab shell --modprobe xfs", "tracepoint lab shell --workload hog --memory 80"),
+    ),
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the subcommands and their arguments."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    kernels = verbs.add_parser("kernels", help="list the kernels, and which of them are here")
-    kernels.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
-    suites.add_argument(kernels)
-    get = verbs.add_parser("get", help="download and unpack a kernel and its headers, without root")
+    parsers = {
+        name: verbs.add_parser(
+            name,
+            help=verb.summary,
+            description=verb.description,
+            epilog=example_text(verb.examples),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        for name, verb in VERBS.items()
+    }
+    parsers["kernels"].add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
+    suites.add_argument(parsers["kernels"])
+    get = parsers["get"]
     get.add_argument("kernels", nargs="+", metavar="KERNEL", help="such as 6.1, or a linux-image package")
     get.add_argument(
         "--no-headers", action="store_true", help="the kernel alone: no modules can be built for it"
     )
     suites.add_argument(get)
-    run_ = verbs.add_parser("run", help="run modules, a script or a command in a guest; its status is ours")
-    _add_machine(run_)
-    run_.add_argument(
+    _add_run(parsers["run"])
+    lab_build.add_arguments(parsers["build"], _DEFAULT)
+    _add_machine(parsers["shell"])
+    for one in parsers.values():
+        add_output_arguments(one)
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s [OPTION ...] [WORD ...]"
+    _add_machine(parser)
+    parser.add_argument(
         "--timeout",
         type=numbers.whole(1, 86_400),
-        default=60,
         metavar="S",
-        help="seconds for the command (60)",
+        help=f"seconds for the command ({_SECONDS}, more on a slow machine)",
     )
-    run_.add_argument(
+    parser.add_argument(
         "words",
-        nargs="*",
+        nargs=argparse.REMAINDER,
         metavar="WORD",
         help="modules (FILE.ko), then a script or a shell command with its arguments",
     )
-    lab_build.add_arguments(
-        verbs.add_parser("build", help="build a kernel from source, with patches, for guests"), _DEFAULT
-    )
-    _add_machine(verbs.add_parser("shell", help="a shell in a guest on this terminal; Ctrl-A X ends it"))
-    for verb in verbs.choices.values():
-        add_output_arguments(verb)
 
 
 def _add_machine(parser: argparse.ArgumentParser) -> None:
@@ -185,7 +249,8 @@ def _get(args: argparse.Namespace, out: Output) -> int:
 
 
 def _run(args: argparse.Namespace, out: Output) -> int:
-    modules, rest = _split(args.words or [" && ".join(args.workload)])
+    words = args.words[1:] if args.words[:1] == ["--"] else args.words
+    modules, rest = _split(words or [" && ".join(args.workload)])
     script, command = _command(rest)
     if not command and not modules:
         raise LabError("nothing to run: name a module, a script, a command or a --workload")
@@ -199,22 +264,30 @@ def _run(args: argparse.Namespace, out: Output) -> int:
             if guest.run(f"[ -e /sys/module/{shlex.quote(module_name(module))} ]", check=False).status == 0:
                 raise LabError(f"{module}: the kernel has a module {module_name(module)} already")
             guest.insmod(module)
-        if not command:
-            return EXIT_DONE
-        begin = time.monotonic()
-        done = guest.run(command, timeout=args.timeout, check=False)
-        out.write(done.output.decode("utf-8", "surrogateescape"))
-        if done.status == 137 and (words := guest.killed_for_memory):
-            out.error(
-                f"the command was killed: {args.memory} MB of memory are too little (--memory)\n{words}"
-            )
-        elif done.status == 137:
-            is_late = time.monotonic() - begin >= 0.9 * args.timeout
-            why = f"it may take {args.timeout} s (--timeout)" if is_late else "by SIGKILL"
-            out.error(f"the command was killed{': ' if is_late else ' '}{why}")
-        if done.status:
-            out.say(f"status {done.status}; the guest's console: {guest.log_path}")
-        return done.status
+        return _run_command(guest, command, args, out) if command else EXIT_DONE
+
+
+def _run_command(guest: lab_guest.Guest, command: str, args: argparse.Namespace, out: Output) -> int:
+    """Run a shell command, show its output as it comes, and return its status."""
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+
+    def show(data: bytes) -> None:
+        out.write(decoder.decode(data))
+        out.flush()
+
+    seconds = args.timeout or guest.limit(_SECONDS)
+    begin = time.monotonic()
+    status = guest.stream(command, show, seconds)
+    out.write(decoder.decode(b"", final=True))
+    if status == 137 and (words := guest.killed_for_memory):
+        out.error(f"the command was killed: {args.memory} MB of memory are too little (--memory)\n{words}")
+    elif status == 137:
+        is_late = time.monotonic() - begin >= 0.9 * seconds
+        why = f"it may take {seconds} s (--timeout)" if is_late else "by SIGKILL"
+        out.error(f"the command was killed{': ' if is_late else ' '}{why}")
+    if status:
+        out.say(f"status {status}; the guest's console: {guest.log_path}")
+    return status
 
 
 def _image(args: argparse.Namespace, out: Output) -> packages.KernelImage:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from tracepoint import __version__
 from tracepoint.cli import streams
-from tracepoint.cli.output import Output, add_output_arguments
+from tracepoint.cli.output import Output, add_output_arguments, example_text
 from tracepoint.cli.signals import Ended, ended_by_signal
 from tracepoint.cli.status import (
     EXIT_CANNOT_RUN,
@@ -285,7 +285,7 @@ def make_parser(words: Sequence[str]) -> Parser:
     parser = Parser(
         prog="tracepoint",
         description="Trace events, checked, laid out and simulated from their TRACE_EVENT() declaration.",
-        epilog=_examples(tuple(COMMANDS[name].examples[0] for name in ("try", "check", "show")))
+        epilog=example_text(tuple(COMMANDS[name].examples[0] for name in ("try", "check", "show")))
         + "\n\ntracepoint help COMMAND explains one command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -299,7 +299,7 @@ def make_parser(words: Sequence[str]) -> Parser:
             name,
             help=command.summary,
             description=command.summary[0].upper() + command.summary[1:] + ".",
-            epilog=(_MEANWHILE if command.meanwhile else "") + _examples(command.examples),
+            epilog=(_MEANWHILE if command.meanwhile else "") + example_text(command.examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -403,10 +403,6 @@ def _unknown_command(word: str) -> str:
     close = get_close_matches(word, COMMANDS, n=1, cutoff=0.5)
     hint = f"did you mean {close[0]}?" if close else f"commands: {', '.join(COMMANDS)}"
     return f"no command {word!r}; {hint}"
-
-
-def _examples(lines: tuple[str, ...]) -> str:
-    return "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def _explain(error: Exception) -> str:

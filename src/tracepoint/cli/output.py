@@ -94,14 +94,15 @@ class Output:
     def _err_style(self, text: str, *names: str) -> str:
         return paint(text, names) if self.has_color_on_stderr else text
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Let what was written to stdout be seen now; raises StreamError when that cannot be."""
         try:
             self.stdout.flush()
         except OSError as error:
             raise refusal(error) from error
 
     def _to_stderr(self, text: str) -> None:
-        self._flush()
+        self.flush()
         # What cannot be told is no reason not to do it, and there is nobody to tell it to.
         with contextlib.suppress(OSError):
             self.stderr.write(text + "\n")
@@ -177,6 +178,11 @@ def _diff_style(line: str) -> tuple[str, ...]:
     if line.startswith(("--- ", "+++ ")):
         return ("bold",)
     return {"+": ("green",), "-": ("red",), "@": ("cyan",)}.get(line[:1], ())
+
+
+def example_text(lines: Iterable[str]) -> str:
+    """Return the examples at the end of a help text."""
+    return "examples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def paint(text: str, names: Iterable[str]) -> str:

@@ -2,12 +2,15 @@
 
 It is a shell script for busybox, so that no compiler is needed.  A request is one line
 `run BYTES SECONDS`, `put BYTES PATH` or `get 0 PATH`, followed by BYTES bytes; the answer is one line
-`STATUS BYTES` followed by that many bytes.  Both go through one virtio-serial port.
+`STATUS BYTES` followed by that many bytes.  Both go through one virtio-serial port.  A request
+`stream BYTES SECONDS MARK` is answered on a second port: what the script writes, as it comes, then
+`MARK STATUS`.
 """
 
 from __future__ import annotations
 
 PORT_NAME = "tracepoint.lab"
+OUTPUT_NAME = "tracepoint.output"
 GREETING = b"tracepoint-guest 1\n"
 
 # The port is looked up by name: its number depends on the machine, and writing to a wrong
@@ -35,6 +38,8 @@ for module in $(cat /lab/modules); do
 done
 ip link set lo up 2>/dev/null
 ln -s /proc/self/fd /dev/fd
+ln -s fd/1 /dev/stdout
+ln -s fd/2 /dev/stderr
 [ -f /sbin/modprobe ] || ln -s /bin/modprobe /sbin/modprobe
 while read -r kind source target options; do
   mkdir -p "$target"
@@ -42,25 +47,37 @@ while read -r kind source target options; do
 done </lab/mounts
 
 port=
+output=
 tries=0
-while [ -z "$port" ] && [ $tries -lt 100 ]; do
-  for name in /sys/class/virtio-ports/*/name; do
-    [ -f "$name" ] && [ "$(cat "$name")" = "@PORT@" ] && port=/dev/$(basename "${name%/name}")
+while [ -z "$port" ] || [ -z "$output" ]; do
+  for file in /sys/class/virtio-ports/*/name; do
+    [ -f "$file" ] || continue
+    read -r name <"$file"
+    file=${file%/name}
+    case "$name" in
+    @PORT@) port=/dev/${file##*/} ;;
+    @OUTPUT@) output=/dev/${file##*/} ;;
+    esac
   done
+  if [ $tries = 100 ]; then
+    echo "lab: no virtio ports named @PORT@ and @OUTPUT@" >/dev/kmsg
+    reboot -f
+  fi
   tries=$((tries + 1))
-  [ -n "$port" ] || sleep 0.1
+  [ -n "$output" ] || sleep 0.1
 done
-if [ -z "$port" ]; then
-  echo "lab: no virtio port named @PORT@" >/dev/kmsg
-  reboot -f
-fi
-exec 3<>"$port"
+exec 3<>"$port" 5<>"$output"
 printf '%s' '@GREETING@
 ' >&3
 
 answer() {
   size=$(stat -c %s "$2")
   { echo "$1 $size"; cat "$2"; } >&3
+}
+
+run_script() {
+  dd bs="$1" count=1 iflag=fullblock <&3 >/run/lab/script 2>/dev/null
+  (cd / && exec setsid timeout -s KILL "$2" sh /run/lab/script) </dev/null 3>&- 5>&-
 }
 
 silent=0
@@ -73,9 +90,18 @@ while [ $silent -lt 50 ]; do
   silent=0
   case "$verb" in
   run)
-    dd bs="$size" count=1 iflag=fullblock <&3 >/run/lab/script 2>/dev/null
-    (cd / && exec setsid timeout -s KILL "$rest" sh /run/lab/script) </dev/null >/run/lab/output 2>&1 3>&-
+    run_script "$size" "$rest" >/run/lab/output 2>&1
     answer $? /run/lab/output
+    ;;
+  stream)
+    # A pipe, so that nobody waits for what the script left running; held open, so that it has no end before.
+    rm -f /run/lab/pipe
+    mkfifo /run/lab/pipe
+    exec 4<>/run/lab/pipe
+    cat /run/lab/pipe >&5 3>&- 4>&- &
+    run_script "$size" "${rest% *}" >&4 2>&1 4>&-
+    echo "${rest#* } $?" >&4
+    exec 4>&-
     ;;
   put)
     mkdir -p "$(dirname "$rest")" 2>/run/lab/error
@@ -108,5 +134,5 @@ reboot -f
 
 def init_script() -> bytes:
     """Return the text of `/init`."""
-    text = INIT.replace("@PORT@", PORT_NAME).replace("@GREETING@\n", GREETING.decode())
-    return text.encode()
+    text = INIT.replace("@PORT@", PORT_NAME).replace("@OUTPUT@", OUTPUT_NAME)
+    return text.replace("@GREETING@\n", GREETING.decode()).encode()

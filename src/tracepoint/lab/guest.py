@@ -9,7 +9,7 @@ import contextlib
 import logging
 import math
 import os
-import select
+import secrets
 import shlex
 import shutil
 import socket
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import LabError
 from tracepoint.lab import accelerator, agent, console, initramfs, modules, pace, packages, qemu
+from tracepoint.lab.channel import Channel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -49,7 +50,6 @@ _TRANSFER_SECONDS = 300
 _CHANNEL_MODULES = ("virtio_pci", "virtio_console")
 _SHARE_MODULES = ("9p", "9pnet_virtio")
 _KEPT_LOGS = 20
-_CHUNK = 1 << 20
 _APPEND = "oops=panic"
 
 
@@ -91,7 +91,7 @@ class Guest:
         plan: GuestPlan,
         accelerator: Accelerator,
         process: subprocess.Popen[bytes],
-        channel: socket.socket,
+        ports: tuple[socket.socket, socket.socket],
         log_path: Path,
     ) -> None:
         self.image = plan.image
@@ -102,8 +102,7 @@ class Guest:
         self.slowness = 1.0
         self._memory_mb = plan.memory_mb
         self._process = process
-        self._channel = channel
-        self._received = bytearray()
+        self._requests, self._output = (Channel(port, self._broken) for port in ports)
 
     def run(self, command: str, timeout: float = 60, check: bool = True) -> CompletedGuestCommand:
         """Run `command` by the guest's shell for at most `timeout` seconds and return what came of it.
@@ -129,6 +128,19 @@ class Guest:
                 f"guest command {reason}: {_short(command)}", command, status, tail, str(self.log_path)
             )
         return CompletedGuestCommand(status, output)
+
+    def stream(self, command: str, write: Callable[[bytes], None], seconds: int) -> int:
+        """Run `command` as `run` does and hand what it writes to `write` as it comes; return its status.
+
+        The time is exact; `limit` says how much a usual time is here.
+        """
+        script, mark = command.encode(), secrets.token_hex(16)
+        deadline = time.monotonic() + seconds + self.limit(_GRACE_SECONDS)
+        self._requests.send(f"stream {len(script)} {seconds} {mark}\n".encode() + script, deadline)
+        self._output.copy_until(mark.encode(), write, deadline)
+        status = self._output.read_line(deadline)
+        self._check_kernel()
+        return int(status)
 
     @property
     def killed_for_memory(self) -> str:
@@ -200,70 +212,34 @@ class Guest:
         end = started + patience.whole * self.slowness
         silent_until = min(end, started + patience.first_word * self.slowness)
         spoken = 0
-        while b"\n" not in self._received:
+        while not self._requests.has_line:
             now = time.monotonic()
-            if self._is_readable(min(silent_until - now, _GLANCE_SECONDS)):
-                self._receive(end)
+            if self._requests.is_readable(min(silent_until - now, _GLANCE_SECONDS)):
+                self._requests.receive(end)
             elif (size := self.log_path.stat().st_size) > spoken:
                 spoken, silent_until = size, min(end, now + patience.next_word * self.slowness)
             elif now >= silent_until:
                 raise self._broken("the guest hangs: it does not come up")
-        line = self._read_line(end)
+        line = self._requests.read_line(end)
         if line + b"\n" != agent.GREETING:
             raise self._broken(f"the guest answered {line[:60]!r} instead of its greeting")
         self.boot_seconds = time.monotonic() - started
         self.slowness = max(self.slowness, self.boot_seconds / _USUAL_BOOT_SECONDS[self.accelerator.name])
 
-    def _is_readable(self, seconds: float) -> bool:
-        poll = select.poll()
-        poll.register(self._channel, select.POLLIN)
-        return bool(poll.poll(max(seconds, 0) * 1000))
-
     def _request(self, message: bytes, seconds: float) -> tuple[int, bytes]:
         deadline = time.monotonic() + seconds
-        self._send(message, deadline)
-        line = self._read_line(deadline)
+        self._requests.send(message, deadline)
+        line = self._requests.read_line(deadline)
         status, _, size = line.decode(errors="replace").partition(" ")
         if not (status.isdigit() and size.isdigit()):
             raise self._broken(f"the guest answered {line[:60]!r}")
-        data = self._read_bytes(int(size))
-        words = console.trouble(self.log)
-        if words:
-            raise self._broken("the guest's kernel broke")
+        data = self._requests.read_bytes(int(size), self.limit(_GRACE_SECONDS))
+        self._check_kernel()
         return int(status), data
 
-    def _send(self, message: bytes, deadline: float) -> None:
-        try:
-            self._channel.settimeout(max(deadline - time.monotonic(), 0.1))
-            self._channel.sendall(message)
-        except OSError:
-            raise self._broken("the guest does not take requests") from None
-
-    def _read_line(self, deadline: float) -> bytes:
-        while b"\n" not in self._received:
-            self._receive(deadline)
-        line, _, rest = bytes(self._received).partition(b"\n")
-        self._received = bytearray(rest)
-        return line
-
-    def _read_bytes(self, size: int) -> bytes:
-        while len(self._received) < size:
-            self._receive(time.monotonic() + self.limit(_GRACE_SECONDS))
-        data = bytes(memoryview(self._received)[:size])
-        del self._received[:size]
-        return data
-
-    def _receive(self, deadline: float) -> None:
-        try:
-            self._channel.settimeout(max(deadline - time.monotonic(), 0.01))
-            data = self._channel.recv(_CHUNK)
-        except TimeoutError:
-            raise self._broken("the guest hangs: no answer in time") from None
-        except OSError:
-            data = b""
-        if not data:
-            raise self._broken("the guest is gone")
-        self._received += data
+    def _check_kernel(self) -> None:
+        if console.trouble(self.log):
+            raise self._broken("the guest's kernel broke")
 
     def _broken(self, message: str) -> LabError:
         """End the guest and return the error that says why, with the kernel's last words, or QEMU's."""
@@ -294,7 +270,8 @@ class Guest:
         """End the guest at once; harmless when it has ended already."""
         self._process.kill()
         self._process.wait()
-        self._channel.close()
+        self._requests.close()
+        self._output.close()
 
 
 @contextlib.contextmanager
@@ -405,23 +382,29 @@ def build_initrd(plan: GuestPlan) -> bytes:
 def _start(plan: GuestPlan, initrd: Path, chosen: Accelerator) -> Guest:
     log_path = _new_log(plan.image.release)
     log_path.touch()
-    ours, theirs = socket.socketpair()
-    shares = []
+    (ours, theirs), (our_output, their_output) = socket.socketpair(), socket.socketpair()
+    devices = []
+    for name, port in ((agent.PORT_NAME, theirs), (agent.OUTPUT_NAME, their_output)):
+        devices += ["-chardev", f"socket,id={name},fd={port.fileno()}"]
+        devices += ["-device", f"virtserialport,chardev={name},name={name}"]
     for number, source in enumerate(plan.shares.values()):
-        shares += ["-virtfs", f"local,path={source},mount_tag=share{number},security_model=none,readonly=on"]
+        devices += ["-virtfs", f"local,path={source},mount_tag=share{number},security_model=none,readonly=on"]
     append = f"{_APPEND} {plan.append}"
     words = [
         *qemu.boot_words(plan.image.image, initrd, plan.memory_mb, plan.cpus, append),
         *("-chardev", f"file,id=console,path={log_path}", "-serial", "chardev:console"),
-        *("-device", "virtio-serial-pci", "-chardev", f"socket,id=lab,fd={theirs.fileno()}"),
-        *("-device", f"virtserialport,chardev=lab,name={agent.PORT_NAME}"),
-        *shares,
+        *("-device", "virtio-serial-pci", *devices),
     ]
-    with theirs, _words_path(log_path).open("wb") as said:
+    with theirs, their_output, _words_path(log_path).open("wb") as said:
         process = qemu.start(
-            chosen, words, stdin=subprocess.DEVNULL, stdout=said, stderr=said, pass_fds=(theirs.fileno(),)
+            chosen,
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            pass_fds=(theirs.fileno(), their_output.fileno()),
         )
-    return Guest(plan, chosen, process, ours, log_path)
+    return Guest(plan, chosen, process, (ours, our_output), log_path)
 
 
 def _words_path(log_path: Path) -> Path:

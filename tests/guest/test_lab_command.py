@@ -1,0 +1,67 @@
+"""`tracepoint lab` with real guests: the examples of its help, output that streams, a shell on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from guest.conftest import kernel_or_skip
+from tracepoint.cli.lab import VERBS
+from tracepoint.cli.main import main
+
+pytestmark = pytest.mark.guest
+
+
+@pytest.mark.parametrize("example", [*VERBS["get"].examples, *VERBS["run"].examples])
+def test_examples_of_help_run(example: str, capsys: pytest.CaptureFixture[str]) -> None:
+    kernel_or_skip("6.1")
+    kernel_or_skip("6.12")
+    assert main(shlex.split(example)[1:]) == 0
+    assert capsys.readouterr().out
+
+
+def test_what_is_left_running_is_not_waited_for(guest) -> None:
+    parts: list[bytes] = []
+    command = (
+        "echo one; (sleep 10000; echo late) & echo two >/dev/stderr; cat /proc/self/mounts | wc -l; exit 3"
+    )
+    assert guest.stream(command, parts.append, guest.limit(60)) == 3
+    lines = b"".join(parts).split()
+    assert lines[:2] == [b"one", b"two"]
+    assert int(lines[2]) > 5
+    assert guest.stream("kill -9 $$", parts.append, guest.limit(60)) == 137
+    assert guest.stream("head -c 3000000 /dev/zero", parts.append, guest.limit(60)) == 0
+    assert sum(part.count(b"\0") for part in parts) == 3_000_000
+    assert guest.run("echo alive").text == "alive\n"
+
+
+@pytest.mark.parametrize("example", VERBS["shell"].examples)
+def test_examples_of_a_shell_run(example: str) -> None:
+    kernel_or_skip("6.1")
+    leader, follower = pty.openpty()
+    words = [sys.executable, "-m", "tracepoint", *shlex.split(example)[1:]]
+    with subprocess.Popen(words, stdin=follower, stdout=follower, stderr=follower) as shell:
+        os.close(follower)
+        shown = b""
+        while b"guest /root #" not in shown:
+            shown += os.read(leader, 4096)
+        os.write(leader, b"echo $((6 * 7))is; exit\n")
+        while b"42is" not in shown:
+            shown += os.read(leader, 4096)
+        while shell.poll() is None and _more(leader):
+            pass
+    os.close(leader)
+    assert shell.returncode == 0
+
+
+def _more(leader: int) -> bytes:
+    """Read on; the end of a terminal's other side is an error."""
+    try:
+        return os.read(leader, 4096)
+    except OSError:
+        return b""

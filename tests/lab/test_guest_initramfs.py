@@ -27,7 +27,9 @@ def unpack(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
         found[name[:-1].decode()] = (mode, archive[data_at : data_at + size], (numbers[9], numbers[10]))
 
 
-def test_everything_comes_back():
+@pytest.mark.parametrize("large", [0, 1 << 20])
+def test_everything_comes_back(large, monkeypatch):
+    monkeypatch.setattr(initramfs, "_LARGE", large)
     entries = {
         "init": initramfs.regular(b"#!/bin/sh\n", 0o755),
         "bin/odd": initramfs.regular(bytes(range(251))),
@@ -35,7 +37,8 @@ def test_everything_comes_back():
         "dev/console": initramfs.character_device(5, 1),
         "empty": initramfs.regular(b""),
     }
-    found = unpack(gzip.decompress(initramfs.pack(entries)))
+    archive = initramfs.pack(entries)
+    found = unpack(archive if large else gzip.decompress(archive))
     assert found["init"] == (stat.S_IFREG | 0o755, b"#!/bin/sh\n", (0, 0))
     assert found["bin/odd"][1] == bytes(range(251))
     assert found["bin/sh"] == (stat.S_IFLNK | 0o777, b"busybox", (0, 0))
@@ -62,6 +65,6 @@ def test_paths_that_cannot_be(path):
     shutil.which("busybox") is None, reason="busybox is not installed (package busybox-static)"
 )
 def test_busybox_reads_it(tmp_path):
-    archive = initramfs.pack({"d/f": initramfs.regular(b"hello\n")}, compress=False)
+    archive = initramfs.pack({"d/f": initramfs.regular(b"hello\n")})
     subprocess.run(["busybox", "cpio", "-i"], input=archive, cwd=tmp_path, check=True, capture_output=True)
     assert (tmp_path / "d/f").read_bytes() == b"hello\n"

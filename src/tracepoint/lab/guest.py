@@ -6,6 +6,7 @@ One guest serves many jobs: requests go through one virtio-serial port, answers 
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import math
 import os
@@ -96,13 +97,17 @@ class Guest:
     ) -> None:
         self.image = plan.image
         self.accelerator = accelerator
-        self.tree = modules.ModuleTree(plan.image.modules)
         self.log_path = log_path
         self.boot_seconds = 0.0
         self.slowness = 1.0
         self._memory_mb = plan.memory_mb
         self._process = process
         self._requests, self._output = (Channel(port, self._broken) for port in ports)
+
+    @functools.cached_property
+    def tree(self) -> modules.ModuleTree:
+        """The modules of the kernel's package."""
+        return modules.ModuleTree(self.image.modules)
 
     def run(self, command: str, timeout: float = 60, check: bool = True) -> CompletedGuestCommand:
         """Run `command` by the guest's shell for at most `timeout` seconds and return what came of it.

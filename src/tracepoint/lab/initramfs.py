@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# A smaller archive costs more to compress here and to expand in an emulated machine than to carry.
+_LARGE = 8 << 20
 _TRAILER = "TRAILER!!!"
 
 
@@ -44,13 +46,13 @@ def character_device(major: int, minor: int) -> Entry:
     return Entry(b"", stat.S_IFCHR | 0o600, (major, minor))
 
 
-def pack(entries: Mapping[str, Entry], compress: bool = True) -> bytes:
-    """Return the archive of `entries` (path without leading slash -> entry), gzip -1 if `compress`.
+def pack(entries: Mapping[str, Entry]) -> bytes:
+    """Return the archive of `entries` (path without leading slash -> entry), a large one as gzip -1 makes it.
 
     Missing parent folders are added.  The same entries give the same bytes: times are zero.
     Raises ValueError for a path with `..` or NUL in it, or data of 4 GiB and more.
 
-    >>> pack({"init": regular(b"x", 0o755)}, compress=False)[:6]
+    >>> pack({"init": regular(b"x", 0o755)})[:6]
     b'070701'
     """
     everything = {path: Entry(b"", stat.S_IFDIR | 0o755) for path in _parents(entries)} | dict(entries)
@@ -60,7 +62,7 @@ def pack(entries: Mapping[str, Entry], compress: bool = True) -> bytes:
     parts.append(_member(_TRAILER, Entry(b"", 0), 0))
     archive = b"".join(parts)
     archive += b"\0" * (-len(archive) % 512)
-    return gzip.compress(archive, compresslevel=1, mtime=0) if compress else archive
+    return gzip.compress(archive, compresslevel=1, mtime=0) if len(archive) > _LARGE else archive
 
 
 def _parents(entries: Mapping[str, Entry]) -> set[str]:

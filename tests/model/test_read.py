@@ -2,9 +2,11 @@
 
 import pytest
 
+from tracepoint.layout.compute import compute_layout
 from tracepoint.model.event import Event, TraceHeader
 from tracepoint.model.read import read_header_text
 from tracepoint.source.config import Config
+from tracepoint.source.text import SourceFile
 
 PARTS = (
     "TP_PROTO(int n, struct page *page), TP_ARGS(n, page), TP_STRUCT__entry(__field(int, n)), "
@@ -229,3 +231,89 @@ def test_the_old_documentation_form_is_read_and_explained() -> None:
     assert tracepoint.args == ("firstarg", "p")
     assert [p.name for p in tracepoint.proto.params] == ["firstarg", "p"]
     assert "DECLARE_TRACE(subsys_eventname" in header.diagnostics[0].message
+
+
+class Files:
+    """Included files by name, and the C file that creates the events."""
+
+    def __init__(self, **texts: str) -> None:
+        self.texts = {name.replace("_c", ".c").replace("_h", ".h"): text for name, text in texts.items()}
+
+    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
+        return SourceFile(name, self.texts[name]) if name in self.texts else None
+
+
+BEHIND = f"#ifdef DEMO_HAS\nTRACE_EVENT(tick, {PARTS});\nTRACE_EVENT(tock, {PARTS});\n#endif"
+CREATOR = [("drv.c", True, "."), ("inner.h", True, "drv.c")]
+CONFIGURED = Config({"CONFIG_A": "y"}, is_on_by_default=False)
+
+
+@pytest.mark.parametrize(
+    ("files", "names"),
+    [
+        ({"drv_c": '#define DEMO_HAS\n#include "inner.h"\n', "inner_h": ""}, ["tick", "tock"]),
+        ({"drv_c": '#include "inner.h"\n', "inner_h": "#define DEMO_HAS 1\n"}, ["tick", "tock"]),
+        ({"drv_c": '#include "inner.h"\n', "inner_h": "#ifdef CONFIG_B\n#define DEMO_HAS 1\n#endif\n"}, []),
+        ({"drv_c": '#include "inner.h"\n', "inner_h": ""}, []),
+    ],
+)
+def test_the_c_file_decides_what_a_header_asks_for(files: dict[str, str], names: list[str]) -> None:
+    header = read(BEHIND, config=CONFIGURED, loader=Files(**files), extra_includes=CREATOR)
+    assert [event.name for event in header.events] == names
+    assert header.diagnostics == ()
+
+
+@pytest.mark.parametrize("loader", [None, Files()])
+def test_events_behind_what_nothing_can_decide_are_reported(loader: Files | None) -> None:
+    header = read(BEHIND, config=CONFIGURED, loader=loader)
+    assert header.events == ()
+    assert [(d.code, d.span.line) for d in header.diagnostics] == [("TP019", 2)]
+    assert "defines DEMO_HAS" in header.diagnostics[0].message
+    assert "2 declarations" in header.diagnostics[0].message
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "#ifdef DEMO_HAS\nint n;\n#endif",
+        f"#ifndef DEMO_HAS\nTRACE_EVENT(tick, {PARTS});\n#endif",
+        f"#define DEMO_HAS\n#undef DEMO_HAS\n{BEHIND}",
+        BEHIND.replace("DEMO_HAS", "CONFIG_B"),
+        BEHIND.replace("DEMO_HAS", "TRACE_HEADER_MULTI_READ"),
+    ],
+)
+def test_what_is_decided_or_hides_no_event_is_not_reported(body: str) -> None:
+    assert read(body, config=CONFIGURED).diagnostics == ()
+
+
+def test_a_macro_of_another_trace_header_that_asks_for_one_is_found() -> None:
+    other = '#define TRACE_SYSTEM other\n#ifdef DEMO_HAS\n#define other_modes {0, "a"}\n#endif\n'
+    files = Files(drv_c='#include "inner.h"\n', inner_h="#define DEMO_HAS\n", other_h=other)
+    creator = [*CREATOR, ("other.h", False, "drv.c")]
+    environment = read("", config=CONFIGURED, loader=files, extra_includes=creator).environment
+    assert environment is not None
+    macro = environment.macro("other_modes")
+    assert macro is not None
+    assert macro.text == '{0, "a"}'
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"CONFIG_ARCH_USE_BUILTIN_BSWAP": "y"}, "__builtin_bswap16(REC->n)"),
+        ({"CONFIG_A": "y"}, "swap_by_hand(REC->n)"),
+    ],
+)
+def test_byte_swaps_are_those_that_the_build_chooses(options: dict[str, str], text: str) -> None:
+    swab = (
+        "#ifdef __HAVE_BUILTIN_BSWAP16__\n#define swap16(x) __builtin_bswap16(x)\n#else\n"
+        "#define swap16(x) swap_by_hand(x)\n#endif\n#define __builtin_bswap16(x) of_another_compiler(x)\n"
+    )
+    parts = PARTS.replace('d", __entry->n', 'd", swap16(__entry->n)')
+    header = read(
+        f"#include <swab.h>\nTRACE_EVENT(tick, {parts});",
+        config=Config(options, is_on_by_default=False),
+        loader=Files(swab_h=swab),
+    )
+    found = compute_layout(header["tick"], environment=header.environment)
+    assert found.print_fmt == f'"n=%d", {text}'

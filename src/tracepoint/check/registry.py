@@ -101,6 +101,7 @@ RULES: tuple[Rule, ...] = (
     Rule("TP016", "trace-system-without-variable", E, fix="safe"),
     Rule("TP017", "trace-include-file-missing", E, fix="safe"),
     Rule("TP018", "declaration-read-again", E),
+    Rule("TP019", "condition-not-decided", N),
     Rule("TP090", "suppression-without-effect", N),
     Rule("TP101", "proto-args-mismatch", E),
     Rule("TP102", "reserved-parameter-name", E),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from tracepoint.model.legacy import explain_legacy
 from tracepoint.model.origin import Code
 from tracepoint.model.origins import code_of, origin_of
 from tracepoint.model.parts import read_args, read_fields, read_part, read_proto
+from tracepoint.model.surroundings import DECLARES, Surroundings, undecided_findings
 from tracepoint.model.vocabulary import (
     ANNOTATION_MACROS,
     CLASS_MACROS,
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 #: Included for what they do to the build, never for macros that declarations use.
 _MACHINERY = ("trace/define_trace.h", "trace/trace_events.h", "trace/perf.h", "trace/bpf_probe.h")
 
-_DECLARES = re.compile(r"^[ \t]*(?:TRACE|DECLARE|DEFINE)_EVENT\w*[ \t]*\(", re.MULTILINE)
 _EMPTY = Code("")
 
 
@@ -67,7 +66,7 @@ def is_part(file: SourceFile) -> bool:
 
     kernel/trace/rv/rv_trace.h keeps the events of each monitor in a file of its own like that.
     """
-    return "TRACE_SYSTEM" not in file.text and bool(_DECLARES.search(file.text))
+    return "TRACE_SYSTEM" not in file.text and bool(DECLARES.search(file.text))
 
 
 class _Reader:
@@ -77,7 +76,7 @@ class _Reader:
         self.tokens = read.tokens
         self.source = read.file
         self._included = read.included_tokens
-        self.diagnostics: list[Diagnostic] = list(read.diagnostics)
+        self.diagnostics: list[Diagnostic] = [*read.diagnostics, *undecided_findings(read)]
         self.form = read_form(read.directives, read.includes, read.macros)
         self.events: list[Event] = []
         self.classes: dict[str, EventClass] = {}
@@ -374,6 +373,7 @@ def read_header_text(
         assumes_features=True,
         find_elsewhere=elsewhere,
         is_part=is_part,
+        is_outside=Surroundings(file, loader, config, extra_includes, shared).defines,
     )
     reader = _Reader(read)
     reader.run(foreign_classes)

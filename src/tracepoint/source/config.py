@@ -54,6 +54,12 @@ KERNEL_DEFINES: dict[str, str] = {
     "KERNEL_VERSION(a,b,c)": "(((a) << 16) + ((b) << 8) + (c))",
 }
 
+#: What include/linux/compiler-gcc.h, which the build puts before every file, defines with an option.
+COMPILER_FEATURES: dict[str, str] = dict.fromkeys(
+    ("__HAVE_BUILTIN_BSWAP16__", "__HAVE_BUILTIN_BSWAP32__", "__HAVE_BUILTIN_BSWAP64__"),
+    "CONFIG_ARCH_USE_BUILTIN_BSWAP",
+)
+
 
 #: Annotations for sparse and the compiler that mean nothing for values and layouts.
 EMPTY_MACROS = (
@@ -83,6 +89,10 @@ class Config:
     def is_feature(self, name: str) -> bool:
         """Whether a name such as `__KVM_HAVE_IOAPIC` counts as defined: what an architecture may have."""
         return self.is_on_by_default and "_HAVE_" in name
+
+    def is_compiler_feature(self, name: str) -> bool:
+        """Whether a name such as `__HAVE_BUILTIN_BSWAP16__` is defined before the first line of any file."""
+        return name in COMPILER_FEATURES and self.value(COMPILER_FEATURES[name]) is not None
 
     def value(self, name: str) -> str | None:
         """Return what an option's macro expands to, or None when it is not defined."""

@@ -22,10 +22,11 @@ from tracepoint.source.macros import Macro, define
 from tracepoint.source.preprocess import macros_of, preprocess
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from tracepoint.source.definitions import Definition
     from tracepoint.source.lexer import Token
+    from tracepoint.source.preprocess import Preprocessed
     from tracepoint.source.text import SourceFile
 
 #: What kernel/bounds.c writes to include/generated/bounds.h, which an unbuilt tree does not have.
@@ -60,6 +61,7 @@ class Environment:
         self._constants: dict[str, int | None] = {}
         self._shared = shared or SharedFiles()
         self._meanings: dict[str, Macro | Declarations | None] = {}
+        self._within: dict[str, Mapping[str, Macro]] = {}
 
     @property
     def own(self) -> Declarations:
@@ -88,6 +90,24 @@ class Environment:
             known = macros_of(file, config=self.config, protected=self.protected)
             self._shared.macros[file.path] = known
         return known
+
+    def _macros_within(self, file: SourceFile) -> Mapping[str, Macro]:
+        """Return the macros of a trace header whose conditions ask for macros around it."""
+        if "TRACE_SYSTEM" not in file.text:
+            return {}
+        if file.path not in self._within:
+            self._within[file.path] = {}  # one that is asked for while it is read
+            names = {undecided.name for undecided in self._preprocess(file).undecided}
+            found = {name: "1" for name in sorted(names) if self.macro(name) is not None}
+            if found:
+                config = replace(self.config, defines={**self.config.defines, **found})
+                self._within[file.path] = macros_of(file, config=config, protected=self.protected)
+        return self._within[file.path]
+
+    def _preprocess(self, file: SourceFile) -> Preprocessed:
+        return preprocess(
+            file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
+        )
 
     def expand(self, tokens: Sequence[Token]) -> list[Token]:
         """Expand tokens with every macro that can be found, included files too."""
@@ -151,8 +171,9 @@ class Environment:
 
     def _find_meaning(self, name: str, closure: IncludeClosure) -> Macro | Declarations | None:
         for file in closure.holding(name):
-            if closure.defines(file, name):
-                macro = self._macros_of(file).get(name)
+            # `__builtin_bswap16` is the compiler's, whatever a header for another one makes of it.
+            if closure.defines(file, name) and not name.startswith("__builtin_"):
+                macro = self._macros_of(file).get(name) or self._macros_within(file).get(name)
                 if macro is not None and macro.text != name:
                     return macro
             if closure.declares(file, name):
@@ -176,10 +197,7 @@ class Environment:
 
     def _declarations(self, file: SourceFile) -> Declarations:
         if file.path not in self._shared.declared:
-            read = preprocess(
-                file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
-            )
-            self._shared.declared[file.path] = read_declarations(read.tokens)
+            self._shared.declared[file.path] = read_declarations(self._preprocess(file).tokens)
         return self._shared.declared[file.path]
 
     def typedef(self, name: str) -> str | None:

@@ -59,11 +59,21 @@ class Directive:
         return self.hash.file.span(self.hash.start, last.end)
 
 
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """Text that was left out because nothing at hand defines `name`; `end` is where it ends in the file."""
+
+    name: str
+    condition: Token
+    end: int
+
+
 @dataclass(slots=True)
 class Preprocessed:
     """What preprocessing a file gave: expanded tokens, directives, the macro table, findings.
 
-    `included_tokens` are those of included files that export enums.
+    `included_tokens` are those of included files that export enums; `undecided` the parts that a
+    macro from elsewhere would bring in.
     """
 
     file: SourceFile
@@ -73,6 +83,7 @@ class Preprocessed:
     includes: list[tuple[str, bool]] = field(default_factory=list)
     diagnostics: list[Diagnostic] = field(default_factory=list)
     included_tokens: list[Token] = field(default_factory=list)
+    undecided: list[Undecided] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -84,6 +95,7 @@ class _Branch:
     outer: bool
     opened: Token
     has_else: bool = False
+    undecided: str = ""
 
 
 class Preprocessor:
@@ -120,6 +132,9 @@ class Preprocessor:
             self.macros[macro.name] = macro
         self._expander = Expander(self._lookup)
         self.find_elsewhere: Callable[[str], Macro | None] = lambda _name: None
+        self.is_outside: Callable[[str], bool | None] = lambda _name: None
+        self._undecided_name = ""
+        self.undecided: list[Undecided] = []
         self.is_part: Callable[[SourceFile], bool] = lambda _file: False
         self._n_parts = 0
 
@@ -133,7 +148,14 @@ class Preprocessor:
         self._read(lex(file), is_main=True, has_text=True)
         self._flush()
         return Preprocessed(
-            file, self.out, self.directives, self.macros, self.includes, self.diagnostics, self.included_out
+            file,
+            self.out,
+            self.directives,
+            self.macros,
+            self.includes,
+            self.diagnostics,
+            self.included_out,
+            self.undecided,
         )
 
     def take_macros(self, file: SourceFile, *, of: SourceFile) -> None:
@@ -236,8 +258,10 @@ class Preprocessor:
         if keyword in {"if", "ifdef", "ifndef"}:
             if len(branches) >= MAX_CONDITION_DEPTH:
                 raise SourceError(f"more than {MAX_CONDITION_DEPTH} nested conditionals", where.span)
+            self._undecided_name = ""
             taken = active and self._test(keyword, where, rest)
-            branches.append(_Branch(taken, taken, active, where))
+            left_out = self._undecided_name if active and not taken else ""
+            branches.append(_Branch(taken, taken, active, where, undecided=left_out))
             return taken
         if not branches:
             self._report(
@@ -245,6 +269,9 @@ class Preprocessor:
             )
             return active
         branch = branches[-1]
+        if branch.undecided and not self._include_stack:
+            self.undecided.append(Undecided(branch.undecided, branch.opened, where.start))
+            branch.undecided = ""
         if keyword == "endif":
             return branches.pop().outer
         if keyword == "else":
@@ -277,9 +304,18 @@ class Preprocessor:
             return True
         if name in self.undefined:
             return False
-        if not name.startswith("CONFIG_"):
-            return self.assumes_features and not self._include_stack and self.config.is_feature(name)
-        return self.config.value(name) is not None
+        if name.startswith("CONFIG_"):
+            return self.config.value(name) is not None
+        if self.config.is_compiler_feature(name):
+            return True
+        if self._include_stack:
+            return False
+        if self.assumes_features and self.config.is_feature(name):
+            return True
+        found = self.is_outside(name)
+        if found is None:
+            self._undecided_name = name
+        return bool(found)
 
     def _include(self, where: Token, rest: list[Token], *, is_main: bool) -> None:
         if rest and rest[0].kind is Kind.NAME:
@@ -387,6 +423,7 @@ def preprocess(
     assumes_features: bool = False,
     find_elsewhere: Callable[[str, list[tuple[str, bool]]], Macro | None] | None = None,
     is_part: Callable[[SourceFile], bool] = lambda _file: False,
+    is_outside: Callable[[str], bool | None] = lambda _name: None,
 ) -> Preprocessed:
     r"""Run the directives of a file and expand its text.
 
@@ -395,7 +432,8 @@ def preprocess(
     `preload` files are known before the first line; with `assumes_features`, what an architecture
     may have (`Config.is_feature`) counts as defined; `find_elsewhere` finds a macro, by name and the
     includes so far, that takes one of the file's macros as an argument; `is_part` tells of an
-    included file whether its text counts as the file's own.  Raises SourceError when expansion or
+    included file whether its text counts as the file's own; `is_outside` whether what stands around
+    the file defines a name, None when that cannot be known.  Raises SourceError when expansion or
     nesting grows without bound.
 
     >>> from tracepoint.source.text import SourceFile
@@ -409,6 +447,7 @@ def preprocess(
     if find_elsewhere is not None:
         preprocessor.find_elsewhere = lambda name: find_elsewhere(name, preprocessor.includes)
     preprocessor.is_part = is_part
+    preprocessor.is_outside = is_outside
     for other in preload:
         preprocessor.take_macros(other, of=file)
     return preprocessor.run(file)

@@ -1,0 +1,46 @@
+"""Events stand behind a macro that no file at hand defines, and the C file that could is not at hand.
+
+## What it does
+
+Reports `#ifdef NAME` and `#if defined(NAME)` around events when neither the header nor what it includes
+defines `NAME`, and the C file that defines `CREATE_TRACE_POINTS` for the header is not found. In a kernel
+tree that C file and what it includes are read too, and they decide.
+
+## Why it is bad
+
+Such events are not read, so nothing that follows is said about them.
+
+## Example
+
+```c
+#ifdef DEMO_HAS_TICKS /* error: TP019 */
+TRACE_EVENT(tick,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+#endif
+```
+
+## Use instead
+
+Give the macro (`-D DEMO_HAS_TICKS`), check the header inside of its tree, or let an option decide:
+
+```c
+#ifdef CONFIG_DEMO_TICKS
+TRACE_EVENT(tick,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+#endif
+```
+
+## Fix safety
+
+None is offered.
+"""

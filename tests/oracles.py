@@ -16,6 +16,7 @@ import pytest
 from tracepoint.lab.kernel_source import point_release, tree_version
 from tracepoint.lab.packages import cache_folder
 from tracepoint.layout.objects import decompress
+from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader, paused_collector
 from tracepoint.tree.scan import find_headers
@@ -99,6 +100,15 @@ def modules_of(pattern: str) -> Iterator[bytes]:
     for module in sorted(package_with_modules(pattern).glob("**/*.ko*")):
         data = module.read_bytes()
         yield data if data.startswith(b"\x7fELF") else decompress(data)
+
+
+def kernel_config(pattern: str) -> Config:
+    """The configuration of an unpacked kernel package; skips when there is none."""
+    packages = [p for p in sorted((cache_folder() / "kernels").glob(pattern)) if "-cloud-" not in p.name]
+    files = [file for p in packages[-1:] for file in sorted(p.glob("boot/config-*"))]
+    if not files:
+        pytest.skip(f"no kernel {pattern} in {cache_folder()}: `make test` with apt-get fetches it")
+    return Config(parse_dot_config(files[0].read_text()), is_on_by_default=False)
 
 
 def builtin_formats() -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -15,6 +16,8 @@ from tracepoint.layout.format import FieldFormat, write_format
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.event import EnumDef, Event
 from tracepoint.model.read import read_header_text
+from tracepoint.source.lexer import Token
+from tracepoint.source.structs import StructBody
 
 
 def declare(fields: str, printk: str = '"x"', extra: str = "") -> Event:
@@ -44,6 +47,12 @@ class FakeNames:
 
     def is_packed_enum(self, tag: str) -> bool:
         return tag in self.packed
+
+    def struct(self, name: str) -> StructBody | None:
+        return None
+
+    def expand_value(self, tokens: Sequence[Token]) -> list[Token]:
+        return list(tokens)
 
 
 EVERY_KIND = """

@@ -10,6 +10,10 @@ FILES = {
     "near.h": '#include "middle.h"\n/* #define COMMENTED 1 */ enum near { NEAR = 4 };\n',
     "middle.h": '#include "far.h"\n  #  define MIDDLE (NEAR + 1)\ntypedef unsigned int middle_t;\n',
     "far.h": "#define FAR 3\nenum { /* } */ BEHIND_BRACE, // }\n BEHIND_LINE };\n",
+    "typedefs.h": (
+        "/* a typedef for */\nenum after_comment { AFTER_COMMENT };\ntypedef enum { NAMELESS = 7 } kind_t;\n"
+        "typedef int (*call_t)(int);\ntypedef struct { enum { INSIDE } a; int b; } own_t;\n"
+    ),
     "creator.h": "#define CREATOR 9\n",
 }
 
@@ -57,6 +61,16 @@ def test_files_that_two_headers_include_are_looked_into_once() -> None:
         assert around.is_enumerator("BEHIND_BRACE")
         assert not around.is_enumerator("MIDDLE")
     assert [name for name in files.asked if name != "near.h"] == ["middle.h", "far.h"]
+
+
+def test_enums_and_names_of_typedefs_are_found_however_they_are_declared() -> None:
+    around = Environment(closure=IncludeClosure(Files(), [("typedefs.h", True, "a.h")]))
+    assert [around.constant(name) for name in ("AFTER_COMMENT", "NAMELESS", "INSIDE")] == [0, 7, 0]
+    assert around.enum_members("after_comment") == {"AFTER_COMMENT": 0}
+    assert around.typedef("call_t") == "void *"
+    found = around.struct("own_t")
+    assert found is not None
+    assert [member.name for member in found.members] == ["a", "b"]
 
 
 def test_endless_words_are_read_once() -> None:

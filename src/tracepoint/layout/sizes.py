@@ -11,18 +11,24 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS, TYPEDEFS, WORD64_TYPEDEFS
+from tracepoint.layout.structs import Placed, StructLayout, lay_out
+from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.cvalue import constant_value
+from tracepoint.source.lexer import lex
+from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tracepoint.layout.abi import Abi
     from tracepoint.layout.btf import Btf
     from tracepoint.source.lexer import Token
+    from tracepoint.source.structs import StructBody
 
 _MAX_TYPEDEFS = 32
+_MAX_NESTING = 64
 _MAX_ARRAY = 1 << 20
 # Basic types: size in bytes (0: that of a long), signed or not (None: as `char`).
 _BASIC: dict[str, tuple[int, bool | None]] = {
@@ -64,6 +70,12 @@ class Names(Protocol):
     def is_packed_enum(self, tag: str) -> bool:
         """Return whether an attribute makes `enum tag` as small as its values allow."""
 
+    def struct(self, name: str) -> StructBody | None:
+        """Return the members of `struct tag` or of a typedef, or None; SourceError when they are not C."""
+
+    def expand_value(self, tokens: Sequence[Token]) -> list[Token]:
+        """Return the tokens of a constant expression with all macros expanded."""
+
 
 class TypeSizes:
     """Sizes types and evaluates lengths for one ABI.
@@ -88,6 +100,9 @@ class TypeSizes:
         self.environment = environment
         self._is_char_signed = is_char_signed
         self._known: dict[str, TypeSize] = {}
+        self._layouts: dict[str, StructLayout | None] = {}
+        self._bodies: dict[str, StructBody] = {}
+        self._level = 0
 
     def of(self, ctype: str | CType, field: str = "") -> TypeSize:
         """Return the size of a type; LayoutError, naming `field`, when it is not known."""
@@ -163,7 +178,8 @@ class TypeSizes:
     def _struct(self, name: str, field: str) -> TypeSize | None:
         members = STRUCTS.get(name)
         if members is None:
-            return None
+            found = self.struct(name, field)
+            return None if found is None else TypeSize(found.size, found.align, is_signed=False)
         size, align = 0, 1
         for member in members:
             inner = self.of(member, field)
@@ -202,6 +218,56 @@ class TypeSizes:
         size = next((n for n in (1, 2, 4, 8) if n >= least and bits <= 8 * n), 8)
         return TypeSize(size, self.abi.long_long_align if size == 8 else size, is_signed)
 
+    def struct(self, name: str, field: str = "") -> StructLayout | None:
+        """Return the layout of `struct tag`, `union tag` or a typedef for one, from its definition.
+
+        None when no definition is to be seen; LayoutError when a member of it has no known size.
+        """
+        if name not in self._layouts:
+            body = self._bodies.get(name) or self._defined(name, field)
+            if body is None or self._level >= _MAX_NESTING:
+                return None
+            self._layouts[name] = None  # one that holds itself
+            self._level += 1
+            try:
+                self._layouts[name] = lay_out(name, body, self)
+            except LayoutError as error:
+                del self._layouts[name]
+                raise LayoutError(error.reason, field) from None
+            finally:
+                self._level -= 1
+        return self._layouts[name]
+
+    def _defined(self, name: str, field: str) -> StructBody | None:
+        if self.environment is None or name in _BASIC:
+            return None
+        try:
+            return self.environment.struct(name)
+        except SourceError as error:
+            raise LayoutError(
+                f"the definition of '{name}' is not understood: {error.message}", field
+            ) from None
+
+    def size_and_align(self, ctype: CType) -> tuple[int, int]:
+        """Return size and alignment of a type."""
+        return self.of(ctype)[:2]
+
+    def number(self, tokens: Sequence[Token]) -> int:
+        """Return the value of a length or width."""
+        return self.length(tokens)
+
+    def name_body(self, name: str, body: StructBody) -> CType:
+        """Make a struct without a tag known under a name of its own."""
+        outer = name.removeprefix("struct ").removeprefix("union ")
+        name = f"union {outer}" if body.is_union else f"struct {outer}"
+        self._bodies[name] = body
+        return CType(name)
+
+    def members_of(self, ctype: CType) -> Mapping[str, Placed]:
+        """Return the members of a struct; none when only its size is known."""
+        found = None if ctype.pointers or ctype.array else self.struct(ctype.base)
+        return found.members if found is not None else {}
+
     def constant(self, name: str) -> int | None:
         """Return the value of a named constant, or None."""
         found = self.btf.constant(name) if self.btf is not None else None
@@ -212,10 +278,44 @@ class TypeSizes:
     def evaluate(self, source: str | Sequence[Token]) -> int | None:
         """Evaluate a constant expression; None when some part is not known."""
         try:
-            node = parse_expression(source)
+            found = self._value(source)
+            if found is None and self.environment is not None:
+                tokens = lex(SourceFile("<value>", source)) if isinstance(source, str) else source
+                found = self._value(self.environment.expand_value(tokens))
         except SourceError:
             return None
-        return constant_value(node, self.constant, sizeof=self._sizeof, long_size=self.abi.long_size)
+        return found
+
+    def _value(self, source: str | Sequence[Token]) -> int | None:
+        return constant_value(
+            parse_expression(source),
+            self.constant,
+            sizeof=self._sizeof,
+            long_size=self.abi.long_size,
+            place=self._place,
+        )
+
+    def _place(self, node: ast.Node) -> tuple[int, CType] | None:
+        """Return where `((struct a *)0)->b.c[1]` stands in the struct that it begins at, and its type."""
+        match node:
+            case ast.TypeName(ctype=ctype):
+                return 0, ctype
+            case ast.Cast(ctype=ctype) if ctype.pointers == 1:
+                return 0, CType(ctype.base)
+            case ast.Unary(op="*", operand=operand):
+                return self._place(operand)
+            case ast.Member(base=base, name=name):
+                outer = self._place(base)
+                placed = self.members_of(outer[1]).get(name) if outer is not None else None
+                return None if outer is None or placed is None else (outer[0] + placed.offset, placed.ctype)
+            case ast.Index(base=base, index=index):
+                outer = self._place(base)
+                at = constant_value(index, self.constant)
+                if outer is None or at is None or not outer[1].array:
+                    return None
+                ctype = CType(outer[1].base, outer[1].pointers, outer[1].array[1:])
+                return outer[0] + at * self.of(ctype).size, ctype
+        return None
 
     def _sizeof(self, ctype: CType) -> int | None:
         try:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tracepoint.source.declarations import Declarations
     from tracepoint.source.macros import Macro
     from tracepoint.source.preprocess import Loader
+    from tracepoint.source.structs import StructText
     from tracepoint.source.text import SourceFile
 
 MAX_CLOSURE_FILES = 6000
@@ -28,6 +29,7 @@ _DECLARATION = re.compile(r"\b(?:enum\b\s{0,80}(\w*)[^;{}()]{0,400}\{|typedef\b)
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _STOP = re.compile(r"[;{}]")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
+_POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
 
 
 @dataclass(slots=True)
@@ -40,6 +42,7 @@ class SharedFiles:
 
     macros: dict[str, dict[str, Macro]] = field(default_factory=dict)
     declared: dict[str, Declarations] = field(default_factory=dict)
+    structs: dict[tuple[str, str, str], StructText | None] = field(default_factory=dict)
     defining: dict[str, list[str]] = field(default_factory=dict)
     declaring: dict[str, list[str]] = field(default_factory=dict)
     visited: set[str] = field(default_factory=set)
@@ -162,6 +165,15 @@ class IncludeClosure:
         """Whether a file that was looked into may declare the name."""
         return file.path in self._shared.declaring.get(name, ())
 
+    def matching(self, word: str, pattern: re.Pattern[str]) -> Iterator[SourceFile]:
+        """Yield the files that hold a word and in which a pattern is found, nearest first."""
+        n_files = 0
+        while n_files < len(self._files) or self._grow() is not None:
+            file = self._files[n_files]
+            n_files += 1
+            if word in file.text and pattern.search(file.text):
+                yield file
+
     def _holding(self, name: str, tables: tuple[dict[str, list[str]], ...]) -> Iterator[SourceFile]:
         n_files = len(self._files)
         ranks = self._ranks
@@ -195,19 +207,22 @@ def _declared_names(text: str) -> set[str]:
     """
     names: set[str] = set()
     at = 0
+    stop: re.Match[str] | None = None
     while True:
         match = _DECLARATION.search(text, at)
         if match is None:
             return names
         at = match.end()
         if match[1] is None:
-            stop = _STOP.search(text, at)
+            if stop is None or stop.start() < at:
+                stop = _STOP.search(text, at)
             if stop is None:
                 return names
             if stop[0] == ";":
-                last = _LAST_WORD.search(_COMMENT.sub(" ", text[at : stop.start()])[-200:])
+                bare = _COMMENT.sub(" ", text[at : stop.start()])
+                last = _LAST_WORD.search(bare[-200:]) or _POINTER.search(bare[:400])
                 names.update(last.groups() if last else ())
-            at = stop.start()
+                at = stop.start()
             continue
         names.add(match[1])
         end = _closing_brace(text, at)

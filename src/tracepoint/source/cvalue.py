@@ -6,10 +6,12 @@ does in the kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tracepoint.errors import SourceError
 from tracepoint.source import ast
+from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import CType, parse_ctype, words
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
     Lookup = Callable[[str], int | None]
     SizeOf = Callable[[CType], int | None]
+    Place = Callable[[ast.Node], tuple[int, CType] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,12 +226,28 @@ def binary_value(op: str, left: int, left_type: IntType, right: int, right_type:
 Typed = tuple[int, IntType]
 
 
+_SWAPS = {"__builtin_bswap16": USHORT, "__builtin_bswap32": UINT, "__builtin_bswap64": ULLONG}
+
+
+def _below(struct: ast.Node, member: ast.Node) -> ast.Node:
+    """Return `struct.a.b` for the `a.b` that offsetof() takes."""
+    match member:
+        case ast.Name(name=name):
+            return ast.Member(struct, name, is_arrow=False)
+        case ast.Member(base=base):
+            return replace(member, base=_below(struct, base))
+        case ast.Index(base=base):
+            return replace(member, base=_below(struct, base))
+    return member
+
+
 class _Constant:
     """Evaluates constant expressions; a method returns None when something is not constant."""
 
-    def __init__(self, lookup: Lookup, sizeof: SizeOf | None, long_size: int) -> None:
+    def __init__(self, lookup: Lookup, sizeof: SizeOf | None, long_size: int, place: Place | None) -> None:
         self.lookup = lookup
         self.sizeof = sizeof
+        self.place = place
         self.long_size = long_size
 
     def value(self, node: ast.Node) -> Typed | None:  # noqa: C901  one case a kind of node
@@ -249,8 +268,8 @@ class _Constant:
                 return self.ternary(node)
             case ast.Cast(ctype=ctype, operand=operand):
                 return self.cast(ctype, operand)
-            case ast.SizeOf(ctype=ctype, op="sizeof") if ctype is not None:
-                size = self.size(ctype)
+            case ast.SizeOf(op="sizeof"):
+                size = self.size_of_operand(node)
                 return None if size is None else (size, IntType(self.long_size, is_signed=False))
             case ast.Comma(right=right):
                 return self.value(right)
@@ -264,6 +283,16 @@ class _Constant:
         if 0 <= value < 1 << 32:
             return UINT
         return LLONG if value < 1 << 63 else ULLONG
+
+    def size_of_operand(self, node: ast.SizeOf) -> int | None:
+        if node.ctype is not None:
+            return self.size(node.ctype)
+        match node.operand:
+            case ast.String(pieces=(), value=text):
+                return len(text) + 1
+            case ast.Node() if self.place is not None and (found := self.place(node.operand)) is not None:
+                return self.size(found[1])
+        return None
 
     def size(self, ctype: CType) -> int | None:
         if is_build_check(ctype):
@@ -320,12 +349,35 @@ class _Constant:
 
     def cast(self, ctype: CType, operand: ast.Node) -> Typed | None:
         inner = self.value(operand)
-        kind = int_type_of(ctype, self.long_size)
+        kind = self.kind_of_typeof(ctype) or int_type_of(ctype, self.long_size)
         if inner is None or kind is None:
             return None
         return (int(bool(inner[0])) if ctype.base == "bool" else kind.wrap(inner[0])), kind
 
+    def kind_of_typeof(self, ctype: CType) -> IntType | None:
+        """Return the type of the expression in `typeof(expression)`, as ALIGN() casts to it."""
+        if not ctype.base.startswith("typeof(") or ctype.pointers:
+            return None
+        try:
+            found = self.value(parse_expression(ctype.base[7:-1]))
+        except SourceError:
+            return None
+        return found[1] if found is not None else None
+
+    def offset_of(self, struct: ast.Node, member: ast.Node) -> Typed | None:
+        if isinstance(struct, ast.Name):
+            struct = ast.TypeName(CType(struct.name))
+        found = self.place(_below(struct, member)) if self.place is not None else None
+        return None if found is None else (found[0], IntType(self.long_size, is_signed=False))
+
     def call(self, node: ast.Call) -> Typed | None:
+        swapped = _SWAPS.get(node.name)
+        if swapped is not None and len(node.arguments) == 1:
+            inner = self.value(node.arguments[0])
+            raw = None if inner is None else swapped.wrap(inner[0]).to_bytes(swapped.size, "little")
+            return None if raw is None else (int.from_bytes(raw, "big"), swapped)
+        if node.name in ("offsetof", "__builtin_offsetof") and len(node.arguments) == 2:
+            return self.offset_of(*node.arguments)
         if node.name in ("BIT", "BIT_ULL") and len(node.arguments) == 1:
             bit = self.value(node.arguments[0])
             kind = ULLONG if node.name == "BIT_ULL" else IntType(self.long_size, is_signed=False)
@@ -339,16 +391,22 @@ class _Constant:
 
 
 def constant_value(
-    node: ast.Node, lookup: Lookup, *, sizeof: SizeOf | None = None, long_size: int = 8
+    node: ast.Node,
+    lookup: Lookup,
+    *,
+    sizeof: SizeOf | None = None,
+    long_size: int = 8,
+    place: Place | None = None,
 ) -> int | None:
     """Evaluate an integer constant expression as C does; None when it is not constant.
 
     `lookup` gives the value of a name (an enum constant) or None, `sizeof` the size of a type
-    that is not a plain integer, `long_size` is 4 or 8 bytes.
+    that is not a plain integer, `long_size` is 4 or 8 bytes, `place` says where a member of a struct
+    stands (in bytes) and of which type it is.
 
     >>> from tracepoint.source.cexpr import parse_expression
     >>> constant_value(parse_expression("1u - 2 > 0 ? sizeof(long) * 2 : X"), lambda name: None)
     16
     """
-    found = _Constant(lookup, sizeof, long_size).value(node)
+    found = _Constant(lookup, sizeof, long_size, place).value(node)
     return None if found is None else found[0]

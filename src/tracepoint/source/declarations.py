@@ -125,12 +125,21 @@ def _read_value(tokens: Sequence[Token], at: int) -> tuple[list[Token] | None, i
 
 
 def _read_typedef(tokens: Sequence[Token], at: int, found: Declarations) -> int:
-    """Read `typedef TYPE NAME;` without parentheses or braces; others are passed over."""
+    """Read `typedef TYPE NAME;` and that of a pointer to a function; others are passed over."""
     end = at
     while end < len(tokens) and tokens[end].text not in {";", "{", "(", "["}:
         if tokens[end].kind is Kind.END:
             return end
         end += 1
-    if end < len(tokens) and tokens[end].text == ";" and end - at >= 2:
+    if end >= len(tokens):
+        return at
+    if tokens[end].text == ";" and end - at >= 2:
         found.typedefs.setdefault(tokens[end - 1].text, spell(tokens[at : end - 1]))
+    elif tokens[end].text == "(" and end > at and _is_pointer_name(tokens, end + 1):
+        found.typedefs.setdefault(tokens[end + 2].text, "void *")
     return at
+
+
+def _is_pointer_name(tokens: Sequence[Token], at: int) -> bool:
+    """Return whether `*name)` stands at an index, as in `typedef void (*name)(int);`."""
+    return at + 2 < len(tokens) and tokens[at].text == "*" and tokens[at + 2].text == ")"

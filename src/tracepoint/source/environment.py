@@ -6,6 +6,7 @@ directly or not, are searched on demand: nothing is read before somebody asks.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import Macro, define
 from tracepoint.source.preprocess import macros_of, preprocess
+from tracepoint.source.structs import KEPT_WORDS, StructBody, StructText, find_definition, read_struct
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Mapping, Sequence
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from tracepoint.source.preprocess import Preprocessed
     from tracepoint.source.text import SourceFile
 
+#: An attribute between `struct` and its tag, or after that.
+_MARK = r"__\w+(?:\s*\([^;{}]{0,100}\))?"
 #: What kernel/bounds.c writes to include/generated/bounds.h, which an unbuilt tree does not have.
 _BOUNDS = {"NR_PAGEFLAGS": "__NR_PAGEFLAGS", "MAX_NR_ZONES": "__MAX_NR_ZONES"}
 
@@ -61,6 +65,7 @@ class Environment:
         self._constants: dict[str, int | None] = {}
         self._shared = shared or SharedFiles()
         self._meanings: dict[str, Macro | Declarations | None] = {}
+        self._structs: dict[str, StructBody | None] = {}
         self._within: dict[str, Mapping[str, Macro]] = {}
 
     @property
@@ -230,3 +235,44 @@ class Environment:
                 declared = self._declarations(file)
                 if tag in declared.enums:
                     yield declared
+
+    def expand_value(self, tokens: Sequence[Token]) -> list[Token]:
+        """Expand tokens of a constant expression: an option that nobody gave a number stays a name."""
+        return [t for t in Expander(self._lookup_unprotected).expand(tokens) if t.kind is not Kind.END]
+
+    def struct(self, name: str) -> StructBody | None:
+        """Return the members of `struct tag`, `union tag` or a typedef; None when it is not to be seen.
+
+        Raises SourceError when the definition is not understood.
+        """
+        if name not in self._structs:
+            self._structs[name] = None  # a tag that is a macro for itself
+            self._structs[name] = self._find_struct(name)
+        return self._structs[name]
+
+    def _find_struct(self, name: str) -> StructBody | None:
+        keyword, _, tag = name.rpartition(" ")
+        text = next((text for text in self._definitions(keyword, tag) if text is not None), None)
+        if text is not None:
+            kept = Expander(self._lookup_in_struct).expand(text.tokens)
+            return read_struct(text._replace(tokens=tuple(kept)))
+        renamed = self.macro(tag)  # #define sockaddr_storage __kernel_sockaddr_storage
+        if renamed is None or renamed.params is not None or len(renamed.body) != 1 or renamed.text == tag:
+            return None
+        return self.struct(f"{keyword} {renamed.text}".strip())
+
+    def _definitions(self, keyword: str, tag: str) -> Iterable[StructText | None]:
+        yield find_definition(self._tokens, keyword, tag)
+        if self.closure is None:
+            return
+        begin = rf"\b{keyword}\s+(?:{_MARK}\s+)?{tag}\s*(?:{_MARK}\s*)?\{{"
+        wanted = begin if keyword else rf"\}}[^;{{}}]{{0,200}}\b{tag}\s*;"
+        for file in self.closure.matching(tag, re.compile(wanted)):
+            key = file.path, keyword, tag
+            if key not in self._shared.structs:
+                self._shared.structs[key] = find_definition(self._preprocess(file).tokens, keyword, tag)
+            yield self._shared.structs[key]
+
+    def _lookup_in_struct(self, name: str) -> Macro | None:
+        """Find a macro for the text of a struct, in which attributes must stay."""
+        return None if name in KEPT_WORDS else self._lookup_unprotected(name)

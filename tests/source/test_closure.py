@@ -11,7 +11,7 @@ FILES = {
     "middle.h": '#include "far.h"\n  #  define MIDDLE (NEAR + 1)\ntypedef unsigned int middle_t;\n',
     "far.h": "#define FAR 3\nenum { /* } */ BEHIND_BRACE, // }\n BEHIND_LINE };\n",
     "typedefs.h": (
-        "/* a typedef for */\nenum after_comment { AFTER_COMMENT };\ntypedef enum { NAMELESS = 7 } kind_t;\n"
+        "/* a typedef for\\n * this enum is in a comment */\nenum after_comment { AFTER_COMMENT };\ntypedef enum { NAMELESS = 7 } kind_t;\n"
         "typedef int (*call_t)(int);\ntypedef struct { enum { INSIDE } a; int b; } own_t;\n"
     ),
     "creator.h": "#define CREATOR 9\n",

@@ -27,6 +27,7 @@ _COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
 #: What stands between `enum` and its brace is short; a bound keeps endless text from being read again.
 _DECLARATION = re.compile(r"\b(?:enum\b\s{0,80}(\w*)[^;{}()]{0,400}\{|typedef\b)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_TAG = re.compile(r"\benum\s+(\w+)")
 _STOP = re.compile(r"[;{}]")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 _POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
@@ -224,7 +225,8 @@ def _declared_names(text: str) -> set[str]:
                 names.update(last.groups() if last else ())
                 at = stop.start()
             continue
-        names.add(match[1])
+        # The word may stand in a comment before the enum itself: every name after one counts.
+        names.update(_TAG.findall(match[0]))
         end = _closing_brace(text, at)
         names.update(_WORD.findall(_COMMENT.sub(" ", text[at:end])))
         at = end

@@ -17,6 +17,7 @@ from tracepoint.lab.constants import WELL_KNOWN
 from tracepoint.lab.dump import dump_record
 from tracepoint.lab.given import check_given, match_given
 from tracepoint.lab.hints import read_hints, walk
+from tracepoint.lab.print_names import inputs_of, names_of, sample_names, shown_layout
 from tracepoint.lab.samples import Sampler, Task, task_of
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -28,6 +29,7 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.cwrite import quote
+from tracepoint.source.environment import Environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -167,6 +169,7 @@ class _Stage:
     notes: list[str] = field(default_factory=list)
     unfollowed: list[Unfollowed] = field(default_factory=list)
     reasons: list[str] = field(default_factory=list)
+    print_names: dict[str, int] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         if text not in self.notes:
@@ -179,6 +182,22 @@ class _Stage:
     def constant(self, name: str) -> int | None:
         found = self.sizes.constant(name)
         return WELL_KNOWN.get(name) if found is None else found
+
+    def print_name(self, name: str) -> int | None:
+        """Return the value of a name that only the print format has, as given or as a sample."""
+        sample = self.print_names.get(name)
+        given = self.given.get(name, sample)
+        value = given if isinstance(given, int) else sample
+        if sample is None or value is None:
+            return None
+        self.used[name] = [value]
+        if name == "jiffies":
+            self.note(
+                f"jiffies is taken as {value} when the line is printed; a kernel's is another each time"
+            )
+        elif name not in self.given:
+            self.note(f"{name} is a constant that no header at hand defines: its value here is a sample")
+        return value
 
 
 def rehearse_event(
@@ -208,14 +227,19 @@ def rehearse_event(
     stage = _Stage(
         event, layout, program, sizes, {}, {}, facts or RenderFacts(hash_pointers=True), compile_print(layout)
     )
+    stage.printer = compile_print(
+        layout, constants=stage.constant, layouts=lambda name: shown_layout(sizes, name)
+    )
     leaves = find_leaves(
         event, layout, constant=stage.constant, sizeof=lambda t: _sizeof(sizes, str(t)), program=program
     )
     stage.leaves = {leaf.text: leaf for leaf in leaves}
+    if btf is None and format is None:
+        stage.print_names = _print_names(stage, environment)
+        stage.leaves |= {leaf.text: leaf for leaf in inputs_of(stage.print_names)}
     stage.given = match_given(set_values or {}, stage.leaves, stage.constant)
     stage.facts = _facts(stage)
-    stage.printer = compile_print(layout, constants=stage.constant)
-    hints = read_hints(event, stage.constant)
+    hints = read_hints(event, lambda name: stage.constant(name) or stage.print_names.get(name))
     shots = []
     for index in range(max(1, min(count, MAX_COUNT))):
         sampler = Sampler(event.full_name, hints, layout.long_size, layout.is_big_endian, index)
@@ -244,7 +268,8 @@ def _facts(stage: _Stage) -> RenderFacts:
 
     def constants(name: str) -> int | None:
         found = hz if name == "HZ" else outer_constants(name)
-        return stage.constant(name) if found is None else found
+        found = stage.constant(name) if found is None else found
+        return stage.print_name(name) if found is None else found
 
     def sizeof(name: str) -> int | None:
         found = outer_sizeof(name)
@@ -256,6 +281,22 @@ def _facts(stage: _Stage) -> RenderFacts:
     return replace(
         facts, constants=constants, sizeof=sizeof, hz=hz, variables=variables, n_possible_cpus=n_cpus
     )
+
+
+def _print_names(stage: _Stage, environment: Names | None) -> dict[str, int]:
+    """Return samples for what the print format names and nobody defines.
+
+    Where the C file that creates the event is at hand, a constant that is not found is a fault of the
+    header, and no sample hides it.
+    """
+    variables = {**_VARIABLES[stage.layout.long_size], **stage.facts.variables}
+    names = [name for name in names_of(stage.printer, variables) if stage.constant(name) is None]
+    hz = stage.facts.hz or stage.constant("HZ") or DEFAULT_HZ
+    # include/linux/jiffies.h: INITIAL_JIFFIES is five minutes before 32 bits are full.
+    found = {"jiffies": (1 << 32) + (START_S - 300) * hz} if "jiffies" in names else {}
+    is_whole = isinstance(environment, Environment) and environment.has_creator
+    wanted = [name for name in names if name not in ("jiffies", "HZ") and name.isupper() and not is_whole]
+    return found | sample_names(wanted, stage.layout.print_fmt, stage.constant)
 
 
 def _openings(stage: _Stage) -> list[dict[str, Given]]:
@@ -408,6 +449,8 @@ def _take_notes(stage: _Stage, result: Assigned) -> None:
 def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
     leaves = []
     for text, leaf in stage.leaves.items():
+        if text in stage.print_names and text not in stage.used and text not in stage.given:
+            continue
         used = tuple(stage.used.get(text, ()))
         is_given = text in stage.given
         values = used or ((stage.given[text],) if is_given else ())

@@ -255,7 +255,7 @@ class Evaluator:
             return MemoryValue(self.element_type(field, ctype), shared_place(offset), size, is_array=True)
         if (
             size not in (1, 2, 4, 8)
-            or ctype.base in MEMBERS
+            or (ctype.base in MEMBERS and not ctype.pointers)
             or (ctype.base.startswith(("struct ", "union ")) and not ctype.pointers)
         ):
             return PlaceValue(ctype, shared_place(offset), size)

@@ -80,6 +80,11 @@ class Environment:
         """The structs, unions, typedefs and inline functions that the header itself defines."""
         return read_definitions(self._tokens)
 
+    @property
+    def has_creator(self) -> bool:
+        """Whether a C file that creates the header's tracepoints is among the files around it."""
+        return self.closure is not None and any(file.path.endswith(".c") for file in self.closure.files)
+
     def macro(self, name: str) -> Macro | None:
         """Return the macro of that name, from the header or from what it includes."""
         own = self.macros.get(name)

@@ -265,6 +265,9 @@ def _facts(stage: _Stage) -> RenderFacts:
     outer_constants, outer_sizeof = facts.constants, facts.sizeof
     hz = facts.hz or stage.constant("HZ") or DEFAULT_HZ
     variables = {**_VARIABLES[stage.layout.long_size], **facts.variables}
+    jiffies = stage.print_name("jiffies")
+    if jiffies is not None:
+        variables["jiffies"] = jiffies
 
     def constants(name: str) -> int | None:
         found = hz if name == "HZ" else outer_constants(name)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from tracepoint.tree import scan
 from tracepoint.tree.scan import find_headers, is_trace_header
 
 EVENT = "TRACE_EVENT(foo, TP_PROTO(int a));\n"
@@ -32,6 +34,23 @@ def tree(tmp_path: Path) -> Path:
 
 def names(tree: Path, found: list[Path]) -> list[str]:
     return [path.relative_to(tree).as_posix() for path in found]
+
+
+def test_only_headers_with_a_word_of_declarations_are_matched(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pattern:
+        n_searched = 0
+
+        def search(self, data: bytes) -> re.Match[bytes] | None:
+            self.n_searched += 1
+            return original.search(data)
+
+    original, pattern = scan._DECLARES, Pattern()
+    monkeypatch.setattr(scan, "_DECLARES", pattern)
+    (tree / "drivers/a/registers.h").write_text("#define REG_EVENT 1\n" * 1000)
+    assert len(find_headers([str(tree)])) == 2
+    assert pattern.n_searched == 1
 
 
 def test_folders_are_walked_for_trace_headers(tree: Path) -> None:

@@ -21,14 +21,6 @@ _PASSED_OVER = frozenset({"Documentation", "LICENSES", "scripts", "tools"})
 _MAX_BYTES = 64 << 20
 #: The largest Rust file that somebody wrote has 100 KB; larger ones are made while building.
 _MAX_RUST = 1 << 20
-_HEADER_WORDS = (
-    b"TRACE_SYSTEM",
-    b"TRACE_EVENT",
-    b"DECLARE_EVENT",
-    b"DEFINE_EVENT",
-    b"DECLARE_TRACE",
-    b"CUSTOM_EVENT",
-)
 _MORE_MACHINERY = ("include/trace/perf.h", "include/trace/bpf_probe.h")
 _MASK = (1 << 64) - 1
 Stat = tuple[int, int]
@@ -122,7 +114,7 @@ def _holds(path: str, data: bytes) -> Holds:
         if is_pasting(data):
             holds |= Holds.PASTES
     if path.endswith(".h"):
-        if any(word in data for word in _HEADER_WORDS) and _is_user(path) and is_trace_header(data):
+        if is_trace_header(data) and _is_user(path):
             holds |= Holds.DECLARATIONS
         return holds
     if b"CREATE_TRACE_POINTS" in data or b"CREATE_CUSTOM_TRACE_EVENTS" in data:

@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
     Rule("TP111", "prototype-without-parameters", E),
     Rule("TP150", "legacy-declaration", N),
     Rule("TP201", "string-never-assigned", E, fix="unsafe"),
-    Rule("TP202", "field-never-assigned", W),
+    Rule("TP202", "field-never-assigned", W, fix="unsafe"),
     Rule("TP203", "field-never-shown", N, is_default_on=False),
     Rule("TP204", "hole-in-record", N, fix="unsafe"),
     Rule("TP205", "record-too-large", W),

@@ -15,6 +15,8 @@ from tracepoint.check.report_sarif import write_sarif
 from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.check.suppress import apply_baseline, read_baseline, write_baseline
 from tracepoint.cli import settings
+from tracepoint.cli.authors import add_author_arguments
+from tracepoint.cli.check_patches import write_patches
 from tracepoint.cli.check_scope import find_scope
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.inputs import read_headers
@@ -61,6 +63,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unsafe", action="store_true", help="with --fix: also fixes that change records or text"
     )
     parser.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
+    parser.add_argument(
+        "--patch", action="store_true", help="with --fix: write patches for `git am`, one a rule and header"
+    )
+    parser.add_argument(
+        "-o", "--output", metavar="DIR", help="with --patch: write them there (default: to stdout)"
+    )
+    parser.add_argument("--force", action="store_true", help="with -o: replace patches that are there")
+    add_author_arguments(parser.add_argument_group("with --patch"))
     parser.add_argument("--output-format", choices=_FORMATS, help="default: full")
     parser.add_argument(
         "--write-baseline", metavar="FILE", help="write today's findings there, for --baseline"
@@ -78,6 +88,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not scope.paths:
         out.warn(f"no trace headers in {', '.join(args.paths)}: nothing was checked")
     headers, findings = _check(scope, chosen, out)
+    if args.patch:
+        return _patch(args, headers, findings, out)
     n_changed = 0
     if args.diff:
         n_changed = _diff(headers, findings, out, unsafe=args.unsafe)
@@ -159,6 +171,18 @@ def _fix(
         written |= changed.keys()
         headers, findings = _check(find(), chosen, out)
     return headers, findings, len(written)
+
+
+def _patch(
+    args: argparse.Namespace, headers: Sequence[Checked], findings: Sequence[Diagnostic], out: Output
+) -> int:
+    """Write patches instead of findings and of fixed files."""
+    if not args.fix:
+        raise TracepointError("--patch goes with --fix")
+    texts = {header.path: header.source.text for header in headers if header.source is not None}
+    n_fixed = write_patches(args, findings, texts, out)
+    out.say(f"{counted(n_fixed, 'finding')} of {len(findings)} fixed by patches")
+    return EXIT_FINDINGS if findings else EXIT_DONE
 
 
 def _check_fixable(scope: Scope) -> None:

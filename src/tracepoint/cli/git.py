@@ -75,6 +75,23 @@ def changed_files(paths: Iterable[Path], revision: str) -> list[ChangedFile]:
     return list(changed.values())
 
 
+def git_top(folder: Path) -> Path | None:
+    """Return the git tree that a folder lies in, None when it does not."""
+    top = _git("-C", str(folder), "rev-parse", "--show-toplevel").rstrip("\n")
+    return Path(top).resolve() if top else None
+
+
+def introduced_by(root: Path, name: str, line: int) -> str:
+    """Return the commit that a line of a file is of, as `Fixes:` names it; empty when git does not know."""
+    if git_top(root) != root.resolve():
+        return ""
+    said = _git("-C", str(root), "blame", "--porcelain", "-L", f"{line},{line}", "--", name)
+    commit = said.partition(" ")[0]
+    summary = re.search(r"^summary (.*)$", said, re.MULTILINE)
+    is_known = commit.strip("0") and summary is not None and "\nboundary\n" not in said
+    return f'{commit[:12]} ("{summary[1]}")' if is_known and summary is not None else ""
+
+
 _PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--ignore-submodules")
 _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 

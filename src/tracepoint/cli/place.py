@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint import __version__
+from tracepoint.cli.authors import add_author_arguments, find_author, patch_file_name
 from tracepoint.cli.files import read_text
-from tracepoint.cli.git import git_setting
 from tracepoint.cli.place_check import check_series
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.tree_files import tree_reader, write_files
@@ -148,11 +146,7 @@ def _add_patch_arguments(group: argparse._ArgumentGroup) -> None:
         "--why", default="", metavar="TEXT", help="the reason; needed; @FILE reads it from a file"
     )
     group.add_argument("--subject", default="", help="the first line, without [PATCH]")
-    group.add_argument(
-        "--author", default="", metavar="'NAME <MAIL>'", help="default: git's user.name, user.email"
-    )
-    group.add_argument("--date", default="", help="as in mail, or ISO (default: now, or SOURCE_DATE_EPOCH)")
-    group.add_argument("--no-sign-off", action="store_true", help="without Signed-off-by")
+    add_author_arguments(group)
     group.add_argument("--one-patch", action="store_true", help="one patch, also for several subsystems")
     group.add_argument(
         "--export", action="store_true", help="EXPORT_TRACEPOINT_SYMBOL_GPL for the new events"
@@ -162,7 +156,7 @@ def _add_patch_arguments(group: argparse._ArgumentGroup) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Make the patches and write them, or change the tree."""
     plan = _plan(args)
-    author = None if args.apply else _author(args, plan)
+    author = None if args.apply else find_author(args, plan.author)
     kernel, facts = _open(args, out)
     series = make_series(kernel, plan, is_split=not args.one_patch)
     for note in series.notes:
@@ -250,35 +244,6 @@ def _why(args: argparse.Namespace) -> str:
     return read_text(Path(why[1:])) if why.startswith("@") else why
 
 
-def _author(args: argparse.Namespace, plan: Plan) -> Author:
-    from email.utils import parseaddr  # noqa: PLC0415 - slow, and --help does without
-
-    name, mail = (
-        parseaddr(plan.author) if plan.author else (git_setting("user.name"), git_setting("user.email"))
-    )
-    if not name or not mail:
-        raise PlaceError(
-            "who sends the patch? git config knows no user.name and user.email: --author 'NAME <MAIL>'"
-        )
-    return Author(name, mail, _date(args.date), is_signed=not args.no_sign_off)
-
-
-def _date(given: str) -> str:
-    from email.utils import format_datetime, parsedate_to_datetime  # noqa: PLC0415 - see above
-
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    if not given:
-        when = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdigit() else datetime.now().astimezone()
-        return format_datetime(when)
-    for read in (datetime.fromisoformat, parsedate_to_datetime):
-        try:
-            when = read(given)
-        except (ValueError, TypeError):
-            continue
-        return format_datetime(when if when.tzinfo else when.astimezone())
-    raise PlaceError(f"{given!r} is no date")
-
-
 def _mails(series: Series, author: Author) -> dict[str, str]:
     """Return the patches by the names that git format-patch would give them."""
     generator = f"tracepoint {__version__}"
@@ -288,11 +253,7 @@ def _mails(series: Series, author: Author) -> dict[str, str]:
         messages = [patch.message for patch in series.patches]
         mails[_COVER] = write_cover(series.cover, author, messages, series.changes, generator=generator)
     for number, patch in enumerate(series.patches, 1):
-        mails[f"{number:04}-{_file_name(patch.message.subject)}.patch"] = write_mail(
+        mails[f"{number:04}-{patch_file_name(patch.message.subject)}.patch"] = write_mail(
             patch.message, author, patch.changes, number=number, total=total, generator=generator
         )
     return mails
-
-
-def _file_name(subject: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_.]+", "-", subject).strip("-.")[:52].rstrip("-.") or "patch"

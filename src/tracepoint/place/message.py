@@ -224,14 +224,22 @@ def write_mail(
     number: int = 1,
     total: int = 1,
     generator: str = "tracepoint",
+    notes: str = "",
+    trailers: str = "",
 ) -> str:
-    """Return a patch as `git am` takes it and `git format-patch` writes it."""
+    """Return a patch as `git am` takes it and `git format-patch` writes it.
+
+    `trailers` are lines before Signed-off-by; `notes` stand where `git am` leaves them out, before the
+    list of changed files.
+    """
     tag = "PATCH" if total == 1 else f"PATCH {number:0{len(str(total))}}/{total}"
     body = message.body
-    if author.is_signed:
-        body += f"\nSigned-off-by: {author.name} <{author.email}>\n"
+    signed = f"Signed-off-by: {author.name} <{author.email}>\n" if author.is_signed else ""
+    if trailers or signed:
+        body += f"\n{trailers}{signed}"
     lines = _mail_headers(f"[{tag}] {message.subject}", body, author)
-    return f"{lines}\n{body}---\n{diffstat(changes)}\n{write_diff(changes)}-- \n{generator}\n\n"
+    below = f"{notes}\n\n" if notes else ""
+    return f"{lines}\n{body}---\n{below}{diffstat(changes)}\n{write_diff(changes)}-- \n{generator}\n\n"
 
 
 def write_cover(

@@ -111,6 +111,25 @@ def prefix_of(folder: str, paths: list[str]) -> str:
     return f"{name}/{stem}" if folder.startswith("arch/") else f"{name}: {stem}"
 
 
+def header_prefix(path: str) -> str:
+    """Return what the subject of a patch for a trace header begins with.
+
+    >>> [header_prefix(f"{p}.h") for p in ("include/trace/events/libata", "drivers/usb/dwc3/trace")]
+    ['libata', 'dwc3']
+    >>> [header_prefix(f"{p}.h") for p in ("arch/x86/kvm/trace", "fs/xfs/scrub/trace", "net/mac80211/trace")]
+    ['x86/kvm', 'xfs/scrub', 'mac80211']
+    """
+    *folders, name = path.split("/")
+    stem = name.partition(".")[0]
+    if folders[:2] == ["include", "trace"]:
+        return stem
+    named = [part for part in folders if part not in _NAMELESS]
+    if len(named) < 2:
+        return folders[-1] if folders else "kernel"
+    is_below = folders[0] in ("arch", "fs", "net") and len(named) > 2
+    return "/".join((named[1], named[-1])) if is_below else named[-1]
+
+
 def _name_of(folder: str) -> str:
     """Return the last part of a path that names something: drivers/nvme/host is nvme."""
     parts = [part for part in folder.split("/") if part]

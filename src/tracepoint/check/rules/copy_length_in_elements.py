@@ -76,9 +76,17 @@ def check(context: CheckContext) -> Iterator[Finding]:
                     f"{name.text} copies {length} bytes, {field.name} has {length} elements of {size}",
                     (arguments[2][0], arguments[2][-1]),
                     notes=((field.origin, "the array"),),
-                    fix=context.fix("copy all elements", arguments[2], f"({length}) * sizeof({field.ctype})"),
+                    fix=context.fix("copy all elements", arguments[2], _size_of(field, arguments[2])),
                     event=view.event_name,
                 )
+
+
+def _size_of(field: ArrayField | DynamicArrayField, length: Sequence[Token]) -> str:
+    """Return the size of the whole array; `length` is how many elements the copy names."""
+    if isinstance(field, ArrayField):
+        return f"sizeof(__entry->{field.name})"
+    text = spell(length)
+    return f"{text if len(length) == 1 else f'({text})'} * sizeof({field.ctype})"
 
 
 def _target(view: ClassView, tokens: Sequence[Token]) -> ArrayField | DynamicArrayField | None:

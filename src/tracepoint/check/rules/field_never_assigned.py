@@ -48,8 +48,8 @@ TRACE_EVENT(page_moved,
 
 ## Fix safety
 
-Shown only: what the field should hold is not in the header. When a parameter has the field's name, that is
-suggested.
+Unsafe: the record then holds other bytes. When a parameter has the field's name and its type (or both are
+plain numbers), the fix assigns it; otherwise what the field should hold is not in the header.
 """
 
 from __future__ import annotations
@@ -59,13 +59,15 @@ from typing import TYPE_CHECKING
 from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES
-from tracepoint.model.field import StringField, UnknownField
+from tracepoint.diagnostics import Edit, Fix, Safety
+from tracepoint.model.field import ScalarField, StringField, UnknownField
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.model.field import Field
 
 _DELIBERATE = ("pad", "reserved", "__pad", "unused", "dummy")
 
@@ -93,8 +95,39 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 place,
                 label="holds bytes of an older record",
                 help=(advice,),
+                fix=_fix(context, view, field),
                 event=view.event_name,
             )
+
+
+def _fix(context: CheckContext, view: ClassView, field: Field) -> Fix | None:
+    """Assign the parameter of the same name, when it is of the same type or both are plain numbers."""
+    params = {param.name: param.ctype for param in view.event_class.proto.params}
+    if not isinstance(field, ScalarField) or field.name not in params:
+        return None
+    types = (field.ctype.strip(), params[field.name].strip())
+    is_plain = not any("*" in each or each.startswith(("struct ", "union ")) for each in types)
+    if types[0] != types[1] and not is_plain:
+        return None
+    return add_statement(context, view, f"__entry->{field.name} = {field.name};", f"assign {field.name}")
+
+
+def add_statement(context: CheckContext, view: ClassView, statement: str, message: str) -> Fix | None:
+    """Return the fix that puts a statement behind the last one of TP_fast_assign, indented as that is."""
+    if not view.assign:
+        return None
+    last = view.assign[-1]
+    source = context.header.source
+    if last.expansion is not None or source is None or last.file.path != source.path:
+        return None
+    ends = [i for i, token in enumerate(view.assign[:-1]) if token.text in {";", "{", "}"}]
+    first = view.assign[ends[-1] + 1 if ends else 0]
+    before = source.text[source.text.rfind("\n", 0, first.root.start) + 1 : first.root.start]
+    # What stands behind `TP_fast_assign(` goes on below that bracket.
+    blanks = "".join(char if char == "\t" else " " for char in before)
+    separator = "" if last.text in {";", "}"} else ";"
+    edit = Edit(source.path, last.end, last.end, f"{separator}\n{blanks}{statement}")
+    return Fix(message, (edit,), Safety.UNSAFE)
 
 
 def can_claim(view: ClassView) -> bool:

@@ -43,7 +43,8 @@ DECLARE_TRACE(demo_tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-Safe where the guard is there and only its `#define` is missing.
+Safe where the guard is there: the header then tests the macro that it defines, or, where it defines none,
+defines the one that it tests.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext
+    from tracepoint.source.text import SourceFile
 
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*if[ \t]+!\s*defined\s*\(?\s*(\w+)\s*\)?\s*\|\|(?:\s|\\\n)*"
@@ -80,10 +82,25 @@ def check(context: CheckContext) -> Iterator[Finding]:
             help=("#if !defined(_TRACE_X_H) || defined(TRACE_HEADER_MULTI_READ)",),
         )
     elif not re.search(rf"^[ \t]*#[ \t]*define[ \t]+{match[1]}\b", source.text, re.MULTILINE):
-        line_end = source.text.find("\n", match.start()) + 1 or len(source.text)
-        edit = Edit(source.path, line_end, line_end, f"#define {match[1]}\n")
+        fix = _fix(source, match)
         yield Finding(
             f"the include guard {match[1]} is never defined",
             source.span(match.start(), match.end()),
-            fix=Fix("define it", (edit,), Safety.SAFE),
+            fix=fix,
         )
+
+
+_DEFINED = re.compile(
+    r"(?:\s|/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*\n)*#[ \t]*define[ \t]+(\w+)[ \t]*(?:\n|/[/*]|\Z)"
+)
+
+
+def _fix(source: SourceFile, match: re.Match[str]) -> Fix:
+    """Test the macro that the next line defines; where it defines none, define the one that is tested."""
+    line_end = source.text.find("\n", match.start(1)) + 1 or len(source.text)
+    defined = _DEFINED.match(source.text, match.end())
+    if defined is not None:
+        edit = Edit(source.path, match.start(1), match.end(1), defined[1])
+        return Fix(f"test {defined[1]}, which the header defines", (edit,), Safety.SAFE)
+    edit = Edit(source.path, line_end, line_end, f"#define {match[1]}\n")
+    return Fix("define it", (edit,), Safety.SAFE)

@@ -72,7 +72,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 else f"{name.name} is a parameter; TP_printk has only the record",
                 name,
                 help=(f"write __entry->{name.name}",) if is_plain else ("record it in a field",),
-                fix=context.fix("take the field", [name.first], f"__entry->{name.name}")
+                fix=context.fix(f"print the recorded {name.name}", [name.first], f"__entry->{name.name}")
                 if is_plain
                 else None,
                 event=view.event_name,

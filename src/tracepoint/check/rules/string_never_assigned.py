@@ -55,14 +55,13 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
-from tracepoint.check.rules.field_never_assigned import can_claim
+from tracepoint.check.rules.field_never_assigned import add_statement, can_claim
 from tracepoint.model.field import StringField
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.diagnostics import Fix
+    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
@@ -82,7 +81,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 label="room is made for it, but nothing is copied there",
                 notes=((origin_of(view.event_class), "the class whose TP_fast_assign leaves it out"),),
                 help=(f"add {_assignment(context, field)} to TP_fast_assign",),
-                fix=_fix(context, view, field),
+                fix=add_statement(context, view, _assignment(context, field), f"assign {field.name}"),
                 event=view.event_name,
             )
 
@@ -95,14 +94,3 @@ def _assignment(context: CheckContext, field: StringField) -> str:
         return f"{stem}_len({field.name}, {field.source}, {field.length});"
     arity = context.facts.assign_str_arity or context.assign_str_arity_here or 2
     return f"{stem}({field.name});" if arity == 1 else f"{stem}({field.name}, {field.source});"
-
-
-def _fix(context: CheckContext, view: ClassView, field: StringField) -> Fix | None:
-    if not view.assign:
-        return None
-    last = view.assign[-1]
-    if last.expansion is not None:
-        return None
-    separator = "" if last.text in {";", "}"} else ";"
-    replacement = f"{last.text}{separator}\n\t\t{_assignment(context, field)}"
-    return context.fix(f"assign {field.name}", [last], replacement)

@@ -67,7 +67,13 @@ static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t 
 	return true;
 }
 
-static void record_one(const struct entry *entry, struct tp_record *record, struct tp_thread *thread)
+static void fault(EventObject *self, const char *where)
+{
+	tp_keep_fault(self->name, where, self->n_faults++ == 0);
+}
+
+static void record_one(EventObject *self, const struct entry *entry, struct tp_record *record,
+		       struct tp_thread *thread)
 {
 	struct tp_buffer *buffer = ((BufferObject *)entry->first)->buffer;
 	uint16_t id = (uint16_t)entry->id;
@@ -75,8 +81,14 @@ static void record_one(const struct entry *entry, struct tp_record *record, stru
 	if (!atomic_load_explicit(&buffer->is_on, memory_order_relaxed))
 		return;
 	struct tp_ring *ring = tp_buffer_ring(buffer, thread);
-	if (!ring)
+	if (!ring) {
+		if (buffer->directory)
+			PyErr_SetFromErrnoWithFilename(PyExc_OSError, buffer->directory);
+		else
+			PyErr_SetFromErrno(PyExc_OSError);
+		fault(self, "ring");
 		return;
+	}
 	memcpy(record->data, &id, sizeof(id));
 	int32_t cpu = tp_cpu_at(thread->cpu);
 	if (entry->second && !tp_filter_passes((FilterObject *)entry->second, record, cpu, ring))
@@ -89,11 +101,6 @@ static void record_one(const struct entry *entry, struct tp_record *record, stru
 }
 
 /* ---- firing ---- */
-
-static void fault(EventObject *self, const char *where)
-{
-	tp_keep_fault(self->name, where, self->n_faults++ == 0);
-}
 
 static bool use_raw(EventObject *self, PyObject *bytes, int32_t tid, struct tp_record *record)
 {
@@ -187,7 +194,7 @@ static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thr
 		if (state == NOT_YET)
 			state = get_record(self, args, thread->tid, &record) ? MADE : FAILED;
 		if (state == MADE)
-			record_one(entry, &record, thread);
+			record_one(self, entry, &record, thread);
 	}
 	tp_table_release(table);
 }

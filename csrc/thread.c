@@ -143,7 +143,8 @@ static void name_file(struct ring_file *file, int32_t tid, uint64_t serial)
 static void *map_open_file(int fd, size_t size)
 {
 	/* Room on the disk now, so that no write can end in a SIGBUS later. */
-	if (posix_fallocate(fd, 0, (off_t)size))
+	errno = posix_fallocate(fd, 0, (off_t)size);
+	if (errno)
 		return NULL;
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	return memory == MAP_FAILED ? NULL : memory;
@@ -237,7 +238,9 @@ static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thre
 		memory = map_anonymous(size);
 	}
 	if (!memory) {
+		int error = errno;
 		free(node);
+		errno = error;
 		return NULL;
 	}
 	struct tp_ring_head *head = memory;

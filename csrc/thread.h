@@ -101,6 +101,7 @@ bool tp_grace_over(uint64_t generation);
 
 struct tp_buffer *tp_buffer_create(uint32_t n_pages, uint32_t flags, enum tp_clock clock, const char *directory);
 void tp_buffer_destroy(struct tp_buffer *buffer);
+/* NULL with errno set where no ring can be made; the event is counted as dropped. */
 struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thread *thread);
 
 /* Fills in the name of the thread whose ring it is, and tells whether it ended; the buffer's lock is held. */

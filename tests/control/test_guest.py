@@ -256,8 +256,8 @@ def test_a_recording_shows_processes_as_the_kernel_does(lab, tmp_path, capsys):
     assert HASHED.sub("P", ours) == HASHED.sub("P", kernels)
     with open_tracedat(saved) as trace:
         base = facts_of(trace).variables["vmemmap_base"]
-    # Documentation/x86/x86_64/mm.rst: 1 TB of page structs, placed at a multiple of 1 GB.
-    assert base >> 40 in range(0xFFFF88, 0xFFFFFF)
+    # Documentation/x86/x86_64/mm.rst: in the upper half, placed at a multiple of 1 GB.
+    assert base >> 56 == 0xFF
     assert base % (1 << 30) == 0
 
 

@@ -136,7 +136,7 @@ def test_no_ring_is_seen_before_it_is_complete(tmp_path):
 
 
 def test_a_ring_file_of_that_name_is_not_replaced(written, tmp_path_factory):
-    """As when the number of a process comes again: its events are counted as dropped, the file stays."""
+    """As when the number of a process comes again: a fault that is reported, and the file stays."""
     directory = tmp_path_factory.mktemp("again")
     text = f"""
 import os, sys
@@ -153,7 +153,8 @@ step(1)
 assert instance.stats["dropped"] == 1, instance.stats
 """
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
+    assert b"FaultWarning: map:step: ring: FileExistsError" in done.stderr
     assert [path.read_text() for path in directory.glob("ring-*")] == ["old"]
     assert [path for path in directory.iterdir() if path.name.startswith(".")] == []
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+import warnings
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, cast
 
@@ -64,7 +65,7 @@ class EventMethods(HookMethods, Protocol):
 
     @property
     def n_faults(self) -> int:
-        """How often a value, a condition or a probe failed."""
+        """How often a value, a condition or a probe failed, or no ring could be made."""
 
     @property
     def n_nested(self) -> int:
@@ -296,9 +297,13 @@ def _listen_if_asked() -> None:
         return
     from tracepoint.runtime.socket_server import listen  # noqa: PLC0415 - hardly ever wanted
 
-    # A program must not fail because it cannot be traced.
-    with suppress(TracepointError):
+    # A program must not fail because it cannot be traced, not even with -W error.
+    try:
         listen()
+    except TracepointError as error:
+        with suppress(RuntimeWarning):
+            words = f"TRACEPOINT=1, but this process cannot be traced from outside: {error}"
+            warnings.warn(words, RuntimeWarning, stacklevel=2)
 
 
 _listen_if_asked()

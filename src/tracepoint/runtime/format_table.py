@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.layout.format import write_format
+from tracepoint.runtime.probes import EventError
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
@@ -44,3 +47,14 @@ class FormatTable:
             self._write(list(self._known.values()))
         except OSError:
             self._known.clear()
+
+
+def check_directory(directory: str | os.PathLike[str]) -> None:
+    """Raise EventError where rings cannot be made as files: at once, not when the first event is lost."""
+    path = Path(directory)
+    if not path.exists():
+        raise EventError(f"the directory {path} for the rings is not there", errno.ENOENT)
+    if not path.is_dir():
+        raise EventError(f"{path}, where the rings should go, is not a directory", errno.ENOTDIR)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise EventError(f"the directory {path} for the rings cannot be written to", errno.EACCES)

@@ -19,7 +19,7 @@ from tracepoint.runtime import named  # noqa: F401 - for picklers that look only
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, set_fault_hook, synchronize
 from tracepoint.runtime.event_help import USER_NAMES, event_doc
 from tracepoint.runtime.fault_warnings import warn_of_fault
-from tracepoint.runtime.format_table import FormatTable
+from tracepoint.runtime.format_table import FormatTable, check_directory
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.names import folder_problem
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
@@ -283,8 +283,9 @@ class Instance:
 
     def __init__(self, name: str = "", n_pages: int = DEFAULT_PAGES, **options: Any) -> None:
         self.name = name
+        if (directory := options.get("directory")) is not None:
+            check_directory(directory)
         self.buffer: Any = Buffer(n_pages, **options)
-        directory = options.get("directory")
         self.formats = FormatTable(os.fspath(directory)) if directory is not None else None
         self._log: list[str] = []
 
@@ -458,7 +459,7 @@ class Tracing(Instance):
             self._registry.events[control.full_name] = control
 
     def make_instance(self, name: str, **options: Any) -> Instance:
-        """Make an instance with own rings; raises EventError (EEXIST, EINVAL), OSError (ENOMEM: too many)."""
+        """Make an instance with own rings; raises EventError (also for its directory), OSError."""
         if problem := folder_problem(name):
             raise EventError(f"the name of instance {name!r} {problem}")
         if name in self.instances:

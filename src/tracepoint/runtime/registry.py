@@ -70,8 +70,9 @@ def check_folder(folder: Path, *, make: bool = False) -> bool:
         found = folder.lstat()
     except FileNotFoundError:
         return False
-    is_private = stat.S_ISDIR(found.st_mode) and not found.st_mode & 0o022
-    if not is_private or found.st_uid not in (os.geteuid(), 0):
+    if found.st_uid not in (os.geteuid(), 0):
+        raise ProcessError(f"{folder} belongs to user {found.st_uid}: set TRACEPOINT_SOCKETS")
+    if not stat.S_ISDIR(found.st_mode) or found.st_mode & 0o022:
         raise ProcessError(f"{folder} may be written by others: remove it, or set TRACEPOINT_SOCKETS")
     return True
 

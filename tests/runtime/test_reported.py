@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tracepoint.errors import TracepointError
 from tracepoint.runtime import core
 from tracepoint.runtime.registry import ProcessError, check_folder
 
@@ -60,9 +61,8 @@ def test_a_ring_that_cannot_be_made_is_a_fault(tmp_path):
 
 def test_a_directory_that_is_not_there_is_reported_at_once(runtime, tmp_path):
     (tmp_path / "file").write_text("")
-    errors = sys.modules["tracepoint.runtime.hierarchy"].EventError
     for name, number in (("nowhere", errno.ENOENT), ("file", errno.ENOTDIR)):
-        with pytest.raises(errors, match=name) as told:
+        with pytest.raises(TracepointError, match=name) as told:
             runtime.tracing.make_instance("mapped", directory=str(tmp_path / name))
         assert told.value.errno == number
     assert "mapped" not in runtime.tracing.instances

@@ -1,4 +1,4 @@
-"""Indexing whole kernel trees: with nothing saved, and again when nothing changed."""
+"""Kernel trees: indexing them, with nothing saved and when nothing changed, and checking one header of one."""
 
 from __future__ import annotations
 
@@ -49,4 +49,12 @@ def index_warm() -> Row:
     return Row("index of a tree, warm", max(row[2] for row in figures.values()), "s", 0.3, True, told)
 
 
-ROWS = (index_cold, index_warm)
+def one_header() -> Row:
+    """CPU seconds of checking one header of a tree, with nothing saved: the best of three runs."""
+    words = ["check", str(_trees()[0] / "include/trace/events/sched.h"), "--quiet"]
+    with tempfile.TemporaryDirectory(prefix="tp-bench-") as home:
+        wall, spent = min((wall_and_cpu(words, home) for _ in range(3)), key=lambda pair: pair[1])
+    return Row("check of one header of a tree", spent, "CPU s", 0.5, True, f"{wall:.2f} s wall")
+
+
+ROWS = (index_cold, index_warm, one_header)

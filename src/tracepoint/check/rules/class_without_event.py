@@ -60,4 +60,4 @@ def check(context: CheckContext) -> Iterator[Finding]:
         place = origin_of(cls)
         if view.events or cls.name in used or place is None or cls.macro.endswith("_NOP"):
             continue
-        yield Finding(f"class {cls.name} has no event", place, event=cls.name)
+        yield Finding("no event is made of this class", place, event=cls.name)

@@ -216,6 +216,11 @@ class CheckContext:
         return TypeSizes(Abi.named(self.abi), environment=self.header.environment)
 
     @cached_property
+    def narrow_sizes(self) -> TypeSizes:
+        """Sizes of types where `long` has 4 bytes: what both agree on is the same for every ABI."""
+        return TypeSizes(Abi.I386, environment=self.header.environment)
+
+    @cached_property
     def classes(self) -> tuple[ClassView, ...]:
         """Every class that the header declares, with its events of this header."""
         by_class: dict[int, list[Event]] = {}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from tracepoint.model.field import ArrayField
+from tracepoint.model.field import ArrayField, DynamicArrayField
 from tracepoint.source.ast import Call, Cast, Member, Name, Node, Unary
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from tracepoint.model.event import Param
     from tracepoint.model.field import Field
     from tracepoint.source.lexer import Token
 
@@ -147,3 +148,61 @@ def meaning(tokens: Sequence[Token]) -> tuple[str, ...]:
         tokens = tokens[1:-1]
         texts = texts[1:-1]
     return tuple(texts)
+
+
+def stores(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]]]:
+    """Yield the field and the value of every plain `__entry->field = value;` in a token list."""
+    for index in range(len(tokens) - 4):
+        record, arrow, field, equals = tokens[index : index + 4]
+        if record.text not in RECORD_NAMES or arrow.text != "->" or equals.text != "=":
+            continue
+        if index and tokens[index - 1].text not in {";", "{", "}", ")", "else", "=", ":"}:
+            continue
+        end = statement_end(tokens, index + 4)
+        yield field, tokens[index + 4 : end]
+
+
+def statement_end(tokens: Sequence[Token], at: int) -> int:
+    """Return the index of the `;`, or the closing bracket, that ends the statement around index `at`."""
+    while at < len(tokens) and tokens[at].text not in {";", ")", "]", "}"}:
+        at = closing(tokens, at) + 1 if tokens[at].text in _OPEN else at + 1
+    return min(at, len(tokens))
+
+
+def pointer_parameters(params: Iterable[Param]) -> dict[str, str]:
+    """Return the parameters that are pointers, arrays included, with the type that each points to."""
+    found = {}
+    for param in params:
+        ctype = param.ctype.strip()
+        if ctype.endswith("*"):
+            found[param.name] = ctype[:-1].strip()
+        elif ctype.endswith("]"):
+            found[param.name] = ctype.partition("[")[0].strip()
+    return found
+
+
+def sizeof_operand(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """Return what `sizeof(x)`, when that is all of the tokens, is about; nothing for anything else."""
+    texts = meaning(tokens)
+    if len(texts) < 2 or texts[0] != "sizeof":
+        return ()
+    inner = texts[1:]
+    if inner[0] != "(":
+        return inner
+    depth = 0
+    for index, text in enumerate(inner):
+        depth += (text == "(") - (text == ")")
+        if depth == 0:
+            return inner[1:index] if index == len(inner) - 1 else ()
+    return ()
+
+
+def copied_array(
+    fields: Mapping[str, Field], target: Sequence[Token]
+) -> ArrayField | DynamicArrayField | None:
+    """Return the array of the record that a copy fills, when its target is the whole of it."""
+    texts = [t.text for t in target]
+    is_array = len(texts) == 3 and texts[0] in RECORD_NAMES and texts[1] == "->"
+    is_dynamic = len(texts) == 4 and texts[0] in {"__get_dynamic_array", "__get_rel_dynamic_array"}
+    field = fields.get(texts[2]) if is_array or is_dynamic else None
+    return field if isinstance(field, (ArrayField, DynamicArrayField)) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +27,7 @@ from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.loader import find_kernel_root
+from tracepoint.tree.string_callers import find_string_callers
 
 if TYPE_CHECKING:
     import argparse
@@ -121,8 +123,9 @@ def _check(scope: Scope, chosen: Settings, out: Output) -> tuple[list[Checked], 
         groups.setdefault(own or given, []).append(header)
     findings = check_python_files(scripts, select=chosen.select, ignore=chosen.ignore)
     for root, group in groups.items():
+        facts = replace(read_facts(root), string_callers=find_string_callers(root, group))
         findings += check_headers(
-            group, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=read_facts(root)
+            group, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=facts
         )
     return [*headers, *scripts], scope.only_changed(findings)
 

@@ -160,7 +160,8 @@ class HeaderForm:
     """The parts of a trace header that are not declarations.
 
     `guard` is the include-guard macro; `define_trace` where `<trace/define_trace.h>` is
-    included; `systems` every value of TRACE_SYSTEM with where it was set.
+    included; `systems` every value of TRACE_SYSTEM with where it was set; `built_with` the macros that the
+    Makefile beside the header defines with `-D`.
     """
 
     guard: str = ""
@@ -175,6 +176,7 @@ class HeaderForm:
     define_trace: Origin | None = field(default=None, compare=False)
     is_define_trace_guarded: bool = field(default=False, compare=False)
     includes: tuple[str, ...] = field(default=(), compare=False)
+    built_with: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

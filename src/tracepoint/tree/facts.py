@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root, read_kernel_config, source_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import PurePath
 
     from tracepoint.layout.btf import Btf
@@ -59,11 +59,13 @@ class TreeFacts:
     """What is known about the kernel tree that a header belongs to; None where nothing is.
 
     `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
-    `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later).
+    `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later);
+    `string_callers` is what `find_string_callers` found.
     """
 
     assign_str_arity: int | None = None
     has_tp_suffix: bool | None = None
+    string_callers: Mapping[str, bool] = field(default_factory=dict, hash=False)
 
 
 def read_facts(root: Path | None) -> TreeFacts:

@@ -15,6 +15,7 @@ from tracepoint.source.closure import SharedFiles
 from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
+from tracepoint.tree.makefiles import macro_flags
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -102,6 +103,9 @@ class HeaderReader:
                 header = self._read(text, path, root, loader, siblings)
         if not header.system and any(d.code == "TP007" for d in header.diagnostics):
             return _without_borrowed(header, path, root)
+        if header.form.define_trace is not None and not header.form.include_path:
+            # drivers/cxl/core/Makefile: CFLAGS_trace.o = -DTRACE_INCLUDE_PATH=.
+            return replace(header, form=replace(header.form, built_with=macro_flags(path.parent)))
         return header
 
     def _created_with(

@@ -1,17 +1,23 @@
-"""What a folder's Makefile says about its trace headers: the include folders that it adds."""
+"""What a Makefile says about the trace headers beside it: include folders and macros that it gives."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 #: What makes a folder a kernel tree.
 TREE_MARK = "include/linux/tracepoint.h"
 MAKEFILES = ("Makefile", "Kbuild")
 _INCLUDE_FLAG = re.compile(r"-I[ \t]*(\$[({](?:src|srctree)[)}][^\s\\]*)")
+_MACRO_FLAG = re.compile(r"-D[ \t]*([A-Za-z_]\w*)")
 _WHERE = re.compile(r"(?:\$[({]srctree[)}]/)?\$[({]src[)}]/?")
 _TREE = re.compile(r"\$[({]srctree[)}]/")
 
@@ -49,14 +55,18 @@ class MakefileFolders:
 
 
 def _added(folder: Path, root: str) -> tuple[str, ...]:
-    found: list[str] = []
+    return tuple(flag for text in _texts(folder) for flag in include_flags(text, str(folder), root))
+
+
+def macro_flags(folder: Path) -> frozenset[str]:
+    """Return the macros that the Makefile of a folder defines with -D."""
+    return frozenset(name for text in _texts(folder) for name in _MACRO_FLAG.findall(text))
+
+
+def _texts(folder: Path) -> Iterator[str]:
     for name in MAKEFILES:
-        try:
-            text = decode((folder / name).read_bytes())
-        except OSError:
-            continue
-        found += include_flags(text, str(folder), root)
-    return tuple(found)
+        with contextlib.suppress(OSError):
+            yield decode((folder / name).read_bytes())
 
 
 def include_flags(text: str, folder: str, root: str) -> list[str]:

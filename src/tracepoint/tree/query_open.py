@@ -50,6 +50,15 @@ def open_tree(
     return _updated(root, None, notes, jobs, on_progress)
 
 
+def open_saved(path: Path | str) -> Tree | None:
+    """Open the saved index of a source tree if there is one and it is still true; nothing is indexed."""
+    root = os.path.realpath(path)
+    stored = _open_stored(root, [])
+    if stored is None or stored.mark != fingerprint(list_files(root)):
+        return None
+    return Tree(root, stored.kind, stored.section("head"), lambda: stored.section("more"))
+
+
 def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
     try:
         stored = StoredIndex(cache_path(root))

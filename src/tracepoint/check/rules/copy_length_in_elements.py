@@ -43,18 +43,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import RECORD_NAMES, calls_in, meaning, spell
+from tracepoint.check.syntax import calls_in, copied_array, meaning, spell
 from tracepoint.errors import TracepointError
-from tracepoint.model.field import ArrayField, DynamicArrayField
+from tracepoint.model.field import ArrayField
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.check.context import CheckContext
+    from tracepoint.model.field import DynamicArrayField
     from tracepoint.source.lexer import Token
 
 _COPIES = frozenset({"memcpy", "memmove"})
-_DYNAMIC = frozenset({"__get_dynamic_array", "__get_rel_dynamic_array"})
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
@@ -63,7 +63,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
         for name, arguments in calls_in(view.assign):
             if name.text not in _COPIES or len(arguments) != 3 or not arguments[2]:
                 continue
-            field = _target(view, arguments[0])
+            field = copied_array(view.fields, arguments[0])
             if field is None or meaning(field.length.tokens) != meaning(arguments[2]):
                 continue
             try:
@@ -87,12 +87,3 @@ def _size_of(field: ArrayField | DynamicArrayField, length: Sequence[Token]) -> 
         return f"sizeof(__entry->{field.name})"
     text = spell(length)
     return f"{text if len(length) == 1 else f'({text})'} * sizeof({field.ctype})"
-
-
-def _target(view: ClassView, tokens: Sequence[Token]) -> ArrayField | DynamicArrayField | None:
-    """Return the array that is copied into, when it is the whole of it."""
-    texts = [t.text for t in tokens]
-    is_array = len(texts) == 3 and texts[0] in RECORD_NAMES and texts[1] == "->"
-    is_dynamic = len(texts) == 4 and texts[0] in _DYNAMIC
-    field = view.fields.get(texts[2]) if is_array or is_dynamic else None
-    return field if isinstance(field, (ArrayField, DynamicArrayField)) else None

@@ -3,7 +3,7 @@
 ## What it does
 
 Compares the names in `TP_ARGS` with those of `TP_PROTO`, also for each `DEFINE_EVENT`, and the parameters of
-an instance with those of its class.
+an instance with those of its class: their number, struct tags and pointers, size and sign of integers.
 
 ## Why it is bad
 
@@ -47,6 +47,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
+from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -69,7 +70,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
     for event in context.header.events:
         if event.proto_override is not None:
             yield from _compare(context, event.proto_override, event.args_override, event, event.full_name)
-            yield from _against_class(event)
+            yield from _against_class(context, event)
 
 
 def _compare(
@@ -92,7 +93,7 @@ def _compare(
     yield Finding(message, place, help=(f"TP_ARGS({', '.join(names)})",), event=event)
 
 
-def _against_class(event: Event) -> Iterator[Finding]:
+def _against_class(context: CheckContext, event: Event) -> Iterator[Finding]:
     own, base = event.proto_override, event.event_class.proto
     place = origin_of(own, event)
     if own is None or place is None or not event.event_class.fields:
@@ -106,13 +107,32 @@ def _against_class(event: Event) -> Iterator[Finding]:
         )
         return
     for mine, theirs in zip(own.params, base.params, strict=True):
-        if _tag(mine.ctype) != _tag(theirs.ctype):
+        if _differ(context, mine.ctype, theirs.ctype):
             yield Finding(
                 f"{mine.name} is {mine.ctype}, in class {event.event_class.name} it is {theirs.ctype}",
                 origin_of(mine, own, event) or place,
                 notes=((origin_of(event.event_class), "the class"),),
                 event=event.full_name,
             )
+
+
+def _differ(context: CheckContext, mine: str, theirs: str) -> bool:
+    """Whether two types certainly differ: by struct tag, by pointers, or as integers."""
+    if _tag(mine) != _tag(theirs):
+        return True
+    kinds = [_integer(context, ctype) for ctype in (mine, theirs)]
+    return None not in kinds and kinds[0] != kinds[1]
+
+
+def _integer(context: CheckContext, ctype: str) -> tuple[int, bool] | None:
+    """Return size and sign of an integer type, None for enums and what is not known."""
+    if "*" in ctype or re.search(r"\b(?:struct|union|enum)\b", ctype):
+        return None
+    try:
+        size = context.sizes.of(ctype)
+    except TracepointError:
+        return None
+    return size.size, size.is_signed
 
 
 def _tag(ctype: str) -> tuple[str, int]:

@@ -55,27 +55,34 @@ from tracepoint.source.ast import Ternary
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.check.context import CheckContext
+    from tracepoint.check.context import CheckContext, PrintView
+    from tracepoint.model.field import Field
     from tracepoint.source.ast import Node
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield string pointers that are shown as text."""
     for view in context.prints:
-        for conversion, argument in view.printed:
-            if conversion.conversion != "s":
-                continue
-            for node in _alternatives(argument):
-                field = view.view.fields.get(entry_field(strip_casts(node)))
-                if isinstance(field, ScalarField) and field.ctype.rstrip().endswith("*"):
-                    yield Finding(
-                        f"%s shows the string behind the stored pointer {field.name}",
-                        node,
-                        label="the string may be gone when the trace is read",
-                        notes=((field.origin, "the record keeps only the address"),),
-                        help=(f"__string({field.name}, ...) copies the text into the record",),
-                        event=view.event_name,
-                    )
+        for field, node in shown_pointers(view):
+            yield Finding(
+                f"%s shows the string behind the stored pointer {field.name}",
+                node,
+                label="the string may be gone when the trace is read",
+                notes=((field.origin, "the record keeps only the address"),),
+                help=(f"__string({field.name}, ...) copies the text into the record",),
+                event=view.event_name,
+            )
+
+
+def shown_pointers(view: PrintView) -> Iterator[tuple[Field, Node]]:
+    """Yield the pointer fields that `%s` shows, each with where."""
+    for conversion, argument in view.printed:
+        if conversion.conversion != "s":
+            continue
+        for node in _alternatives(argument):
+            field = view.view.fields.get(entry_field(strip_casts(node)))
+            if isinstance(field, ScalarField) and field.ctype.rstrip().endswith("*"):
+                yield field, node
 
 
 def _alternatives(node: Node) -> Iterator[Node]:

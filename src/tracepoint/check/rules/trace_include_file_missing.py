@@ -3,8 +3,9 @@
 ## What it does
 
 `define_trace.h` includes `TRACE_SYSTEM.h` again, from `include/trace/events`. Finds headers with another name
-that lack `TRACE_INCLUDE_FILE`, and headers in another directory that define neither that nor
-`TRACE_INCLUDE_PATH` (some define only one: the C file that creates the events defines the other).
+that lack `TRACE_INCLUDE_FILE` or name another file in it, and headers in another directory for which nobody
+defines `TRACE_INCLUDE_PATH`: neither they themselves, nor the C file that creates the events, nor its
+Makefile with `-D`.
 
 ## Why it is bad
 
@@ -64,9 +65,10 @@ from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tracepoint.check.context import CheckContext
+    from tracepoint.model.origin import Origin
 
 _HOME = ("trace", "events")
 
@@ -82,20 +84,32 @@ def check(context: CheckContext) -> Iterator[Finding]:
         missing.append(
             ("TRACE_INCLUDE_FILE", path.stem, f"the file is {path.name}, the system {form.systems[-1][0]}")
         )
-    if (
-        not form.include_path
-        and not form.include_file
-        and path.parent.parts
-        and path.parent.parts[-2:] != _HOME
-    ):
+    is_away = bool(path.parent.parts) and path.parent.parts[-2:] != _HOME
+    if is_away and not form.include_path and not _is_defined_outside(context, "TRACE_INCLUDE_PATH"):
         missing.append(
             ("TRACE_INCLUDE_PATH", ".", f"the file is not in include/trace/events but in {path.parent}")
         )
-    source = context.header.source
-    for name, value, why in missing:
-        fix = None
-        start = form.define_trace.span.start
-        if source is not None and start >= 0:
-            text = f"#undef {name}\n#define {name} {value}\n"
-            fix = Fix(f"define {name}", (Edit(source.path, start, start, text),), Safety.SAFE)
+    if form.include_file and PurePosixPath(form.include_file).name != path.stem:
+        yield Finding(
+            f"TRACE_INCLUDE_FILE is {form.include_file}, the file is {path.name}",
+            form.define_trace,
+            help=(f"#define TRACE_INCLUDE_FILE {path.stem}",),
+        )
+    fix = _fix(context, form.define_trace, {name: value for name, value, _ in missing})
+    for name, _, why in missing:
         yield Finding(f"{name} is missing: {why}", form.define_trace, fix=fix)
+
+
+def _fix(context: CheckContext, place: Origin, missing: Mapping[str, str]) -> Fix | None:
+    """Return the one fix that defines all of the macros before the include."""
+    source = context.header.source
+    start = place.span.start
+    if source is None or start < 0:
+        return None
+    text = "".join(f"#undef {name}\n#define {name} {value}\n" for name, value in missing.items())
+    return Fix(f"define {' and '.join(missing)}", (Edit(source.path, start, start, text),), Safety.SAFE)
+
+
+def _is_defined_outside(context: CheckContext, name: str) -> bool:
+    """Whether the Makefile, the C file that creates the events, or what it includes, defines a macro."""
+    return name in context.header.form.built_with or context.macro(name) is not None

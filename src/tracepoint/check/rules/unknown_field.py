@@ -3,7 +3,8 @@
 ## What it does
 
 Finds `__entry->x`, `__get_str(x)` and `__assign_str(x)` where `TP_STRUCT__entry` declares no `x`, in
-assignments and in print formats.
+assignments and in print formats; and `__entry->x` where `x` is a `__string` or another dynamic field, which
+is no member of the record: only `__get_str(x)`, `__get_dynamic_array(x)` and their like reach it.
 
 ## Why it is bad
 
@@ -36,7 +37,7 @@ TRACE_EVENT(sample,
 
 ## Fix safety
 
-Unsafe: the fix takes the field whose name is closest.
+Unsafe: the fix takes the field whose name is closest. For a string it takes `__get_str(x)`.
 """
 
 from __future__ import annotations
@@ -46,15 +47,18 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES
+from tracepoint.model.field import StringField
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tracepoint.check.context import CheckContext, ClassView
+    from tracepoint.model.field import Field
     from tracepoint.source.lexer import Token
 
 _COMMON = frozenset({"ent"})
+_GETTERS = {"string": "str", "string_len": "str", "vstring": "str"}
 _PREFIXES = ("__data_loc_", "__rel_loc_")
 
 
@@ -65,22 +69,41 @@ def check(context: CheckContext) -> Iterator[Finding]:
             continue
         codes = [(view.assign, view.event_name), *((p.tokens, p.event_name) for p in view.prints)]
         for tokens, event in codes:
-            for token in _named(tokens):
-                yield from _finding(context, view, token, event)
+            for named in _named(tokens):
+                alike = [f for f in view.event_class.fields if f.name == named[2].text]
+                if alike and named[0].text in RECORD_NAMES and all(f.is_dynamic for f in alike):
+                    yield _no_member(context, alike[0], named, event)
+                else:
+                    yield from _finding(context, view, named[2], event)
 
 
-def _named(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield the tokens that name a field of the record."""
+def _named(tokens: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Yield `__entry -> x` and `__get_str ( x`: three tokens that name a field of the record."""
     for index in range(len(tokens) - 2):
         first, second, third = tokens[index : index + 3]
         if third.kind is not Kind.NAME:
             continue
         if first.text in RECORD_NAMES and second.text == "->":
-            yield third
+            yield first, second, third
         elif second.text == "(" and first.text.startswith(("__get_", "__assign_")):
             known = first.text.endswith(("str", "array", "array_len", "bitmask", "cpumask", "sockaddr"))
             if known and index + 3 < len(tokens) and tokens[index + 3].text in {")", ","}:
-                yield third
+                yield first, second, third
+
+
+def _no_member(context: CheckContext, field: Field, named: Sequence[Token], event: str) -> Finding:
+    kind = field.kind.removeprefix("rel_")
+    rel = "rel_" if field.is_relative else ""
+    getter = f"__get_{rel}{_GETTERS.get(kind, kind)}({field.name})"
+    is_string = isinstance(field, StringField)
+    return Finding(
+        f"{field.name} is a {field.macro}, the record has no member of that name",
+        (named[0], named[2]),
+        notes=((field.origin, "the field"),),
+        help=(f"use {getter}",),
+        fix=context.fix(f"use {getter}", named, getter) if is_string else None,
+        event=event,
+    )
 
 
 def _finding(context: CheckContext, view: ClassView, token: Token, event: str) -> Iterator[Finding]:

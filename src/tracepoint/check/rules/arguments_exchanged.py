@@ -1,0 +1,77 @@
+"""Two arguments of a print format stand in each other's place.
+
+## What it does
+
+Compares the words before each conversion with the name of the field that it prints, and finds two fields of
+which each fits the other's words better than its own.
+
+## Why it is bad
+
+The text shows each value under the other's name. It compiles, and nobody who reads the trace can see it.
+This rests on names alone, so it is a note.
+
+## Example
+
+```c
+TRACE_EVENT(resized,
+    TP_PROTO(int old_size, int new_size),
+    TP_ARGS(old_size, new_size),
+    TP_STRUCT__entry(__field(int, old_size) __field(int, new_size)),
+    TP_fast_assign(
+        __entry->old_size = old_size;
+        __entry->new_size = new_size;
+    ),
+    TP_printk("old_size=%d new_size=%d", __entry->new_size, __entry->old_size) /* error: TP325 */
+);
+```
+
+## Use instead
+
+```c
+TRACE_EVENT(resized,
+    TP_PROTO(int old_size, int new_size),
+    TP_ARGS(old_size, new_size),
+    TP_STRUCT__entry(__field(int, old_size) __field(int, new_size)),
+    TP_fast_assign(
+        __entry->old_size = old_size;
+        __entry->new_size = new_size;
+    ),
+    TP_printk("old_size=%d new_size=%d", __entry->old_size, __entry->new_size)
+);
+```
+
+## Fix safety
+
+None is offered: the words may be what is wrong.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from tracepoint.check.finding import Finding
+from tracepoint.check.labels import fit, labelled_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield pairs of arguments that fit better the other way round."""
+    for shown in context.prints:
+        for one, other in combinations(labelled_fields(shown), 2):
+            if one.name == other.name:
+                continue
+            fits_one = fit(one.words, other.name) > fit(one.words, one.name)
+            if fits_one and fit(other.words, one.name) > fit(other.words, other.name):
+                yield Finding(
+                    f'{one.name} is shown as "{" ".join(one.words)}", '
+                    f'{other.name} as "{" ".join(other.words)}"',
+                    one.node,
+                    label="are the two exchanged?",
+                    notes=((other.node, "the other one"),),
+                    event=shown.event_name,
+                )

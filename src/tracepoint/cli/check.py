@@ -22,9 +22,10 @@ from tracepoint.cli.check_scope import find_scope
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.inputs import read_headers
 from tracepoint.cli.output import counted
-from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
+from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
+from tracepoint.model.event import TraceHeader
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.tree.string_callers import find_string_callers
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.model.event import TraceHeader
 
     Checked = TraceHeader | PythonFile
 
@@ -107,7 +107,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not args.diff:
         out.write(_report(args.output_format or chosen.output_format, findings, headers, out.style))
     _summary(out, headers, findings, n_known=n_known, n_changed=n_changed, is_dry=args.diff)
+    if _say_what_is_no_header(args.paths, headers, out):
+        return EXIT_CANNOT_RUN
     return EXIT_FINDINGS if findings else EXIT_DONE
+
+
+def _say_what_is_no_header(words: Sequence[str], headers: Sequence[Checked], out: Output) -> bool:
+    """Say of each file that was named, and has nothing of a trace header in it, that this is so."""
+    named = {"<stdin>" if word == "-" else str(Path(word)) for word in words}
+    empty = [h for h in headers if isinstance(h, TraceHeader) and h.path in named and not h.is_trace_header]
+    for header in empty:
+        text = header.source.text if header.source is not None else ""
+        why = " (it is UTF-16 or binary: text is read as UTF-8)" if "\0" in text else ""
+        out.error(f"{header.path}: there is no trace event in it{why}")
+    return bool(empty)
 
 
 def _check(scope: Scope, chosen: Settings, out: Output) -> tuple[list[Checked], list[Diagnostic]]:

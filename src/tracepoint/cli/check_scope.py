@@ -14,7 +14,7 @@ from tracepoint.cli.git import changed_files
 from tracepoint.errors import TracepointError
 from tracepoint.lab.kernel_patch import PatchError, apply_patches, read_patch
 from tracepoint.source.text import decode, encode
-from tracepoint.tree.loader import MAX_HEADER_BYTES
+from tracepoint.tree.opening import MAX_HEADER_BYTES
 from tracepoint.tree.scan import find_headers, is_machinery, is_trace_header
 
 if TYPE_CHECKING:

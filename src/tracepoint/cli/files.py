@@ -8,8 +8,13 @@ import os
 import sys
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode, encode
+from tracepoint.tree.opening import read_input, read_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def read_text(path: Path) -> str:
@@ -17,12 +22,15 @@ def read_text(path: Path) -> str:
     return decode(read_bytes(path))
 
 
-def read_bytes(path: Path) -> bytes:
-    """Return a file's bytes, `-` being stdin."""
+def read_bytes(path: Path, large: Sequence[bytes] = ()) -> bytes:
+    """Return a file's bytes, `-` being stdin; `large` are beginnings of files that may be of 1 GiB.
+
+    Raises what `read_input` raises.
+    """
     if str(path) != "-":
-        return path.read_bytes()
+        return read_input(path, large)
     try:
-        return sys.stdin.buffer.read()
+        return read_stream(sys.stdin.buffer, "stdin", large)
     except OSError as error:
         raise OSError(error.errno, error.strerror, "stdin") from None
 

@@ -127,7 +127,7 @@ def open_input(word: str, settings: Settings, out: Output) -> Input:
     path = Path(name)
     if path.is_dir():
         return _open_folder(word, path, event, settings, out)
-    data = b"" if name == "-" else read_bytes(path)
+    data = b"" if name == "-" else read_bytes(path, _OBJECT_STARTS)
     if data.startswith(_OBJECT_STARTS):
         return _only(Input(word, event, formats=tuple(read_object(decompress(data)))))
     if data.startswith(_FORMAT_START):
@@ -177,11 +177,11 @@ def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Out
     files = sorted(p for p in path.rglob("*") if p.is_file())
     formats = [p for p in files if p.name == "format" or p.suffix == ".format"]
     if formats:
-        return Input(word, event, formats=tuple(_read_format_file(p, p.read_bytes()) for p in formats))
+        return Input(word, event, formats=tuple(_read_format_file(p, read_bytes(p)) for p in formats))
     found: list[EventFormat] = []
     for file in files:
         if file.name.endswith(_OBJECT_ENDS):
-            found += read_object(decompress(file.read_bytes()))
+            found += read_object(decompress(read_bytes(file, _OBJECT_STARTS)))
     if not found:
         raise TracepointError(f"{path}: no trace headers, format files or objects in this folder")
     return Input(word, event, formats=tuple(found))

@@ -19,6 +19,7 @@ from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tg
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.values import field_values
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
+from tracepoint.tree.opening import check_regular
 
 if TYPE_CHECKING:
     import argparse
@@ -57,7 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the records by time; the exit status is 1 when a pattern means no event of the file."""
-    trace = read_tracedat(read_bytes(Path("-")), "-") if args.file == "-" else open_tracedat(args.file)
+    if args.file == "-":
+        trace = read_tracedat(read_bytes(Path("-"), (b"",)), "-")
+    else:
+        check_regular(args.file)
+        trace = open_tracedat(args.file)
     with trace:
         if trace.latency_text:
             out.write(trace.latency_text)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import settings
+from tracepoint.cli.files import read_bytes
 from tracepoint.cli.inputs import compute_formats, open_input
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_IN_PART
 from tracepoint.errors import TracepointError
@@ -75,7 +76,7 @@ def _json_line(header: TraceHeader) -> str:
 
 
 def _show_records(given: Input, args: argparse.Namespace, chosen: Settings, out: Output) -> int:
-    btf = read_btf(Path(args.btf).read_bytes()) if args.btf else None
+    btf = read_btf(read_bytes(Path(args.btf), (b"\x7fELF", b"\x9f\xeb", b"\xeb\x9f"))) if args.btf else None
     formats, problems = compute_formats(given, chosen, btf)
     if not formats and not problems:
         raise TracepointError(f"no trace events in {given.word}: only an event has a record")

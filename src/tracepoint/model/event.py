@@ -212,5 +212,11 @@ class TraceHeader:
         """Every enum and size that the print formats of the header's events may name."""
         return self.included_enums + self.enums
 
+    @property
+    def is_trace_header(self) -> bool:
+        """Whether anything of a trace header was read: a declaration, a TRACE_SYSTEM, or a damaged one."""
+        read = (self.events, self.classes, self.tracepoints, self.enums, self.form.systems, self.diagnostics)
+        return any(read)
+
     def __contains__(self, name: object) -> bool:
         return any(name in (event.name, event.full_name) for event in self.events)

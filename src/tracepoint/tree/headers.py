@@ -16,6 +16,7 @@ from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
 from tracepoint.tree.makefiles import macro_flags
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -91,7 +92,7 @@ class HeaderReader:
         loader = self._loader(root)
         try:
             given = loader.given(str(path))
-            text = decode(path.read_bytes()) if given is None else given
+            text = decode(read_input(path)) if given is None else given
         except OSError as error:
             raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
         header = self._read(text, path, root, loader, ())

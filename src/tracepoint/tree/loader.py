@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import SourceFile, decode
 from tracepoint.tree.makefiles import MakefileFolders
+from tracepoint.tree.opening import MAX_HEADER_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-
-#: A header larger than this is not read: no kernel header comes near.
-MAX_HEADER_BYTES = 64 << 20
 
 _ARCH_OF_MACHINE = {"x86_64": "x86", "i386": "x86", "aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390"}
 

@@ -8,6 +8,8 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.tree.opening import MAX_HEADER_BYTES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -21,6 +23,7 @@ _DECLARES = re.compile(
     rb"|DECLARE_CUSTOM_EVENT|DEFINE_CUSTOM_EVENT)\w*[ \t]*\(",
     re.MULTILINE,
 )
+_BEGINNING = 1 << 16
 _SETS_SYSTEM = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+TRACE_SYSTEM[ \t]+\w", re.MULTILINE)
 # rvgen and dot2k of tools/verification write headers from texts with such marks.
 _TEMPLATE = re.compile(rb"%%[A-Z_]+%%")
@@ -94,4 +97,5 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def _bytes(file: str) -> bytes:
     with open(file, "rb") as stream:  # noqa: PTH123
-        return stream.read()
+        # A larger one is refused when it is read as a header, if its beginning makes it one.
+        return stream.read(-1 if os.fstat(stream.fileno()).st_size <= MAX_HEADER_BYTES else _BEGINNING)

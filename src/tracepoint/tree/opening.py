@@ -1,0 +1,55 @@
+"""The one place where a file that a user names is opened: a regular file of a sane size, or a clear error."""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, BinaryIO
+
+from tracepoint.errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import PurePath
+
+#: A header or script larger than this is not read: no kernel header comes near.
+MAX_HEADER_BYTES = 64 << 20
+#: Nor is a module, a kernel image or what comes from a pipe when it is larger than this.
+MAX_LARGE_BYTES = 1 << 30
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+    (stat.S_ISSOCK, "a socket"),
+)
+#: What a shell puts in place of `<(command)`: a pipe that somebody does write to.
+_OF_THE_SHELL = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
+
+
+def check_regular(path: PurePath | str) -> None:
+    """Raise SourceError when a path names a folder, FIFO, device or socket; OSError when nothing is there."""
+    mode = os.stat(path).st_mode  # noqa: PTH116 - PurePath has none
+    kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "")
+    if kind and not (stat.S_ISFIFO(mode) and str(path).startswith(_OF_THE_SHELL)):
+        raise SourceError(f"{path}: {kind}, not a file")
+
+
+def read_input(path: PurePath | str, large: Sequence[bytes] = ()) -> bytes:
+    """Return the bytes of a file; at most 64 MiB, or 1 GiB when it begins with one of `large`.
+
+    Raises SourceError for what is no regular file or larger, OSError for what cannot be read.
+    """
+    check_regular(path)
+    with open(path, "rb") as file:  # noqa: PTH123 - PurePath has none
+        return read_stream(file, str(path), large)
+
+
+def read_stream(file: BinaryIO, name: str, large: Sequence[bytes] = ()) -> bytes:
+    """Return what is left of a stream; the limits are those of `read_input`."""
+    start = file.read(max(map(len, large), default=0))
+    most = MAX_LARGE_BYTES if start.startswith(tuple(large)) and large else MAX_HEADER_BYTES
+    data = start + file.read(most + 1 - len(start))
+    if len(data) > most:
+        raise SourceError(f"{name}: more than {most >> 20} MiB, which is too much for this kind of file")
+    return data

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from tracepoint.check.context import CheckContext, ClassView
     from tracepoint.layout.sizes import TypeSizes
     from tracepoint.model.field import Field
+
+_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+_ABI = re.compile(r"\bABI\b")
 
 #: struct trace_entry, and the word of a dynamic field.
 _COMMON_BYTES = 8
@@ -46,6 +50,19 @@ def lay_out(context: CheckContext, view: ClassView) -> RecordLayout | None:
     if view not in context.layouts:
         context.layouts[view] = _measure(view, context.sizes)
     return context.layouts[view]
+
+
+def is_bound(context: CheckContext, view: ClassView) -> bool:
+    """Whether the order of the fields is not the event's own: a macro writes them, or a comment says ABI."""
+    if any(field.origin is not None and field.origin.chain for field in view.event_class.fields):
+        return True
+    source, origin = context.header.source, view.event_class.origin
+    if source is None or origin is None or origin.span.start < 0:
+        return False
+    before = source.text.rfind("\n\n", 0, origin.span.start)
+    return any(
+        _ABI.search(comment) for comment in _COMMENT.findall(source.text, max(before, 0), origin.span.end)
+    )
 
 
 def _measure(view: ClassView, sizes: TypeSizes) -> RecordLayout | None:

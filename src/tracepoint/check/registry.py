@@ -95,7 +95,7 @@ RULES: tuple[Rule, ...] = (
     Rule("TP010", "header-without-guard", E, fix="safe"),
     Rule("TP011", "header-without-multi-read", E, fix="safe"),
     Rule("TP012", "define-trace-missing", E, fix="safe"),
-    Rule("TP013", "define-trace-inside-guard", E),
+    Rule("TP013", "define-trace-inside-guard", W),
     Rule("TP014", "trace-system-missing", E),
     Rule("TP015", "trace-system-inside-guard", W, is_default_on=False),
     Rule("TP016", "trace-system-without-variable", E, fix="safe"),

@@ -60,7 +60,7 @@ from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES
 from tracepoint.diagnostics import Edit, Fix, Safety
-from tracepoint.model.field import ScalarField, StringField, UnknownField
+from tracepoint.model.field import ArrayField, ScalarField, StringField, UnknownField
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
@@ -80,6 +80,8 @@ def check(context: CheckContext) -> Iterator[Finding]:
             if isinstance(field, (StringField, UnknownField)) or place is None:
                 continue
             if field.name.partition("[")[0].strip() in view.assigned:
+                continue
+            if isinstance(field, ArrayField) and context.sizes.evaluate(field.length.tokens) == 0:
                 continue
             if field.name.startswith(_DELIBERATE) or not can_claim(view) or field.name in view.scratch:
                 continue

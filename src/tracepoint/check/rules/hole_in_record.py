@@ -55,7 +55,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
-from tracepoint.check.record_layout import best_order, lay_out
+from tracepoint.check.record_layout import best_order, is_bound, lay_out
 from tracepoint.diagnostics import Edit, Fix, Safety
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
         if not view.is_recorded or len(view.event_class.fields) < 3:
             continue
         layout = lay_out(context, view)
-        if layout is None or layout.hole_bytes < _WORTH_BYTES:
+        if layout is None or layout.hole_bytes < _WORTH_BYTES or is_bound(context, view):
             continue
         best = best_order(layout)
         saved = layout.size_bytes - best.size_bytes

@@ -46,7 +46,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
 from tracepoint.check.finding import Finding
-from tracepoint.check.record_layout import lay_out
+from tracepoint.check.record_layout import is_bound, lay_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,7 +60,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
     """Yield records above the limit."""
     for view in context.classes:
         layout = lay_out(context, view) if view.is_recorded else None
-        if layout is None or layout.size_bytes <= _LIMIT_BYTES:
+        if layout is None or layout.size_bytes <= _LIMIT_BYTES or is_bound(context, view):
             continue
         widest = max(layout.members, key=lambda m: m.size)
         place = origin_of(widest.field, view.event_class)

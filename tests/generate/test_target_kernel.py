@@ -113,12 +113,12 @@ def test_a_headers_folder_that_cannot_compile_is_said(tmp_path: Path, capsys) ->
 )
 def test_missing_names(text: str, name: str) -> None:
     message = CompilerMessage("m.c", 1, 1, text)
-    assert missing_names([message], {"kind": "enum pool_kind"}) == {name: message}
+    assert missing_names([message], {"kind": "enum pool_kind"}) == [(name, message)]
 
 
 def test_other_errors_miss_no_name() -> None:
     message = CompilerMessage("m.c", 1, 1, "'struct pool' has no member named 'id'")
-    assert missing_names([message], {}) == {}
+    assert missing_names([message], {}) == []
 
 
 @pytest.mark.oracle
@@ -134,12 +134,13 @@ def test_what_is_needed_is_included(headers: Path, tmp_path: Path, capsys) -> No
 
 @pytest.mark.oracle
 def test_a_private_type_is_named_with_its_event(headers: Path, tmp_path: Path, capsys) -> None:
-    (tmp_path / "t.h").write_text(TEXT.replace("@MORE@", PRIVATE))
+    (tmp_path / "t.h").write_text(TEXT.replace("@MORE@", PRIVATE + PRIVATE.replace("ring_push", "ring_pop")))
     out = tmp_path / "out"
     words = ["generate", "module", str(tmp_path / "t.h"), "--kernel-headers", str(headers), "-o", str(out)]
     assert main(words) == 2
     said = capsys.readouterr().err
     assert "ring_push needs struct ringq_of_nobody\n" in said
+    assert "ring_pop needs struct ringq_of_nobody\n" in said
     assert "bus_setup needs" not in said
     assert not out.exists()
     (tmp_path / "private.h").write_text("struct ringq_of_nobody { int n; };\n")

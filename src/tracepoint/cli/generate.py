@@ -24,7 +24,7 @@ from tracepoint.lab.given import split_assignment
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.cli.inputs import Input
     from tracepoint.cli.output import Output
@@ -175,7 +175,7 @@ def _module(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> 
     header = _one_header(args, inputs)
     name = _name(args, inputs, "_events")
 
-    def make(more: Sequence[str]) -> FileSet:
+    def make(more: Sequence[str], typedefs: Mapping[str, str]) -> FileSet:
         return kernel_module(
             header,
             name=name,
@@ -185,6 +185,7 @@ def _module(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> 
             prefix=args.prefix,
             includes=[*args.includes, *more],
             export=args.export,
+            typedefs=typedefs,
         )
 
     protos = [*(e.proto for e in header.events), *(p.proto for p in header.tracepoints)]
@@ -211,7 +212,7 @@ def _probe(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> F
     event = _one_point(args, inputs)
     name = args.name or f"{event.name}_probe"[:40]
 
-    def make(more: Sequence[str]) -> FileSet:
+    def make(more: Sequence[str], _: Mapping[str, str]) -> FileSet:
         return probe_module(
             event,
             name=name,

@@ -16,7 +16,7 @@ from tracepoint.tree.kernel_files import read_kernel_files
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from tracepoint.generate.fileset import FileSet
     from tracepoint.model.event import Proto
@@ -59,7 +59,7 @@ def find_target(given: str | None) -> TargetKernel:
 
 
 def complete(
-    make: Callable[[Sequence[str]], FileSet],
+    make: Callable[[Sequence[str], Mapping[str, str]], FileSet],
     source: str,
     kernel: TargetKernel,
     protos: Iterable[Proto],
@@ -71,7 +71,7 @@ def complete(
     not compiled, which a note says.
     """
     if kernel.folder is None or args.no_compile:
-        return make(()).with_notes(kernel.note)
+        return make((), {}).with_notes(kernel.note)
     types = {param.name: param.ctype for proto in protos for param in proto.params}
     folders = [Path(), *(Path(split_event(word)[0]).parent for word in args.inputs)]
     if args.output:
@@ -82,5 +82,5 @@ def complete(
         raise
     except LabError as error:
         reason = str(error).partition("\n")[0]
-        return make(()).with_notes(kernel.note, f"not compiled: {reason}")
+        return make((), {}).with_notes(kernel.note, f"not compiled: {reason}")
     return files.with_notes(kernel.note)

@@ -65,8 +65,10 @@ class Target:
     addresses: frozenset[str] = frozenset()
 
 
-def target_of(point: Event | Tracepoint, call: str, environment: Environment | None) -> Target:
-    """Return what fires an event or tracepoint; `environment` tells what its typedefs are."""
+def target_of(
+    point: Event | Tracepoint, call: str, environment: Environment | None, typedefs: Mapping[str, str]
+) -> Target:
+    """Return what fires an event or tracepoint; `environment` and `typedefs` tell what types stand for."""
     copies = _COPY.findall(point.assign.text) if isinstance(point, Event) else []
     copied = frozenset(word for text in copies for word in re.findall(r"\w+", text))
     objects, addresses = set(_OBJECTS), set()
@@ -78,7 +80,9 @@ def target_of(point: Event | Tracepoint, call: str, environment: Environment | N
             addresses.add(item.name)
     for param in point.proto.params:
         ctype = _parsed(param.ctype)
-        found = environment.typedef(ctype.base) if environment is not None and ctype is not None else None
+        found = typedefs.get(ctype.base) if ctype is not None else None
+        if found is None and environment is not None and ctype is not None:
+            found = environment.typedef(ctype.base)
         if found is not None and ctype is not None and ctype.base not in objects | addresses:
             kind = addresses if found.endswith("*") else objects if _TAGGED.match(found) else set()
             kind.add(ctype.base)

@@ -66,6 +66,7 @@ def kernel_module(
     includes: Sequence[str] = (),
     preamble: str = "",
     export: bool = False,
+    typedefs: Mapping[str, str] | None = None,
 ) -> FileSet:
     """Return the files of a module called `name` that declares and fires the events.
 
@@ -73,7 +74,8 @@ def kernel_module(
     module's text); `facts` are those of the kernel for which it is written; `system` and `prefix`
     rename what a kernel has already; `includes` are more files to include before the header, with
     brackets or quotes; `preamble` is C text that goes before the declarations, for private types;
-    `export` lets other modules register probes.
+    `export` lets other modules register probes; `typedefs` tells what those stand for (`struct`, `void *`)
+    that the headers read here do not define.
     Raises GenerateError, with the event and the reason, when the events cannot be declared like that.
     """
     facts = facts or KernelFacts()
@@ -89,7 +91,7 @@ def kernel_module(
     check_vocabulary(header, facts)
     header = rename_events(header, system=system, prefix=prefix)
     own, notes = _own_includes(header)
-    body = _Body(name, header, facts, given, plan, len(prefix), export)
+    body = _Body(name, header, facts, given, plan, len(prefix), export, typedefs or {})
     texts = {
         f"{name}_trace.h": write_module_header(
             header, name, facts, own, preamble, has_functions=plan is None
@@ -155,6 +157,7 @@ class _Body:
     plan: LeafPlan | None
     n_prefix: int
     is_exported: bool
+    typedefs: Mapping[str, str]
 
     def text(self, includes: Sequence[str]) -> str:
         events, words = self._events()
@@ -180,10 +183,10 @@ class _Body:
         )
 
     def _targets(self) -> list[Target]:
-        known = self.header.environment
-        targets = [target_of(e, e.name, known) for e in self.header.events if not e.is_nop]
+        known, typedefs = self.header.environment, self.typedefs
+        targets = [target_of(e, e.name, known, typedefs) for e in self.header.events if not e.is_nop]
         points = self.header.tracepoints
-        return targets + [target_of(p, call_name(p, self.facts), known) for p in points]
+        return targets + [target_of(p, call_name(p, self.facts), known, typedefs) for p in points]
 
     def _exports(self) -> str:
         """Return the lines that let other modules register probes."""

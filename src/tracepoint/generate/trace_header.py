@@ -244,11 +244,13 @@ def _tokens(code: Code) -> Sequence:  # type: ignore[type-arg]
 
 
 def select_events(header: TraceHeader, names: Sequence[str]) -> TraceHeader:
-    """Return the header with the events of these full names and their classes only."""
+    """Return the header with the events of these full names, their classes and the enums that they print."""
     events = tuple(event for event in header.events if event.full_name in names)
     classes = {event.event_class.name for event in events}
     kept = tuple(cls for cls in header.classes if cls.name in classes)
-    return replace(header, events=events, classes=kept, tracepoints=())
+    words = {word for event in events for word in _WORD.findall(f"{event.printk.text} {event.fields}")}
+    enums = tuple(enum for enum in header.enums if enum.name in words)
+    return replace(header, events=events, classes=kept, tracepoints=(), enums=enums)
 
 
 def check_events(header: TraceHeader) -> None:

@@ -29,8 +29,13 @@ _ROUNDS = 8
 _N_SHOWN = 8
 _WARNINGS = ("-Werror", "-fsyntax-only")
 _OPENING = re.compile(
-    r"^(?:[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)|static int fire_trace_(\w+))", re.MULTILINE
+    r"^(?:(?!TRACE_DEFINE)[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)|static int fire_trace_(\w+)"
+    r"|(TRACE_DEFINE_)\w+)",
+    re.MULTILINE,
 )
+# What GCC says of a word that is read as a number for a parameter that is none.
+_OBJECT = re.compile(r"incompatible types when assigning to type '(\w+)'")
+_ADDRESS = re.compile(r"assignment to '(\w+)' \{aka '[^']*\*[^']*'\} from '\w+'")
 _NO_FILE = re.compile(r"^(\S+): No such file or directory")
 
 
@@ -42,6 +47,7 @@ class _Search:
     types: Mapping[str, str]
     included: dict[str, str] = field(default_factory=dict)
     refused: set[str] = field(default_factory=set)
+    typedefs: dict[str, str] = field(default_factory=dict)
 
     def go_on(self, messages: Sequence[CompilerMessage], files: FileSet) -> bool:
         """Include what defines the missing names; False when nothing is left to be tried."""
@@ -50,17 +56,22 @@ class _Search:
             # What was included last does not stand alone.
             self.refused.add(self.included.popitem()[1])
             return True
-        n_before = len(self.included)
-        for name in missing_names(messages, self.types):
+        n_before = len(self.included) + len(self.typedefs)
+        for message in messages:
+            for pattern, stands_for in ((_OBJECT, "struct"), (_ADDRESS, "void *")):
+                found = pattern.search(message.text)
+                if found:
+                    self.typedefs[found[1]] = stands_for
+        for name in dict.fromkeys(name for name, _ in missing_names(messages, self.types)):
             known = {*self.included.values(), *self.refused}
             header = next((one for one in self.definers.find(name) if one not in known), None)
             if header is not None and name not in self.included:
                 self.included[name] = header
-        return len(self.included) > n_before
+        return len(self.included) + len(self.typedefs) > n_before
 
 
 def complete_module(
-    make: Callable[[Sequence[str]], FileSet],
+    make: Callable[[Sequence[str], Mapping[str, str]], FileSet],
     source: str,
     kernel_headers: Path,
     types: Mapping[str, str],
@@ -68,17 +79,17 @@ def complete_module(
 ) -> FileSet:
     """Return the files of a module that compiles without a warning for the kernel of `kernel_headers`.
 
-    `make` returns them with more files included; `source` is the `.c` file among them; `types` maps
-    names of parameters to their types; `folders` are searched for files in quotes.  Notes say what is
-    included for which name.  Raises GenerateError for names that no header defines, BuildError for other
-    errors, and LabError when there is no compiler.
+    `make` returns them with more files included, and with what typedefs stand for; `source` is the `.c`
+    file among them; `types` maps names of parameters to their types; `folders` are searched for files in
+    quotes.  Notes say what is included for which name.  Raises GenerateError for names that no header
+    defines, BuildError for other errors, and LabError when there is no compiler.
     """
     compiler = module_compiler(kernel_headers, has_warnings=True)
     search = _Search(Definers(compiler), types)
     after = [word for folder in folders for word in ("-iquote", str(folder.resolve()))]
     messages: tuple[CompilerMessage, ...] = ()
     for _ in range(_ROUNDS):
-        files = make(list(dict.fromkeys(search.included.values())))
+        files = make(list(dict.fromkeys(search.included.values())), search.typedefs)
         with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
             write_files(files, Path(name))
             messages = compile_file(compiler, Path(name) / source, after=[f"-I{name}", *after, *_WARNINGS])
@@ -110,11 +121,11 @@ def _error(
             f"the module does not compile for {kernel}", log_tail="\n".join(lines), messages=tuple(messages)
         )
     rows: dict[str, dict[str, None]] = {}
-    for name, message in missing.items():
-        rows.setdefault(_event_of(message, files), {})[name] = None
-    lines = [f"{event or 'the module'} needs {', '.join(names)}" for event, names in rows.items()]
-    if len(lines) > _N_SHOWN:
-        lines[_N_SHOWN:] = [f"and {len(lines) - _N_SHOWN} more"]
+    for name, message in missing:
+        other = search.included.get(name)
+        shown = f"{name} ({other} has it for another configuration)" if other else name
+        rows.setdefault(_event_of(message, files), {})[shown] = None
+    lines = [f"{event or 'the module'} needs {_listed(list(names))}" for event, names in rows.items()]
     advice = (
         "give a file that does with --with '\"FILE.h\"', name other events (HEADER:EVENT), or write the "
         "files as they are with --no-compile"
@@ -122,6 +133,11 @@ def _error(
     return GenerateError(
         "", f"no header of {kernel} defines what is needed:\n" + "\n".join(lines) + f"\n{advice}"
     )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _N_SHOWN} more" if len(names) > _N_SHOWN else ""
+    return ", ".join(names[:_N_SHOWN]) + more
 
 
 def _event_of(message: CompilerMessage, files: FileSet) -> str:
@@ -132,5 +148,5 @@ def _event_of(message: CompilerMessage, files: FileSet) -> str:
         before = "\n".join(files[path].splitlines()[:line])
         found = list(_OPENING.finditer(before))
         if found:
-            return found[-1][1] or found[-1][2]
+            return found[-1][1] or found[-1][2] or ""
     return ""

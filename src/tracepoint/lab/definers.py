@@ -30,6 +30,7 @@ _MISSING = tuple(
     )
 )
 _OF_PARAMETER = re.compile(r"(?:parameter \d+ \('(\w+)'\) has incomplete|storage size of '(\w+)' isn't)")
+_KEYWORDS = frozenset("char const double enum float int long short signed struct union unsigned void".split())
 # What the tracing macros themselves would have defined.
 _OF_MACROS = re.compile(
     r"(?:__traceiter|__tracepoint|__SC[KT]_|__bpf_trace|perf_trace|trace_event|trace_raw|check_trace|trace"
@@ -51,12 +52,12 @@ _INNER = ("asm-generic/", "generated/", "uapi/", "acpi/", "xen/", "trace/")
 
 def missing_names(
     messages: Iterable[CompilerMessage], types: Mapping[str, str]
-) -> dict[str, CompilerMessage]:
-    """Return what nothing defines, with the first error for each; `types` are those of parameters.
+) -> list[tuple[str, CompilerMessage]]:
+    """Return what nothing defines, once for each error that says so; `types` are those of parameters.
 
     Functions end with `()`.
     """
-    found: dict[str, CompilerMessage] = {}
+    found: list[tuple[str, CompilerMessage]] = []
     for message in messages:
         name = ""
         parameter = _OF_PARAMETER.search(message.text)
@@ -67,9 +68,9 @@ def missing_names(
             if match and match.groups():
                 name = match[1]
                 break
-        if name and not _OF_MACROS.match(name):
+        if name and name not in _KEYWORDS and not _OF_MACROS.match(name):
             is_function = message.text.startswith("implicit")
-            found.setdefault(f"{name}()" if is_function else name, message)
+            found.append((f"{name}()" if is_function else name, message))
     return found
 
 

@@ -1,0 +1,83 @@
+"""Modules made of a kernel's own trace headers: each compiles, or what it lacks is said before it is written."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tracepoint.cli.main import main
+from tracepoint.errors import LabError
+from tracepoint.lab.build import build_modules
+from tracepoint.lab.headers import source_folders
+from tracepoint.lab.stub import find_kernel_headers
+from tracepoint.tree.headers import read_header
+
+pytestmark = pytest.mark.oracle
+EVENTS = "include/trace/events"
+ROW = re.compile(r"^tp_(\w+) needs (.+)$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def headers() -> Path:
+    try:
+        return find_kernel_headers()
+    except LabError as error:
+        pytest.skip(str(error))
+
+
+def events_folder(headers: Path) -> Path:
+    return next(folder for root in source_folders(headers) if (folder := root / EVENTS).is_dir())
+
+
+def generate(path: Path, headers: Path, out: Path, *names: str) -> int:
+    words = [f"{path}:{name}" for name in names] or [str(path)]
+    renamed = ["--name", "all", "--system", "tp_all", "--prefix", "tp_"]
+    return main(
+        ["generate", "module", *words, *renamed, "--kernel-headers", str(headers), "-o", str(out), "--force"]
+    )
+
+
+@pytest.mark.parametrize("name", ["i2c", "thermal", "napi", "spi", "sched"])
+def test_modules_that_compile(name: str, headers: Path, tmp_path: Path) -> None:
+    """spi needs a header that it does not include, sched a number of typedefs of functions."""
+    assert generate(events_folder(headers) / f"{name}.h", headers, tmp_path) == 0
+    files = {path.name: path.read_text() for path in tmp_path.iterdir() if path.name != "Makefile"}
+    assert [path.name for path in build_modules(files, headers)] == ["all.ko"]
+
+
+def test_a_private_type_is_said_and_the_other_events_compile(headers: Path, tmp_path: Path, capsys) -> None:
+    path = events_folder(headers) / "workqueue.h"
+    assert generate(path, headers, tmp_path) == 2
+    refused = dict(ROW.findall(capsys.readouterr().err))
+    assert refused == {"workqueue_queue_work": "struct pool_workqueue"}
+    names = [event.name for event in read_header(path).events if event.name not in refused]
+    assert generate(path, headers, tmp_path, *names) == 0
+
+
+def test_exported_enums_go_with_the_events_that_print_them(headers: Path, tmp_path: Path, capsys) -> None:
+    """The enumerators are private to the file system, and exported at the top of its header."""
+    path = events_folder(headers) / "huge_memory.h"
+    assert generate(path, headers, tmp_path) == 2
+    assert "the module needs SCAN_FAIL, SCAN_SUCCEED" in capsys.readouterr().err
+    assert generate(path, headers, tmp_path, "mm_collapse_huge_page_swapin") == 0
+
+
+@pytest.mark.slow
+def test_every_header_compiles_or_says_what_it_lacks(headers: Path, tmp_path: Path, capsys) -> None:
+    """Some 5 CPU seconds a header."""
+    compiled, named, wrong = [], [], {}
+    for path in sorted(events_folder(headers).glob("*.h")):
+        if not [event for event in read_header(path).events if not event.is_syscall and not event.is_custom]:
+            continue
+        status = generate(path, headers, tmp_path / path.stem)
+        said = capsys.readouterr().err
+        if status == 0:
+            compiled.append(path.stem)
+        elif status == 2 and re.search(r"^(?:tp_\w+|the module) needs .+$", said, re.MULTILINE):
+            named.append(path.stem)
+        else:
+            wrong[path.stem] = said
+    assert wrong == {}
+    assert len(compiled) > 2 * len(named) > 0

@@ -130,12 +130,14 @@ class TypeSizes:
     def _base(self, base: str, field: str) -> TypeSize:
         name = base
         for _ in range(_MAX_TYPEDEFS):
-            found = self._from_btf(name) or self._basic(name) or self._struct(name, field)
+            # A plain typedef is found near the header; that no struct has the name takes all files to tell.
+            target = None if " " in name or name in _BASIC or name in STRUCTS else self._typedef(name)
+            found = self._from_btf(name) or self._basic(name)
+            found = found or (self._struct(name, field) if target is None else None)
             if found:
                 return found
             if name.startswith("enum "):
                 return self._enum(name, field)
-            target = self._typedef(name)
             if target is None:
                 break
             try:

@@ -146,3 +146,12 @@ def test_damaged_text_raises_nothing_but_our_own_errors(text, data):
         apply_fixes(found, damaged, unsafe=True)
     except TracepointError:
         pass
+
+
+def test_beside_a_no_break_space_only_its_own_fix_is_safe():
+    text = EVENT.format(name="a", tail="").replace("TP_ARGS(n)", "TP_ARGS(\u00a0n)")
+    text += "/* caf\u00e9 */\n#define TRACE_SYSTEM a-b\n"
+    found = [d for d in check_text(text, select=["TP020", "TP0"]) if d.fix]
+    assert {d.code for d in found if d.fix.is_safe} == {"TP020"}
+    assert len([d for d in found if d.code == "TP020"]) == 1
+    assert "TP_ARGS( n)" in apply_fixes(found, text)

@@ -29,6 +29,7 @@ _MAX_NAMED = 3
 #: Applying fixes may uncover others; real headers settle in two rounds.
 _MAX_ROUNDS = 8
 _UNUSED_SUPPRESSION = "TP090"
+_NOT_C = "TP020"
 
 
 def check_header(
@@ -74,7 +75,7 @@ def check_headers(
         diagnostics = [d for d in map(_in_house, header.diagnostics) if d.code in codes]
         for rule in rules:
             diagnostics += _run(rule, context)
-        found += _without_suppressed(header, diagnostics, codes)
+        found += _without_suppressed(header, _distrusted(diagnostics), codes)
     return sorted(found, key=_order)
 
 
@@ -182,6 +183,18 @@ def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], context: CheckCo
 def _anywhere(header: TraceHeader, span: Span) -> Span:
     """Return a span that at least names the file, for declarations that were not made from text."""
     return span if span.path else Span(header.path, 1, 1, 1, 1)
+
+
+def _distrusted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
+    """Let no fix count as safe around characters that are not C, but the one that replaces them."""
+    if not any(d.code == _NOT_C for d in diagnostics):
+        return diagnostics
+    return [
+        replace(d, fix=replace(d.fix, safety=Safety.UNSAFE))
+        if d.code != _NOT_C and d.fix is not None and d.fix.is_safe
+        else d
+        for d in diagnostics
+    ]
 
 
 def _without_suppressed(

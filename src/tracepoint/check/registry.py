@@ -102,6 +102,7 @@ RULES: tuple[Rule, ...] = (
     Rule("TP017", "trace-include-file-missing", E, fix="safe"),
     Rule("TP018", "declaration-read-again", E),
     Rule("TP019", "condition-not-decided", N),
+    Rule("TP020", "non-ascii-in-code", E, fix="safe"),
     Rule("TP090", "suppression-without-effect", N),
     Rule("TP101", "proto-args-mismatch", E),
     Rule("TP102", "reserved-parameter-name", E),

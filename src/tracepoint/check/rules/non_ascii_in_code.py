@@ -1,0 +1,74 @@
+"""A character beyond ASCII stands in the code, where C knows none.
+
+## What it does
+
+Finds no-break spaces, typographic quotes and other characters beyond ASCII outside of comments and strings.
+Examples pasted from web pages have them. While a header has one, no fix of another finding counts as safe.
+
+## Why it is bad
+
+The compiler refuses them ("stray '\\302' in program"), and most editors show a no-break space as a space.
+
+## Example
+
+```c
+TRACE_EVENT(tick,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n =\xa0n;), /* error: TP020 */
+    TP_printk("n=%d", __entry->n)
+);
+```
+
+## Use instead
+
+```c
+TRACE_EVENT(tick,
+    TP_PROTO(int n),
+    TP_ARGS(n),
+    TP_STRUCT__entry(__field(int, n)),
+    TP_fast_assign(__entry->n = n;),
+    TP_printk("n=%d", __entry->n)
+);
+```
+
+## Fix safety
+
+Safe: a no-break or other space becomes a space. For other characters no fix is offered.
+"""  # noqa: D301 - the page shows such a character
+
+from __future__ import annotations
+
+import unicodedata
+from typing import TYPE_CHECKING
+
+from tracepoint.check.finding import Finding
+from tracepoint.diagnostics import Safety
+from tracepoint.errors import SourceError
+from tracepoint.source.lexer import Kind, lex
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.check.context import CheckContext
+
+
+def check(context: CheckContext) -> Iterator[Finding]:
+    """Yield the characters that are not C."""
+    source = context.header.source
+    if source is None or source.text.isascii():
+        return
+    try:
+        tokens = lex(source)
+    except SourceError:
+        return
+    for token in tokens:
+        if token.kind is Kind.BAD and len(token.text) == 1 and not token.text.isascii():
+            name = unicodedata.name(token.text, "a byte that is not UTF-8").lower()
+            is_space = token.text.isspace()
+            yield Finding(
+                f"{name} (U+{ord(token.text):04X}) in the code",
+                token,
+                fix=context.fix("put a space there", [token], " ", Safety.SAFE) if is_space else None,
+            )

@@ -14,7 +14,7 @@ from tracepoint.source.cvalue import int_type_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.rehearsal import Rehearsal
     from tracepoint.lab.witness import Witness
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.ctype import CType

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracepoint.lab.rehearse import Rehearsal, rehearse_event
+from tracepoint.lab.rehearsal import Rehearsal
+from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import SourceFile
 

@@ -7,11 +7,12 @@ import pytest
 
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.lab.given import GivenValueError
-from tracepoint.lab.rehearse import rehearse_event, show_value
+from tracepoint.lab.rehearsal import show_value
+from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.model.read import read_header_text
-from tracepoint.tree.headers import HeaderReader
+from tracepoint.tree.headers import HeaderReader, read_header
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -232,3 +233,12 @@ def test_damaged_assignments_are_source_errors():
 )
 def test_values_are_shown_as_they_can_be_given(value, ctype, shown):
     assert show_value(value, ctype) == shown
+
+
+def test_a_simulation_prints_itself_and_has_a_short_repr():
+    header = read_header(EXAMPLES / "swap.h")
+    done = rehearse_event(header["mm_page_swap_in"])
+    assert str(done).startswith("\nformat\n  name: mm_page_swap_in\n")
+    assert "\ntrace\n" in str(done)
+    assert repr(done) == "<Rehearsal kmem:mm_page_swap_in, 1 fired>"
+    assert done._repr_html_().startswith("<pre>\nformat\n")

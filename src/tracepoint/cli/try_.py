@@ -21,10 +21,10 @@ from tracepoint.cli.try_session import (
     write_findings,
     write_title,
 )
-from tracepoint.cli.try_text import SECTIONS, write_rehearsal
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.given import GivenValueError, split_assignment
+from tracepoint.lab.rehearsal import SECTIONS, write_rehearsal
 from tracepoint.layout.compute import compute_layout
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.rehearsal import Rehearsal
     from tracepoint.model.event import Event, TraceHeader
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.cli.try_session import Session
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.rehearsal import Rehearsal
     from tracepoint.lab.witness import KernelAtHand, Sighting, Witness
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat

@@ -5,13 +5,13 @@ from __future__ import annotations
 import difflib
 from typing import TYPE_CHECKING
 
-from tracepoint.cli.try_text import write_heading, write_indented, write_inputs, write_row
 from tracepoint.lab.dump import dump_record
+from tracepoint.lab.rehearsal import write_heading, write_indented, write_inputs, write_row
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
     from tracepoint.cli.output import Output
-    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.rehearsal import Rehearsal
     from tracepoint.lab.witness import Sighting, Witness
     from tracepoint.lab.witness_compare import Difference
     from tracepoint.lab.witness_script import Answer

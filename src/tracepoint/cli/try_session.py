@@ -9,7 +9,7 @@ from tracepoint.check.engine import check_headers
 from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.cli.inputs import find_abi
 from tracepoint.lab.given import GivenValueError
-from tracepoint.lab.rehearse import Rehearsal, rehearse_event
+from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.given import Given
-    from tracepoint.lab.rehearse import LeafInput, Shot
+    from tracepoint.lab.rehearsal import LeafInput, Rehearsal, Shot
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader

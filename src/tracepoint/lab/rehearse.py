@@ -18,6 +18,7 @@ from tracepoint.lab.dump import dump_record
 from tracepoint.lab.given import check_given, match_given
 from tracepoint.lab.hints import read_hints, walk
 from tracepoint.lab.print_names import inputs_of, names_of, sample_names, shown_layout
+from tracepoint.lab.rehearsal import LeafInput, Rehearsal, Shot
 from tracepoint.lab.samples import Sampler, Task, task_of
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -28,7 +29,6 @@ from tracepoint.printk.render import render_record
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cvalue import constant_value
-from tracepoint.source.cwrite import quote
 from tracepoint.source.environment import Environment
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from tracepoint.assign.machine import Unfollowed
     from tracepoint.assign.program import Assigned, Program
     from tracepoint.assign.values import Leaf
-    from tracepoint.lab.dump import DumpRow
     from tracepoint.lab.given import Given
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
@@ -62,95 +61,6 @@ _VARIABLES = {
     4: {"mem_map": 0xC200_0000, "_stext": 0xC010_0000, "pageblock_order": 10},
 }
 _SIZES = {"struct page": 64}
-
-
-@dataclass(frozen=True, slots=True)
-class LeafInput:
-    """One input as it was used: its text, C type as far as known, value, and whether it was given.
-
-    `values` are those of every record, in order; `is_used` is False when no record's path read it.
-    """
-
-    text: str
-    ctype: str
-    values: tuple[Given, ...]
-    is_given: bool
-    is_used: bool = True
-
-    @property
-    def value(self) -> Given | None:
-        """The value in the first record, None when it was not read."""
-        return self.values[0] if self.values else None
-
-    @property
-    def shown(self) -> str:
-        """The first value as C would spell it: addresses in hex, text in quotes; `-` when not read."""
-        return show_value(self.value, self.ctype) if self.values else "-"
-
-
-def show_value(value: Given | None, ctype: str = "") -> str:
-    """Return a value as somebody would give it.
-
-    >>> show_value("a"), show_value(0xFFFF888000000580, "void *"), show_value(bytes([255]))
-    ('"a"', '0xffff888000000580', 'hex:ff')
-    """
-    match value:
-        case str():
-            return quote(value.encode("utf-8", "surrogateescape").decode("latin-1"))
-        case bytes():
-            return f"hex:{value.hex()}"
-        case int() if value and (ctype.endswith("*") or value > 0xFFFF_FFFF_FFFF):
-            return hex(value)
-    return str(value)
-
-
-@dataclass(frozen=True, slots=True)
-class Shot:
-    """One firing: the record, its bytes cut at the fields, the trace line, and whether it is exact.
-
-    `line` is what `trace` would show; empty when TP_CONDITION kept the event from firing.
-    `inputs` are the values of this firing by their leaves' text; `written` has a one for every byte
-    of the record that the assignment stored to.
-    """
-
-    record: bytes
-    rows: tuple[DumpRow, ...]
-    line: str
-    is_exact: bool = True
-    inputs: Mapping[str, Given] = field(default_factory=dict)
-    written: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
-    """An event fired in this process.
-
-    `layout` is the record's format; `leaves` the inputs; `shots` one for each firing;
-    `unfollowed` what the assignment does that could not be followed; `notes` remarks for people;
-    `uses` how the assignment uses each leaf;
-    `is_complete` tells that every stored value and every line is what the kernel would make of
-    these inputs, `reason` why not.
-    """
-
-    event: Event
-    layout: EventFormat
-    leaves: tuple[LeafInput, ...]
-    shots: tuple[Shot, ...]
-    unfollowed: tuple[Unfollowed, ...] = ()
-    notes: tuple[str, ...] = ()
-    is_complete: bool = True
-    reason: str = ""
-    uses: tuple[Leaf, ...] = ()
-
-    @property
-    def records(self) -> tuple[bytes, ...]:
-        """The records of all firings."""
-        return tuple(shot.record for shot in self.shots if shot.record)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """The trace lines of all firings."""
-        return tuple(shot.line for shot in self.shots if shot.line)
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracepoint.generate.fileset import FileSet
     from tracepoint.generate.leaf_variables import LeafPlan
     from tracepoint.lab.guest import Guest
-    from tracepoint.lab.rehearse import Rehearsal
+    from tracepoint.lab.rehearsal import Rehearsal
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader

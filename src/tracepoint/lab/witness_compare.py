@@ -14,7 +14,7 @@ from tracepoint.lab.witness_script import body_of
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
-    from tracepoint.lab.rehearse import Rehearsal, Shot
+    from tracepoint.lab.rehearsal import Rehearsal, Shot
     from tracepoint.lab.witness_script import Answer
     from tracepoint.layout.format import EventFormat
 

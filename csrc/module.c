@@ -225,7 +225,7 @@ static int module_exec(PyObject *module)
 		PyErr_SetString(PyExc_ImportError, "tracepoint._core is already loaded in this process");
 		return -1;
 	}
-	if (tp_threads_setup()) {
+	if (tp_threads_setup(tp_name_of_this_thread)) {
 		PyErr_SetString(PyExc_OSError, "no thread key left");
 		return -1;
 	}

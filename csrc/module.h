@@ -32,6 +32,10 @@ extern PyType_Spec tp_buffer_spec;
 extern PyType_Spec tp_filter_spec;
 extern PyType_Spec tp_tracepoint_spec;
 
+/* Names of threads: module_names.c. */
+bool tp_name_of_this_thread(char ret[TP_NAME_SIZE]);
+void tp_rename_rings(struct tp_buffer *buffer);
+
 PyObject *tp_stats_dict(const struct tp_ring_stats *stats);
 
 /*

@@ -102,6 +102,8 @@ static Py_ssize_t copy_infos(struct tp_buffer *buffer, struct ring_info **ret)
 static PyObject *buffer_rings(PyObject *op, PyObject *Py_UNUSED(unused))
 {
 	struct ring_info *infos;
+
+	tp_rename_rings(((BufferObject *)op)->buffer);
 	Py_ssize_t n = copy_infos(((BufferObject *)op)->buffer, &infos);
 	PyObject *rings = n < 0 ? PyErr_NoMemory() : PyList_New(0);
 

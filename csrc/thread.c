@@ -24,6 +24,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the two lists below 
 static struct tp_thread *threads;
 static struct tp_buffer *buffers[TP_MAX_BUFFERS];
 static pthread_key_t thread_key;
+static tp_name_hook name_hook;
 
 static int32_t current_tid(void)
 {
@@ -75,7 +76,8 @@ static void thread_ended(void *data)
 		struct tp_ring_node *node = thread->rings[i];
 		if (!node)
 			continue;
-		prctl(PR_GET_NAME, node->ring.head->comm);
+		if (!node->is_named)
+			prctl(PR_GET_NAME, node->ring.head->comm);
 		node->ring.head->is_ended = 1;
 		node->is_ended = true;
 	}
@@ -92,6 +94,17 @@ bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE])
 	bool is_ended = node->is_ended;
 	pthread_mutex_unlock(&lock);
 	return is_ended;
+}
+
+void tp_buffer_rename(struct tp_buffer *buffer, int32_t tid, const char name[TP_NAME_SIZE])
+{
+	pthread_mutex_lock(&buffer->lock);
+	pthread_mutex_lock(&lock);
+	for (struct tp_ring_node *node = buffer->rings; node; node = node->next)
+		if (node->is_named && !node->is_ended && node->ring.head->tid == tid)
+			memcpy(node->ring.head->comm, name, TP_NAME_SIZE);
+	pthread_mutex_unlock(&lock);
+	pthread_mutex_unlock(&buffer->lock);
 }
 
 uint64_t tp_grace_begin(void)
@@ -220,7 +233,7 @@ static void retire_rings(struct tp_buffer *buffer)
 	}
 }
 
-static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thread *thread)
+static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thread *thread, const char *name)
 {
 	size_t size = tp_ring_size(buffer->n_pages);
 	struct tp_ring_node *node = aligned_alloc(TP_LINE, sizeof(*node));
@@ -247,7 +260,11 @@ static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thre
 	head->pid = getpid();
 	head->tid = thread->tid;
 	head->clock = atomic_load(&buffer->clock);
-	prctl(PR_GET_NAME, head->comm);
+	node->is_named = name;
+	if (name)
+		memcpy(head->comm, name, sizeof(head->comm));
+	else
+		prctl(PR_GET_NAME, head->comm);
 	tp_ring_init(&node->ring, memory, buffer->n_pages, atomic_load(&buffer->flags));
 	if (buffer->directory && !publish_file(&file)) {
 		free_ring(node);
@@ -258,11 +275,20 @@ static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thre
 
 struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thread *thread)
 {
+	char name[TP_NAME_SIZE];
+	bool is_named = name_hook && thread->tid != getpid() && name_hook(name);
+
 	pthread_mutex_lock(&buffer->lock);
+	struct tp_ring_node *node = thread->rings[buffer->index];
+	if (node) {
+		/* The hook ran a finaliser that recorded. */
+		pthread_mutex_unlock(&buffer->lock);
+		return node;
+	}
 	pthread_mutex_lock(&lock);
 	retire_rings(buffer);
 	pthread_mutex_unlock(&lock);
-	struct tp_ring_node *node = create_ring(buffer, thread);
+	node = create_ring(buffer, thread, is_named ? name : NULL);
 	if (node) {
 		node->next = buffer->rings;
 		buffer->rings = node;
@@ -415,10 +441,11 @@ static void after_fork_in_child(void)
 	pthread_mutex_init(&lock, NULL);
 }
 
-int tp_threads_setup(void)
+int tp_threads_setup(tp_name_hook hook)
 {
 	static bool is_done;
 
+	name_hook = hook;
 	if (is_done)
 		return 0;
 	if (pthread_key_create(&thread_key, thread_ended))

@@ -30,6 +30,7 @@ struct tp_ring_node {
 	struct tp_ring_node *next;
 	uint64_t serial;
 	bool is_ended;
+	bool is_named; /* by tp_name_hook, not by the kernel */
 };
 
 struct tp_buffer {
@@ -106,6 +107,8 @@ struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thre
 
 /* Fills in the name of the thread whose ring it is, and tells whether it ended; the buffer's lock is held. */
 bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE]);
+/* A running thread whose name came from the hook has another name now. */
+void tp_buffer_rename(struct tp_buffer *buffer, int32_t tid, const char name[TP_NAME_SIZE]);
 void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret);
 void tp_buffer_clear(struct tp_buffer *buffer);
 void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags);
@@ -135,7 +138,14 @@ static inline uint64_t tp_buffer_stamp(struct tp_buffer *buffer, const struct tp
 	return stamp;
 }
 
-/* Once per process: what must happen at fork and when threads end.  Returns 0 or a negative errno. */
-int tp_threads_setup(void);
+/* Fills in the name that a language gives this thread; false where the kernel's counts. */
+typedef bool (*tp_name_hook)(char name[TP_NAME_SIZE]);
+
+/*
+ * Once per process: what must happen at fork and when threads end.  Returns 0 or a negative errno.  The
+ * hook is called without a lock when a ring is made, and not for the first thread, which has the name of
+ * the process.
+ */
+int tp_threads_setup(tp_name_hook hook);
 
 #endif

@@ -18,7 +18,7 @@ from tracepoint.runtime.convert import make_record
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.plan import FieldKind, FieldPlan
 from tracepoint.runtime.ring import MAX_PAGES, MAX_PAYLOAD, MIN_PAGES, Ring
-from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
+from tracepoint.runtime.this_thread import comm_of_thread, current_cpu, kernel_comm, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -124,11 +124,11 @@ def make_filter(program: FilterProgram) -> FilterProgram:
 
 
 class _RingOf:
-    def __init__(self, ring: Ring, serial: int, thread: _Thread, comm: bytes) -> None:
+    def __init__(self, ring: Ring, serial: int, thread: _Thread) -> None:
         self.ring = ring
         self.serial = serial
         self.thread = thread
-        self.comm = comm
+        self.comm = kernel_comm()
         # The C ring needs no lock: a page has one owner at any time.
         self.lock = threading.RLock()
         self.is_busy = False
@@ -221,8 +221,7 @@ class Buffer:
         if mine is None:
             with _lock:
                 self._retire()
-                ring = Ring(self.n_pages, self._overwrite)
-                mine = _RingOf(ring, self._serial, _local.state, comm_of_thread())
+                mine = _RingOf(Ring(self.n_pages, self._overwrite), self._serial, _local.state)
                 self._serial += 1
                 self._rings.insert(0, mine)
                 self._mine.ring = mine
@@ -252,7 +251,8 @@ class Buffer:
 
     def rings(self) -> list[tuple[int, int, bool, bytes, dict[str, int]]]:
         """Return (serial, tid, is_ended, comm, counts) of every ring, youngest first."""
-        return [(r.serial, r.thread.tid, r.is_ended, r.comm, r.stats()) for r in self._rings]
+        named = [(r, name_of(r.thread.thread, r.comm)) for r in self._rings]
+        return [(r.serial, r.thread.tid, r.is_ended, name, r.stats()) for r, name in named]
 
     def _by_serial(self, serial: int) -> _RingOf:
         for item in self._rings:

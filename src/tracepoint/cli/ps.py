@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
+from tracepoint.errors import LossWarning
+from tracepoint.runtime.mapped import open_rings
 from tracepoint.runtime.registry import Process, ProcessError, find_process, find_processes
 from tracepoint.runtime.socket_client import ANSWER_WAIT_S, RemoteFiles, SilentError
 from tracepoint.tracefile.recording import losses_of
@@ -46,6 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--record", metavar="FILE", type=Path, help="save what was recorded as trace.dat")
     parser.add_argument(
         "--seconds", type=numbers.seconds, default=0.0, metavar="S", help="wait before --record saves"
+    )
+    parser.add_argument(
+        "--children",
+        action="store_true",
+        help="save with --record what its children and other processes recorded that share its "
+        "TRACEPOINT_DIRECTORY",
     )
     parser.add_argument("--version-6", action="store_true", help="write trace.dat version 6")
 
@@ -130,6 +139,9 @@ def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
         _write(files, args.write[0], args.write[1])
     elif args.record:
         time.sleep(args.seconds)
+        if args.children:
+            _save_all(args, files, out)
+            return
         data = files.save(6 if args.version_6 else 7)
         args.record.write_bytes(data)
         out.say(f"{args.record}: {len(data)} bytes")
@@ -142,3 +154,20 @@ def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
         enabled = set(files.read_text("set_event").split())
         for name in files.read_text("available_events").split():
             out.line(f"{'1' if name in enabled else '0'}  {name}")
+
+
+def _save_all(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
+    directory = files.directory()
+    if not directory:
+        raise ProcessError(
+            "the process keeps its rings in memory, where those of its children are not: start it with "
+            "TRACEPOINT_DIRECTORY=DIRECTORY"
+        )
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", LossWarning)
+        rings = open_rings(directory)
+        saved = rings.save(args.record, version=6 if args.version_6 else 7)
+    n_processes = len({ring.pid for ring in rings.rings})
+    out.say(f"{args.record}: {saved.n_records} records of {n_processes} processes")
+    for warning in told:
+        out.warn(str(warning.message))

@@ -121,10 +121,13 @@ class InstanceState:
     def resize(self, size_kb: int) -> None:
         """Give every ring at least `size_kb` KB; raises OSError (EINVAL, ENOMEM).
 
-        What was recorded goes: rings belong to threads that write at this moment.
+        What was recorded goes: rings belong to threads that write at this moment.  Those in files stay as
+        they are (EBUSY).
         """
         if not size_kb:
             raise failure(errno.EINVAL)
+        if self.instance.directory:
+            raise failure(errno.EBUSY)
         n_pages = max(2, -(-size_kb * 1024 // SUB_BUFFER))
         old = self.instance.buffer
         self.expand()

@@ -21,7 +21,7 @@ from tracepoint.tracefile.pages import PageLayout, read_page
 from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tracepoint.runtime.files_state import InstanceState
 
@@ -146,21 +146,24 @@ def trace_file(state: InstanceState, cpu: int = -1) -> File:
 
 def stats_text(state: InstanceState, cpu: int) -> str:
     """Return what per_cpu/cpuN/stats shows: tracing_stats_read() in kernel/trace/trace.c."""
-    counts = state.stats(cpu)
+    return counts_text(state.stats(cpu), state.instance.clock, state.instance.buffer.now())
+
+
+def counts_text(counts: Mapping[str, int], clock: str, now: int) -> str:
+    """Write the counts of a ring buffer as its file `stats` shows them."""
 
     def stamp(value: int) -> str:
-        if state.instance.clock in CLOCKS_NOT_IN_NS:
+        if clock in CLOCKS_NOT_IN_NS:
             return str(value)
         seconds, rest = divmod(microseconds(value), 1_000_000)
         return f"{seconds:5d}.{rest:06d}"
 
-    now = state.instance.buffer.now()
     return (
         f"entries: {counts.get('entries', 0)}\n"
         f"overrun: {counts.get('overrun', 0)}\n"
         f"commit overrun: {counts.get('commit_overrun', 0)}\n"
         f"bytes: {counts.get('bytes', 0)}\n"
-        f"oldest event ts: {stamp(counts['oldest_stamp'])}\n"
+        f"oldest event ts: {stamp(counts.get('oldest_stamp', 0))}\n"
         f"now ts: {stamp(now)}\n"
         f"dropped events: {counts.get('dropped', 0)}\n"
         f"read events: {counts.get('read', 0)}\n"

@@ -20,7 +20,7 @@ class FormatTable:
     """The file with the formats of what this process records into the rings of a directory."""
 
     def __init__(self, directory: str) -> None:
-        self._directory = directory
+        self.directory = os.path.abspath(directory)  # noqa: PTH100 - a program may change its directory
         self._known: dict[int, EventFormat] = {}
         os.register_at_fork(after_in_child=self._after_fork)
 
@@ -32,7 +32,7 @@ class FormatTable:
 
     def _write(self, layouts: list[EventFormat]) -> None:
         text = "".join(f"{SYSTEM}{item.system}\n{write_format(item)}\n" for item in layouts)
-        path = f"{self._directory}/formats-{os.getpid()}"
+        path = f"{self.directory}/formats-{os.getpid()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         file = os.open(path, flags, 0o600)
         try:
@@ -47,6 +47,14 @@ class FormatTable:
             self._write(list(self._known.values()))
         except OSError:
             self._known.clear()
+
+
+def table_in(directory: str | os.PathLike[str] | None) -> FormatTable | None:
+    """Return the table of a directory for rings, None without one; raises EventError."""
+    if directory is None:
+        return None
+    check_directory(directory)
+    return FormatTable(os.fspath(directory))
 
 
 def check_directory(directory: str | os.PathLike[str]) -> None:

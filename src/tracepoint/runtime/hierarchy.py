@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -17,9 +16,10 @@ from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
 from tracepoint.runtime import named  # noqa: F401 - for picklers that look only at loaded modules
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, set_fault_hook, synchronize
+from tracepoint.runtime.environment import ring_options
 from tracepoint.runtime.event_help import USER_NAMES, event_doc
 from tracepoint.runtime.fault_warnings import warn_of_fault
-from tracepoint.runtime.format_table import FormatTable, check_directory
+from tracepoint.runtime.format_table import table_in
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.names import folder_problem
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
@@ -283,10 +283,9 @@ class Instance:
 
     def __init__(self, name: str = "", n_pages: int = DEFAULT_PAGES, **options: Any) -> None:
         self.name = name
-        if (directory := options.get("directory")) is not None:
-            check_directory(directory)
+        self.formats = table_in(options.get("directory"))
+        self.directory = self.formats.directory if self.formats is not None else ""
         self.buffer: Any = Buffer(n_pages, **options)
-        self.formats = FormatTable(os.fspath(directory)) if directory is not None else None
         self._log: list[str] = []
 
     def __repr__(self) -> str:
@@ -418,7 +417,7 @@ class Tracing(Instance):
     """The top instance, and what the whole process has once: events, instances, faults."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__(**ring_options())
         self._registry = _Registry()
         self.instances: dict[str, Instance] = {}
         self.filter_profile = KERNEL_6_12

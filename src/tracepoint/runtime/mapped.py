@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.runtime.ring import RawRecord
+    from tracepoint.tracefile.recording import Recording
 
 RING_NAME = re.compile(r"ring-(\d{1,10})-(\d{1,10})-(\d{1,20})")
 MAX_RING = 65536 * 4096 + (4 << 20)
@@ -115,6 +116,17 @@ class MappedRings:
                     else:
                         found.append(MappedRecord(ring.pid, ring.comm, layout, raw))
         return sorted(found, key=lambda record: record.raw.timestamp)
+
+    def save(self, path: str | os.PathLike[str], *, version: int = 7, compression: str = "") -> Recording:
+        """Save what all processes recorded as one trace.dat, in the order of time; return what was saved.
+
+        The threads keep their numbers and names, and `saved_tgids` has their processes.  What the rings lost
+        and what could not be read is a LossWarning.  Raises TracepointError where the rings have several
+        clocks, and OSError when the file cannot be written.
+        """
+        from tracepoint.runtime.save_rings import save_rings  # noqa: PLC0415 - loads the writer of trace.dat
+
+        return save_rings(self, Path(path), version=version, compression=compression)
 
     def _read_rings(self) -> Iterator[MappedRing]:
         if core.IS_PURE:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.errors import LossWarning
+from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.layout.format import write_format
+from tracepoint.runtime.environment import DIRECTORY_VARIABLE
 from tracepoint.runtime.files_text import OWN_EVENTS
 from tracepoint.runtime.files_trace import peeked_records, stats_text, trace_text
 from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
+from tracepoint.runtime.mapped import open_rings
 from tracepoint.runtime.symbols import kallsyms_text
-from tracepoint.tracefile.compression import has_zstd
+from tracepoint.tracefile.compression import default_compression
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import Option, OptionId, text_option
 from tracepoint.tracefile.pages import PageLayout, PageWriter
@@ -28,8 +30,13 @@ if TYPE_CHECKING:
     from tracepoint.runtime.files_tree import ControlFiles
 
 
-def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "") -> Recording:
+def save(
+    path: str | os.PathLike[str], *, version: int = 7, compression: str = "", children: bool = False
+) -> Recording:
     """Save what all instances recorded, and leave it in the rings; return what was saved.
+
+    With `children`, what all processes recorded that share the directory of the top instance
+    (`TRACEPOINT_DIRECTORY`): this one, those it forked or started, and those that ended.
 
     A name that ends in `.txt` gets the text of `trace` of the top instance.  `version` of trace.dat is 6 or
     7; `compression` is `none`, `zlib` or `zstd`, without it zstd where that can be had (version 7).
@@ -39,6 +46,8 @@ def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "
     """
     tree = process_files()
     target = Path(path)
+    if children:
+        return open_rings(_shared_directory(tree)).save(target, version=version, compression=compression)
     if target.suffix == ".txt":
         state = tree.state_of(tracing)
         target.write_text(trace_text(state), errors="surrogateescape")
@@ -50,6 +59,16 @@ def save(path: str | os.PathLike[str], *, version: int = 7, compression: str = "
     if saved.missing:
         warnings.warn(f"{target}: {saved.missing}: larger rings keep more", LossWarning, stacklevel=2)
     return saved
+
+
+def _shared_directory(tree: ControlFiles) -> str:
+    directory = tree.tracing.directory
+    if not directory:
+        raise TracepointError(
+            "what children record is in their own memory: start the program with "
+            f"{DIRECTORY_VARIABLE}=DIRECTORY, where all keep their rings as files"
+        )
+    return directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +84,10 @@ def saved_bytes(
     tree: ControlFiles, version: int = 7, compression: str = ""
 ) -> tuple[bytes, tuple[SavedBuffer, ...]]:
     """Return what was recorded as trace.dat, and by instance what was lost; see `save`."""
-    if not compression:
-        compression = "zstd" if version == 7 and has_zstd() else "none"
     arrays = {"": tree.tracing, **tree.tracing.instances}
     buffers = tuple(_buffer(tree.state_of(array), name) for name, array in arrays.items())
     stream = io.BytesIO()
-    write_tracedat(stream, _content(tree, buffers), version, compression)
+    write_tracedat(stream, _content(tree, buffers), version, compression or default_compression(version))
     return stream.getvalue(), buffers
 
 

@@ -229,6 +229,11 @@ class RemoteFiles:
         text: str = self._line.ask("kallsyms")["text"]
         return text
 
+    def directory(self) -> str:
+        """Return the directory where the rings of the top instance are files; empty without."""
+        path: str = self._line.ask("directory")["path"]
+        return path
+
     def save(self, version: int = 7, compression: str = "none") -> bytes:
         """Return what was recorded there as trace.dat."""
         return base64.b64decode(self._line.ask("save", version=version, compression=compression)["data"])

@@ -136,6 +136,9 @@ class _Connection:
     def _do_kallsyms(self) -> dict[str, Any]:
         return {"text": kallsyms_text()}
 
+    def _do_directory(self) -> dict[str, Any]:
+        return {"path": self._tree.tracing.directory}
+
     def _do_save(self, version: int, compression: str) -> dict[str, Any]:
         from tracepoint.runtime.save import saved_bytes  # noqa: PLC0415 - loads the writer of trace.dat
 

@@ -40,6 +40,11 @@ def stack_of(frame: FrameType | None) -> list[int]:
     return found
 
 
+def marker_text() -> str:
+    """Return the one name that all processes have at the same address; see `kallsyms_text`."""
+    return f"{MARKER:016x} t tracing_mark_write\n{MARKER + _STEP:016x} t _end_of_names\n"
+
+
 def kallsyms_text() -> str:
     """Return all names in the form of /proc/kallsyms, with an end behind the last."""
     lines = [f"{address:016x} t {name}\n" for name, address in list(_addresses.items())]

@@ -39,6 +39,11 @@ def has_zstd() -> bool:
     return bool(_zstd_library())
 
 
+def default_compression(version: int) -> str:
+    """Return what a version of trace.dat is compressed with here: zstd where that can be had."""
+    return "zstd" if version == 7 and has_zstd() else "none"
+
+
 def codec_named(name: str) -> Codec | None:
     """Return the compressor of a name; None for `none`.
 

@@ -20,12 +20,18 @@ if TYPE_CHECKING:
 
 
 def load_core() -> ModuleType:
-    """Return `tracepoint._core`, or the twin: where asked for, or with a warning without a core."""
+    """Return `tracepoint._core`, or the twin: where asked for, or with a warning without a core.
+
+    Raises ImportError in an interpreter that is not the main one.
+    """
     if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0"):
         return twin
     try:
         return importlib.import_module("tracepoint._core")
     except ImportError as error:
+        # A subinterpreter: what the main one has, it must not have again, in either form.
+        if "interpreter" in str(error):
+            raise
         is_missing = isinstance(error, ModuleNotFoundError) and error.name == "tracepoint._core"
         reason = "is not built" if is_missing else f"cannot be loaded ({error})"
         warnings.warn(

@@ -1,3 +1,5 @@
+import pytest
+
 from tracepoint.lab import console
 
 OOPS = """\
@@ -36,6 +38,30 @@ def test_harmless_words():
         == ""
     )
     assert console.trouble("") == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "is_late"),
+    [
+        ("watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:60]", True),
+        ("BUG: workqueue lockup - pool cpus=0 node=0 flags=0x0 nice=0 stuck for 31s!", True),
+        ("Kernel panic - not syncing: softlockup: hung tasks", False),
+        ("BUG: kernel NULL pointer dereference, address: 0000000000000000", False),
+        ("BUG: spinlock lockup suspected on CPU#0, sh/60", False),
+    ],
+)
+def test_a_lockup_of_an_emulated_machine_is_slowness(line, is_late):
+    log = f"[ 1.0] fine\n[ 26.0] {line}\n"
+    assert console.trouble(log) == line
+    assert console.trouble(log, is_emulated=True) == ("" if is_late else line)
+    after = "Oops: 0002 [#1] SMP"
+    assert console.trouble(f"{log}[ 27.0] {after}\n", is_emulated=True).splitlines()[0] == (
+        after if is_late else line
+    )
+
+
+def test_a_stall_of_rcu_breaks_nothing():
+    assert console.trouble("[ 30.0] rcu: INFO: rcu_preempt self-detected stall on CPU\n") == ""
 
 
 def test_last_lines():

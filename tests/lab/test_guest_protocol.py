@@ -70,6 +70,9 @@ while line := port.readline():
     elif data == b"oops":
         say("[ 5.0] Oops: 0002 [#1]\n[ 5.0] foo+0x1/0x2")
         status, answer = 0, b""
+    elif data == b"late":
+        say("[ 5.0] watchdog: BUG: soft lockup - CPU#0 stuck for 26s! [sh:60]")
+        status, answer = 0, b"done"
     elif data == b"die":
         say("[ 6.0] Kernel panic - not syncing: died")
         sys.exit(1)
@@ -322,6 +325,19 @@ def test_a_guest_that_kvm_does_not_boot_is_emulated(kvm, tmp_path, caplog, how):
     with guest.boot():
         assert starts(tmp_path) == ["kvm", "tcg"]
     assert len(list((tmp_path / "cache/tracepoint/kvm").iterdir())) == 1
+
+
+def test_a_lockup_breaks_a_guest_under_kvm_and_only_delays_an_emulated_one(kvm):
+    with guest.boot() as one:
+        assert one.accelerator.name == "kvm"
+        with pytest.raises(LabError, match="the guest's kernel broke") as caught:
+            one.run("late")
+        assert "soft lockup" in caught.value.log_tail
+    kvm.setenv("TRACEPOINT_ACCEL", "tcg")
+    with guest.boot() as one:
+        assert one.run("late").text == "done"
+        with pytest.raises(LabError, match="the guest's kernel broke"):
+            one.run("oops")
 
 
 def test_kvm_that_has_booted_a_guest_gets_its_time(kvm, tmp_path, caplog):

@@ -243,7 +243,7 @@ class Guest:
         return int(status), data
 
     def _check_kernel(self) -> None:
-        if console.trouble(self.log):
+        if self._trouble:
             raise self._broken("the guest's kernel broke")
 
     def _broken(self, message: str) -> LabError:
@@ -252,7 +252,7 @@ class Guest:
             self._process.wait(timeout=1)
         ended_with = self._process.poll()
         self.close()
-        trouble = console.trouble(self.log)
+        trouble = self._trouble
         words = trouble or console.last_lines(self.log) or console.last_lines(self._words_of_qemu)
         memory = console.memory_trouble(self.log)
         if memory:
@@ -265,6 +265,10 @@ class Guest:
         if self.accelerator.name == "kvm" and not trouble:
             message += f" (under KVM; {accelerator.VARIABLE}=tcg boots with emulation)"
         return LabError(message, "qemu", self._process.returncode, words, str(self.log_path))
+
+    @property
+    def _trouble(self) -> str:
+        return console.trouble(self.log, is_emulated=self.accelerator.name == "tcg")
 
     @property
     def _words_of_qemu(self) -> str:

@@ -101,3 +101,19 @@ def test_a_relative_path_reads_what_an_absolute_one_does(monkeypatch, tmp_path: 
     )
     relative, absolute = capsys.readouterr().out.split("name: ")[1:]
     assert relative == absolute
+
+
+def test_a_constant_that_no_header_defines_is_an_input(tmp_path: Path, capsys) -> None:
+    # As in a kernel's headers package, which has no private enums.
+    header = tmp_path / "odd.h"
+    header.write_text(
+        Path(SWAP)
+        .read_text()
+        .replace('"pfn=%#lx', '"%s pfn=%#lx')
+        .replace("__entry->pfn,", '__entry->ret == PRIVATE ? "p" : "q", __entry->pfn,')
+    )
+    main(["try", f"{header}:mm_page_swap_in"])
+    out = capsys.readouterr().out
+    assert "note: PRIVATE is a constant that no header at hand defines" in out
+    assert "mm_page_swap_in: p pfn=" in out
+    assert "not complete" not in out

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.check.report_json import finding_as_data
 from tracepoint.cli import numbers, settings, suites
 from tracepoint.cli.examples import example_names, example_path
-from tracepoint.cli.inputs import char_sign, find_abi, open_input
+from tracepoint.cli.inputs import find_abi, open_input
 from tracepoint.cli.output import counted
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.try_session import (
@@ -25,14 +25,12 @@ from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.given import GivenValueError, split_assignment
 from tracepoint.lab.rehearsal import SECTIONS, write_rehearsal
-from tracepoint.layout.compute import compute_layout
 
 if TYPE_CHECKING:
     import argparse
 
     from tracepoint.cli.output import Output
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.lab.rehearsal import Rehearsal
     from tracepoint.model.event import Event, TraceHeader
 
 
@@ -127,7 +125,7 @@ def _one(session: Session, header: TraceHeader, event: Event) -> None:
     """Simulate one event and show it."""
     out = session.out
     try:
-        rehearsal = _rehearse(session, header, event)
+        rehearsal = rehearse_with(session, header, event)
     except GivenValueError:
         raise
     except TracepointError as error:
@@ -147,17 +145,6 @@ def _one(session: Session, header: TraceHeader, event: Event) -> None:
     elif session.shows_events:
         write_title(out, event)
         write_rehearsal(out, rehearsal, session.args.only)
-
-
-def _rehearse(session: Session, header: TraceHeader, event: Event) -> Rehearsal:
-    layout = compute_layout(
-        event,
-        find_abi(session.chosen.abi),
-        environment=header.environment,
-        is_char_signed=char_sign(header.path),
-        enums=header.exported_enums,
-    )
-    return rehearse_with(session, header, event, layout)
 
 
 def _write_summary(session: Session) -> None:

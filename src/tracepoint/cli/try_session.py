@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.check.engine import check_headers
 from tracepoint.check.report_text import write_concise, write_full
-from tracepoint.cli.inputs import find_abi
+from tracepoint.cli.inputs import char_sign, find_abi
 from tracepoint.lab.given import GivenValueError
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.layout.format import write_format
@@ -92,12 +92,15 @@ def rehearse_with(
     session: Session,
     header: TraceHeader,
     event: Event,
-    layout: EventFormat,
+    layout: EventFormat | None = None,
     *,
     facts: RenderFacts | None = None,
     btf: Btf | None = None,
 ) -> Rehearsal:
-    """Rehearse with those of the given values that name an input of this event."""
+    """Simulate with those of the given values that name an input of this event.
+
+    `layout` is a kernel's own format; without it the layout is computed.
+    """
     abi = find_abi(session.chosen.abi)
     usable: dict[str, str | Given] = dict(session.given)
     while True:
@@ -112,6 +115,7 @@ def rehearse_with(
                 facts=facts,
                 format=layout,
                 enums=header.exported_enums,
+                is_char_signed=char_sign(header.path),
             )
         except GivenValueError as error:
             if error.leaf not in usable:

@@ -121,17 +121,21 @@ def rehearse_event(
     facts: RenderFacts | None = None,
     format: EventFormat | None = None,  # noqa: A002  the kernel's word for it
     enums: Iterable[EnumDef] = (),
+    is_char_signed: bool | None = None,
 ) -> Rehearsal:
     """Fire an event `count` times (1 to 10 000) and show what the kernel would.
 
     `set_values` maps leaves to values, as text (`7`, `"bash"`, `[1,2]`, `hex:00ff`) or as Python
     values; inputs that are not given get samples.  `environment` is the header's, `btf` answers
-    for types, `facts` for what rendering needs beyond the record; `format` replaces the computed
-    layout.  Raises LayoutError when the record cannot be laid out, SourceError when the assignment
-    is damaged, GivenValueError for a value that names no input.
+    for types, `facts` for what rendering needs beyond the record; `format` is a kernel's own and
+    replaces the computed layout, for which `is_char_signed` overrides the ABI.  Raises LayoutError
+    when the record cannot be laid out, SourceError when the assignment is damaged, GivenValueError
+    for a value that names no input.
     """
     _refuse_recordless(event)
-    layout = format or compute_layout(event, abi, btf=btf, environment=environment, enums=enums)
+    layout = format or compute_layout(
+        event, abi, btf=btf, environment=environment, enums=enums, is_char_signed=is_char_signed
+    )
     sizes = TypeSizes(abi, btf=btf, environment=environment)
     program = read_program(event)
     stage = _Stage(

@@ -6,7 +6,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from benchmarks.harness import MissingError, Row, wall_and_cpu
+from benchmarks.harness import MissingError, Row, cpu_and_memory, wall_and_cpu
 from tracepoint.lab.packages import cache_folder
 
 
@@ -57,4 +57,21 @@ def one_header() -> Row:
     return Row("check of one header of a tree", spent, "CPU s", 0.5, True, f"{wall:.2f} s wall")
 
 
-ROWS = (index_cold, index_warm, one_header)
+@cache
+def _whole_tree() -> tuple[float, float]:
+    """CPU seconds and most megabytes of checking all headers of the oldest tree, with nothing saved."""
+    with tempfile.TemporaryDirectory(prefix="tp-bench-") as home:
+        return cpu_and_memory(["check", str(_trees()[0]), "--quiet"], home)
+
+
+def whole_tree() -> Row:
+    """CPU seconds of checking all headers of a tree, with nothing saved."""
+    return Row("check of all headers of a tree", _whole_tree()[0], "CPU s", 12, True)
+
+
+def whole_tree_memory() -> Row:
+    """Most megabytes of checking all headers of a tree."""
+    return Row("check of all headers of a tree, memory", _whole_tree()[1], "MB", 300, True)
+
+
+ROWS = (index_cold, index_warm, one_header, whole_tree, whole_tree_memory)

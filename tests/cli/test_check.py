@@ -6,12 +6,14 @@ import io
 import json
 import re
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
 from tracepoint.check.registry import RULES
 from tracepoint.cli.main import main
+from tracepoint.source.environment import Environment
 
 # TP305 is the trailing newline, which an unsafe fix takes away; TP011 has a safe one.
 FAULTY = """#undef TRACE_SYSTEM
@@ -256,3 +258,32 @@ def test_colour_of_a_diff_is_that_of_git(header: Path, capsys, words) -> None:
     assert "\x1b[36m@@ " in out
     assert "\n\x1b[31m-" in out
     assert "\n\x1b[32m+" in out
+
+
+def test_headers_are_let_go_one_after_another(tmp_path: Path, monkeypatch) -> None:
+    for number in range(60):
+        (tmp_path / f"h{number}.h").write_text(CLEAN.replace("tick", f"tick{number}"))
+    alive: weakref.WeakSet[Environment] = weakref.WeakSet()
+    most = 0
+    make = Environment.__init__
+
+    def count(self: Environment, *words, **named) -> None:
+        nonlocal most
+        make(self, *words, **named)
+        alive.add(self)
+        most = max(most, len(alive))
+
+    monkeypatch.setattr(Environment, "__init__", count)
+    assert main(["check", "--ignore", "TP017", str(tmp_path)]) == 0
+    assert 0 < most < 40
+
+
+def test_what_looks_across_files_knows_headers_that_were_let_go(tmp_path: Path, capsys) -> None:
+    for number in range(20):
+        (tmp_path / f"h{number:02}.h").write_text(CLEAN.replace("tick", f"tick{number}"))
+    (tmp_path / "again.h").write_text(CLEAN.replace("tick", "tick19"))
+    assert main(["check", "--ignore", "TP017", "--output-format", "json", str(tmp_path)]) == 1
+    found = json.loads(capsys.readouterr().out)["findings"]
+    assert [(f["code"], f["event"], Path(f["path"]).name) for f in found] == [
+        ("TP103", "demo:tick19", "h19.h")
+    ]

@@ -197,15 +197,11 @@ class ClassView:
 
 @dataclass
 class CheckContext:
-    """One header being checked.
-
-    `headers` are all headers of the run, for rules that look across files.
-    """
+    """One header being checked; what rules look up in other headers of the run is in `across`."""
 
     header: TraceHeader
     facts: TreeFacts = field(default_factory=TreeFacts)
     abi: str = "x86_64"
-    headers: tuple[TraceHeader, ...] = ()
     shared_exports: dict[str, frozenset[str]] = field(default_factory=dict, repr=False)
     layouts: dict[ClassView, RecordLayout | None] = field(default_factory=dict, repr=False)
     _enumerators: dict[str, bool] = field(default_factory=dict, repr=False)
@@ -291,11 +287,8 @@ class CheckContext:
 
     @cached_property
     def exported(self) -> frozenset[str]:
-        """The names that TRACE_DEFINE_ENUM and _SIZEOF export for this system, in all headers of the run."""
-        names = {e.name for e in self.header.enums}
-        for other in self.headers:
-            names |= {e.name for e in other.enums if e.system == self.header.system}
-        return frozenset(names)
+        """The names that the header itself exports with TRACE_DEFINE_ENUM and _SIZEOF."""
+        return frozenset(e.name for e in self.header.enums)
 
     @cached_property
     def assign_str_arity_here(self) -> int | None:
@@ -307,18 +300,6 @@ class CheckContext:
             if name.text in {"__assign_str", "__assign_rel_str"}
         }
         return counts.pop() if len(counts) == 1 else None
-
-    @cached_property
-    def used_classes(self) -> frozenset[str]:
-        """The names of the classes that some header of the run makes an event of."""
-        own = frozenset(e.event_class.name for e in self.header.events)
-        return own | _classes_used(self.headers)
-
-    def declared_elsewhere(self, name: str) -> list[tuple[str, Event]]:
-        """Return the other headers of the run that declare an event of this name."""
-        return [
-            (path, e) for path, e in _events_by_name(self.headers).get(name, ()) if path != self.header.path
-        ]
 
     def args_place(self, owner: object) -> Span | None:
         """Return where the TP_ARGS of a declaration stands, when it was not written by a macro."""
@@ -350,36 +331,6 @@ class CheckContext:
 
 
 _FIRST_DIRECTIVE = re.compile(r"^[ \t]*#[^\n]*", re.MULTILINE)
-
-_BY_NAME: dict[int, tuple[tuple[TraceHeader, ...], dict[str, list[tuple[str, Event]]]]] = {}
-
-
-def _events_by_name(headers: tuple[TraceHeader, ...]) -> dict[str, list[tuple[str, Event]]]:
-    """Return the events of a run by name; made once a run, for every header asks."""
-    known = _BY_NAME.get(id(headers))
-    if known is not None and known[0] is headers:
-        return known[1]
-    by_name: dict[str, list[tuple[str, Event]]] = {}
-    for header in headers:
-        for event in header.events:
-            by_name.setdefault(event.name, []).append((header.path, event))
-    _BY_NAME.clear()
-    _BY_NAME[id(headers)] = (headers, by_name)
-    return by_name
-
-
-_USED: dict[int, tuple[tuple[TraceHeader, ...], frozenset[str]]] = {}
-
-
-def _classes_used(headers: tuple[TraceHeader, ...]) -> frozenset[str]:
-    """Return the classes that a run makes events of; made once a run."""
-    known = _USED.get(id(headers))
-    if known is not None and known[0] is headers:
-        return known[1]
-    used = frozenset(e.event_class.name for h in headers for e in h.events)
-    _USED.clear()
-    _USED[id(headers)] = (headers, used)
-    return used
 
 
 def _unknown(_name: str) -> None:

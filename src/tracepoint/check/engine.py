@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tracepoint.check.across import Across
 from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding, Located, locate
 from tracepoint.check.registry import RULES, rule_of
@@ -18,11 +19,12 @@ from tracepoint.tree.facts import TreeFacts, read_facts_around
 from tracepoint.tree.headers import read_header
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Mapping
     from pathlib import PurePath
 
     from tracepoint.check.registry import Rule
     from tracepoint.diagnostics import Edit
+    from tracepoint.source.text import SourceFile
 
 #: A fault that repeats names this many of its events.
 _MAX_NAMED = 3
@@ -54,7 +56,7 @@ def check_header(
 
 
 def check_headers(
-    headers: Sequence[TraceHeader],
+    headers: Iterable[TraceHeader],
     *,
     select: Iterable[str] = (),
     ignore: Iterable[str] = (),
@@ -65,18 +67,66 @@ def check_headers(
 
     Arguments are those of `check_header`.
     """
-    codes = select_rules(RULES, select, ignore)
-    rules = [rule for rule in RULES if rule.code in codes]
-    known = facts or TreeFacts()
-    together = tuple(headers)
-    found: list[Diagnostic] = []
+    checker = Checker(select=select, ignore=ignore, abi=abi, facts=facts)
     for header in headers:
-        context = CheckContext(header, known, abi, together)
-        diagnostics = [d for d in map(_in_house, header.diagnostics) if d.code in codes]
-        for rule in rules:
-            diagnostics += _run(rule, context)
-        found += _without_suppressed(header, _distrusted(diagnostics), codes)
-    return sorted(found, key=_order)
+        checker.add(header)
+    return checker.findings()
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What is kept of a header that was checked: what it takes to finish its findings."""
+
+    path: str
+    source: SourceFile | None
+    found: list[Diagnostic]
+    candidates: list[tuple[Rule, list[object]]]
+
+
+class Checker:
+    """Checks the headers of one kernel one after another and keeps none of them.
+
+    Arguments are those of `check_header`.
+    """
+
+    def __init__(
+        self,
+        *,
+        select: Iterable[str] = (),
+        ignore: Iterable[str] = (),
+        abi: str = "x86_64",
+        facts: TreeFacts | None = None,
+    ) -> None:
+        self._codes = select_rules(RULES, select, ignore)
+        self._rules = [rule for rule in RULES if rule.code in self._codes]
+        self._abi = abi
+        self._facts = facts or TreeFacts()
+        self._across = Across()
+        self._seen: list[_Seen] = []
+
+    def add(self, header: TraceHeader, string_callers: Mapping[str, bool] | None = None) -> None:
+        """Check one header; `string_callers` is what its tree's index says of its events."""
+        facts = self._facts if string_callers is None else replace(self._facts, string_callers=string_callers)
+        context = CheckContext(header, facts, self._abi)
+        found = [d for d in map(_in_house, header.diagnostics) if d.code in self._codes]
+        candidates = []
+        for rule in self._rules:
+            if rule.check is not None:
+                found += _fold(rule, rule.check(context), header.path)
+            if rule.candidates is not None and (kept := list(rule.candidates(context))):
+                candidates.append((rule, kept))
+        self._across.add(header)
+        self._seen.append(_Seen(header.path, header.source, found, candidates))
+
+    def findings(self) -> list[Diagnostic]:
+        """Return the findings of all headers, also those that only show together."""
+        found: list[Diagnostic] = []
+        for seen in self._seen:
+            diagnostics = list(seen.found)
+            for rule, candidates in seen.candidates:
+                diagnostics += _fold(rule, rule.decide(candidates, self._across), seen.path)
+            found += _without_suppressed(seen, _distrusted(diagnostics), self._codes)
+        return sorted(found, key=_order)
 
 
 def check_text(
@@ -145,16 +195,16 @@ def _in_house(diagnostic: Diagnostic) -> Diagnostic:
     return diagnostic if rule is None else replace(diagnostic, name=rule.name)
 
 
-def _run(rule: Rule, context: CheckContext) -> list[Diagnostic]:
-    """Run one rule and fold the findings that are one fault seen through many events."""
+def _fold(rule: Rule, findings: Iterable[Finding], path: str) -> list[Diagnostic]:
+    """Make diagnostics of what a rule finds, one of findings that are one fault seen through many events."""
     groups: dict[Hashable, list[tuple[Finding, Located]]] = {}
-    for finding in rule.check(context) if rule.check is not None else ():
+    for finding in findings:
         located = locate(finding.place)
         groups.setdefault((located.key, finding.message), []).append((finding, located))
-    return [_diagnose(rule, group, context) for group in groups.values()]
+    return [_diagnose(rule, group, path) for group in groups.values()]
 
 
-def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], context: CheckContext) -> Diagnostic:
+def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], path: str) -> Diagnostic:
     finding, located = group[0]
     message = finding.message
     others = list(dict.fromkeys(f.event for f, _ in group[1:] if f.event and f.event != finding.event))
@@ -163,7 +213,7 @@ def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], context: CheckCo
         message += f" (and {len(others)} more: {named})"
     span = located.span
     if not span.path or span.start < 0:
-        span = _anywhere(context.header, span)
+        span = _anywhere(path, span)
     related = [Related(locate(place).span, text) for place, text in finding.notes if place is not None]
     help_ = (*finding.help, *(text for place, text in finding.notes if place is None))
     return Diagnostic(
@@ -180,9 +230,9 @@ def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], context: CheckCo
     )
 
 
-def _anywhere(header: TraceHeader, span: Span) -> Span:
+def _anywhere(path: str, span: Span) -> Span:
     """Return a span that at least names the file, for declarations that were not made from text."""
-    return span if span.path else Span(header.path, 1, 1, 1, 1)
+    return span if span.path else Span(path, 1, 1, 1, 1)
 
 
 def _distrusted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
@@ -198,11 +248,11 @@ def _distrusted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _without_suppressed(
-    header: TraceHeader, diagnostics: list[Diagnostic], codes: frozenset[str]
+    seen: _Seen, diagnostics: list[Diagnostic], codes: frozenset[str]
 ) -> list[Diagnostic]:
-    if header.source is None or "tracepoint:" not in header.source.text:
+    if seen.source is None or "tracepoint:" not in seen.source.text:
         return diagnostics
-    suppressions = read_suppressions(header.source)
+    suppressions = read_suppressions(seen.source)
     kept = []
     for diagnostic in diagnostics:
         covering = [s for s in suppressions if s.covers(diagnostic)]
@@ -211,12 +261,12 @@ def _without_suppressed(
         if not covering:
             kept.append(diagnostic)
     if _UNUSED_SUPPRESSION in codes:
-        kept += [_unused(header, s) for s in suppressions if not s.is_used]
+        kept += [_unused(seen.path, s) for s in suppressions if not s.is_used]
     return kept
 
 
-def _unused(header: TraceHeader, suppression: Suppression) -> Diagnostic:
-    span = Span(header.path, suppression.line, suppression.column, suppression.line, suppression.column + 1)
+def _unused(path: str, suppression: Suppression) -> Diagnostic:
+    span = Span(path, suppression.line, suppression.column, suppression.line, suppression.column + 1)
     what = ", ".join(sorted(suppression.codes)) or "anything"
     return Diagnostic(
         _UNUSED_SUPPRESSION,

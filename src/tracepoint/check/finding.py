@@ -18,10 +18,20 @@ from tracepoint.source.lexer import Token
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
-#: Anything that leads to a stretch of text; a pair is a run of tokens, first and last.
-Place = Token | Node | Origin | Span | tuple[Token, Token]
-
 _MAX_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A place made plain: its span, the expansions that led to it, and what identifies it."""
+
+    span: Span
+    expansions: tuple[Related, ...]
+    key: Hashable
+
+
+#: Anything that leads to a stretch of text; a pair is a run of tokens, first and last.
+Place = Token | Node | Origin | Span | Located | tuple[Token, Token]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,18 +51,11 @@ class Finding:
     event: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
-    """A place made plain: its span, the expansions that led to it, and what identifies it."""
-
-    span: Span
-    expansions: tuple[Related, ...]
-    key: Hashable
-
-
 def locate(place: Place) -> Located:
     """Return where a place is: the span at the place of use, and the chain of macro expansions."""
     match place:
+        case Located():
+            return place
         case Span():
             return Located(place, (), place)
         case Origin():
@@ -65,6 +68,12 @@ def locate(place: Place) -> Located:
             return _locate_tokens(first, last)
         case _:
             return _locate_tokens(place, place)
+
+
+def located_origin(thing: object) -> Located | None:
+    """Return where a declaration is, None when it was not made from text."""
+    origin = getattr(thing, "origin", None)
+    return _locate_origin(origin) if origin is not None else None
 
 
 def _locate_origin(origin: Origin) -> Located:

@@ -16,14 +16,17 @@ from typing import TYPE_CHECKING
 from tracepoint.diagnostics import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
+    from tracepoint.check.across import Across
     from tracepoint.check.context import CheckContext
     from tracepoint.check.finding import Finding
     from tracepoint.check.python_source import PythonFile
 
     Check = Callable[[CheckContext], Iterator[Finding]]
+    Candidates = Callable[[CheckContext], Iterator[object]]
+    Decide = Callable[[Sequence[object], Across], Iterator[Finding]]
     CheckPython = Callable[[PythonFile], Iterator[Finding]]
 
 
@@ -49,6 +52,16 @@ class Rule:
     def check(self) -> Check | None:
         """The function that finds the fault; None when reading or the engine itself does."""
         return getattr(self.module, "check", None)
+
+    @property
+    def candidates(self) -> Candidates | None:
+        """The function that takes what may be a fault from one header, for rules that look across files."""
+        return getattr(self.module, "candidates", None)
+
+    @property
+    def decide(self) -> Decide:
+        """The function that makes findings of candidates when all headers of the run are known."""
+        return self.module.decide  # type: ignore[no-any-return]
 
     @property
     def check_python(self) -> CheckPython | None:

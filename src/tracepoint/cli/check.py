@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tracepoint import __version__
-from tracepoint.check.engine import apply_fixes, check_headers
+from tracepoint.check.engine import Checker, apply_fixes
 from tracepoint.check.engine_python import check_python_files, read_python
 from tracepoint.check.report_ci import write_github, write_gitlab, write_junit
 from tracepoint.check.report_json import write_json, write_jsonl
@@ -20,15 +20,15 @@ from tracepoint.cli.authors import add_author_arguments
 from tracepoint.cli.check_patches import write_patches
 from tracepoint.cli.check_scope import find_scope
 from tracepoint.cli.files import read_text, unified_diff, write_text
-from tracepoint.cli.inputs import read_headers
+from tracepoint.cli.inputs import each_header
 from tracepoint.cli.output import counted
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
-from tracepoint.model.event import TraceHeader
 from tracepoint.tree.facts import read_facts
+from tracepoint.tree.headers import batched_collector
 from tracepoint.tree.loader import find_kernel_root
-from tracepoint.tree.string_callers import find_string_callers
+from tracepoint.tree.string_callers import StringCallers
 
 if TYPE_CHECKING:
     import argparse
@@ -40,12 +40,38 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
-
-    Checked = TraceHeader | PythonFile
+    from tracepoint.source.text import SourceFile
 
 _FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit")
 #: One fix may uncover the next; real headers settle in two rounds.
 _MAX_ROUNDS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedHeader:
+    """What reports and fixes need of a header when it has been checked."""
+
+    path: str
+    source: SourceFile | None
+    is_trace_header: bool
+
+
+Checked: TypeAlias = "CheckedHeader | PythonFile"
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """What checks the headers of one kernel tree, and what is known of their callers."""
+
+    checker: Checker
+    callers: StringCallers
+
+    @classmethod
+    def of(cls, root: Path | None, chosen: Settings) -> _Tree:
+        """Make the checker of a tree, with what the tree says about itself."""
+        facts = read_facts(root)
+        checker = Checker(select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=facts)
+        return cls(checker, StringCallers(root))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +141,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _say_what_is_no_header(words: Sequence[str], headers: Sequence[Checked], out: Output) -> bool:
     """Say of each file that was named, and has nothing of a trace header in it, that this is so."""
     named = {"<stdin>" if word == "-" else str(Path(word)) for word in words}
-    empty = [h for h in headers if isinstance(h, TraceHeader) and h.path in named and not h.is_trace_header]
+    empty = [h for h in headers if isinstance(h, CheckedHeader) and h.path in named and not h.is_trace_header]
     for header in empty:
         text = header.source.text if header.source is not None else ""
         why = " (it is UTF-16 or binary: text is read as UTF-8)" if "\0" in text else ""
@@ -127,19 +153,22 @@ def _check(scope: Scope, chosen: Settings, out: Output) -> tuple[list[Checked], 
     """Read and check the files; headers of one kernel tree are checked together."""
     scripts = [read_python(read_text(path), str(path)) for path in scope.paths if path.suffix == ".py"]
     paths = [path for path in scope.paths if path.suffix != ".py"]
-    headers = read_headers(paths, chosen, out, scope.texts)
     roots = [find_kernel_root(Path(folder).resolve()) for folder in chosen.include]
     given = next((root for root in roots if root is not None), None)
-    groups: dict[Path | None, list[TraceHeader]] = {}
-    for header in headers:
-        own = find_kernel_root(Path(header.path).resolve().parent)
-        groups.setdefault(own or given, []).append(header)
     findings = check_python_files(scripts, select=chosen.select, ignore=chosen.ignore)
-    for root, group in groups.items():
-        facts = replace(read_facts(root), string_callers=find_string_callers(root, group))
-        findings += check_headers(
-            group, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=facts
-        )
+    headers: list[Checked] = []
+    trees: dict[Path | None, _Tree] = {}
+    with batched_collector() as let_go:
+        for header in each_header(paths, chosen, out, scope.texts):
+            root = find_kernel_root(Path(header.path).resolve().parent) or given
+            if root not in trees:
+                trees[root] = _Tree.of(root, chosen)
+            trees[root].checker.add(header, trees[root].callers.of(header))
+            headers.append(CheckedHeader(header.path, header.source, header.is_trace_header))
+            del header  # a whole kernel's headers take hundreds of megabytes
+            let_go()
+    for tree in trees.values():
+        findings += tree.checker.findings()
     return [*headers, *scripts], scope.only_changed(findings)
 
 

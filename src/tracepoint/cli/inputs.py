@@ -93,25 +93,29 @@ def make_reader(settings: Settings, texts: Mapping[str, str] | None = None) -> H
     return HeaderReader(include, defines=macros or None, arch=_ARCH[settings.abi], make_loader=make_loader)
 
 
-def read_headers(
+def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list[TraceHeader]:
+    """Read headers, `-` being stdin, with progress on a terminal."""
+    with paused_collector():
+        return list(each_header(paths, settings, out))
+
+
+def each_header(
     paths: Iterable[Path], settings: Settings, out: Output, texts: Mapping[str, str] | None = None
-) -> list[TraceHeader]:
-    """Read headers, `-` being stdin, with progress on a terminal.
+) -> Iterator[TraceHeader]:
+    """Read headers one after another, `-` being stdin, with progress on a terminal.
 
     `texts` are those of files that are not as on disk, by absolute path, and stdin's by `-`.
     """
     texts = texts or {}
     reader = make_reader(settings, texts)
     paths = list(paths)
-    headers = []
-    with paused_collector(), out.progress("reading", len(paths)) as progress:
+    with out.progress("reading", len(paths)) as progress:
         for path in progress.over(paths):
             if str(path) == "-":
                 text = texts["-"] if "-" in texts else decode(read_bytes(path))
-                headers.append(reader.read_text(text, "<stdin>"))
+                yield reader.read_text(text, "<stdin>")
             else:
-                headers.append(reader.read(path))
-    return headers
+                yield reader.read(path)
 
 
 def open_input(word: str, settings: Settings, out: Output) -> Input:

@@ -60,7 +60,7 @@ class TreeFacts:
 
     `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
     `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later);
-    `string_callers` is what `find_string_callers` found.
+    `string_callers` is what `StringCallers` knows.
     """
 
     assign_str_arity: int | None = None

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: How far above an included part the header that includes it may lie.
 _MAX_FOLDERS_UP = 4
+#: After so many headers the garbage collector takes what was let go.
+_HEADERS_A_TURN = 8
 
 
 class HeaderReader:
@@ -213,6 +215,34 @@ def paused_collector() -> Iterator[None]:
     try:
         yield
     finally:
+        if was_enabled:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def batched_collector() -> Iterator[Callable[[], None]]:
+    """Keep the garbage collector to what was made since its last turn; call what is given after each header.
+
+    For headers that are let go one after another: what has survived a turn is not looked at again.
+    """
+    was_enabled = gc.isenabled()
+    is_ours = not gc.get_freeze_count()
+    n_headers = 0
+
+    def let_go() -> None:
+        nonlocal n_headers
+        n_headers += 1
+        if n_headers % _HEADERS_A_TURN == 0:
+            gc.collect()
+            gc.freeze()
+
+    gc.disable()
+    gc.freeze()
+    try:
+        yield let_go
+    finally:
+        if is_ours:
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
@@ -11,39 +12,47 @@ from tracepoint.source.text import decode
 from tracepoint.tree.query_open import open_saved
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from tracepoint.model.event import Event, TraceHeader
+    from tracepoint.tree.query import Tree
 
 #: kernel/rcu/rcu.h and include/linux/suspend.h shorten tracepoint_string() to TPS().
 _EXPORTS = re.compile(r"tracepoint_string|\bTPS\b")
 
 
-def find_string_callers(root: Path | None, headers: Iterable[TraceHeader]) -> Mapping[str, bool]:
-    """Return whether a file that calls an event uses `tracepoint_string()`, for events with string pointers.
+class StringCallers:
+    """The callers of the events of one tree, as its saved index knows them if there is one that is true."""
 
-    Events are named `system:event`; one that nothing calls is not in the answer, and without a saved
-    index of the tree that is still true nothing is.
-    """
-    events = [event for header in headers for event in header.events if _has_string_pointer(event)]
-    if root is None or not events:
-        return {}
-    try:
-        tree = open_saved(root)
-    except TracepointError:
-        return {}
-    if tree is None:
-        return {}
-    files: dict[str, bool] = {}
-    answer = {}
-    for event in events:
-        paths = {site.span.path for site in tree.call_sites(event.full_name)}
-        for path in paths - files.keys():
-            files[path] = _exports_strings(root / path)
-        if paths:
-            answer[event.full_name] = any(files[path] for path in paths)
-    return answer
+    def __init__(self, root: Path | None) -> None:
+        self._root = root
+        self._uses: dict[str, bool] = {}
+
+    @cached_property
+    def _tree(self) -> Tree | None:
+        try:
+            return open_saved(self._root) if self._root is not None else None
+        except TracepointError:
+            return None
+
+    def of(self, header: TraceHeader) -> Mapping[str, bool]:
+        """Return whether a file that calls an event uses `tracepoint_string()`.
+
+        That is asked of the events with string pointers, named `system:event`; one that nothing calls is
+        not in the answer.
+        """
+        answer: dict[str, bool] = {}
+        events = [event for event in header.events if _has_string_pointer(event)]
+        if self._root is None or not events or self._tree is None:
+            return answer
+        for event in events:
+            paths = {site.span.path for site in self._tree.call_sites(event.full_name)}
+            for path in paths - self._uses.keys():
+                self._uses[path] = _exports_strings(self._root / path)
+            if paths:
+                answer[event.full_name] = any(self._uses[path] for path in paths)
+        return answer
 
 
 def _has_string_pointer(event: Event) -> bool:

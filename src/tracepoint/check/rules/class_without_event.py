@@ -41,23 +41,35 @@ None is offered: the class may be waiting for its events.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.check.context import origin_of
-from tracepoint.check.finding import Finding
+from tracepoint.check.finding import Finding, Located, located_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from tracepoint.check.across import Across
     from tracepoint.check.context import CheckContext
 
 
-def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield classes that no event uses."""
-    used = context.used_classes
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    name: str
+    place: Located
+
+
+def candidates(context: CheckContext) -> Iterator[_Candidate]:
+    """Yield the classes that no event of their own header uses."""
     for view in context.classes:
         cls = view.event_class
-        place = origin_of(cls)
-        if view.events or cls.name in used or place is None or cls.macro.endswith("_NOP"):
-            continue
-        yield Finding("no event is made of this class", place, event=cls.name)
+        place = located_origin(cls)
+        if not view.events and place is not None and not cls.macro.endswith("_NOP"):
+            yield _Candidate(cls.name, place)
+
+
+def decide(unused: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+    """Yield classes that no event of any header uses."""
+    for cls in unused:
+        if cls.name not in across.used_classes:
+            yield Finding("no event is made of this class", cls.place, event=cls.name)

@@ -53,19 +53,20 @@ Safe: record and trace text stay as they are; `print fmt:` gets numbers that rea
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
-from tracepoint.check.finding import Finding
+from tracepoint.check.finding import Finding, Located, locate
 from tracepoint.diagnostics import Edit, Fix, Safety
 from tracepoint.errors import TracepointError
 from tracepoint.model.read import read_header_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from tracepoint.check.across import Across
     from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.source.ast import Name
     from tracepoint.source.text import SourceFile
 
 _MAX_NAMED = 4
@@ -77,30 +78,48 @@ _EXPORTS: dict[str, tuple[SourceFile, frozenset[str]]] = {}
 _KNOWN = frozenset({"true", "false", "NULL"})
 
 
-def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield print formats with enum constants that are not exported."""
-    environment = context.header.environment
-    if environment is None:
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """The constants of one print format, with where each stands; `fixed_at` is where exports would go."""
+
+    system: str
+    names: dict[str, Located]
+    event: str
+    path: str
+    fixed_at: int | None
+
+
+def candidates(context: CheckContext) -> Iterator[_Candidate]:
+    """Yield print formats with enum constants that the header and what it includes do not export."""
+    if context.header.environment is None:
         return
-    done: set[str] = set()
     for view in context.prints:
-        missing: dict[str, Name] = {}
+        missing: dict[str, Located] = {}
         for name in view.free_names:
             if name.name in context.exported or name.name in _KNOWN or name.name in missing:
                 continue
             if context.is_enumerator(name.name) and not _is_exported_elsewhere(context, name.name):
-                missing[name.name] = name
+                missing[name.name] = locate(name)
         if missing:
-            names = list(missing)
-            fresh = [n for n in names if n not in done]
+            at = _place_of_exports(context, view)
+            yield _Candidate(context.header.system, missing, view.event_name, context.header.path, at)
+
+
+def decide(formats: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+    """Yield print formats with enum constants that no header exports."""
+    done: set[str] = set()
+    for printed in formats:
+        names = [name for name in printed.names if not across.exports(printed.system, name)]
+        if names:
+            fresh = [name for name in names if name not in done]
             done.update(names)
             yield Finding(
                 f"{_listed(names)} not exported with TRACE_DEFINE_ENUM",
-                missing[names[0]],
+                printed.names[names[0]],
                 label="readers see the name, not the number",
                 help=(f"before the event: TRACE_DEFINE_ENUM({names[0]});",),
-                fix=_fix(context, view, fresh),
-                event=view.event_name,
+                fix=_fix(printed, fresh),
+                event=printed.event,
             )
 
 
@@ -141,12 +160,13 @@ def _exports(file: SourceFile) -> frozenset[str]:
     return known[1]
 
 
-def _fix(context: CheckContext, view: PrintView, names: list[str]) -> Fix | None:
+def _place_of_exports(context: CheckContext, view: PrintView) -> int | None:
+    """Return where the exports for a print format can stand, None when the place is not free."""
     source = context.header.source
     origin = origin_of(
         view.events[0] if view.code is not view.view.event_class.printk else None, view.view.event_class
     )
-    if source is None or origin is None or origin.span.start < 0 or not names:
+    if source is None or origin is None or origin.span.start < 0:
         return None
     line_start = source.text.rfind("\n", 0, origin.span.start) + 1
     before = source.text[:line_start].rstrip("\n")
@@ -154,5 +174,12 @@ def _fix(context: CheckContext, view: PrintView, names: list[str]) -> Fix | None
         return None
     if re.search(r"/\*(?:(?!\*/).)*$", before, re.DOTALL):
         return None
+    return line_start
+
+
+def _fix(printed: _Candidate, names: list[str]) -> Fix | None:
+    at = printed.fixed_at
+    if at is None or not names:
+        return None
     text = "".join(f"TRACE_DEFINE_ENUM({name});\n" for name in names) + "\n"
-    return Fix("export the constants", (Edit(source.path, line_start, line_start, text),), Safety.SAFE)
+    return Fix("export the constants", (Edit(printed.path, at, at, text),), Safety.SAFE)

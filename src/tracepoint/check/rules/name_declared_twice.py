@@ -52,14 +52,16 @@ None is offered: call sites carry the name too.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.check.context import origin_of
-from tracepoint.check.finding import Finding
+from tracepoint.check.finding import Finding, Located, located_origin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from tracepoint.check.across import Across
     from tracepoint.check.context import CheckContext
     from tracepoint.model.event import Event
     from tracepoint.model.field import Field
@@ -68,7 +70,7 @@ _ARCH = re.compile(r"(?:^|/)arch/[^/]+/")
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield second declarations."""
+    """Yield second declarations in the same header."""
     yield from _fields(context)
     seen: dict[str, Event] = {}
     for event in context.header.events:
@@ -81,22 +83,37 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 notes=((origin_of(first), "first declared here"),),
                 event=event.full_name,
             )
-    for event in seen.values():
-        yield from _elsewhere(context, event)
 
 
-def _elsewhere(context: CheckContext, event: Event) -> Iterator[Finding]:
-    for path, other in context.declared_elsewhere(event.name):
-        place = origin_of(event)
-        if place is None or path >= context.header.path or _exclude_each_other(path, context.header.path):
-            continue
-        yield Finding(
-            f"also declared in {path}",
-            place,
-            notes=((origin_of(other), "first declared here"),),
-            help=("tracepoint names are global to the kernel, whatever the system",),
-            event=event.full_name,
-        )
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    path: str
+    name: str
+    full_name: str
+    place: Located
+
+
+def candidates(context: CheckContext) -> Iterator[_Candidate]:
+    """Yield the first event of each name."""
+    for event in {event.name: event for event in reversed(context.header.events)}.values():
+        place = located_origin(event)
+        if place is not None:
+            yield _Candidate(context.header.path, event.name, event.full_name, place)
+
+
+def decide(events: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+    """Yield events that a header before this one declares too."""
+    for event in events:
+        for path, other in across.declared_elsewhere(event.name, event.path):
+            if path >= event.path or _exclude_each_other(path, event.path):
+                continue
+            yield Finding(
+                f"also declared in {path}",
+                event.place,
+                notes=((other, "first declared here"),),
+                help=("tracepoint names are global to the kernel, whatever the system",),
+                event=event.full_name,
+            )
 
 
 def _exclude_each_other(one: str, other: str) -> bool:

@@ -42,30 +42,48 @@ None is offered: computing the value in `TP_fast_assign` is often better.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.check.finding import Finding
+from tracepoint.check.finding import Finding, locate
 from tracepoint.source.ast import SizeOf
 from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.cwrite import write_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
+    from tracepoint.check.across import Across
     from tracepoint.check.context import CheckContext
 
 
-def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield sizes of types that are not exported."""
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    system: str
+    ctype: str
+    finding: Finding
+
+
+def candidates(context: CheckContext) -> Iterator[_Candidate]:
+    """Yield sizes of types that the header itself does not export."""
     for view in context.prints:
         for node in view.all_nodes:
             if not isinstance(node, SizeOf) or node.ctype is None or node.ctype.pointers:
                 continue
-            if int_type_of(node.ctype) is not None or str(node.ctype) in context.exported:
+            ctype = str(node.ctype)
+            if int_type_of(node.ctype) is not None or ctype in context.exported:
                 continue
-            yield Finding(
+            finding = Finding(
                 f"{write_expression(node)} is not known to readers",
-                node,
-                help=(f"TRACE_DEFINE_SIZEOF({node.ctype});",),
+                locate(node),
+                help=(f"TRACE_DEFINE_SIZEOF({ctype});",),
                 event=view.event_name,
             )
+            yield _Candidate(context.header.system, ctype, finding)
+
+
+def decide(sizes: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+    """Yield sizes of types that no header exports."""
+    for size in sizes:
+        if not across.exports(size.system, size.ctype):
+            yield size.finding

@@ -15,7 +15,7 @@ import pytest
 
 from tracepoint.lab.kernel_source import point_release, tree_version
 from tracepoint.lab.packages import cache_folder
-from tracepoint.layout.objects import decompress
+from tracepoint.layout.compressed import decompress
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader, paused_collector

@@ -10,9 +10,10 @@ from tracepoint.errors import TracepointError
 from tracepoint.filter.parse import parse_filter
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.layout.btf import read_btf
+from tracepoint.layout.compressed import decompress
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format, write_format
-from tracepoint.layout.objects import decompress, read_object
+from tracepoint.layout.objects import read_object
 from tracepoint.model.fmt import format_text
 from tracepoint.model.read import read_header_text
 from tracepoint.model.schema import read_json

@@ -11,8 +11,9 @@ import pytest
 from oracles import headers_of, kernel_source, wrongly_missing
 from printk.pages import lines, records
 from tracepoint.lab import modules, packages
+from tracepoint.layout.compressed import decompress
 from tracepoint.layout.format import EventFormat, read_format, write_format
-from tracepoint.layout.objects import decompress, read_object
+from tracepoint.layout.objects import read_object
 from tracepoint.printk.facts import RenderFacts, read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
 import io
-import lzma
 import struct
 
 import pytest
@@ -17,7 +15,7 @@ from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.elf import Elf, core_offset
 from tracepoint.layout.format import read_format, write_format
-from tracepoint.layout.objects import decompress, read_object
+from tracepoint.layout.objects import read_object
 
 
 @pytest.mark.parametrize("abi", list(Abi))
@@ -132,19 +130,6 @@ def test_damaged_objects_are_read_or_refused(data: st.DataObject) -> None:
     except LayoutError:
         return
     assert all(isinstance(write_format(event), str) for event in events)
-
-
-def test_compressed_modules() -> None:
-    plain = sample_object()
-    assert decompress(plain) is plain
-    assert decompress(lzma.compress(plain)) == plain
-    assert decompress(gzip.compress(plain)) == plain
-    with pytest.raises(LayoutError, match="damaged"):
-        decompress(b"\xfd7zXZ\0" + b"garbage" * 5)
-    with pytest.raises(LayoutError, match="damaged"):
-        decompress(b"\x1f\x8bgarbage")
-    with pytest.raises(LayoutError, match="zstd -d"):
-        decompress(b"\x28\xb5\x2f\xfd....")
 
 
 @pytest.mark.oracle

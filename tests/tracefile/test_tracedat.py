@@ -40,7 +40,7 @@ def test_version_7_of_trace_cmd_is_the_same_recording():
 
 
 def test_missing_library_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("tracepoint.tracefile.compression._ZSTD_LIBRARIES", ())
+    monkeypatch.setattr("tracepoint.layout.compressed._ZSTD_LIBRARIES", ())
     with pytest.raises(TracepointError, match="pip install"):
         open_tracedat(GOLDEN / "cut.v7.zstd.dat")
 

@@ -99,6 +99,14 @@ def test_headers_that_do_not_agree_tell_nothing(system):
     assert (known.constant("DEMO_READ"), known.constant("DEMO_WRITE")) == (None, 1)
 
 
+def test_packages_that_keep_the_image_with_the_modules(tmp_path):
+    files = {"vmlinuz": boot_image(btf(page=64)), "config": "CONFIG_HZ=1000\n"}
+    put(tmp_path, {f"usr/lib/modules/{RELEASE}/{name}": content for name, content in files.items()})
+    for found in (find_kernel_files(RELEASE, roots=[tmp_path]), given_kernel_files(tmp_path)):
+        known = KernelKnowledge(found)
+        assert (known.hz, known.sizeof("struct page")) == (1000, 64)
+
+
 def test_the_running_kernel_tells_only_about_its_own_release():
     running = os.uname().release
     other = find_kernel_files(running + "-x")

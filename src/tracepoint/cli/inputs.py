@@ -13,9 +13,10 @@ from tracepoint.cli.names import split_event
 from tracepoint.control.names import matches
 from tracepoint.errors import LayoutError, TracepointError
 from tracepoint.layout.abi import Abi
+from tracepoint.layout.compressed import decompress
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
-from tracepoint.layout.objects import decompress, read_object
+from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader, paused_collector
 from tracepoint.tree.loader import FileLoader, find_kernel_root

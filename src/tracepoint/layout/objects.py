@@ -10,12 +10,7 @@ on; all events of the object vote.
 
 from __future__ import annotations
 
-import bz2
-import gzip
-import lzma
 import re
-import struct
-import zlib
 from collections import Counter
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
@@ -41,7 +36,6 @@ _MAX_VOTERS = 500
 _MAX_TEXT = 1 << 27
 _FIELD_COST = 64
 _MAX_FIELDS = 2048
-_MAX_OBJECT = 1 << 30
 _NO_EVALS = EvalMap({})
 
 
@@ -70,7 +64,7 @@ class _Entry(NamedTuple):
 def read_object(data: bytes, *, common: tuple[FieldFormat, ...] = COMMON_FIELDS) -> list[EventFormat]:
     """Read the formats of all events of a kernel object, in the order of the object.
 
-    `data` are the bytes of a relocatable `.o` or `.ko`, not compressed (see `decompress`);
+    `data` are the bytes of a relocatable `.o` or `.ko`, not compressed (see `compressed.decompress`);
     `common` are the kernel's common fields, which real-time kernels extend.  The IDs are 0: the
     kernel hands them out.  Names of TRACE_DEFINE_ENUM are replaced as the kernel does when it
     loads the object.  System calls are left out: their records are made at run time.  An object
@@ -78,46 +72,6 @@ def read_object(data: bytes, *, common: tuple[FieldFormat, ...] = COMMON_FIELDS)
     and for kernels that describe fields by code (before 5.5).
     """
     return _ObjectReader(Elf(data), common).read()
-
-
-def decompress(data: bytes) -> bytes:
-    """Undo the compression of a module (`.ko.xz`, `.ko.gz`, `.ko.bz2`); other bytes come back as they are.
-
-    Raises LayoutError for damaged data, for more than 1 GiB of it, and for zstd, which Python's
-    library cannot undo: run `zstd -d` first.
-    """
-    if data[:4] == b"\x28\xb5\x2f\xfd":
-        raise LayoutError("the module is compressed with zstd: run `zstd -d` on it first")
-    try:
-        if data[:6] == b"\xfd7zXZ\0":
-            result = lzma.LZMADecompressor().decompress(data, _MAX_OBJECT)
-        elif data[:3] == b"BZh":
-            result = bz2.BZ2Decompressor().decompress(data, _MAX_OBJECT)
-        elif data[:2] == b"\x1f\x8b":
-            result = zlib.decompressobj(wbits=31).decompress(data, _MAX_OBJECT)
-        else:
-            return data
-    except (lzma.LZMAError, OSError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise LayoutError(f"the compressed module is damaged: {error}") from None
-    if len(result) >= _MAX_OBJECT:
-        raise LayoutError("the module is larger than 1 GiB when decompressed")
-    return result
-
-
-def kernel_payload(image: bytes) -> bytes:
-    """Return the kernel inside an x86 boot image (`vmlinuz`); other bytes come back as they are.
-
-    Documentation/arch/x86/boot.rst: payload_offset and payload_length.  Raises LayoutError where the
-    payload is cut off, damaged, or compressed with what Python's library cannot undo.
-    """
-    if image[0x202:0x206] != b"HdrS":
-        return image
-    offset, length = struct.unpack_from("<II", image, 0x248)
-    start = ((image[0x1F1] or 4) + 1) * 512 + offset
-    packed = image[start : start + length]
-    if not length or len(packed) != length:
-        raise LayoutError("the boot image is cut off")
-    return decompress(packed)
 
 
 class _ObjectReader:

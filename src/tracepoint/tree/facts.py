@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LayoutError, SourceError, TreeError
 from tracepoint.layout.btf import find_btf
-from tracepoint.layout.objects import kernel_payload
+from tracepoint.layout.compressed import kernel_payload
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root, read_kernel_config, source_folders
@@ -43,8 +43,9 @@ _IMAGES = (
     "lib/modules/{0}/build/vmlinux",
     "boot/vmlinuz-{0}",
     "lib/modules/{0}/vmlinuz",
+    "usr/lib/modules/{0}/vmlinuz",
 )
-_CONFIGS = ("boot/config-{0}", "lib/modules/{0}/config")
+_CONFIGS = ("boot/config-{0}", "lib/modules/{0}/config", "usr/lib/modules/{0}/config")
 _TREES = ("lib/modules/{0}/build", "usr/src/linux-headers-{0}")
 _BTF, _CONFIG = Path("/sys/kernel/btf/vmlinux"), Path("/proc/config.gz")
 _HZ = re.compile(r"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
@@ -142,8 +143,13 @@ def given_kernel_files(path: Path) -> KernelFiles:
     if path.is_dir():
         folders = (path, *sorted(path.glob("usr/src/linux-headers-*")))
         trees = tuple(dict.fromkeys(tree for folder in folders if (tree := _with_text(folder))))
-        configs = (path / ".config", *sorted(path.glob("boot/config-*")))
-        images = (path / "vmlinux", *sorted(path.glob("boot/vmlinu[xz]-*")))
+        modules = path / "usr/lib/modules"
+        configs = (path / ".config", *sorted(path.glob("boot/config-*")), *sorted(modules.glob("*/config")))
+        images = (
+            path / "vmlinux",
+            *sorted(path.glob("boot/vmlinu[xz]-*")),
+            *sorted(modules.glob("*/vmlinuz")),
+        )
         found = KernelFiles(trees, _there(configs), _there(images))
     elif path.is_file():
         with path.open("rb") as stream:
@@ -266,5 +272,5 @@ class KernelKnowledge:
                 continue
             if found is not None:
                 return found
-            self.notes.append(f"{path}: no BTF in it, or compressed with what Python cannot undo")
+            self.notes.append(f"{path}: no BTF in it, or compressed in an unknown way")
         return None

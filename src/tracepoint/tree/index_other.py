@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LayoutError, TreeError
 from tracepoint.layout.btf import BtfKind, read_btf
+from tracepoint.layout.compressed import decompress
 from tracepoint.layout.format import read_format
-from tracepoint.layout.objects import decompress, read_object
+from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
 from tracepoint.tree.index_headers import layout_row
 from tracepoint.tree.store import IndexData

@@ -1,0 +1,214 @@
+"""Undo what modules and boot images are compressed with.
+
+xz, lzma, gzip and bzip2 are Python's own; zstd needs a library; lz4, which no library of Python has, is
+read here in the form that kernels are built with.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import struct
+import zlib
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracepoint.errors import LayoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_MAX_OBJECT = 1 << 30
+_MAX_WINDOW = 1 << 27
+_STEP = 1 << 10
+_ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
+_LZ4_MAGIC = b"\x02\x21\x4c\x18"
+# What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
+_LZ4_BLOCK = 8 << 20
+_LZ4_BOUND = _LZ4_BLOCK + _LZ4_BLOCK // 255 + 16
+
+
+class Zstd(NamedTuple):
+    """A library for zstd. `expand` gives up to a number of bytes; it raises ValueError for damaged data."""
+
+    version: str
+    compress: Callable[[bytes], bytes]
+    expand: Callable[[bytes, int], bytes]
+
+
+def find_zstd_name() -> str:
+    """Return the module name of the library for zstd that is installed; empty without one."""
+    for name in _ZSTD_LIBRARIES:
+        try:
+            if find_spec(name) is not None:
+                return name
+        except ModuleNotFoundError:  # the parent package is not there
+            continue
+    return ""
+
+
+def load_zstd() -> Zstd | None:
+    """Return the library for zstd that is installed, or None."""
+    name = find_zstd_name()
+    if not name:
+        return None
+    library = import_module(name)
+    if name == "zstandard":
+        version = ".".join(str(n) for n in library.ZSTD_VERSION)
+        return Zstd(version, library.ZstdCompressor().compress, _expand_zstandard(library))
+    return Zstd(library.zstd_version, library.compress, _expand_stdlib(library))
+
+
+def _expand_zstandard(library: Any) -> Callable[[bytes, int], bytes]:
+    expander = library.ZstdDecompressor(max_window_size=_MAX_WINDOW)
+
+    def expand(data: bytes, limit: int) -> bytes:
+        frame, made, total = expander.decompressobj(), [], 0
+        try:
+            # In steps so short that even a bomb gives little more than the limit.
+            for at in range(0, len(data), _STEP):
+                made.append(frame.decompress(data[at : at + _STEP]))
+                total += len(made[-1])
+                if frame.eof or total >= limit:
+                    return b"".join(made)[:limit]
+        except library.ZstdError as error:
+            raise ValueError(str(error)) from None
+        raise ValueError("it is cut off")
+
+    return expand
+
+
+def _expand_stdlib(library: Any) -> Callable[[bytes, int], bytes]:
+    options = {library.DecompressionParameter.window_log_max: _MAX_WINDOW.bit_length() - 1}
+
+    def expand(data: bytes, limit: int) -> bytes:
+        frame = library.ZstdDecompressor(options=options)
+        try:
+            made: bytes = frame.decompress(data, limit)
+        except library.ZstdError as error:
+            raise ValueError(str(error)) from None
+        if not frame.eof and len(made) < limit:
+            raise ValueError("it is cut off")
+        return made
+
+    return expand
+
+
+def decompress(data: bytes) -> bytes:
+    """Undo xz, lzma, gzip, bzip2, zstd or lz4, as of modules and kernels; other bytes come back as they are.
+
+    What follows the compressed data is left out.  Raises LayoutError for damaged data, for more than
+    1 GiB of it, and for zstd where no library for it is installed.
+    """
+    try:
+        result = _decompress(data)
+    except (lzma.LZMAError, OSError, EOFError, zlib.error, ValueError) as error:
+        raise LayoutError(f"the compressed data is damaged: {error}") from None
+    if result is None:
+        return data
+    if len(result) >= _MAX_OBJECT:
+        raise LayoutError("the data is larger than 1 GiB when decompressed")
+    return result
+
+
+def _decompress(data: bytes) -> bytes | None:
+    if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
+        return _whole(lzma.LZMADecompressor(), data)
+    if data[:3] == b"BZh":
+        return _whole(bz2.BZ2Decompressor(), data)
+    if data[:2] == b"\x1f\x8b":
+        return _whole(zlib.decompressobj(wbits=31), data)
+    if data[:4] == _LZ4_MAGIC:
+        return _expand_lz4(data)
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        zstd = load_zstd()
+        if zstd is None:
+            raise LayoutError("compressed with zstd, which needs a library: pip install zstandard")
+        return zstd.expand(data, _MAX_OBJECT)
+    return None
+
+
+def _whole(decompressor: Any, data: bytes) -> bytes:
+    made: bytes = decompressor.decompress(data, _MAX_OBJECT)
+    if not decompressor.eof and len(made) < _MAX_OBJECT:
+        raise EOFError("it is cut off")
+    return made
+
+
+def kernel_payload(image: bytes) -> bytes:
+    """Return the kernel inside an x86 boot image (`vmlinuz`); other bytes come back as they are.
+
+    Documentation/arch/x86/boot.rst: payload_offset and payload_length; the payload ends with the size of
+    what is in it.  Raises LayoutError where it is cut off, damaged, or cannot be decompressed.
+    """
+    if image[0x202:0x206] != b"HdrS":
+        return image
+    if len(image) < 0x250:
+        raise LayoutError("the boot image is cut off")
+    offset, length = struct.unpack_from("<II", image, 0x248)
+    start = ((image[0x1F1] or 4) + 1) * 512 + offset
+    packed = image[start : start + length]
+    if not length or len(packed) != length:
+        raise LayoutError("the boot image is cut off")
+    kernel = decompress(packed)
+    if kernel is not packed and len(kernel) != int.from_bytes(packed[-4:], "little"):
+        raise LayoutError("the kernel in the boot image has another size than the image says")
+    return kernel
+
+
+def _expand_lz4(data: bytes) -> bytes:
+    """Undo `lz4 -l`: blocks with their size before them, up to the end or to what cannot be such a size."""
+    blocks = []
+    total, at = 0, len(_LZ4_MAGIC)
+    while len(data) - at > 4 and total < _MAX_OBJECT:
+        size = int.from_bytes(data[at : at + 4], "little")
+        if size > _LZ4_BOUND:
+            break
+        block = data[at + 4 : at + 4 + size]
+        if len(block) != size:
+            raise ValueError("a block is cut off")
+        blocks.append(_expand_lz4_block(block))
+        total += len(blocks[-1])
+        at += 4 + size
+    return b"".join(blocks)
+
+
+def _expand_lz4_block(data: bytes) -> bytes:
+    """Undo one block: runs of bytes as they are, each followed by a repetition of bytes before it."""
+    made = bytearray()
+    at, end = 0, len(data)
+    try:
+        while at < end:
+            token = data[at]
+            n_plain, at = _lz4_length(data, at + 1, token >> 4)
+            made += data[at : at + n_plain]
+            at += n_plain
+            if at >= end:
+                break
+            distance = data[at] | data[at + 1] << 8
+            n_again, at = _lz4_length(data, at + 2, token & 15)
+            n_again += 4
+            start = len(made) - distance
+            if not distance or start < 0 or len(made) + n_again > _LZ4_BLOCK:
+                raise ValueError("a repetition outside its block")
+            if n_again > distance:
+                made += (made[start:] * (n_again // distance + 1))[:n_again]
+            else:
+                made += made[start : start + n_again]
+    except IndexError:
+        raise ValueError("a block is cut off") from None
+    if at != end or len(made) > _LZ4_BLOCK:
+        raise ValueError("a block is longer than it may be")
+    return bytes(made)
+
+
+def _lz4_length(data: bytes, at: int, length: int) -> tuple[int, int]:
+    """Return a length and where it ends: 15 goes on in bytes that are added, up to one below 255."""
+    if length == 15:
+        while True:
+            length += data[at]
+            at += 1
+            if data[at - 1] != 255:
+                break
+    return length, at

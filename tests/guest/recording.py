@@ -26,6 +26,8 @@ from pathlib import Path
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import modules, packages
+from tracepoint.layout.elf import core_offset
+from tracepoint.printk.facts import LASTING_VARIABLES
 
 HERE = Path(__file__).parent
 PROGRAMS = ("syscalls", "rawpages", "events")
@@ -188,6 +190,7 @@ class Recorder:
             "hz": kernel_hz(self.guest.image),
             "page_size": PAGE,
             "cpus": len(self._processors()),
+            "variables": self._variables(),
             "workload": workload_hash(),
             "passes": self.passes,
             "types": len(types),
@@ -195,6 +198,20 @@ class Recorder:
             "modules_refused": self.refused,
         }
         (self.folder / "info.json").write_text(json.dumps(info, indent=1) + "\n")
+
+    def _variables(self) -> dict[str, int]:
+        """Return what print formats read in the kernel's memory, and what stays the same while it runs."""
+        symbols = [line.split() for line in self.guest.get("/proc/kallsyms").decode().splitlines()]
+        places = {words[2]: int(words[0], 16) for words in symbols if words[2] in LASTING_VARIABLES}
+        self.guest.run("dd if=/proc/kcore of=/tmp/kcore bs=4096 count=4")
+        head = self.guest.get("/tmp/kcore")
+        found = {}
+        for name, address in places.items():
+            offset = core_offset(head, address)
+            if offset is not None and offset % 8 == 0:
+                self.guest.run(f"dd if=/proc/kcore of=/tmp/word bs=8 skip={offset // 8} count=1")
+                found[name] = int.from_bytes(self.guest.get("/tmp/word"), "little")
+        return found
 
     def tracing_files(self, patterns: str) -> dict[str, bytes]:
         """Return the content of files of tracefs; in one go, because they are thousands."""

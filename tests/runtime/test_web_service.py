@@ -5,7 +5,6 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -43,6 +42,7 @@ def service(tmp_path):
             error.close()
             return error.code
 
+    get.url = url
     yield command, get
     program.kill()
     program.wait()
@@ -107,10 +107,8 @@ def test_the_commands_of_the_page(service, tmp_path):
     get("/order/ada/tea/3")
     assert command("--cat", "trace").count("order_placed:") == 1
     target = tmp_path / "shop.dat"
-    timer = threading.Timer(0.7, get, ["/order/zoe/cake/9"])
-    timer.start()
-    command("shop:", "web:", "-o", str(target), "--seconds", "2", name="record")
-    timer.join()
+    order = f"import urllib.request; urllib.request.urlopen({get.url + '/order/zoe/cake/9'!r}).close()"
+    command("shop:", "web:", "-o", str(target), "--", sys.executable, "-c", order, name="record")
     read = subprocess.run(
         [sys.executable, str(EXAMPLE / "read_trace.py"), str(target)],
         capture_output=True,

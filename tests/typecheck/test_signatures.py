@@ -30,7 +30,8 @@ TRACE_EVENT(page_named,
 DECLARE_TRACE(page_bare, TP_PROTO(unsigned long pfn), TP_ARGS(pfn));
 #include <trace/define_trace.h>
 """
-# `# E` marks the lines at which a checker has to find something, and at no others.
+# `# E` marks the lines at which a checker has to find something, `# P` those at which pyright has to, and at
+# no others.
 CALLS = """
 import tracepoint as tp
 from tracepoint import u32, u64
@@ -79,6 +80,49 @@ text: str = sold.format
 number: int = sold.format  # E
 
 
+class Placed(tp.TraceEvent, system="shop"):
+    number: u64
+    printk = '"%llu", number'
+
+
+class Sent(tp.TraceEvent, system="shop"):
+    number: u64
+    printk = '"%llu", number'
+
+    def assign(self, order: dict[str, int], how: str) -> None:
+        self.number = order["number"]
+
+
+Placed(7)
+Placed(number=7)
+Placed("x")  # P
+Placed()  # P
+Placed(1, 2)  # P
+Placed.enable()
+Placed.fliter = "number > 1"  # E
+Sent({"number": 3}, "post")
+Sent(order={"number": 3}, how="post")
+Sent({"number": 3})  # P
+Sent(3)  # P
+Sent({"number": 3}, 5)  # P
+Sent.enable()
+Sent.enabel()  # E
+
+
+@tp.trace_event(system="shop", printk='"%s %u", who, n')
+def short(who: tp.char_array[16], n: u32) -> None: ...
+
+
+short("x", 1)
+short("x", "y")  # E
+loaded = tp.load("kmem.h")
+loaded.trace_page_in(object(), 1)
+loaded.trace_page_in.enable()
+loaded.trace_page_in.enabel()  # E
+loaded["page_out"].filter = "ret > 1"
+loaded["page_out"].filter = 3  # E
+
+
 @tp.sites
 def sell(n: int) -> int:
     sold(n, "x")
@@ -98,6 +142,7 @@ def folder(tmp_path_factory):
     return made
 
 
+PYRIGHT = [n for n, line in enumerate(CALLS.splitlines(), 1) if line.endswith(("# E", "# P"))]
 EXPECTED = [n for n, line in enumerate(CALLS.splitlines(), 1) if line.endswith("# E")]
 
 
@@ -139,7 +184,7 @@ def test_pyright(folder):
     )
     told = [d for d in json.loads(done.stdout)["generalDiagnostics"] if d["severity"] == "error"]
     places = sorted({(Path(d["file"]).name, d["range"]["start"]["line"] + 1) for d in told})
-    assert places == [("calls.py", n) for n in EXPECTED], told
+    assert places == [("calls.py", n) for n in PYRIGHT], told
 
 
 def test_what_is_no_module(folder):

@@ -9,7 +9,7 @@ import inspect
 import re
 import typing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from tracepoint.errors import SourceError, TracepointError
 from tracepoint.model.event import Event, Param, Proto
@@ -58,6 +58,23 @@ double = Annotated[float, CScalar("double")]
 string_t = Annotated[str, CString()]
 
 
+# mypy takes this for true.
+MYPY = False
+
+if TYPE_CHECKING:
+    if MYPY:
+        from tracepoint.model.char_arrays import char_array as char_array  # noqa: PLC0414 - mypy wants it so
+    else:
+
+        class char_array(Protocol):  # noqa: N801 - it stands for a function
+            """What takes any text, and a length in brackets."""
+
+            def isidentifier(self) -> bool:
+                """Be a text."""
+
+            def __class_getitem__(cls, length: int) -> Any: ...
+
+
 class _CharArray:
     """Makes `char_array[16]`, an annotation for at most 15 characters and a NUL in the record."""
 
@@ -67,8 +84,9 @@ class _CharArray:
         return Annotated[str, CArray("char", length)]
 
 
-#: `name: char_array[16]`.  Type checkers want `Annotated[str, CArray("char", 16)]` spelt out.
-char_array = _CharArray()
+if not TYPE_CHECKING:
+    #: `name: char_array[16]`.
+    char_array = _CharArray()
 
 _PLAIN: dict[object, CScalar | CString] = {
     bool: CScalar("bool"),

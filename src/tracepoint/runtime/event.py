@@ -83,6 +83,13 @@ class EventMethods(HookMethods, Protocol):
         """What the `format` file shows."""
 
 
+class LoadedEvent(EventMethods, Protocol):
+    """What `load()` gives for an event; `tracepoint generate stubs` writes the exact parameters."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        """Fire: next to free while nothing listens; never raises."""
+
+
 class DeclaredEvent(EventMethods, Protocol[P]):
     """What a declaration gives: callable with the declared parameters."""
 
@@ -201,35 +208,21 @@ class _Record:
 
 
 if TYPE_CHECKING:
-
-    class _Assigning(Protocol[P]):
-        def assign(self, *args: P.args, **kwargs: P.kwargs) -> None: ...
-
-    class _Tracepoint(EventMethods, type):
-        """What a class that declares an event is: type checkers see its methods and how it fires."""
-
-        def __call__(cls: type[_Assigning[P]], *args: P.args, **kwargs: P.kwargs) -> None: ...
-
-        # Again, for pyright: it knows no property of a protocol in a metaclass.
-        @property
-        def filter(cls) -> str: ...
-
-        @filter.setter  # noqa: A003 - tracefs's word
-        def filter(cls, text: str) -> None: ...
-
+    from tracepoint.runtime.event_class import EventMaker
 else:
-    _Tracepoint = type
 
+    class EventMaker(type):
+        """Turns the class statement of an event into its tracepoint object."""
 
-class _EventMaker(_Tracepoint):
-    """Turns the class statement of an event into its tracepoint object."""
+        def __new__(
+            mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+        ) -> Any:
+            """Make the class, and the event of one that has a base."""
+            cls = super().__new__(mcs, name, bases, namespace)
+            return _event_of_class(cls, **options) if bases else cls
 
-    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> Any:
-        cls = super().__new__(mcs, name, bases, namespace)
-        return _event_of_class(cls, **options) if bases else cls
-
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
-        super().__init__(name, bases, namespace)
+        def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
+            super().__init__(name, bases, namespace)
 
 
 def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions: Any) -> Any:
@@ -252,7 +245,7 @@ def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions:
     return declare_event(event, assign=assign, hints=hints, where=where, doc=doc, **functions)
 
 
-class TraceEvent(metaclass=_EventMaker):
+class TraceEvent(metaclass=EventMaker):
     """The base of events that are written as a class with the five parts.
 
     Annotations are the fields, `printk` the print format, the method `assign` fills the fields
@@ -274,7 +267,7 @@ class TraceEvent(metaclass=_EventMaker):
             unreg: Callable[[], object] | None = None,
         ) -> None: ...
 
-        def assign(self, *args: Any, **kwargs: Any) -> None:
+        def assign(self, *args: Any, **kwargs: Any) -> object:
             """Fill the fields from the arguments."""
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
     from tracepoint.model.origin import Code, Origin
+    from tracepoint.runtime.event import LoadedEvent
     from tracepoint.source.ctype import CType
 
 
@@ -53,20 +54,20 @@ class LoadedHeader:
     """
 
     header: TraceHeader
-    events: Mapping[str, Any]
+    events: Mapping[str, LoadedEvent]
     problems: Mapping[str, str]
 
     def __post_init__(self) -> None:
         # Plain attributes: what is fired all the time is found fast, and by static keys too.
         self.__dict__.update({f"trace_{name}": event for name, event in self.events.items()})
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> LoadedEvent:
         plain = name.removeprefix("trace_")
         if plain == name or plain not in {*self.events, *self.problems}:
             raise AttributeError(f"{self.header.path or 'the header'} declares no {name}()")
         return self[plain]
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> LoadedEvent:
         """Return the tracepoint called `name`; KeyError without one, TracepointError if it has a problem."""
         if name in self.problems:
             raise TracepointError(f"{name}: {self.problems[name]}")

@@ -280,7 +280,12 @@ def test_unreadable_files(tree: Path, capsys) -> None:
     os.mkfifo(tree / "water/pipe.c")
     words = ["--at", "water/pipe.c:f", "--entry", "--args", "duck, n"]
     assert place(tree, *words, *WHY) == 2
-    assert "water/pipe.c: not a regular file" in capsys.readouterr().err
+    assert "water/pipe.c: a FIFO, not a file" in capsys.readouterr().err
+    (tree / "water/pipe.c").unlink()
+    with (tree / "water/pipe.c").open("wb") as file:
+        file.truncate(2 << 30)
+    assert place(tree, *words, *WHY) == 2
+    assert "water/pipe.c: more than 64 MiB" in capsys.readouterr().err
 
 
 def test_symbolic_link_out_of_the_tree_is_refused(tree: Path, capsys) -> None:

@@ -151,9 +151,16 @@ def test_what_is_given_need_not_be_installed(system, tmp_path):
     assert (known.hz, known.sizeof("struct page")) == (300, 64)
     headers = given_kernel_files(system / f"usr/src/linux-headers-{RELEASE}")
     assert KernelKnowledge(headers).constant("DEMO_WRITE") == 1
-    for wrong in (tmp_path / "nothing", system / "usr"):
+    os.mkfifo(tmp_path / "fifo")
+    with (tmp_path / "sparse").open("wb") as file:
+        file.write(b"\x9f\xeb")
+        file.truncate(2 << 30)
+    for wrong in (tmp_path / "nothing", system / "usr", tmp_path / "fifo"):
         with pytest.raises(TreeError):
             given_kernel_files(wrong)
+    sparse = KernelKnowledge(given_kernel_files(tmp_path / "sparse"))
+    assert sparse.sizeof("struct page") is None
+    assert "more than 1024 MiB" in sparse.notes[0]
 
 
 FORMAT = """\

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
+from tracepoint.errors import TreeError
 from tracepoint.tree import scan
+from tracepoint.tree.creators import Creators
+from tracepoint.tree.headers import read_header
+from tracepoint.tree.index_other import read_other
 from tracepoint.tree.scan import find_headers, is_trace_header
 
 EVENT = "TRACE_EVENT(foo, TP_PROTO(int a));\n"
@@ -88,3 +93,21 @@ def test_missing_path(tree: Path) -> None:
 )
 def test_byte_search(data: bytes, is_one: bool) -> None:
     assert is_trace_header(data) is is_one
+
+
+def test_files_found_in_folders_are_no_fifos_or_devices(tmp_path: Path) -> None:
+    """What nobody named is passed over: a C file, a header beside, an included file, a module, a Makefile."""
+    kinds = ("Makefile", "pipe.c", "pipe.h", "sub/pipe.h", "mod.ko", "x/format")
+    for name in kinds:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        os.mkfifo(tmp_path / name)
+    (tmp_path / "include/linux").mkdir(parents=True)
+    (tmp_path / "include/linux/tracepoint.h").touch()
+    (tmp_path / "events.h").write_text(
+        '#define TRACE_SYSTEM pipes\n#include "pipe.h"\nDEFINE_EVENT(unknown, a, TP_PROTO(int n), TP_ARGS(n));\n'
+    )
+    assert read_header(tmp_path / "events.h").events
+    assert Creators(tmp_path).of(tmp_path / "events.h") == []
+    (tmp_path / "include/linux/tracepoint.h").unlink()
+    with pytest.raises(TreeError, match="a FIFO, not a file"):
+        read_other(str(tmp_path))

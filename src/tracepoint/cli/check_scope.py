@@ -13,8 +13,7 @@ from tracepoint.cli.files import read_bytes, read_text
 from tracepoint.cli.git import changed_files
 from tracepoint.errors import TracepointError
 from tracepoint.lab.kernel_patch import PatchError, apply_patches, read_patch
-from tracepoint.source.text import decode, encode
-from tracepoint.tree.opening import MAX_HEADER_BYTES
+from tracepoint.source.text import encode
 from tracepoint.tree.scan import find_headers, is_machinery, is_trace_header
 
 if TYPE_CHECKING:
@@ -128,9 +127,7 @@ def _patched(patches: Sequence[tuple[str, str]]) -> Scope:
         place = root / path
         if not place.is_file():
             return None
-        if place.stat().st_size > MAX_HEADER_BYTES:
-            raise TracepointError(f"{place}: too large to be patched")
-        return decode(place.read_bytes())
+        return read_text(place)
 
     texts: dict[str, str] = {}
     lines: dict[str, dict[int, str]] = {}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
 from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,7 +45,7 @@ class ChangedFile:
     def added_lines(self) -> range | frozenset[int]:
         """Return the numbers of the lines that were added or changed since the revision."""
         if not self.commit:
-            return range(1, self.path.read_bytes().count(b"\n") + 2)
+            return range(1, read_input(self.path).count(b"\n") + 2)
         place = f":(top,literal){self.name}"
         diff = _git_or_raise(self.top, "diff", *_PLAIN, "-U0", self.commit, "--", place)
         hunks = filter(None, map(_HUNK.match, diff.split("\n")))

@@ -172,7 +172,7 @@ def char_sign(path: str) -> bool | None:
     makefile = root / "Makefile" if root is not None else None
     if makefile is None or not makefile.is_file():
         return None
-    return False if b"-funsigned-char" in makefile.read_bytes() else None
+    return False if b"-funsigned-char" in read_bytes(makefile) else None
 
 
 def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Output) -> Input:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli import lab_build, numbers, suites
+from tracepoint.cli.files import read_bytes
 from tracepoint.cli.output import add_output_arguments, example_text
 from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import LabError
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 SCHEMA = "tracepoint.lab.kernels/1"
 _DEFAULT = "6.1"
 _SECONDS = 60
+_ANY = (b"",)  # a guest takes files of every kind
 _FLAVOURS = {"cloud": "few drivers, small to download", "full": "nearly all modules"}
 
 
@@ -317,8 +319,9 @@ def _command(words: Sequence[str]) -> tuple[dict[str, bytes], str]:
         raise LabError(f"{words[0]}: there is no such script here")
     if path.is_file() and (os.sep in words[0] or path.suffix == ".sh"):
         place = f"/lab/bin/{path.name}"
-        start = "" if path.read_bytes().startswith((b"#!", b"\x7fELF")) else "sh "
-        return {place: path.read_bytes()}, start + shlex.join([place, *words[1:]])
+        data = read_bytes(path, _ANY)
+        start = "" if data.startswith((b"#!", b"\x7fELF")) else "sh "
+        return {place: data}, start + shlex.join([place, *words[1:]])
     return {}, words[0] if len(words) == 1 else shlex.join(words)
 
 
@@ -329,7 +332,7 @@ def _files(given: Sequence[str]) -> dict[str, bytes]:
         here, _, there = word.rpartition(":")
         if not here or not there.startswith("/") or ".." in there.split("/"):
             raise LabError(f"--file {word}: write HERE:THERE, THERE being a full path in the guest")
-        files["/" + "/".join(part for part in there.split("/") if part)] = Path(here).read_bytes()
+        files["/" + "/".join(part for part in there.split("/") if part)] = read_bytes(Path(here), _ANY)
     return files
 
 

@@ -12,6 +12,7 @@ from tracepoint.control.events import EventControl
 from tracepoint.control.names import matches
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
+from tracepoint.tree.opening import read_if_sane
 from tracepoint.tree.scan import find_headers
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _search_installed(word: str) -> list[Path]:
     shape = name.replace("*", r"\w*").replace("?", r"\w")
     wanted = re.compile(rf"\b{shape}\b".encode())
     for folder in _installed():
-        found = [path for path in find_headers([str(folder)]) if wanted.search(path.read_bytes())]
+        found = [path for path in find_headers([str(folder)]) if wanted.search(read_if_sane(path) or b"")]
         if found:
             return found
     return []

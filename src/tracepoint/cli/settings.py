@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import TracepointError
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     import argparse
@@ -105,8 +106,8 @@ def shows_settings(args: argparse.Namespace, settings: Settings, out: Output) ->
 def read_file(path: Path) -> Settings:
     """Read one configuration file; a `pyproject.toml` without our table gives the defaults."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        data = tomllib.loads(read_input(path).decode("utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingsError(f"{path}: not TOML: {error}") from error
     table = data if path.name != "pyproject.toml" else _table(data.get("tool"), "tracepoint")
     known = {_spelt(name): name for name in _names()}
@@ -132,7 +133,7 @@ def _nearest(folder: Path) -> Path | None:
         own, project = place / FILE_NAME, place / "pyproject.toml"
         if own.is_file():
             return own
-        if project.is_file() and b"[tool.tracepoint]" in project.read_bytes():
+        if project.is_file() and b"[tool.tracepoint]" in read_input(project):
             return project
     return None
 

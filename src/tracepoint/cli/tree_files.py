@@ -10,9 +10,10 @@ from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.git import uncommitted
-from tracepoint.errors import PlaceError, TreeError
-from tracepoint.place.kernel import MAX_FILE_CHARS, TreeFile
+from tracepoint.errors import PlaceError, SourceError, TreeError
+from tracepoint.place.kernel import TreeFile
 from tracepoint.source.text import decode, encode
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -34,11 +35,9 @@ def tree_reader(root: Path) -> Callable[[str], TreeFile | None]:
             state = file.stat()
             if stat.S_ISDIR(state.st_mode):
                 return None
-            if not stat.S_ISREG(state.st_mode):
-                raise TreeError(path, "not a regular file")
-            if state.st_size > 4 * MAX_FILE_CHARS:
-                raise TreeError(path, f"{state.st_size} bytes are too many for a source file")
-            return TreeFile(decode(file.read_bytes()), bool(state.st_mode & stat.S_IXUSR))
+            return TreeFile(decode(read_input(file)), bool(state.st_mode & stat.S_IXUSR))
+        except SourceError as error:
+            raise TreeError(path, str(error).removeprefix(f"{file}: ")) from None
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:

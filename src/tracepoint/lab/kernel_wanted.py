@@ -14,6 +14,7 @@ from tracepoint.lab import kernel_config, kernel_make, kernel_sync
 from tracepoint.lab.kernel_patch import apply_patches
 from tracepoint.lab.kernel_source import find_source
 from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +101,7 @@ def text_and_name(given: Path | str, label: str) -> tuple[str, str]:
         return given, label
     path = Path(given)
     try:
-        return path.read_bytes().decode("utf-8", "surrogateescape"), path.name
+        return read_input(path).decode("utf-8", "surrogateescape"), path.name
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}") from None
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +37,7 @@ class ModuleInfo:
 
 def read_module(path: Path) -> bytes:
     """Return the ELF bytes of the module at `path` (`.ko` or `.ko.xz`); raises LabError if damaged."""
-    data = path.read_bytes()
+    data = read_input(path, (b"\x7fELF", b"\xfd7zXZ"))
     if path.suffix != ".xz":
         return data
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_if_sane
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
@@ -24,8 +25,6 @@ _COMMON_NAME = "trace.h"
 _CORE = ("kernel", "mm", "block", "init", "io_uring", "lib", "net/core", "net/ipv4", "net/ipv6")
 _MORE = ("fs", "virt", "arch/x86", "net")
 _WITH_FOLDERS = ("fs", "net", "drivers", "sound", "sound/soc", "drivers/gpu", "drivers/net", "arch/x86")
-#: The definition may stand at the end (drivers/android/binder.c); no C file comes near this size.
-_MAX_BYTES = 8 << 20
 
 
 class Creators:
@@ -146,11 +145,7 @@ def _c_files(root: str) -> Iterator[str]:
 
 
 def _bytes(path: Path | str) -> bytes:
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - up to 30,000 of them
-            return file.read(_MAX_BYTES)
-    except OSError:
-        return b""
+    return read_if_sane(path) or b""
 
 
 def _included_after(file: Path) -> Iterator[tuple[Path, str]]:

@@ -18,8 +18,10 @@ from tracepoint.errors import LayoutError, SourceError, TreeError
 from tracepoint.layout.btf import find_btf
 from tracepoint.layout.compressed import kernel_payload
 from tracepoint.printk.facts import NO_FACTS
+from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root, read_kernel_config, source_folders
+from tracepoint.tree.opening import read_if_sane, read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -50,7 +52,8 @@ _TREES = ("lib/modules/{0}/build", "usr/src/linux-headers-{0}")
 _BTF, _CONFIG = Path("/sys/kernel/btf/vmlinux"), Path("/proc/config.gz")
 _HZ = re.compile(r"^CONFIG_HZ=(\d{1,5})$", re.MULTILINE)
 _VERSION = re.compile(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", re.MULTILINE)
-_MAX_IMAGE, _MAX_CONFIG = 2 << 30, 8 << 20
+_MAX_CONFIG = 8 << 20
+_IMAGE_STARTS = (b"\x7fELF", b"\x9f\xeb", b"\xeb\x9f")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _DECLARES_EVENT = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+DECLARE_TRACE_EVENT\(", re.MULTILINE)
 
@@ -61,12 +64,13 @@ class TreeFacts:
 
     `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
     `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later);
-    `string_callers` is what `StringCallers` knows.
+    `string_callers` is what `StringCallers` knows, `alternatives` what `find_alternatives` found.
     """
 
     assign_str_arity: int | None = None
     has_tp_suffix: bool | None = None
     string_callers: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    alternatives: frozenset[frozenset[str]] = frozenset()
 
 
 def read_facts(root: Path | None) -> TreeFacts:
@@ -92,7 +96,7 @@ def _arity(text: bytes) -> int | None:
 
 
 def _read(root: Path, names: Iterable[str]) -> bytes:
-    return b"".join(path.read_bytes() for name in names if (path := root / name).is_file())
+    return b"".join(read_input(path) for name in names if (path := root / name).is_file())
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,10 @@ def given_kernel_files(path: Path) -> KernelFiles:
             is_text = b"CONFIG_" in _unpacked(stream.read(_MAX_CONFIG))
         found = KernelFiles((), (path,), ()) if is_text else KernelFiles((), (), (path,))
     else:
-        raise TreeError(str(path), "there is no such file or folder")
+        is_there = path.exists()
+        raise TreeError(
+            str(path), "neither a file nor a folder" if is_there else "there is no such file or folder"
+        )
     if not found:
         raise TreeError(str(path), "not a tree of kernel headers or sources, and no kernel below boot/")
     return found
@@ -178,7 +185,7 @@ def _unpacked(data: bytes) -> bytes:
 
 def _version_of(tree: Path) -> str:
     makefile = tree / "Makefile"
-    return ".".join(_VERSION.findall(makefile.read_text("utf-8", "replace"))) if makefile.is_file() else ""
+    return ".".join(_VERSION.findall(decode(read_input(makefile)))) if makefile.is_file() else ""
 
 
 def _with_text(folder: Path) -> Path | None:
@@ -242,7 +249,7 @@ class KernelKnowledge:
         if tree not in self._naming:
             found = self._naming[tree] = {}
             for path in sorted((tree / "include/trace").rglob("*.h")):
-                for word in set(_WORD.findall(path.read_text("utf-8", "replace"))):
+                for word in set(_WORD.findall(decode(read_if_sane(path) or b""))):
                     found.setdefault(word, []).append(path)
         for path in self._naming[tree].get(name, ()):
             try:
@@ -265,9 +272,8 @@ class KernelKnowledge:
     def _btf(self) -> Btf | None:
         for path in self.files.images:
             try:
-                with path.open("rb") as stream:
-                    found = find_btf(kernel_payload(stream.read(_MAX_IMAGE)))
-            except (OSError, LayoutError) as error:
+                found = find_btf(kernel_payload(read_input(path, _IMAGE_STARTS)))
+            except (OSError, LayoutError, SourceError) as error:
                 self.notes.append(f"{path}: {error}")
                 continue
             if found is not None:

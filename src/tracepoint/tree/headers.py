@@ -16,7 +16,7 @@ from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
 from tracepoint.tree.makefiles import macro_flags
-from tracepoint.tree.opening import read_input
+from tracepoint.tree.opening import read_if_sane, read_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -193,7 +193,7 @@ def _without_borrowed(header: TraceHeader, path: Path, root: Path | None) -> Tra
     folder = path.resolve().parent
     for _ in range(_MAX_FOLDERS_UP):
         for sibling in sorted(folder.glob("*.h")):
-            data = sibling.read_bytes() if sibling.is_file() else b""
+            data = read_if_sane(sibling) or b""
             if b"TRACE_SYSTEM" in data and asks.search(data):
                 left = tuple(d for d in header.diagnostics if d.code != "TP007")
                 return replace(header, events=(), diagnostics=left)

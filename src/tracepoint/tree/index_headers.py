@@ -25,6 +25,7 @@ from tracepoint.model.field import (
 from tracepoint.tree.creators import Creators
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import FileLoader
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -78,7 +79,7 @@ class HeaderIndexer:
             creators=Creators(Path(root), [Path(root, name) for name in creating]),
         )
         makefile = Path(root, "Makefile")
-        is_unsigned = makefile.is_file() and b"-funsigned-char" in makefile.read_bytes()
+        is_unsigned = makefile.is_file() and b"-funsigned-char" in read_input(makefile)
         self._is_char_signed = False if is_unsigned else None
 
     def _make_loader(self, paths: Iterable[Path]) -> FileLoader:

@@ -9,13 +9,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.errors import LayoutError, TreeError
+from tracepoint.errors import LayoutError, SourceError, TreeError
 from tracepoint.layout.btf import BtfKind, read_btf
 from tracepoint.layout.compressed import decompress
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
 from tracepoint.tree.index_headers import layout_row
+from tracepoint.tree.opening import read_input
 from tracepoint.tree.store import IndexData
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
 _BTF_STARTS = (b"\x9f\xeb", b"\xeb\x9f")
 _NOT_OWN = ("ent", "__data")
-_MAX_BYTES = 1 << 30
+_OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _TYPEDEF_PREFIX = "btf_trace_"
 _STRUCT_PREFIX = "trace_event_raw_"
 
@@ -40,13 +41,14 @@ def read_other(path: str) -> IndexData:
     if os.path.isdir(path):  # noqa: PTH112 - real paths of this room are strings
         return _read_folder(path)
     try:
-        with Path(path).open("rb") as file:
-            data = file.read(_MAX_BYTES)
+        data = read_input(path, (*_BTF_STARTS, *_OBJECT_STARTS))
         if data.startswith(_BTF_STARTS):
             return index_of_btf(data, path)
         return index_of(path, "objects", [(os.path.basename(path), _object_events(data))])  # noqa: PTH119
     except OSError as error:
         raise TreeError(path, error.strerror or str(error)) from error
+    except SourceError as error:
+        raise TreeError(path, str(error).removeprefix(f"{path}: ")) from None
     except LayoutError as error:
         raise TreeError(path, f"no kernel tree, no BTF, no kernel object: {error}") from error
 
@@ -58,18 +60,18 @@ def _read_folder(path: str) -> IndexData:
     for name in _files_below(path):
         try:
             if name.endswith(_OBJECT_ENDS):
-                data = Path(path, name).read_bytes()
+                data = read_input(Path(path, name), _OBJECT_STARTS)
                 events = _object_events(data)
                 if events:
                     objects.append((name, events))
             else:
-                text = decode(Path(path, name).read_bytes())
+                text = decode(read_input(Path(path, name)))
                 parts = name.split("/")
                 system = (
                     parts[-3] if parts[-1] == "format" and len(parts) > 2 else parts[-2] if parts[1:] else ""
                 )
                 formats.append((name, [read_format(text, system)]))
-        except (OSError, LayoutError) as error:
+        except (OSError, LayoutError, SourceError) as error:
             problems.append(f"{name}: {error}")
     if formats:
         return index_of(path, "formats", formats, problems)

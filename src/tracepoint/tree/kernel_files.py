@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
 from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,7 +28,7 @@ def find_source_root(folder: Path) -> Path:
     places = [folder, folder / "source"]
     makefile = folder / "Makefile"
     if makefile.is_file():
-        included = _INCLUDE.findall(decode(makefile.read_bytes()))
+        included = _INCLUDE.findall(decode(read_input(makefile)))
         places += [(folder / name.replace(_HERE, "")).parent for name in included]
     for place in places:
         if (place / _MARK).is_file():
@@ -39,4 +40,4 @@ def read_kernel_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the texts of the files `names` below a kernel's header folder; missing ones are left out."""
     root = find_source_root(folder)
     paths = {name: root / name for name in names}
-    return {name: decode(path.read_bytes()) for name, path in paths.items() if path.is_file()}
+    return {name: decode(read_input(path)) for name, path in paths.items() if path.is_file()}

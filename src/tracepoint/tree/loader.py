@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import SourceFile, decode
 from tracepoint.tree.makefiles import MakefileFolders
-from tracepoint.tree.opening import MAX_HEADER_BYTES
+from tracepoint.tree.opening import read_if_sane, read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -62,7 +62,7 @@ def _other_half(root: Path) -> list[Path]:
 def source_folders(headers: Path) -> list[Path]:
     """Return the folder of headers and the one that its Makefile includes, where most of the files are."""
     makefile = headers / "Makefile"
-    text = makefile.read_text("utf-8", "replace") if makefile.is_file() else ""
+    text = decode(read_input(makefile)) if makefile.is_file() else ""
     names = re.findall(r"^include (.+)/Makefile$", text, re.MULTILINE)
     here = "$(dir $(lastword $(MAKEFILE_LIST)))"
     return [headers, *(headers / name.replace(here, "") for name in names)]
@@ -74,7 +74,7 @@ def read_kernel_config(root: Path) -> dict[str, str]:
         for name in ("include/config/auto.conf", ".config"):
             path = half / name
             if path.is_file():
-                return parse_dot_config(path.read_text("utf-8", "replace"))
+                return parse_dot_config(decode(read_input(path)))
     return {}
 
 
@@ -113,13 +113,8 @@ class FileLoader:
 
     @staticmethod
     def _read(path: str) -> SourceFile | None:
-        file = Path(path)
-        try:
-            if not file.is_file() or file.stat().st_size > MAX_HEADER_BYTES:
-                return None
-            return SourceFile(path, decode(file.read_bytes()))
-        except OSError:
-            return None
+        data = read_if_sane(path)
+        return None if data is None else SourceFile(path, decode(data))
 
     def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
         """Return the file that an `#include` in `includer` names, None when it cannot be had."""

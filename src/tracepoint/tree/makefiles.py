@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_if_sane
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,8 +65,9 @@ def macro_flags(folder: Path) -> frozenset[str]:
 
 def _texts(folder: Path) -> Iterator[str]:
     for name in MAKEFILES:
-        with contextlib.suppress(OSError):
-            yield decode((folder / name).read_bytes())
+        data = read_if_sane(folder / name)
+        if data is not None:
+            yield decode(data)
 
 
 def include_flags(text: str, folder: str, root: str) -> list[str]:

@@ -36,20 +36,28 @@ def check_regular(path: PurePath | str) -> None:
 
 
 def read_input(path: PurePath | str, large: Sequence[bytes] = ()) -> bytes:
-    """Return the bytes of a file; at most 64 MiB, or 1 GiB when it begins with one of `large`.
+    """Return the bytes of a file; at most 64 MiB, or 1 GiB when it begins with one of `large` (`b""`: any).
 
     Raises SourceError for what is no regular file or larger, OSError for what cannot be read.
     """
     check_regular(path)
     with open(path, "rb") as file:  # noqa: PTH123 - PurePath has none
-        return read_stream(file, str(path), large)
+        return read_stream(file, str(path), large, os.fstat(file.fileno()).st_size)
 
 
-def read_stream(file: BinaryIO, name: str, large: Sequence[bytes] = ()) -> bytes:
-    """Return what is left of a stream; the limits are those of `read_input`."""
+def read_if_sane(path: PurePath | str) -> bytes | None:
+    """Return the bytes of a file that was found, not named; None for what `read_input` would refuse."""
+    try:
+        return read_input(path)
+    except (OSError, SourceError):
+        return None
+
+
+def read_stream(file: BinaryIO, name: str, large: Sequence[bytes] = (), size: int = 0) -> bytes:
+    """Return what is left of a stream; the limits are those of `read_input`, also for a `size` it claims."""
     start = file.read(max(map(len, large), default=0))
     most = MAX_LARGE_BYTES if start.startswith(tuple(large)) and large else MAX_HEADER_BYTES
-    data = start + file.read(most + 1 - len(start))
-    if len(data) > most:
+    data = start + file.read(most + 1 - len(start)) if size <= most else b""
+    if max(len(data), size) > most:
         raise SourceError(f"{name}: more than {most >> 20} MiB, which is too much for this kind of file")
     return data

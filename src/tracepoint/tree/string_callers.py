@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ScalarField
 from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_if_sane
 from tracepoint.tree.query_open import open_saved
 
 if TYPE_CHECKING:
@@ -64,8 +65,6 @@ def _has_string_pointer(event: Event) -> bool:
 
 def _exports_strings(path: Path) -> bool:
     """Whether a file, or a header beside it, makes strings known to readers."""
-    try:
-        beside = [file for file in path.parent.glob("*.h") if file.is_file()]
-        return any(_EXPORTS.search(decode(file.read_bytes())) for file in [path, *beside])
-    except OSError:
-        return True
+    files = [path, *(file for file in path.parent.glob("*.h") if file.is_file())]
+    texts = [read_if_sane(file) for file in files]
+    return any(data is None or _EXPORTS.search(decode(data)) for data in texts)

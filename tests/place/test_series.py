@@ -12,7 +12,6 @@ from place.trees import EVENT, FILES, POND_C, SHORE_C, header_of, make_tree, ope
 from tracepoint.errors import PlaceError, TracepointError
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
-from tracepoint.place.kbuild import Built, Kbuild
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import CallAt, Plan
 from tracepoint.place.series import Series, make_series
@@ -364,42 +363,6 @@ def test_header_of_the_same_name_beside_a_file_is_another_one(tmp_path: Path) ->
         "water/shore.c"
     ]
     assert "#include <trace/events/pond.h>\n" in text
-
-
-def test_how_files_are_built(tmp_path: Path) -> None:
-    root = make_tree(
-        tmp_path,
-        {
-            "kernel/Makefile": "obj-$(CONFIG_FUNCTION_TRACER) += trace/\nobj-$(CONFIG_TRACEPOINTS) += trace/\n"
-            "obj-$(CONFIG_PM) += power/\nobj-$(CONFIG_SUSPEND) += power/\n",
-            "kernel/trace/Makefile": "obj-$(CONFIG_TRACE_CLOCK) += clock.o\nobj-$(CONFIG_STACK) += both.o\n"
-            "obj-$(CONFIG_HIST) += both.o\n",
-            "kernel/power/Makefile": "obj-y += main.o\n",
-            "fs/Makefile": "obj-y := open.o\nobj-$(CONFIG_XYZ) += xyz/\n",
-            "fs/Kconfig": 'config XYZ\n\ttristate "XYZ"\nconfig XYZ_ACL\n\tbool "ACL"\n',
-            "fs/xyz/Makefile": "obj-$(CONFIG_XYZ) += xyz.o\nxyz-y += a.o $(addprefix low/, b.o c.o)\n"
-            "xyz-$(CONFIG_XYZ_ACL) += acl.o\nifdef CONFIG_XYZ_DEBUG\nxyz-objs += debug.o\nendif\n"
-            "obj-m += always.o\n",
-            "mm/Makefile": "mmu-$(CONFIG_MMU) := memory.o\nobj-y := slab.o \\\n  $(mmu-y)\n",
-        },
-    )
-    kbuild = Kbuild(open_kernel(root))
-    # A folder is entered, and a file built, for any of the lines that name it.
-    assert kbuild.built("kernel/trace/clock.c") == Built(frozenset(["TRACE_CLOCK"]))
-    assert kbuild.built("kernel/trace/both.c") == Built(frozenset(["HIST|STACK"]))
-    assert kbuild.built("kernel/power/main.c") == Built(frozenset(["PM|SUSPEND"]))
-    assert not kbuild.missing("kernel/power/main.c", frozenset(["SUSPEND"]), frozenset(["PM|SUSPEND"]))
-    assert kbuild.missing("kernel/power/main.c", frozenset(["X"]), frozenset(["PM|SUSPEND"]))
-    assert kbuild.built("mm/slab.c") == Built()
-    assert kbuild.built("mm/memory.c") == Built(frozenset(["MMU"]))
-    assert kbuild.built("fs/open.c").is_always
-    xyz = "fs/xyz/xyz.o"
-    assert kbuild.built("fs/xyz/a.c") == Built(frozenset(["XYZ"]), xyz)
-    assert kbuild.built("fs/xyz/low/c.c") == Built(frozenset(["XYZ"]), xyz)
-    assert kbuild.built("fs/xyz/acl.c") == Built(frozenset(["XYZ", "XYZ_ACL"]), xyz)
-    assert kbuild.built("fs/xyz/debug.c") == Built(frozenset(["XYZ", "XYZ_DEBUG"]), xyz)
-    assert kbuild.built("fs/xyz/always.c").module == "fs/xyz/always.o"
-    assert not kbuild.built("fs/xyz/unknown.c").is_known
 
 
 # Messages and mails.

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from tracepoint.check.finding import Located, located_origin
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tracepoint.model.event import TraceHeader
 
 
@@ -20,10 +22,12 @@ if TYPE_CHECKING:
 class Across:
     """What all headers of a run export, use and declare.
 
+    `are_alternatives` is that of `TreeFacts`.
     `exported` are by system the names of TRACE_DEFINE_ENUM and _SIZEOF, `used_classes` the classes that
     some event is made of, `events` by name the path of each header that declares one, and where.
     """
 
+    are_alternatives: Callable[[str, str], bool]
     exported: dict[str, set[str]] = field(default_factory=dict)
     used_classes: set[str] = field(default_factory=set)
     events: dict[str, list[tuple[str, Located | None]]] = field(default_factory=dict)

@@ -101,7 +101,7 @@ class Checker:
         self._rules = [rule for rule in RULES if rule.code in self._codes]
         self._abi = abi
         self._facts = facts or TreeFacts()
-        self._across = Across()
+        self._across = Across(self._facts.are_alternatives)
         self._seen: list[_Seen] = []
 
     def add(self, header: TraceHeader, string_callers: Mapping[str, bool] | None = None) -> None:

@@ -9,7 +9,7 @@ from tracepoint.errors import PlaceError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.place.kbuild import Built, Kbuild
+    from tracepoint.tree.kbuild import Built, Kbuild
 
 
 def choose_creator(kbuild: Kbuild, header: str, callers: Sequence[str]) -> tuple[str, str]:
@@ -45,11 +45,13 @@ def _covers(creator: Built, caller: Built) -> bool:
 def how_built(built: Built) -> str:
     """Return when a file is built, in words.
 
-    >>> from tracepoint.place.kbuild import Built
+    >>> from tracepoint.tree.kbuild import Built
     >>> how_built(Built(frozenset(["MMU", "SWAP"])))
     'with CONFIG_MMU and CONFIG_SWAP'
     >>> how_built(Built(frozenset(["TRACE_CLOCK|TRACING"])))
     'with CONFIG_TRACE_CLOCK or CONFIG_TRACING'
+    >>> how_built(Built(frozenset(["!SLUB"])))
+    'with CONFIG_SLUB=n'
     """
     if not built.is_known:
         return "in a way that its Makefile does not tell"
@@ -61,8 +63,11 @@ def how_built(built: Built) -> str:
 
 
 def _shown(option: str) -> str:
-    names = option.split("|")
-    return "some condition" if "?" in names else " or ".join(f"CONFIG_{name}" for name in names)
+    if "?" in option:
+        return "some condition"
+    return " or ".join(
+        f"CONFIG_{name[1:]}=n" if name.startswith("!") else f"CONFIG_{name}" for name in option.split("|")
+    )
 
 
 def needs_export(kbuild: Kbuild, creator: str, caller: str) -> bool:

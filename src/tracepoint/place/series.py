@@ -14,7 +14,6 @@ from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
 from tracepoint.place.fragment import merge_texts
 from tracepoint.place.insert import Call, place_call, place_calls
-from tracepoint.place.kbuild import Kbuild
 from tracepoint.place.loader import KernelLoader
 from tracepoint.place.message import (
     Fired,
@@ -29,6 +28,7 @@ from tracepoint.place.plan import shown
 from tracepoint.place.structs import Structs
 from tracepoint.place.subsystem import group_files, prefix_of, subsystem_of
 from tracepoint.place.types import unmet_types
+from tracepoint.tree.kbuild import Kbuild
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -127,7 +127,7 @@ class _Maker:
         self._included: set[tuple[str, str]] = set()
         self._placed: dict[str, list[tuple[Place, Call]]] = defaultdict(list)
         self._uses: dict[tuple[str, str], list[int]] = defaultdict(list)
-        self._kbuild = Kbuild(kernel)
+        self._kbuild = Kbuild(kernel.text)
         self._structs: dict[str, Structs] = {}
 
     def run(self) -> None:

@@ -19,12 +19,13 @@ from tracepoint.layout.btf import find_btf
 from tracepoint.layout.compressed import kernel_payload
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.source.text import decode
+from tracepoint.tree.alternatives import Alternatives
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root, read_kernel_config, source_folders
 from tracepoint.tree.opening import read_if_sane, read_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import PurePath
 
     from tracepoint.layout.btf import Btf
@@ -58,19 +59,24 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _DECLARES_EVENT = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+DECLARE_TRACE_EVENT\(", re.MULTILINE)
 
 
+def _unrelated(_one: str, _other: str) -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class TreeFacts:
     """What is known about the kernel tree that a header belongs to; None where nothing is.
 
     `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
     `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later);
-    `string_callers` is what `StringCallers` knows, `alternatives` what `find_alternatives` found.
+    `string_callers` is what `StringCallers` knows; `are_alternatives` says whether two headers, by path,
+    never have their events in one kernel.
     """
 
     assign_str_arity: int | None = None
     has_tp_suffix: bool | None = None
     string_callers: Mapping[str, bool] = field(default_factory=dict, hash=False)
-    alternatives: frozenset[frozenset[str]] = frozenset()
+    are_alternatives: Callable[[str, str], bool] = field(default=_unrelated, compare=False)
 
 
 def read_facts(root: Path | None) -> TreeFacts:
@@ -82,6 +88,7 @@ def read_facts(root: Path | None) -> TreeFacts:
         assign_str_arity=_arity(_read(root, _CALLBACK)),
         # DECLARE_TRACE_EVENT came together with the suffix, to keep the old meaning.
         has_tp_suffix=bool(_DECLARES_EVENT.search(tracepoint_h)) if tracepoint_h else None,
+        are_alternatives=Alternatives(root).are,
     )
 
 

@@ -3,7 +3,8 @@
 ## What it does
 
 Finds an event name that one header, or two headers of the run, declare twice, and a field name that one
-record declares twice. Two headers below `arch/` may share names: of those only one is built.
+record declares twice. Two headers below `arch/` may share names, of those only one is built; so may two
+that Kconfig makes alternatives (`depends on !OTHER`, one `choice`), as the C and Rust binder.
 
 ## Why it is bad
 
@@ -106,6 +107,8 @@ def decide(events: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
     for event in events:
         for path, other in across.declared_elsewhere(event.name, event.path):
             if path >= event.path or _exclude_each_other(path, event.path):
+                continue
+            if across.are_alternatives(path, event.path):
                 continue
             yield Finding(
                 f"also declared in {path}",

@@ -6,22 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tracepoint.tree.kconfig import Kconfig, negated
 
-    from tracepoint.place.kernel import Kernel
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 _MAKEFILES = ("Kbuild", "Makefile")
 _ASSIGNMENT = re.compile(r"^[ \t]*([\w.-]+?)-(y|m|objs|\$[({][^=\n]*[)}])[ \t]*[:+?]?=[ \t]*([^#\n]*)")
 _ADDPREFIX = re.compile(r"\$[({]addprefix[ \t]+([\w./-]+),([^()]*)[)}]")
-_CONDITION = re.compile(r"^[ \t]*(ifdef|ifndef|ifeq|ifneq|endif)\b(.*)")
+_CONDITION = re.compile(r"^[ \t]*(else[ \t]+)?(ifdef|ifndef|ifeq|ifneq|else|endif)\b(.*)")
+_ONE_OPTION = re.compile(
+    r"[ \t]*\(?[ \t]*(?:\$[({])?CONFIG_(\w+)[)}]?[ \t]*(?:,[ \t]*([ymn]?)[ \t]*\))?[ \t]*(?:#.*)?"
+)
 _OPTION = re.compile(r"\bCONFIG_(\w+)")
 _REFERENCE = re.compile(r"\$[({]([\w.-]+)-(?:y|m|objs)[)}]")
 _GOALS = frozenset(("obj", "lib", "core", "drivers", "net", "libs"))
-_KIND = re.compile(r"^[ \t]+(?:def_)?(tristate|bool)\b", re.MULTILINE)
-_SELECT = re.compile(r"^[ \t]+select[ \t]+(\w+)[ \t]*$", re.MULTILINE)
-_DEPENDS = re.compile(r"^[ \t]+depends on[ \t]+(.*)$", re.MULTILINE)
-_ALWAYS = re.compile(r"^[ \t]+def_bool y[ \t]*$", re.MULTILINE)
 _MAX_STEPS = 12
 
 
@@ -53,13 +52,16 @@ class Built:
 
 
 class Kbuild:
-    """Reads the Makefiles of a tree, each once."""
+    """Reads the Makefiles and Kconfig files of a tree, each once.
 
-    def __init__(self, kernel: Kernel) -> None:
-        self._kernel = kernel
+    `read` returns the text of a file below the tree, None when there is none.
+    """
+
+    def __init__(self, read: Callable[[str], str | None]) -> None:
+        self._text = read
+        self._kconfig = Kconfig(read)
         self._lists: dict[str, tuple[_Listed, ...]] = {}
         self._built: dict[str, Built] = {}
-        self._kinds: dict[tuple[str, str], str] = {}
 
     def built(self, path: str) -> Built:
         """Return how a C file is built."""
@@ -68,16 +70,35 @@ class Kbuild:
         return self._built[path]
 
     def _find(self, path: str) -> Built:
-        folder, _, name = path.rpartition("/")
-        word = name.rpartition(".")[0] + ".o"
-        # A Makefile may list files of the folders below it (fs/xfs/libxfs).
-        while folder:
+        for folder, word in _words_of(path):
             found = self._in_folder(folder, word)
             if found is not None:
                 return Built(found.options | self._options_of(folder), found.module)
-            folder, _, last = folder.rpartition("/")
-            word = f"{last}/{word}"
         return Built(is_known=False)
+
+    def exclude_each_other(self, one: str, other: str) -> bool:
+        """Whether Kconfig or a Makefile makes two C files alternatives: no kernel is to have both.
+
+        One needs an option that the other needs off (`depends on !OTHER`, two branches of an `ifdef`), or
+        they need two options of one `choice`.
+        """
+        first, second = self._needed(one), self._needed(other)
+        if any(negated(literal) in second for literal in first):
+            return True
+        folders = {path.rpartition("/")[0] for path in (one, other)}
+        choices = [choice for folder in folders for choice in self._kconfig.choices(folder)]
+        return any(
+            a != b and a in choice and b in choice for choice in choices for a in first for b in second
+        )
+
+    def _needed(self, path: str) -> frozenset[str]:
+        """Return the options without which a file is never built, and `!NAME` for those that must be off."""
+        for folder, word in _words_of(path):
+            ways = [way.options for way in self._ways(folder, word, 0)]
+            if ways:
+                needed = _common(ways).union(*map(_common, self._ways_into(folder)))
+                return self._kconfig.with_required(path.rpartition("/")[0], needed - {"?"})
+        return frozenset()
 
     def _in_folder(self, folder: str, word: str) -> Built | None:
         ways = list(self._ways(folder, word, 0))
@@ -109,53 +130,33 @@ class Kbuild:
             return True
         if not how.startswith("$"):
             return False
-        return any(self._kind(folder, option) == "tristate" for option in _OPTION.findall(how))
+        return any(self._kconfig.kind(folder, option) == "tristate" for option in _OPTION.findall(how))
 
     def _options_of(self, folder: str) -> frozenset[str]:
         """Return the options that decide whether make enters a folder at all."""
         options: frozenset[str] = frozenset()
+        for ways in self._ways_into(folder):
+            options |= _any_of(ways, options)
+        return options
+
+    def _ways_into(self, folder: str) -> Iterator[list[frozenset[str]]]:
+        """Yield under which options make enters a folder, then the one around it, and so on."""
         while True:
             parent, _, name = folder.rpartition("/")
             if not parent or parent == "arch":
-                return options
-            ways = [
+                return
+            yield [
                 listed.options
                 for listed in self._read(parent)
                 if listed.name in _GOALS and f"{name}/" in listed.words
             ]
-            options |= _any_of(ways, options)
             folder = parent
 
     def _read(self, folder: str) -> tuple[_Listed, ...]:
         if folder not in self._lists:
-            texts = (self._kernel.text(f"{folder}/{name}") for name in _MAKEFILES)
+            texts = (self._text(f"{folder}/{name}") for name in _MAKEFILES)
             self._lists[folder] = tuple(listed for text in texts if text for listed in _lists(text))
         return self._lists[folder]
-
-    def _kind(self, folder: str, option: str) -> str:
-        """Return `tristate` or `bool`, empty when no Kconfig near the folder says."""
-        key = folder, option
-        if key not in self._kinds:
-            self._kinds[key] = self._find_kind(folder, option)
-        return self._kinds[key]
-
-    def _find_kind(self, folder: str, option: str) -> str:
-        for entry in self._entries(folder, option):
-            kind = _KIND.search(entry)
-            if kind is not None:
-                return kind[1]
-        return ""
-
-    def _entries(self, folder: str, option: str) -> Iterator[str]:
-        """Yield what the Kconfig files of a folder, and of those around it, say of an option."""
-        entry = re.compile(rf"^(?:menu)?config {re.escape(option)}\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
-        while True:
-            for name in ("Kconfig", "Kconfig.debug"):
-                text = self._kernel.text(f"{folder}/{name}" if folder else name)
-                yield from (found[1] for found in entry.finditer(text or ""))
-            if not folder:
-                return
-            folder = folder.rpartition("/")[0]
 
     def missing(self, path: str, given: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
         """Return the wanted options that the given ones, which bring a file, do not bring along.
@@ -165,16 +166,25 @@ class Kbuild:
         folder = path.rpartition("/")[0]
         brought = given | {"TRACEPOINTS"}
         for option in given:
-            for entry in self._entries(folder, option):
-                brought |= frozenset(_SELECT.findall(entry))
-                for condition in _DEPENDS.findall(entry):
-                    brought |= (
-                        frozenset() if "||" in condition else frozenset(map(str.strip, condition.split("&&")))
-                    )
-        for option in wanted - brought:  # MMU is `def_bool y` for the files of x86
-            if any(_ALWAYS.search(entry) for entry in self._entries(folder, option)):
-                brought |= {option}
+            brought |= self._kconfig.brought_by(folder, option)
+        # MMU is `def_bool y` for the files of x86.
+        brought |= {option for option in wanted - brought if self._kconfig.is_always(folder, option)}
         return frozenset(option for option in wanted if brought.isdisjoint(option.split("|")))
+
+
+def _words_of(path: str) -> Iterator[tuple[str, str]]:
+    """Yield the folders whose Makefile may list a C file, with the word that it is listed as."""
+    folder, _, name = path.rpartition("/")
+    word = name.rpartition(".")[0] + ".o"
+    # A Makefile may list files of the folders below it (fs/xfs/libxfs).
+    while folder:
+        yield folder, word
+        folder, _, last = folder.rpartition("/")
+        word = f"{last}/{word}"
+
+
+def _common(ways: list[frozenset[str]]) -> frozenset[str]:
+    return frozenset.intersection(*ways) if ways else frozenset()
 
 
 def _any_of(ways: list[frozenset[str]], given: frozenset[str]) -> frozenset[str]:
@@ -186,7 +196,10 @@ def _any_of(ways: list[frozenset[str]], given: frozenset[str]) -> frozenset[str]
     shortest = min(ways, key=len, default=frozenset())
     if len(shortest) != 1:
         return shortest
-    return frozenset(["|".join(sorted({name for way in ways if len(way) == 1 for name in way}))])
+    names = {name for way in ways if len(way) == 1 for name in way}
+    if any(negated(name) in names - {"?"} for name in names):  # both branches of an `ifdef` list it
+        return frozenset()
+    return frozenset(["|".join(sorted(names))])
 
 
 def _lists(text: str) -> Iterator[_Listed]:
@@ -196,13 +209,42 @@ def _lists(text: str) -> Iterator[_Listed]:
     for line in joined.split("\n"):
         condition = _CONDITION.match(line)
         if condition is not None:
-            if condition[1] != "endif":
-                conditions.append(frozenset(_OPTION.findall(condition[2])) or frozenset(("?",)))
-            elif conditions:
-                conditions.pop()
+            _enter(conditions, condition)
             continue
         found = _ASSIGNMENT.match(line)
         if found is None:
             continue
         options = frozenset(_OPTION.findall(found[2])).union(*conditions)
         yield _Listed(found[1], found[2], tuple(found[3].split()), options)
+
+
+def _enter(conditions: list[frozenset[str]], directive: re.Match[str]) -> None:
+    """Keep what holds for the lines that follow a conditional directive of a Makefile."""
+    is_else, keyword, rest = directive.groups()
+    if keyword == "endif":
+        if conditions:
+            conditions.pop()
+        return
+    if keyword == "else" or is_else:
+        held = conditions.pop() if conditions else frozenset("?")
+        before = frozenset(map(negated, held)) if len(held) == 1 else frozenset("?")
+    else:
+        before = frozenset()
+    conditions.append(before if keyword == "else" else before | {_literal(keyword, rest)})
+
+
+def _literal(keyword: str, rest: str) -> str:
+    """Return the option that a condition asks for, `!NAME` when it has to be off, `?` when neither is clear.
+
+    >>> _literal("ifneq", " ($(CONFIG_A),)"), _literal("ifndef", " CONFIG_A"), _literal("ifeq", " ($(V),1)")
+    ('A', '!A', '?')
+    """
+    found = _ONE_OPTION.fullmatch(rest)
+    if found is None:
+        return "?"
+    is_equal, is_off = keyword == "ifeq", found[2] in ("", "n")
+    if keyword.endswith("def"):
+        return found[1] if keyword == "ifdef" else f"!{found[1]}"
+    if not is_equal and not is_off:
+        return "?"  # `ifneq ($(CONFIG_X),y)` also holds for a module
+    return f"!{found[1]}" if is_equal and is_off else found[1]

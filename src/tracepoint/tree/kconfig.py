@@ -1,0 +1,149 @@
+"""What the Kconfig files of a tree say of an option: its kind, what it needs, what it excludes."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_FILES = ("Kconfig", "Kconfig.debug")
+_HELP = re.compile(r"^[ \t]+(?:---)?help\b", re.MULTILINE)
+_KIND = re.compile(r"^[ \t]+(?:def_)?(tristate|bool)\b", re.MULTILINE)
+_SELECT = re.compile(r"^[ \t]+select[ \t]+(\w+)[ \t]*$", re.MULTILINE)
+_DEPENDS = re.compile(r"^[ \t]+depends on[ \t]+([^#\n]*)", re.MULTILINE)
+_ALWAYS = re.compile(r"^[ \t]+def_bool y[ \t]*$", re.MULTILINE)
+_CHOICE = re.compile(r"^choice\b(.*?)^endchoice\b", re.MULTILINE | re.DOTALL)
+_CONFIG = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
+_TERM = re.compile(r"(!?)[ \t]*(\w+)(?:[ \t]*=[ \t]*([ymn]))?")
+#: An option needs others, which need others; no tree comes near either of these.
+_MAX_OPTIONS = 200
+_MAX_PARENTHESES = 50
+
+
+class Kconfig:
+    """Reads the Kconfig files of a folder and of those around it, where most options of its files stand.
+
+    `read` returns the text of a file below the tree, None when there is none.
+    """
+
+    def __init__(self, read: Callable[[str], str | None]) -> None:
+        self._read = read
+        self._texts: dict[str, str] = {}
+        self._kinds: dict[tuple[str, str], str] = {}
+
+    def kind(self, folder: str, option: str) -> str:
+        """Return `tristate` or `bool`, empty when no Kconfig near the folder says."""
+        key = folder, option
+        if key not in self._kinds:
+            found = (_KIND.search(entry) for entry in self._entries(folder, option))
+            self._kinds[key] = next((kind[1] for kind in found if kind), "")
+        return self._kinds[key]
+
+    def brought_by(self, folder: str, option: str) -> frozenset[str]:
+        """Return what comes with an option: what it selects, and what it depends on."""
+        brought: frozenset[str] = frozenset()
+        for entry in self._entries(folder, option):
+            brought |= frozenset(_SELECT.findall(entry)) | _required(entry)
+        return brought
+
+    def is_always(self, folder: str, option: str) -> bool:
+        """Whether an option is on in every kernel."""
+        return any(_ALWAYS.search(entry) for entry in self._entries(folder, option))
+
+    def with_required(self, folder: str, options: frozenset[str]) -> frozenset[str]:
+        """Return options with what they depend on, and that with what it depends on.
+
+        `!NAME` is an option that has to be off.  `depends on !NAME` counts as that, although it lets both
+        be modules where both can: who writes it declares alternatives.
+        """
+        found = set(options)
+        left = list(options)
+        while left and len(found) < _MAX_OPTIONS:
+            entries = list(self._entries(folder, left.pop()))
+            # What is declared in several places needs one of several things.
+            fresh = _required(entries[0]) - found if len(entries) == 1 else frozenset()
+            found |= fresh
+            left += fresh
+        return frozenset(found)
+
+    def choices(self, folder: str) -> Iterator[frozenset[str]]:
+        """Yield the options of each `choice`, of which a kernel has one."""
+        for text in self._around(folder):
+            yield from (frozenset(_CONFIG.findall(block)) for block in _CHOICE.findall(text))
+
+    def _entries(self, folder: str, option: str) -> Iterator[str]:
+        """Yield what the Kconfig files say of an option, without its help text."""
+        entry = re.compile(rf"^(?:menu)?config {re.escape(option)}\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
+        for text in self._around(folder):
+            yield from (_HELP.split(found[1], 1)[0] for found in entry.finditer(text))
+
+    def _around(self, folder: str) -> Iterator[str]:
+        while True:
+            for name in _FILES:
+                path = f"{folder}/{name}" if folder else name
+                if path not in self._texts:
+                    self._texts[path] = (self._read(path) or "").replace("\\\n", " ")
+                yield self._texts[path]
+            if not folder:
+                return
+            folder = folder.rpartition("/")[0]
+
+
+def negated(literal: str) -> str:
+    """Return the opposite of an option or of `!NAME`; of what is not known (`?`) nothing is."""
+    if literal == "?":
+        return literal
+    return literal[1:] if literal.startswith("!") else f"!{literal}"
+
+
+def _required(entry: str) -> frozenset[str]:
+    r"""Return what an entry needs in any case: options, and `!NAME` for those that must be off.
+
+    >>> sorted(_required("\tdepends on (A || B) && (C && !D)\n\tdepends on E=n\n\tdepends on F if G\n"))
+    ['!D', '!E', 'C']
+    """
+    return frozenset(
+        literal
+        for condition in _DEPENDS.findall(entry)
+        if not re.search(r"[ \t]if[ \t]", condition) and condition.count("(") <= _MAX_PARENTHESES
+        for literal in _literals(condition.strip())
+    )
+
+
+def _literals(condition: str) -> Iterator[str]:
+    for term in _terms(condition):
+        if term.startswith("(") and term != condition:
+            yield from _literals(term[1:-1].strip() if _closes_last(term) else "")
+            continue
+        found = _TERM.fullmatch(term)
+        if found is not None:
+            is_off = bool(found[1]) != (found[3] == "n")
+            yield f"!{found[2]}" if is_off else found[2]
+
+
+def _terms(condition: str) -> list[str]:
+    """Return what `&&` joins outside of parentheses; nothing where `||` stands there."""
+    if condition.startswith("(") and _closes_last(condition):
+        return _terms(condition[1:-1].strip())
+    terms, depth, begin = [], 0, 0
+    for found in re.finditer(r"[()]|&&|\|\|", condition):
+        if found[0] in "()":
+            depth += 1 if found[0] == "(" else -1
+        elif depth == 0:
+            if found[0] == "||":
+                return []
+            terms.append(condition[begin : found.start()].strip())
+            begin = found.end()
+    return [*terms, condition[begin:].strip()]
+
+
+def _closes_last(text: str) -> bool:
+    """Whether the parenthesis that a text begins with is closed by its last character."""
+    depth = 0
+    for at, character in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(character, 0)
+        if depth == 0:
+            return at == len(text) - 1
+    return False

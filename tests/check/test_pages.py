@@ -90,3 +90,20 @@ def test_explain_takes_codes_and_names():
 
 def test_list_has_one_line_a_rule():
     assert len(list_rules().splitlines()) == len(RULES)
+
+
+def test_false_positives_are_added_up_and_rules_that_are_often_wrong_are_off():
+    text = (FOLDER.parents[1] / "explanation/false-positives.md").read_text("utf-8")
+    rows = re.findall(r"^\| (TP\d+) ([\w-]+) \| (\d+) \| (\d+) \| (\d+) \| (on|off) \|", text, re.MULTILINE)
+    by_code = {rule.code: rule for rule in RULES}
+    totals = {"on": [0, 0], "off": [0, 0]}
+    for code, name, found, read, false, default in rows:
+        assert by_code[code].name == name
+        assert by_code[code].is_default_on == (default == "on")
+        assert int(false) <= int(read) <= int(found)
+        assert default == "off" or int(false) * 10 <= int(read)
+        totals[default][0] += int(read)
+        totals[default][1] += int(false)
+    said = re.search(r"together: (\d+) read, (\d+) false. Those on by default: (\d+) read, (\d+) false", text)
+    both = [sum(pair) for pair in zip(*totals.values(), strict=True)]
+    assert [int(n) for n in said.groups()] == [*both, *totals["on"]]

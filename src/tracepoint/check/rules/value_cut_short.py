@@ -3,7 +3,8 @@
 ## What it does
 
 Finds `__entry->x = y` where the parameter `y` has a type of 64 bits on every machine (`u64`, `s64`, `loff_t`,
-`unsigned long long`, ...) and the field is a narrower integer.
+`unsigned long long`, ...) and the field is a narrower integer. A field whose type has a name of its own is
+passed over: `ext4_lblk_t` or `pid_t` says which values it holds, however wide the parameter is.
 
 ## Why it is bad
 
@@ -42,6 +43,7 @@ None is offered: the print format changes with the field.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
@@ -54,7 +56,9 @@ if TYPE_CHECKING:
 
     from tracepoint.check.context import CheckContext
 
-_BOOLS = frozenset({"bool", "_Bool"})
+_PLAIN = re.compile(
+    r"(?:(?:const|volatile|unsigned|signed|int|short|char|uint|ushort|(?:__)?[us](?:8|16|32)|u?int(?:8|16|32)_t)\s*)+"
+)
 _LONG = frozenset({"long", "unsigned long"})
 
 
@@ -65,7 +69,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
         for name, value in stores(view.assign):
             field = view.fields.get(name.text)
             ctype = params.get(value[0].text, "") if len(value) == 1 else ""
-            if not ctype or not isinstance(field, ScalarField) or field.ctype in _BOOLS:
+            if not ctype or not isinstance(field, ScalarField) or not _PLAIN.fullmatch(field.ctype):
                 continue
             wide, narrow = _size(context, ctype), _size(context, field.ctype)
             if wide == 8 and 0 < narrow < 8:

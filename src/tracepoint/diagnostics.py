@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
+from tracepoint.wording import counted, one_line, tail
+
 
 class Severity(enum.StrEnum):
     """How bad a finding is; `ERROR` means that the kernel build, boot or a reader breaks."""
@@ -49,6 +51,9 @@ class Span:
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
 
+    def __repr__(self) -> str:
+        return f"<Span {tail(str(self))}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -58,6 +63,9 @@ class Edit:
     start: int
     end: int
     replacement: str
+
+    def __repr__(self) -> str:
+        return f"<Edit {tail(self.path, 40)} {self.start}-{self.end}: {one_line(repr(self.replacement), 40)}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +81,9 @@ class Fix:
         """Whether `--fix` applies it without `--unsafe`."""
         return self.safety is Safety.SAFE
 
+    def __repr__(self) -> str:
+        return f"<Fix {one_line(self.message, 70)}, {counted(len(self.edits), 'edit')}, {self.safety}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Related:
@@ -80,6 +91,9 @@ class Related:
 
     span: Span
     message: str
+
+    def __repr__(self) -> str:
+        return f"<Related {tail(str(self.span), 40)}: {one_line(self.message, 60)}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +124,6 @@ class Diagnostic:
 
     def __str__(self) -> str:
         return f"{self.span}: {self.code} {self.text}"
+
+    def __repr__(self) -> str:
+        return f"<Diagnostic {self.code} {tail(str(self.span), 40)}: {one_line(self.text, 55)}>"

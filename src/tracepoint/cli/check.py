@@ -21,7 +21,6 @@ from tracepoint.cli.check_patches import write_patches
 from tracepoint.cli.check_scope import find_scope
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.inputs import each_header
-from tracepoint.cli.output import counted
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
@@ -29,6 +28,7 @@ from tracepoint.tree.facts import read_facts
 from tracepoint.tree.headers import batched_collector
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.tree.string_callers import StringCallers
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse

@@ -165,15 +165,6 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def counted(n: int, noun: str) -> str:
-    """Return a number with its noun.
-
-    >>> counted(1, "finding"), counted(0, "header")
-    ('1 finding', '0 headers')
-    """
-    return f"{n:,} {noun}{'' if n == 1 else 's'}"
-
-
 def _diff_style(line: str) -> tuple[str, ...]:
     if line.startswith(("--- ", "+++ ")):
         return ("bold",)

@@ -10,7 +10,6 @@ from tracepoint.check.report_json import finding_as_data
 from tracepoint.cli import numbers, settings, suites
 from tracepoint.cli.examples import example_names, example_path
 from tracepoint.cli.inputs import find_abi, open_input
-from tracepoint.cli.output import counted
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.try_session import (
     SCHEMA,
@@ -25,6 +24,7 @@ from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.given import GivenValueError, split_assignment
 from tracepoint.lab.rehearsal import SECTIONS, write_rehearsal
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse

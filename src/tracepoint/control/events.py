@@ -14,6 +14,7 @@ from tracepoint.control.validate import check_filter, check_trigger
 from tracepoint.errors import TracefsError
 from tracepoint.filter.parse import is_clear
 from tracepoint.layout.format import read_format
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from tracepoint.control.instance import TraceArray
@@ -44,6 +45,9 @@ class EventControl:
         self.system = system
         self.name = name
         self.path = f"{array.prefix}events/{system}/{name}"
+
+    def __repr__(self) -> str:
+        return f"<event {one_line(f'{self.system}:{self.name}')}>"
 
     @property
     def state(self) -> State:
@@ -136,6 +140,9 @@ class SystemControl:
         self._tracefs = array.tracefs
         self.system = system
         self.path = f"{array.prefix}events/{system}"
+
+    def __repr__(self) -> str:
+        return f"<system {one_line(self.system)}>"
 
     @property
     def state(self) -> State:

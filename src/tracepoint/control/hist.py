@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from tracepoint.control.trigger import split_parts
 from tracepoint.errors import TracefsError
+from tracepoint.wording import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,6 +116,9 @@ class HistTable:
     hits: int
     entries: int
     dropped: int
+
+    def __repr__(self) -> str:
+        return f"<HistTable {one_line(self.trigger, 70)}, {counted(len(self.rows), 'row')}>"
 
     @property
     def hist(self) -> HistTrigger:

@@ -9,6 +9,7 @@ from tracepoint.control.names import expand
 from tracepoint.control.record import record
 from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
 from tracepoint.errors import TracefsError
+from tracepoint.wording import tail
 
 if TYPE_CHECKING:
     import os
@@ -32,6 +33,9 @@ class TraceArray:
         self.name = name
         self.prefix = f"instances/{name}/" if name else ""
         self._names: list[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"<trace instance {tail(self.path)}>"
 
     @property
     def path(self) -> str:

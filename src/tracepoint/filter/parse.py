@@ -17,6 +17,7 @@ from tracepoint.filter.numbers import SPACE
 from tracepoint.filter.predicate import QUOTES, PredicateReader
 from tracepoint.filter.profile import KERNEL_6_1, FilterProfile, FilterType
 from tracepoint.filter.tree import And, Expression, Not, Or
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -36,6 +37,9 @@ class Filter:
     expression: Expression
     event: EventFormat
     n_cpus: int = MAX_CPUS
+
+    def __repr__(self) -> str:
+        return f"<Filter {one_line(self.text)}>"
 
 
 def is_clear(text: str | bytes) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.filter.match import match_pattern
 from tracepoint.filter.tree import And, Expression, Not, Op, Or, Predicate, Source
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,6 +71,9 @@ class FilterProgram:
     instructions: tuple[Instruction, ...]
     is_big_endian: bool = False
     n_cpus: int = 8192
+
+    def __repr__(self) -> str:
+        return f"<FilterProgram, {counted(len(self.instructions), 'instruction')}>"
 
     def matches(self, record: bytes, context: RecordContext = NO_CONTEXT) -> bool:
         """Whether `record` (from `common_type` on) passes.

@@ -30,6 +30,9 @@ class Abi(enum.Enum):
     4
     """
 
+    def __repr__(self) -> str:
+        return f"<Abi.{self.name}>"
+
     X86_64 = AbiFacts(62, 8, False, 8, True, 1)
     # The i386 psABI aligns 64-bit integers to 4 bytes in structs; all others here to 8.
     I386 = AbiFacts(3, 4, False, 4, True, 1)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.layout.format import EventFormat
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,6 +73,9 @@ class Change:
     after: str
     breaks: frozenset[Reader]
     sentence: str
+
+    def __repr__(self) -> str:
+        return f"<Change {one_line(self.event, 50)}: {one_line(self.sentence, 55)}>"
 
     @property
     def breaks_readers(self) -> bool:

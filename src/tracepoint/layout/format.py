@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, field
 
 from tracepoint.errors import LayoutError
+from tracepoint.wording import counted, html_table, one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,10 @@ class FieldFormat:
         """Whether the field holds several elements, here or through `__data_loc`."""
         return "[" in self.ctype
 
+    def __repr__(self) -> str:
+        declared = one_line(f"{self.ctype} {self.name}", 70)
+        return f"<FieldFormat {declared}, offset {self.offset}, size {self.size}>"
+
 
 @dataclass(frozen=True, slots=True)
 class EventFormat:
@@ -79,6 +84,15 @@ class EventFormat:
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
+
+    def __repr__(self) -> str:
+        name = one_line(f"{self.system}:{self.name}")
+        return f"<EventFormat {name}, {counted(len(self.event_fields), 'field')}, {self.end} bytes>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the offsets for a notebook."""
+        rows = ((str(f.offset), str(f.size), f.ctype, f.name) for f in self.fields)
+        return html_table(("offset", "size", "type", "field"), rows)
 
     @property
     def event_fields(self) -> tuple[FieldFormat, ...]:

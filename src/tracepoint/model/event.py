@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.model.origin import Code
+from tracepoint.wording import counted, html_table, one_line, tail
 
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Diagnostic
@@ -43,6 +44,9 @@ class Proto:
             return "void"
         return ", ".join(f"{p.ctype}{'' if p.ctype.endswith('*') else ' '}{p.name}" for p in self.params)
 
+    def __repr__(self) -> str:
+        return f"<Proto {one_line(str(self))}>"
+
 
 @dataclass(frozen=True, slots=True)
 class EventClass:
@@ -61,6 +65,9 @@ class EventClass:
     macro: str = field(default="DECLARE_EVENT_CLASS", compare=False)
     perf_perm: str = ""
     origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def __repr__(self) -> str:
+        return f"<EventClass {one_line(self.name)}, {counted(len(self.fields), 'field')}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +102,9 @@ class Event:
     def full_name(self) -> str:
         """`system:name`, as in set_event."""
         return f"{self.system}:{self.name}"
+
+    def __repr__(self) -> str:
+        return f"<Event {one_line(self.full_name)}, {counted(len(self.fields), 'field')}>"
 
     @property
     def proto(self) -> Proto:
@@ -144,6 +154,9 @@ class Tracepoint:
     call_name: str = ""
     origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
+    def __repr__(self) -> str:
+        return f"<Tracepoint {one_line(f'{self.name}({self.proto})')}>"
+
 
 @dataclass(frozen=True, slots=True)
 class EnumDef:
@@ -177,6 +190,9 @@ class HeaderForm:
     is_define_trace_guarded: bool = field(default=False, compare=False)
     includes: tuple[str, ...] = field(default=(), compare=False)
     built_with: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def __repr__(self) -> str:
+        return f"<HeaderForm {one_line(self.guard) or 'without a guard'}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,3 +236,13 @@ class TraceHeader:
 
     def __contains__(self, name: object) -> bool:
         return any(name in (event.name, event.full_name) for event in self.events)
+
+    def __repr__(self) -> str:
+        name = tail(self.path) or one_line(self.system)
+        bare = f", {counted(len(self.tracepoints), 'tracepoint')}" if self.tracepoints else ""
+        return f"<TraceHeader {name}, {counted(len(self.events), 'event')}{bare}>"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the events for a notebook."""
+        rows = ((e.full_name, str(e.proto), ", ".join(f.name for f in e.fields)) for e in self.events)
+        return html_table(("event", "parameters", "fields"), rows)

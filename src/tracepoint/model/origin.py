@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracepoint.wording import one_line, tail
+
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Span
     from tracepoint.source.lexer import Token
@@ -30,6 +32,9 @@ class Origin:
         via = "".join(f" via {step.macro}" for step in self.chain)
         return f"{self.span}{via}"
 
+    def __repr__(self) -> str:
+        return f"<Origin {tail(str(self))}>"
+
 
 @dataclass(frozen=True, slots=True)
 class Code:
@@ -46,6 +51,9 @@ class Code:
 
     def __str__(self) -> str:
         return self.text
+
+    def __repr__(self) -> str:
+        return f"<Code {one_line(self.text)}>"
 
     def __bool__(self) -> bool:
         return bool(self.text)

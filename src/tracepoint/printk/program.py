@@ -32,6 +32,7 @@ from tracepoint.printk.values import Value, constant, text_of, unknown
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.cvalue import INT
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,6 +66,9 @@ class PrintProgram:
     def is_complete(self) -> bool:
         """Whether every part of the print format was understood."""
         return not self.needs
+
+    def __repr__(self) -> str:
+        return f"<PrintProgram {one_line(f'{self.format.system}:{self.format.name}')}>"
 
 
 def _no_constant(name: str) -> int | None:

@@ -35,6 +35,7 @@ from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root
+from tracepoint.wording import counted, one_line, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -78,6 +79,11 @@ class LoadedHeader:
 
     def __len__(self) -> int:
         return len(self.events)
+
+    def __repr__(self) -> str:
+        name = tail(self.header.path) or self.header.system
+        problems = f", {counted(len(self.problems), 'problem')}" if self.problems else ""
+        return f"<LoadedHeader {name}, {counted(len(self), 'event')}{problems}>"
 
 
 def load(
@@ -261,6 +267,9 @@ class HookControl:
 
     def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
         self.tracepoint.set_entries(entries)
+
+    def __repr__(self) -> str:
+        return f"<tracepoint {one_line(self.name)}>"
 
     def register(self, probe: Callable[..., object], **options: Any) -> Registration:
         """Call a probe whenever the tracepoint fires; see `Probes.register`."""

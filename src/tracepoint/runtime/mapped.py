@@ -23,6 +23,7 @@ from tracepoint.printk.render import render_record
 from tracepoint.runtime import core
 from tracepoint.runtime.format_table import SYSTEM
 from tracepoint.runtime.ring import records_of
+from tracepoint.wording import counted, one_line, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +46,9 @@ class MappedRecord:
     comm: str
     layout: EventFormat
     raw: RawRecord
+
+    def __repr__(self) -> str:
+        return f"<MappedRecord {one_line(self.event)} of process {self.pid}>"
 
     @property
     def event(self) -> str:
@@ -70,6 +74,10 @@ class MappedRing:
     stats: dict[str, int]
     pages: tuple[bytes, ...] = field(repr=False)
 
+    def __repr__(self) -> str:
+        name, n_records = one_line(self.comm), self.stats.get("entries", 0)
+        return f"<MappedRing of {name}, process {self.pid}, {counted(n_records, 'record')}>"
+
 
 class MappedRings:
     """All rings of a directory, as they were when they were looked at last.
@@ -80,6 +88,9 @@ class MappedRings:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         self.damage: list[tuple[str, str]] = []
+
+    def __repr__(self) -> str:
+        return f"<MappedRings {tail(str(self.directory))}, {counted(len(self.rings), 'ring')}>"
 
     @cached_property
     def rings(self) -> tuple[MappedRing, ...]:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Self
 
 from tracepoint.runtime.registry import ProcessError
 from tracepoint.runtime.socket_server import listen
+from tracepoint.wording import tail
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -39,6 +40,9 @@ class Mount:
     def __init__(self, directory: Path, server: subprocess.Popen[bytes]) -> None:
         self.directory = directory
         self._server = server
+
+    def __repr__(self) -> str:
+        return f"<Mount {tail(str(self.directory))}>"
 
     def __enter__(self) -> Self:
         return self

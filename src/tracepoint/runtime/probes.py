@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import CArray, CScalar, CString
 from tracepoint.runtime.locks import make_process_lock
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,6 +54,9 @@ class Registration:
     probe: Callable[..., object]
     data: Any
     priority: int
+
+    def __repr__(self) -> str:
+        return f"<Registration of {one_line(getattr(self.probe, '__qualname__', type(self.probe).__name__))}>"
 
     @property
     def entry(self) -> tuple[Any, ...]:

@@ -412,6 +412,9 @@ class RawRecord:
     data: bytes
     cpu: int = 0
 
+    def __repr__(self) -> str:
+        return f"<RawRecord at {self.timestamp}, thread {self.tid}, {len(self.data)} bytes>"
+
     @property
     def type(self) -> int:
         """The number of its event."""

@@ -20,6 +20,7 @@ from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
 from tracepoint.runtime.convert import make_record
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.plan import FieldKind
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -105,6 +106,9 @@ class UserEvents:
     ...     print(error.message)
     there are no user events here: a kernel since 6.4 with CONFIG_USER_EVENTS and a mounted tracefs has them
     """
+
+    def __repr__(self) -> str:
+        return f"<UserEvents, {counted(len(self.names), 'event')}, {self.n_refused:,} refused>"
 
     def __init__(self, events: Iterable[Any] | None = None, *, path: str = DATA_FILE) -> None:
         controls = [_control(event) for event in events] if events is not None else list(tracing.events)

@@ -37,6 +37,9 @@ class RawRecord(NamedTuple):
     data: bytes
     lost: int
 
+    def __repr__(self) -> str:
+        return f"<RawRecord at {self.timestamp}, CPU {self.cpu}, {len(self.data)} bytes>"
+
 
 @dataclass(frozen=True, slots=True)
 class CpuData:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.tracefile.options import Option, OptionId, find_options, text_option
+from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -48,6 +49,10 @@ class Recording:
     path: Path
     cpus: tuple[CpuStats, ...]
     is_cut: bool = False
+
+    def __repr__(self) -> str:
+        lost = f", {self.overrun + self.dropped:,} missing" if self.missing else ""
+        return f"<Recording {tail(str(self.path), 60)}, {counted(self.n_records, 'record')}{lost}>"
 
     @property
     def n_records(self) -> int:

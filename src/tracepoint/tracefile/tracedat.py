@@ -25,6 +25,7 @@ from tracepoint.tracefile.pages import Damage, PageLayout, check_header_event, r
 from tracepoint.tracefile.timing import time_map
 from tracepoint.tracefile.version6 import read_version6
 from tracepoint.tracefile.version7 import read_version7
+from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -121,6 +122,10 @@ class TraceFile:
         """Unmap the file; nothing more can be read from it."""
         if isinstance(self._data, mmap.mmap):
             self._data.close()
+
+    def __repr__(self) -> str:
+        n_buffers = counted(len(self.buffers), "buffer")
+        return f"<TraceFile {tail(self.path)}, version {self.version}, {n_buffers}>"
 
     @property
     def damage(self) -> tuple[Damage, ...]:

@@ -13,6 +13,7 @@ from tracepoint.diagnostics import Span
 from tracepoint.errors import TreeError
 from tracepoint.tree.callsites import CallSite, RawSite, SiteKind, make_site
 from tracepoint.tree.store import SYSCALLS
+from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -170,6 +171,9 @@ class Tree:
         self.notes = list(notes)
         self._head = head
         self._load_more = load_more
+
+    def __repr__(self) -> str:
+        return f"<Tree {tail(self.root)}, {counted(len(self.events()), 'event')}>"
 
     @classmethod
     def of(cls, data: IndexData, notes: Iterable[str] = ()) -> Tree:

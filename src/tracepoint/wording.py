@@ -1,0 +1,50 @@
+"""Words for numbers, and texts in one short line: what messages and `repr()` are made of."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+LONGEST = 80
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun.
+
+    >>> counted(1, "finding"), counted(0, "header")
+    ('1 finding', '0 headers')
+    """
+    return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def one_line(text: str, longest: int = LONGEST) -> str:
+    r"""Return a text in one line, the end cut when it is longer than that.
+
+    >>> one_line("two\n lines"), one_line("12345678", 6)
+    ('two lines', '123...')
+    """
+    short = " ".join(text[: longest * 8].split())
+    return short if len(short) <= longest else f"{short[: longest - 3]}..."
+
+
+def tail(path: str, longest: int = LONGEST) -> str:
+    """Return the end of a path, which says most of it.
+
+    >>> tail("include/trace/events/sched.h", 14)
+    '...nts/sched.h'
+    """
+    return path if len(path) <= longest else f"...{path[3 - longest :]}"
+
+
+def html_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table for a notebook.
+
+    >>> html_table(["a"], [["<b>"]])
+    '<table><tr><th>a</th></tr><tr><td>&lt;b&gt;</td></tr></table>'
+    """
+    lines = [("th", heads), *(("td", row) for row in rows)]
+    cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line) for tag, line in lines)
+    return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 from control import machine
 from tracepoint.cli.main import main as program
@@ -98,12 +99,13 @@ def kills(files: MountedFiles, job: dict) -> dict:
     everything = read_settings(files)
     before = near(files)
     wrong = []
-    n_journals = n_changed = 0
+    n_writes = n_journals = n_changed = 0
     began = time.monotonic()
     for number in range(job["n"]):
-        child = _work(files, source.randrange(1 << 30))
-        time.sleep(source.uniform(0, job["seconds"]))
-        os.kill(child, signal.SIGKILL)
+        child, writes = _work(files, source.randrange(1 << 30))
+        with writes:
+            n_writes += len(writes.read(source.randint(1, job["writes"])))
+            os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         for report in restore_journals(journal_folder(), lambda: files):
             n_journals += 1
@@ -116,6 +118,7 @@ def kills(files: MountedFiles, job: dict) -> dict:
         "wrong": wrong,
         # What one kill leaves behind is there at the end too: no later session knows of it.
         "left": _difference(everything, read_settings(files)),
+        "writes": n_writes,
         "journals": n_journals,
         "changed": n_changed,
         "settings": len(everything),
@@ -123,18 +126,27 @@ def kills(files: MountedFiles, job: dict) -> dict:
     }
 
 
-def _work(files: MountedFiles, seed: int) -> int:
-    """Start a process that performs operations without end; return its number once it works."""
+class _CountedFiles(MountedFiles):
+    """A mounted tracefs that tells a pipe of each write."""
+
+    def __init__(self, root: str, pipe: int) -> None:
+        super().__init__(root)
+        self.pipe = pipe
+
+    def write(self, path: str, text: str, *, truncate: bool = False) -> None:
+        super().write(path, text, truncate=truncate)
+        os.write(self.pipe, b"x")
+
+
+def _work(files: MountedFiles, seed: int) -> tuple[int, BinaryIO]:
+    """Start a process that performs operations without end; return its number, and a byte for each write."""
     ready, tell = os.pipe()
     child = os.fork()
     if child:
-        os.read(ready, 1)
-        os.close(ready)
         os.close(tell)
-        return child
+        return child, os.fdopen(ready, "rb")
     try:
-        tracing = open_tracefs(files)
-        os.write(tell, b"x")
+        tracing = open_tracefs(_CountedFiles(files.root, tell))
         while True:
             for operation in machine.choose(seed, 50):
                 machine.perform(tracing, operation)

@@ -22,7 +22,7 @@ from guest.built import KERNEL, source_or_skip
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import headers, packages
+from tracepoint.lab import headers, kernel_make, packages
 from tracepoint.lab.kernel_build import BuildError, BuiltKernel, build_kernel
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
@@ -93,12 +93,22 @@ class Cycle:
 
     first: BuiltKernel
     built: BuiltKernel
+    left: int
     again: BuiltKernel
     stamp: int
     headers: Path | None
     lines: list[str]
     status: int
     said: str
+
+
+def objects_left(built: BuiltKernel) -> int:
+    """Return what make still builds when it enters every folder: objects, and 1 when the kernel is another."""
+    vmlinux = built.objects / "vmlinux"
+    before = vmlinux.stat().st_mtime_ns
+    make = kernel_make.Make(built.source, built.objects, kernel_make.new_log("every-folder"))
+    make.run("entering every folder", ("bzImage", "modules"))
+    return make.steps + (vmlinux.stat().st_mtime_ns != before)
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +118,7 @@ def cycle(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Cycle:
     stamp = time.time_ns() % 1_000_000_000
     patch = make_patch(source, stamp)
     built = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), patch)])
+    left = objects_left(built)
     event = "/sys/kernel/tracing/events/kmem/lab_changed"
     with lab_guest.boot(f"built:{built.name}") as one:
         lines = one.run(
@@ -119,7 +130,7 @@ def cycle(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Cycle:
         status = main(["try", f"{built.source / HEADER}:lab_changed", "--kernel", f"built:{built.name}"])
     again = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), patch)])
     found = headers.find_headers(packages.fetch_kernel(f"built:{built.image.parent.name}"))
-    return Cycle(first, built, again, stamp, found, lines, status, said.getvalue())
+    return Cycle(first, built, left, again, stamp, found, lines, status, said.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +152,10 @@ def test_a_changed_patch_is_seen_in_a_guest_after_few_steps(cycle: Cycle) -> Non
     assert event.endswith(f" order=3 stamp={cycle.stamp}")
     assert cycle.status == 0, cycle.said
     assert "1 of 1 events as rehearsed" in cycle.said
+
+
+def test_folders_that_a_change_does_not_reach_have_nothing_left_to_build(cycle: Cycle) -> None:
+    assert cycle.left == 0
 
 
 def test_nothing_is_compiled_for_what_is_there(cycle: Cycle) -> None:

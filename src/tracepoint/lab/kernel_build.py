@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import time
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab import kernel_config, kernel_make, kernel_store, kernel_sync
+from tracepoint.lab import kernel_config, kernel_make, kernel_reach, kernel_store, kernel_sync
 from tracepoint.lab.build import BuildError, disk_errors
 from tracepoint.lab.kernel_patch import PatchError
 from tracepoint.lab.kernel_source import tree_version
@@ -69,7 +70,9 @@ def build_kernel(
         # What a change will bring with it, only make knows.
         expected = 0 if (build.objects / "vmlinux").exists() else state.get("steps", _STEPS)
         make.run(f"building {build.release}", ("bzImage", "modules"), expected)
-        kernel_store.save_state(wanted.folder, state | {"steps": max(make.steps, state.get("steps", 0))})
+        steps = max(make.steps, state.get("steps", 0))
+        complete = {"steps": steps, "complete_at": kernel_store.locked_at(wanted.folder)}
+        kernel_store.save_state(wanted.folder, state | complete)
         result = kernel_store.keep(wanted, build)
     return kernel_store.describe(result, wanted.folder, time.monotonic() - begin, make.steps)
 
@@ -138,6 +141,30 @@ def _prepare(
     folder = wanted.folder
     source, objects = folder / "source", folder / "objects"
     state = kernel_store.read_state(folder)
+    since = state.pop("complete_at", math.inf)
+    if since < math.inf:
+        # From the first changed file to the end of make, objects may be older than the tree.
+        kernel_store.save_state(folder, state)
+    changed = _update_tree(wanted, say, since)
+    state = kernel_store.read_state(folder)
+    objects.mkdir(exist_ok=True)
+    release = tree_version(source)
+    build = Build(wanted.name, folder, source, objects, release, wanted.options, wanted.origins)
+    make = _make(build, jobs, watcher)
+    if state.get("config") != wanted.config_digest or not (objects / ".config").exists():
+        _configure(wanted, build, make)
+        kernel_store.save_state(folder, state | {"config": wanted.config_digest, "is_prepared": False})
+    elif since < math.inf:
+        make.unreached = kernel_reach.unreached_folders(objects, source, changed)
+    return build, make
+
+
+def _update_tree(wanted: Wanted, say: Say, since: float) -> list[str]:
+    """Bring the build folder's tree to what is wanted; return the files changed `since` the last make."""
+    folder = wanted.folder
+    source, objects = folder / "source", folder / "objects"
+    state = kernel_store.read_state(folder)
+    refreshed: list[str] = []
     if state.get("is_broken") or not source.is_dir() or state.get("source") != str(wanted.source):
         say(f"copying {wanted.source} by hard links")
         kernel_store.forget_trees(folder)
@@ -147,7 +174,8 @@ def _prepare(
         kernel_sync.clone_tree(wanted.source, source)
         state = {"source": str(wanted.source)}
     elif wanted.may_change:
-        kernel_sync.refresh_tree(wanted.source, source, {*state.get("changed", ()), *wanted.files})
+        left = {*state.get("changed", ()), *wanted.files}
+        refreshed = kernel_sync.refresh_tree(wanted.source, source, left, since)
     kernel_store.put_back_held(folder, source)
     before = state.get("changed", [])
     kernel_store.save_state(folder, state | {"changed": sorted({*before, *wanted.files}), "digest": ""})
@@ -155,16 +183,8 @@ def _prepare(
     told = [name for name in changed if name not in STANDINS]
     if told:
         say(f"{len(told)} files changed: {', '.join(told[:4])}{' ...' if len(told) > 4 else ''}")
-    state |= {"changed": sorted(wanted.files), "digest": ""}
-    kernel_store.save_state(folder, state)
-    objects.mkdir(exist_ok=True)
-    release = tree_version(source)
-    build = Build(wanted.name, folder, source, objects, release, wanted.options, wanted.origins)
-    make = _make(build, jobs, watcher)
-    if state.get("config") != wanted.config_digest or not (objects / ".config").exists():
-        _configure(wanted, build, make)
-        kernel_store.save_state(folder, state | {"config": wanted.config_digest, "is_prepared": False})
-    return build, make
+    kernel_store.save_state(folder, state | {"changed": sorted(wanted.files), "digest": ""})
+    return refreshed + changed
 
 
 def _configure(wanted: Wanted, build: Build, make: kernel_make.Make) -> None:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _KEPT = 3
 _KEPT_KERNELS = 30
 _KEPT_TREES = 8
+_MARK = "running"
 _IMAGE = "arch/x86/boot/bzImage"
 
 
@@ -82,7 +83,7 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
             fcntl.flock(lock, fcntl.LOCK_EX)
         # make has it too: if we are killed, the folder is in use until make has ended.
         os.set_inheritable(lock.fileno(), True)
-        mark = folder / "running"
+        mark = folder / _MARK
         if mark.exists():
             # Ended by force: an object may be half written.  ccache has the others.
             save_state(folder, read_state(folder) | {"is_broken": True})
@@ -91,6 +92,11 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
             yield
         finally:
             mark.unlink(missing_ok=True)
+
+
+def locked_at(folder: Path) -> int:
+    """Return when `locked` got the build folder, in ns as the disk's files have it."""
+    return _changed_at(folder / _MARK)
 
 
 @contextlib.contextmanager

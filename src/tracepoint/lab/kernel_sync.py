@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import filecmp
+import math
 import os
 import shutil
 import stat
@@ -62,14 +63,17 @@ def clone_tree(source: Path, scratch: Path) -> None:
     partial.rename(scratch)
 
 
-def refresh_tree(source: Path, scratch: Path, except_for: Iterable[str] = ()) -> int:
-    """Bring a copy up to date with a tree that has changed since; return how many files that were.
+def refresh_tree(
+    source: Path, scratch: Path, except_for: Iterable[str] = (), since: float = math.inf
+) -> list[str]:
+    """Bring a copy up to date with a tree that has changed since; return the files that did.
 
-    The paths `except_for` are left alone.  A file that differs gets the present time.
+    The paths `except_for` are left alone.  A file that differs gets the present time.  One that was written
+    where it is has changed its copy too, a hard link: its time tells, from `since` (in ns) on.
     """
     kept = set(except_for)
     seen = set(kept)
-    count = 0
+    changed = []
     for path, entry in _walk(source, source):
         target = scratch / path
         seen.add(path)
@@ -77,11 +81,13 @@ def refresh_tree(source: Path, scratch: Path, except_for: Iterable[str] = ()) ->
             target.mkdir(exist_ok=True)
         elif path not in kept and not _is_same(entry, target):
             replace_file(target, _content(Path(entry.path)), Path(entry.path))
-            count += 1
+            changed.append(path)
+        elif path not in kept and entry.stat(follow_symlinks=False).st_mtime_ns >= since:
+            changed.append(path)
     gone = [path for path, entry in _walk(scratch, scratch) if path not in seen and not entry.is_dir()]
     for path in gone:
         (scratch / path).unlink()
-    return count + len(gone)
+    return changed + gone
 
 
 def sync_files(

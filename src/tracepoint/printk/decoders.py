@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tracepoint.printk import operators
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.libata import LIBATA_DECODERS
+from tracepoint.printk.scsi import SCSI_DECODERS
 from tracepoint.printk.values import Record, TextValue, Value, text_of
 from tracepoint.source.cvalue import UINT
 
@@ -82,6 +83,7 @@ def _disk_name(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
 
 DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
     **LIBATA_DECODERS,
+    **SCSI_DECODERS,
     # drivers/block/null_blk/trace.c, drivers/nvme/host/trace.c
     "nullb_trace_disk_name": _disk_name,
     "nvme_trace_disk_name": _disk_name,

@@ -189,10 +189,10 @@ def test_unreadable_file_is_told(tree: Path) -> None:
 def test_unreadable_file_is_left_out(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = open
 
-    def refuse(path: str, *rest: str):
+    def refuse(path: str, *rest: str, **options: int):
         if str(path).endswith("probe.c"):
             raise PermissionError(13, "Permission denied", path)
-        return real(path, *rest)
+        return real(path, *rest, **options)
 
     monkeypatch.setattr("builtins.open", refuse)
     assert "kernel/probe.c: cannot be read, left out" in tp.open_tree(tree).notes

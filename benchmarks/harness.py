@@ -61,6 +61,17 @@ def wall_ms(command: list[str]) -> float:
     return (time.perf_counter() - begin) * 1000
 
 
+def cpu_of_a_million() -> float:
+    """CPU seconds of a million turns of an empty loop, the median of some: what this machine gives now."""
+    taken = []
+    for _ in range(RUNS):
+        begin = time.process_time()
+        for _ in range(1_000_000):
+            pass
+        taken.append(time.process_time() - begin)
+    return statistics.median(taken)
+
+
 def wall_and_cpu(words: list[str], cache_home: str) -> tuple[float, float]:
     """Wall and CPU seconds of `tracepoint WORDS`, its helping processes included, with a cache of its own."""
     before = os.times()

@@ -193,8 +193,8 @@ def _marks(names: Iterable[bytes]) -> list[bytes]:
     """Return the beginnings that sorted names share: fewer words to search a file for."""
     marks: list[bytes] = []
     for name in names:
-        shared = os.path.commonprefix([marks[-1], name]) if marks else b""  # noqa: RUF071 - not paths
-        if len(shared) >= _MIN_MARK:
+        shared = os.path.commonprefix([*marks[-1:], name])  # noqa: RUF071 - not paths
+        if marks and len(shared) >= _MIN_MARK:
             marks[-1] = shared
         else:
             marks.append(name)

@@ -57,7 +57,9 @@ def read_stream(file: BinaryIO, name: str, large: Sequence[bytes] = (), size: in
     """Return what is left of a stream; the limits are those of `read_input`, also for a `size` it claims."""
     start = file.read(max(map(len, large), default=0))
     most = MAX_LARGE_BYTES if start.startswith(tuple(large)) and large else MAX_HEADER_BYTES
-    data = start + file.read(most + 1 - len(start)) if size <= most else b""
+    # Room for the largest file costs more than reading the usual one; a pipe claims no size.
+    room = (size or most + 1) - len(start)
+    data = start + file.read(max(0, room)) if size <= most else b""
     if max(len(data), size) > most:
         raise SourceError(f"{name}: more than {most >> 20} MiB, which is too much for this kind of file")
     return data

@@ -126,9 +126,9 @@ class HiddenCalls:
     def _names_below(self, folder: str) -> list[tuple[list[bytes], list[bytes]]]:
         """The names that all files of a folder may use: those without `trace_` first, then those with it."""
         hiders = (h for scope, some in self._scopes.items() if folder.startswith(scope) for h in some)
-        names = sorted({hider.name.encode() for hider in hiders})
-        parts = ([n for n in names if b"trace_" not in n], [n for n in names if b"trace_" in n])
-        return [(part, _marks(part)) for part in parts]
+        names = sorted({hider.name for hider in hiders})
+        parts = ([n for n in names if "trace_" not in n], [n for n in names if "trace_" in n])
+        return [([n.encode() for n in part], [m.encode() for m in _marks(part)]) for part in parts]
 
     def find(self, path: str, text: str) -> Iterator[RawSite]:
         """Yield the calls that macros hide in a file's text."""
@@ -189,9 +189,9 @@ def _holds_word(text: str, word: str) -> bool:
     return False
 
 
-def _marks(names: Iterable[bytes]) -> list[bytes]:
+def _marks(names: Iterable[str]) -> list[str]:
     """Return the beginnings that sorted names share: fewer words to search a file for."""
-    marks: list[bytes] = []
+    marks: list[str] = []
     for name in names:
         shared = os.path.commonprefix([*marks[-1:], name])  # noqa: RUF071 - not paths
         if marks and len(shared) >= _MIN_MARK:

@@ -10,12 +10,14 @@ from hypothesis import strategies as st
 
 from pace import fewer_turns
 from tracepoint.errors import SourceError
+from tracepoint.source import directives
 from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.config import Config, parse_dot_config
+from tracepoint.source.directives import directives_of
 from tracepoint.source.environment import Environment
-from tracepoint.source.lexer import Kind, lex
-from tracepoint.source.macros import define, spell
-from tracepoint.source.preprocess import directive_tokens, preprocess
+from tracepoint.source.lexer import Kind, Token, lex
+from tracepoint.source.macros import Macro, define, parse_define, spell
+from tracepoint.source.preprocess import preprocess
 from tracepoint.source.text import SourceFile
 
 
@@ -148,21 +150,54 @@ _line = st.sampled_from(
         "#endif /* a\n b */",
         "int x;",
         "# define B /* c */ 2",
+        "#define F( a , b...) a",
+        "#define F(a, ...) a __VA_ARGS__",
+        "#define F( ) \\\n (1)",
+        "#define G",
+        '#define S"x"',
+        "#define T // x /* y",
+        "#endif */ z",
     ]
 )
 
 
+def _told(directive: Macro | list[Token]) -> object:
+    if isinstance(directive, Macro):
+        body = [(token.text, token.start, token.space) for token in directive.body]
+        return directive.name, directive.params, directive.is_variadic, body
+    return [(token.text, token.start, token.first) for token in directive]
+
+
 @given(st.lists(_line, max_size=8))
-def test_directive_ranges_are_those_of_the_whole_lexer(lines: list[str]) -> None:
+def test_directives_are_those_of_the_whole_lexer(lines: list[str]) -> None:
     file = SourceFile("a.h", "\n".join(lines))
-    expected = []
+    expected: list[list[Token]] = []
     inside = False
     for token in lex(file)[:-1]:
         if token.first:
             inside = token.text == "#"
+            expected += [[]] if inside else []
         if inside:
-            expected.append((token.text, token.start, token.first))
-    assert [(t.text, t.start, t.first) for t in directive_tokens(file)] == expected
+            expected[-1].append(token)
+    found = directives_of(file)
+    read = [
+        parse_define(tokens[2:]) if isinstance(directive, Macro) else tokens
+        for directive, tokens in zip(found, expected, strict=True)
+    ]
+    assert list(map(_told, found)) == list(map(_told, read))
+
+
+def test_macros_of_included_files_become_tokens_when_they_are_used(monkeypatch) -> None:
+    lexed: list[str] = []
+
+    def counted(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]:
+        lexed.append(file.text[start:end].strip())
+        return lex(file, start, end)
+
+    monkeypatch.setattr(directives, "lex", counted)
+    files = Files({"big.h": "".join(f"#define M{n}(x) x + {n}\n" for n in range(500))})
+    assert expand('#include "big.h"\nM7(1) M9(2)', loader=files) == "1 + 7 2 + 9"
+    assert lexed == ["#define M7(x) x + 7", "#define M9(x) x + 9"]
 
 
 @settings(max_examples=60)

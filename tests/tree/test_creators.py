@@ -13,6 +13,7 @@ FILES = {
     "drivers/i2c/core.c": CREATES.format("<trace/events/i2c_slave.h>"),
     "drivers/odd/made.c": CREATES.format("<trace/events/rare.h>"),
     "drivers/other/trace.c": CREATES.format('"trace.h"'),
+    "drivers/scsi/qla2xxx/qla_dbg.c": CREATES.format("<trace/events/qla.h>"),
     "drivers/gpu/made.c": CREATES.format('"trace.h"'),
     "fs/xfs/scrub/trace.c": CREATES.format('"scrub/trace.h"'),
     "arch/arm/kernel/entry.c": CREATES.format("<trace/events/kmem.h>"),
@@ -32,10 +33,11 @@ def tree(tmp_path: Path) -> Path:
     [
         ("include/trace/events/kmem.h", ["mm/slab.c"], 2),
         ("include/trace/events/i2c_slave.h", ["drivers/i2c/core.c"], 1),
-        ("include/trace/events/rare.h", ["drivers/odd/made.c"], 8),
+        ("include/trace/events/rare.h", ["drivers/odd/made.c"], 9),
+        ("include/trace/events/qla.h", ["drivers/scsi/qla2xxx/qla_dbg.c"], 4),
         ("drivers/other/trace.h", ["drivers/other/trace.c"], 1),
         ("fs/xfs/scrub/trace.h", ["fs/xfs/scrub/trace.c"], 1),
-        ("drivers/vfio/trace.h", [], 8),
+        ("drivers/vfio/trace.h", [], 9),
     ],
 )
 def test_likely_folders_come_first(

@@ -6,7 +6,6 @@ they declare belongs to them, unless the caller says that one is a part of the f
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,6 +13,7 @@ from tracepoint.diagnostics import Diagnostic, Severity
 from tracepoint.errors import SourceError
 from tracepoint.source.conditions import evaluate_condition
 from tracepoint.source.config import KERNEL_DEFINES, Config
+from tracepoint.source.directives import directives_of
 from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind, Token, lex
 from tracepoint.source.macros import Macro, define, parse_define, spell
@@ -161,7 +161,7 @@ class Preprocessor:
     def take_macros(self, file: SourceFile, *, of: SourceFile) -> None:
         """Keep the macros of another file, which may itself include the file to be read."""
         self._include_stack = [of.path, file.path]
-        self._read(directive_tokens(file), is_main=False)
+        self._read_directives(file)
         self._include_stack = []
 
     def _flush(self) -> None:
@@ -241,8 +241,7 @@ class Preprocessor:
             except SourceError as error:
                 self._report("TP004", "bad-directive", error.message, where, Severity.ERROR)
                 return
-            self.macros[macro.name] = macro
-            self.undefined.discard(macro.name)
+            self._define(macro)
             if is_main:
                 self.defined_here.add(macro.name)
         elif keyword == "undef" and rest:
@@ -251,6 +250,21 @@ class Preprocessor:
             self.defined_here.discard(rest[0].text)
         elif keyword == "include":
             self._include(where, rest, is_main=is_main)
+
+    def _define(self, macro: Macro) -> None:
+        self.macros[macro.name] = macro
+        self.undefined.discard(macro.name)
+
+    def _read_directives(self, file: SourceFile) -> None:
+        """Carry out the directives of a file whose text does not count."""
+        branches: list[_Branch] = []
+        active = True
+        for directive in directives_of(file):
+            if isinstance(directive, Macro):
+                if active:
+                    self._define(directive)
+            else:
+                active = self._directive(directive, 0, len(directive), branches, active, is_main=False)
 
     def _conditional(
         self, keyword: str, where: Token, rest: list[Token], branches: list[_Branch], active: bool
@@ -344,7 +358,7 @@ class Preprocessor:
         elif is_main and "TRACE_DEFINE_ENUM" in file.text:
             self._read_with_text(file)
         else:
-            self._read(directive_tokens(file), is_main=False)
+            self._read_directives(file)
         self._include_stack.pop()
 
     def _read_with_text(self, file: SourceFile) -> None:
@@ -371,38 +385,6 @@ def _list_macros(tokens: list[Token], uncalled: set[str]) -> set[str]:
         elif token.text in uncalled and callers:
             found.add(callers[-1])
     return found
-
-
-_DIRECTIVE = re.compile(r"^[ \t]*#(?:[^\n\\/]|\\[\s\S]|/\*(?:[^*]|\*(?!/))*\*/|/)*", re.MULTILINE)
-_HIDING = re.compile(r'//(?:[^\n\\]|\\[\s\S])*|"(?:\\.|[^"\\\n])*"|/\*(?:[^*]|\*(?!/))*\*/')
-
-
-def _directive_ranges(text: str) -> list[tuple[int, int]]:
-    """Find the directives of a text without splitting all of it into tokens."""
-    ranges: list[tuple[int, int]] = []
-    hidden = [(m.start(), m.end()) for m in _HIDING.finditer(text) if "\n" in m[0] and "#" in m[0]]
-    for match in _DIRECTIVE.finditer(text):
-        start = match.start()
-        if not any(begin < start < end for begin, end in hidden):
-            ranges.append((start, match.end()))
-    return ranges
-
-
-_DIRECTIVE_CACHE: dict[int, tuple[SourceFile, list[Token]]] = {}
-
-
-def directive_tokens(file: SourceFile) -> list[Token]:
-    """Return only the tokens of a file's directives; kept, for many headers include the same few."""
-    known = _DIRECTIVE_CACHE.get(id(file))
-    if known is not None and known[0] is file:
-        return known[1]
-    kept: list[Token] = []
-    for start, end in _directive_ranges(file.text):
-        kept.extend(lex(file, start, end)[:-1])
-    if len(_DIRECTIVE_CACHE) > 2048:
-        _DIRECTIVE_CACHE.clear()
-    _DIRECTIVE_CACHE[id(file)] = (file, kept)
-    return kept
 
 
 def macros_of(file: SourceFile, *, config: Config, protected: Container[str] = ()) -> dict[str, Macro]:

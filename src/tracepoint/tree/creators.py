@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
+from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,6 +90,8 @@ def _likely_folders(root: str, header: str, stem: str) -> Iterator[tuple[list[st
     yield [folder for folder in named if os.path.isdir(folder)], False  # noqa: PTH112
     for likely in (_CORE, _MORE):
         yield [f"{root}/{folder}" for folder in likely], False
+    # drivers/scsi/qla2xxx creates the events of include/trace/events/qla.h.
+    yield sorted(str(f) for f in Path(root).glob(f"drivers/*/{escape(stem)}*") if f.is_dir()), False
     yield [root], False
 
 

@@ -195,3 +195,9 @@ def test_a_file_that_no_object_names_may_reach_every_folder(made: Path):
     (made / "source/swap.c").touch()
     for changed in (["mm/Makefile"], ["mm/swap.c", "mm/Makefile"], ["swap.c"], ["mm/gone.c"]):
         assert unreached_folders(made / "objects", made / "source", changed) == []
+
+
+def test_exports_that_depend_on_all_modules_may_reach_every_folder(made: Path):
+    (made / "objects/include/config").mkdir(parents=True)
+    (made / "objects/include/config/TRIM_UNUSED_KSYMS").touch()
+    assert unreached_folders(made / "objects", made / "source", ["mm/swap.c"]) == []

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # make leaves one of them in each folder that it enters for objects.
 _LEFT = frozenset({"built-in.a", "modules.order"})
+# With this option, in kernels such as 6.1, what an object exports depends on the modules of all folders.
+_EXPORTS = "include/config/TRIM_UNUSED_KSYMS"
 _KERNEL = b" -D__KERNEL__ "
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]+")
 
@@ -28,7 +30,7 @@ def unreached_folders(objects: Path, source: Path, changed: Collection[str]) -> 
     one that a program of the build or a generated file is made of.
     """
     unseen = set(changed)
-    if not all((source / path).is_file() for path in unseen):
+    if not all((source / path).is_file() for path in unseen) or (objects / _EXPORTS).exists():
         return []
     # By name alone: a path may be written with `..` in it.
     mentioned = _any_of([f"/{PurePosixPath(path).name}" for path in unseen])

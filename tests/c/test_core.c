@@ -141,7 +141,7 @@ static void test_threads(void)
 	pthread_t threads[N_WRITERS];
 	struct tp_ring_stats stats;
 
-	CHECK(!tp_threads_setup());
+	CHECK(!tp_threads_setup(NULL));
 	buffer = tp_buffer_create(8, TP_RING_OVERWRITE, TP_CLOCK_MONO, NULL);
 	CHECK(buffer);
 	atomic_store(&n_running, N_WRITERS);

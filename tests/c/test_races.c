@@ -220,7 +220,7 @@ int main(int n_args, char **args)
 	directory = args[1];
 	n_events = (uint32_t)atoi(args[2]);
 	memset(last, 0xff, sizeof(last));
-	CHECK(!tp_threads_setup());
+	CHECK(!tp_threads_setup(NULL));
 	buffer = tp_buffer_create(N_PAGES, TP_RING_OVERWRITE, TP_CLOCK_LOCAL, directory);
 	CHECK(buffer);
 	atomic_store(&n_running, N_WRITERS);

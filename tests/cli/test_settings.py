@@ -32,6 +32,12 @@ def test_defaults(folder: Path) -> None:
     assert settings.read_settings(parse()) == Settings()
 
 
+def test_a_file_without_an_end_of_its_lists_is_not_toml(folder: Path) -> None:
+    (folder / ".tracepoint.toml").write_text("include = " + "[" * 100_000)
+    with pytest.raises(SettingsError, match="not TOML"):
+        settings.read_settings(parse())
+
+
 def test_nearest_file_counts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / ".tracepoint.toml").write_text('abi = "arm64"\ninclude = ["inc"]\n')
     (folder / "pyproject.toml").write_text('[tool.tracepoint]\nabi = "s390x"\n')

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import LabError
 from tracepoint.lab.kernel_sync import check_tree
 from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
+from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -87,7 +89,7 @@ def point_release(version: str) -> str:
 
 def tree_version(source: Path) -> str:
     """Return the version that a tree's Makefile says, such as 6.12.5; LabError when it says none."""
-    text = (source / "Makefile").read_text(errors="replace")
+    text = decode(read_input(source / "Makefile"))
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+)$", text, re.MULTILINE))
     if len(found) != 3:
         raise LabError(f"{source}: not a kernel tree: its Makefile says no VERSION, PATCHLEVEL, SUBLEVEL")

@@ -21,6 +21,7 @@ from tracepoint.errors import LabError, LayoutError
 from tracepoint.layout.objects import read_object
 from tracepoint.model.vocabulary import FIELD_MACROS
 from tracepoint.source.text import decode
+from tracepoint.tree.opening import read_if_sane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -147,7 +148,7 @@ def find_create_trace_points(header: Path, tree: Path) -> Path | None:
     wanted = re.compile(rb'^#[ \t]*include[ \t]*[<"]((?:[^>"\n]*/)?' + name + rb')[>"]', re.MULTILINE)
     found: list[tuple[bool, int, int, Path]] = []
     for path in creating_sources(tree):
-        data = path.read_bytes()
+        data = read_if_sane(path) or b""
         after = data[max(data.find(b"CREATE_TRACE_POINTS"), 0) :]
         direct = wanted.search(after)
         match = direct or next(filter(None, map(wanted.search, _local_headers(path, after))), None)
@@ -172,8 +173,7 @@ def _local_headers(source: Path, text: bytes) -> Iterable[bytes]:
     """The contents of the `"..."` headers beside a `.c` file that a part of it includes."""
     for name in re.findall(rb'^#[ \t]*include[ \t]*"([\w.-]+)"', text, re.MULTILINE):
         path = source.parent / decode(name)
-        if path.is_file():
-            yield path.read_bytes()
+        yield read_if_sane(path) or b""
 
 
 @lru_cache(maxsize=8)

@@ -11,6 +11,7 @@ from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
 from tracepoint.place.insert import Call, Place, place_call, place_calls
+from tracepoint.place.lookup import check_function
 from tracepoint.place.sites import count_declarations, entry_site
 from tracepoint.place.statements import read_body
 from tracepoint.source.lexer import lex
@@ -139,6 +140,7 @@ def test_split_branches_mean_the_same_in_both_configurations(name: str) -> None:
                 continue
             try:
                 body = read_body(code, function)
+                check_function(code, function, body)
                 n_declarations = count_declarations(code, body, 0, frozenset())
                 split = entry_site(code, body, n_declarations).split
             except PlaceError as error:

@@ -45,7 +45,7 @@ class Kallsyms:
     >>> Kallsyms("ffffffff81000000 T _stext\n"
     ...          "ffffffff81000040 t start\n"
     ...          "ffffffff81000080 t end\n").lookup(0xffffffff81000044)
-    Symbol(name='start', offset=4, size=64, module='')
+    Symbol(name='start', offset=4, size=64, module='', is_sure=True)
     """
 
     def __init__(self, text: str, modules: str = "") -> None:

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tracepoint.source import closure
 from tracepoint.source.closure import IncludeClosure, SharedFiles
 from tracepoint.source.environment import Environment
+from tracepoint.source.preprocess import Preprocessed, preprocess
 from tracepoint.source.text import SourceFile
 
 FILES = {
@@ -30,8 +32,8 @@ class Files:
 
 
 def environment(files: Files, shared: SharedFiles | None = None) -> Environment:
-    closure = IncludeClosure(files, [("near.h", True, "a.h")], shared, more=[("creator.h", True, "a.c")])
-    return Environment(closure=closure, shared=shared)
+    around = IncludeClosure(files, [("near.h", True, "a.h")], shared, more=[("creator.h", True, "a.c")])
+    return Environment(closure=around, shared=shared)
 
 
 @pytest.mark.parametrize(
@@ -86,3 +88,26 @@ class _One:
     def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
         del is_quoted, includer
         return self._file if name == "one.h" else None
+
+
+def test_a_file_asked_for_many_types_is_preprocessed_once_while_there_is_room(monkeypatch) -> None:
+    read: list[str] = []
+
+    def counted(file: SourceFile, **options: object) -> Preprocessed:
+        read.append(file.path)
+        return preprocess(file, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("tracepoint.source.environment.preprocess", counted)
+    near = "".join(f"struct s{n} {{ int a{n}; }};\n" for n in range(20))
+    monkeypatch.setitem(FILES, "near.h", f'#include "far.h"\n{near}')
+    monkeypatch.setitem(FILES, "far.h", "struct far { int b; }; struct further { int c; };\n")
+    around = environment(Files())
+    for name in [*(f"struct s{n}" for n in range(20)), "struct far"]:
+        body = around.struct(name)
+        assert body is not None
+        assert len(body.members) == 1
+    assert read == ["near.h", "far.h"]
+    monkeypatch.setattr(closure, "MAX_KEPT_TOKENS", 1)
+    around = environment(Files())
+    assert all(around.struct(name) for name in ("struct s1", "struct s2", "struct far", "struct s3"))
+    assert read == ["near.h", "far.h", "near.h", "far.h", "near.h"]

@@ -11,16 +11,18 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tracepoint.source.declarations import Declarations
     from tracepoint.source.macros import Macro
-    from tracepoint.source.preprocess import Loader
+    from tracepoint.source.preprocess import Loader, Preprocessed
     from tracepoint.source.structs import StructText
     from tracepoint.source.text import SourceFile
 
 MAX_CLOSURE_FILES = 6000
 MAX_CLOSURE_CHARS = 200_000_000
+#: The text of files that were asked for last is kept up to this many tokens together.
+MAX_KEPT_TOKENS = 200_000
 
 _DIRECTIVE = re.compile(r'#[ \t]*(?:define[ \t]+([A-Za-z_]\w*)|include[ \t]*([<"])([^>"\n]+)[>"])')
 _COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
@@ -47,12 +49,24 @@ class SharedFiles:
     defining: dict[str, list[str]] = field(default_factory=dict)
     declaring: dict[str, list[str]] = field(default_factory=dict)
     visited: set[str] = field(default_factory=set)
+    _recent: dict[str, Preprocessed] = field(default_factory=dict)
     _includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
     _resolved: dict[int, tuple[Loader, dict[str, tuple[SourceFile, ...]]]] = field(default_factory=dict)
 
     def resolved(self, loader: Loader) -> dict[str, tuple[SourceFile, ...]]:
         """Return the table of what each file includes, as a loader finds it."""
         return self._resolved.setdefault(id(loader), (loader, {}))[1]
+
+    def preprocessed(self, path: str, read: Callable[[], Preprocessed]) -> Preprocessed:
+        """Return the file at a path as `read` preprocesses it: a header often asks for many of its types."""
+        known = self._recent.pop(path, None)
+        known = self._recent[path] = read() if known is None else known
+        n_tokens = sum(len(file.tokens) for file in self._recent.values())
+        for oldest in list(self._recent)[:-1]:
+            if n_tokens <= MAX_KEPT_TOKENS:
+                break
+            n_tokens -= len(self._recent.pop(oldest).tokens)
+        return known
 
     def includes(self, file: SourceFile) -> list[tuple[str, bool]]:
         """Return what a file includes, as `(name, is_quoted)`, and remember the names that it holds."""

@@ -115,6 +115,9 @@ class Environment:
         return self._within[file.path]
 
     def _preprocess(self, file: SourceFile) -> Preprocessed:
+        return self._shared.preprocessed(file.path, lambda: self._read_alone(file))
+
+    def _read_alone(self, file: SourceFile) -> Preprocessed:
         return preprocess(
             file, config=self.config, protected=self.protected, is_include_wanted=lambda _n, _q: False
         )

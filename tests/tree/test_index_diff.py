@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from oracles import kernel_source
+import tracepoint as tp
+from oracles import kernel_source, kernel_sources
 from tracepoint.lab.packages import cache_folder
 from tracepoint.layout.compare import ChangeKind, Reader, compare_formats
 from tracepoint.layout.format import EventFormat, read_format
@@ -61,6 +62,15 @@ def test_diff_of_trees_is_that_of_booted_kernels() -> None:
         if changes(theirs[0][name], theirs[1][name]) != changes(ours[0][name], ours[1][name])
     }
     assert different == CONFIGURED
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("name", kernel_sources())
+def test_a_tree_compared_with_itself_has_no_changes(name: str) -> None:
+    tree = tp.open_tree(kernel_source(name))
+    formats = tree_formats(tree)[0].values()
+    assert any(len({field.name for field in f.event_fields}) < len(f.event_fields) for f in formats)
+    assert compare_trees(tree, tree) == []
 
 
 CLASS = """DECLARE_EVENT_CLASS({name}, TP_PROTO(int a), TP_ARGS(a), TP_STRUCT__entry(__field({ctype}, a)),

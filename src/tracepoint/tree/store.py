@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SYSCALLS = "syscalls"
 _NAME = "tracepoint tree index "
 #: Its number changes whenever what the sections hold changes.
-FORMAT = f"{_NAME}10\n"
+FORMAT = f"{_NAME}11\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
 _MAX_HEADER = 4096

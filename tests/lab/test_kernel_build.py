@@ -378,7 +378,7 @@ def test_examples_of_help_run(
         (["--kernel", "/nosuch"], 5, "there is no such folder, nor is it a series such as 6.12"),
         (["--kernel", "built:6.1"], 5, "built kernels are for `lab run` and `lab shell`"),
         (["--kernel", SERIES, "--patch", "/nosuch.patch"], 5, "/nosuch.patch cannot be read"),
-        (["--kernel", SERIES, "--patch", "/"], 5, "/ cannot be read: Is a directory"),
+        (["--kernel", SERIES, "--patch", "/"], 5, "cannot be read: /: a folder, not a file"),
         (["--kernel", SERIES, "--fragment", "/nosuch"], 5, "/nosuch cannot be read"),
         (["--kernel", SERIES, "--config", "SMP"], 5, "write NAME=y"),
         (["--kernel", SERIES, "--config", "IMPOSSIBLE=y"], 5, "it depends on A && B"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.errors import LabError
+from tracepoint.errors import LabError, SourceError
 from tracepoint.lab import kernel_config, kernel_make, kernel_sync
 from tracepoint.lab.kernel_patch import apply_patches
 from tracepoint.lab.kernel_source import find_source
@@ -104,6 +104,8 @@ def text_and_name(given: Path | str, label: str) -> tuple[str, str]:
         return read_input(path).decode("utf-8", "surrogateescape"), path.name
     except OSError as error:
         raise LabError(f"{path} cannot be read: {error.strerror}") from None
+    except SourceError as error:
+        raise LabError(f"cannot be read: {error}") from None
 
 
 def _read(source: Path, path: str) -> str | None:

@@ -13,7 +13,8 @@ from tracepoint.lab import guest as lab_guest
 from tracepoint.lab.kernel_build import build_kernel
 from tracepoint.layout.format import read_format
 
-pytestmark = pytest.mark.guest
+# A kernel of its own is built: no kernel of Debian has user_events.
+pytestmark = [pytest.mark.guest, pytest.mark.slow]
 IMPORTS = "import os, sys, time, threading, tracepoint.runtime.event, tracepoint.runtime.user_events"
 TRACING = "/sys/kernel/tracing"
 PROGRAM = """

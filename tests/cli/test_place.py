@@ -258,7 +258,7 @@ def test_plan_with_a_declaration_beside_it(tree: Path, capsys) -> None:
         (["--at", "water/../../splash.c:f", "--entry"], "is no path of a file below the tree"),
         (["--at", "include/linux/pond.h:f", "--entry"], "headers must not call trace_x()"),
         ([*AT, "--guard", "--no-guard"], "contradict each other"),
-        ([*AT, "--date", "soon"], "'soon' is no date"),
+        ([*AT, "--date", "soon"], "'soon' is not a valid date"),
         ([*AT, "--author", "nobody"], "git config knows no"),
         ([*AT, "--why", ""], "say why"),
         ([*AT, "--subject", "two\nlines"], "is no subject of a patch"),

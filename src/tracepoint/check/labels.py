@@ -1,4 +1,4 @@
-"""What the words of a print format say about the values that stand behind them."""
+"""What the words of a print format say about the values that follow them."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def add_author_arguments(group: argparse._ArgumentGroup) -> None:
 
 
 def find_author(args: argparse.Namespace, given: str) -> Author:
-    """Return who sends the patch: `given`, or whom git knows; raises PlaceError when nobody is known."""
+    """Return the author of the patch: `given`, or git's user; raises PlaceError when there is neither."""
     from email.utils import parseaddr  # noqa: PLC0415 - slow, and --help does without
 
     name, mail = parseaddr(given) if given else (git_setting("user.name"), git_setting("user.email"))
@@ -54,4 +54,4 @@ def _date(given: str) -> str:
         except (ValueError, TypeError):
             continue
         return format_datetime(when if when.tzinfo else when.astimezone())
-    raise PlaceError(f"{given!r} is no date")
+    raise PlaceError(f"{given!r} is not a valid date")

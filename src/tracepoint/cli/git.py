@@ -100,7 +100,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 def _git_or_raise(folder: Path, *words: str, failure: str = "") -> str:
     """Return what git prints; raises TracepointError with its words, or with `failure`."""
     try:
-        done = subprocess.run(  # noqa: S603 - fixed words, and a revision behind --end-of-options
+        done = subprocess.run(  # noqa: S603 - fixed words, and a revision after --end-of-options
             ["git", "-C", str(folder), *words],  # noqa: S607 - the user's git
             stdin=subprocess.DEVNULL,
             capture_output=True,

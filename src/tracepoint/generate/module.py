@@ -241,7 +241,7 @@ class _Body:
             zeros = "fire_zeros" in events
             line = f"static u8 fire_zeros[{_ZEROS}] __aligned(64);"
             lock = "static DEFINE_MUTEX(fire_lock);\n" if "\tstatic " in events else ""
-            return lock + (f"/* The object behind every pointer to a struct. */\n{line}\n" if zeros else "")
+            return lock + (f"/* What every pointer to a struct points to. */\n{line}\n" if zeros else "")
         return write_variables(self.plan)
 
 

@@ -107,7 +107,7 @@ def _structs(event: Event | Tracepoint) -> list[str]:
 
 
 def _probe(event: Event | Tracepoint) -> str:
-    """Return the probe: the prototype of the tracepoint behind the private data.
+    """Return the probe: the prototype of the tracepoint after the private data.
 
     No parameter can be called `__data`: the kernel's own macros have one of that name.
     """

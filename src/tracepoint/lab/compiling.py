@@ -27,7 +27,7 @@ def compile_file(
 ) -> tuple[CompilerMessage, ...]:
     """Return the errors of compiling a file, none when it compiles; the object is thrown away.
 
-    `before` and `after` are words in front of and behind those of Kbuild.  Paths below the file's own
+    `before` and `after` are words before and after those of Kbuild.  Paths below the file's own
     folder are relative to it.  Raises LabError when the compiler cannot be run, or fails without a word.
     """
     words = list(compiler.words)

@@ -59,8 +59,8 @@ _FOREIGN = (
 class Make:
     """How one build folder is made: `source` is the tree, `objects` where everything made goes.
 
-    `watcher` is told (what is going on, objects built, objects expected) about once a second.  make does not
-    enter the folders `unreached`.
+    `watcher` is called with (what is going on, objects built, objects expected) about once a
+    second.  make does not enter the folders `unreached`.
     """
 
     source: Path

@@ -13,8 +13,8 @@ _USUAL_SECONDS = 0.02
 def slowness() -> float:
     """Return by how much a time limit has to grow here: 1.0, or more on a slow or busy machine.
 
-    A fixed loop is timed, which takes some hundredths of a second and tells of the processor and, less
-    surely, of those who share it; the load tells of them too.
+    A fixed loop is timed, which takes some hundredths of a second and shows the speed of the processor
+    and, less surely, how busy it is; so does the load.
     """
     begin = time.perf_counter()
     for _ in range(_TURNS):

@@ -30,7 +30,7 @@ def find_program() -> str:
 
 
 def boot_words(image: Path, initrd: Path, memory_mb: int, cpus: int, append: str = "") -> list[str]:
-    """Return the words for a machine that boots `image`; `append` comes behind our kernel command line."""
+    """Return the words for a machine that boots `image`; `append` comes after our kernel command line."""
     return [
         *("-m", str(memory_mb), "-smp", str(cpus), "-nodefaults", "-display", "none", "-no-reboot"),
         *("-kernel", str(image), "-initrd", str(initrd), "-append", f"{_APPEND} {append}".strip()),

@@ -54,7 +54,7 @@ class Author:
         if not _ADDRESS.match(self.email):
             raise PlaceError(f"{self.email!r} is no mail address")
         if not self.date or not self.date.isprintable():
-            raise PlaceError(f"{self.date!r} is no date")
+            raise PlaceError(f"{self.date!r} is not a valid date")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Events stand behind a macro that no file at hand defines, and the C file that could is not at hand.
+"""Events depend on a macro that no file at hand defines, and the C file that could define it is not at hand.
 
 ## What it does
 

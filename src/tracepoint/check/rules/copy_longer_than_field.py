@@ -8,7 +8,7 @@ finds whole structs that are copied into an array of `char` which is printed as 
 
 ## Why it is bad
 
-The copy overwrites the fields behind it, or what the ring buffer holds behind the record.
+The copy overwrites the fields after it, or what the ring buffer holds after the record.
 
 ## Example
 
@@ -145,7 +145,7 @@ def _is_longer(room: Sequence[Token], length: Sequence[Token]) -> bool:
 
 
 def _factors(tokens: Sequence[Token]) -> list[tuple[str, ...]]:
-    """Return what a product multiplies; one factor when it is no plain product."""
+    """Return what a product multiplies; one factor when it is not a plain product."""
     texts = meaning(tokens)
     depth = 0
     parts: list[list[str]] = [[]]

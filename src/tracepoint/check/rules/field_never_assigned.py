@@ -115,7 +115,7 @@ def _fix(context: CheckContext, view: ClassView, field: Field) -> Fix | None:
 
 
 def add_statement(context: CheckContext, view: ClassView, statement: str, message: str) -> Fix | None:
-    """Return the fix that puts a statement behind the last one of TP_fast_assign, indented as that is."""
+    """Return the fix that puts a statement after the last one of TP_fast_assign, indented as that is."""
     if not view.assign:
         return None
     last = view.assign[-1]
@@ -125,7 +125,7 @@ def add_statement(context: CheckContext, view: ClassView, statement: str, messag
     ends = [i for i, token in enumerate(view.assign[:-1]) if token.text in {";", "{", "}"}]
     first = view.assign[ends[-1] + 1 if ends else 0]
     before = source.text[source.text.rfind("\n", 0, first.root.start) + 1 : first.root.start]
-    # What stands behind `TP_fast_assign(` goes on below that bracket.
+    # What follows `TP_fast_assign(` goes on below that bracket.
     blanks = "".join(char if char == "\t" else " " for char in before)
     separator = "" if last.text in {";", "}"} else ";"
     edit = Edit(source.path, last.end, last.end, f"{separator}\n{blanks}{statement}")

@@ -7,7 +7,7 @@ integer type narrower than `unsigned long`: a pid, an index, an error code.
 
 ## Why it is bad
 
-It is no address. The kernel reads whatever stands at a small number, which is a page fault, with tracing
+It is not an address. The kernel reads whatever stands at a small number, which is a page fault, with tracing
 switched on only.
 
 ## Example
@@ -68,8 +68,9 @@ def check(context: CheckContext) -> Iterator[Finding]:
         for node, event in nodes:
             cast = _followed(node)
             if cast is not None and _is_narrow(context, view, strip_casts(cast.operand)):
+                number = write_expression(strip_casts(cast.operand))
                 yield Finding(
-                    f"{write_expression(strip_casts(cast.operand))} is no pointer: {write_expression(node)}",
+                    f"{number} is not a pointer: {write_expression(node)}",
                     node,
                     label="a number of fewer bytes than an address has",
                     event=event,

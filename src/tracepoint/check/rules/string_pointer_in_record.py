@@ -65,7 +65,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
     for view in context.prints:
         for field, node in shown_pointers(view):
             yield Finding(
-                f"%s shows the string behind the stored pointer {field.name}",
+                f"%s shows the string at the stored pointer {field.name}",
                 node,
                 label="the string may be gone when the trace is read",
                 notes=((field.origin, "the record keeps only the address"),),

@@ -4,7 +4,7 @@
 
 Finds `__entry->x`, `__get_str(x)` and `__assign_str(x)` where `TP_STRUCT__entry` declares no `x`, in
 assignments and in print formats; and `__entry->x` where `x` is a `__string` or another dynamic field, which
-is no member of the record: only `__get_str(x)`, `__get_dynamic_array(x)` and their like reach it.
+is not a member of the record: only `__get_str(x)`, `__get_dynamic_array(x)` and their like reach it.
 
 ## Why it is bad
 

@@ -20,7 +20,7 @@
 EXPORT_TRACEPOINT_SYMBOL_GPL(tick);
 
 static DEFINE_MUTEX(fire_lock);
-/* The object behind every pointer to a struct. */
+/* What every pointer to a struct points to. */
 static u8 fire_zeros[16384] __aligned(64);
 static struct dentry *fire_dir;
 
@@ -111,7 +111,7 @@ static int fire_trace_tick(char *line)
 	return 0;
 }
 
-/* Fires for each whole line; what comes behind the last one is written again. */
+/* Fires for each whole line; what comes after the last one is written again. */
 static ssize_t fire_write(struct file *file, const char __user *data,
 			  size_t size, loff_t *pos)
 {

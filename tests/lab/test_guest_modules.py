@@ -1,3 +1,5 @@
+import bz2
+import gzip
 import lzma
 import shutil
 import struct
@@ -90,6 +92,18 @@ def test_unknown_and_damaged(tree, tmp_path):
     path.write_bytes(b"no xz")
     with pytest.raises(LabError, match="damaged xz"):
         modules.read_info(path)
+    path.write_bytes(lzma.compress(good)[:-20])
+    with pytest.raises(LabError, match="damaged: "):
+        modules.read_info(path)
+
+
+@pytest.mark.parametrize(
+    ("end", "compress"), [("xz", lzma.compress), ("gz", gzip.compress), ("bz2", bz2.compress)]
+)
+def test_compressed_modules_are_read(tmp_path, end, compress):
+    path = tmp_path / f"some.ko.{end}"
+    path.write_bytes(compress(elf(**{".modinfo": modinfo(depends="")})))
+    assert modules.read_info(path).name == "some"
 
 
 def test_a_circle_ends(tmp_path):

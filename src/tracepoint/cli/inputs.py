@@ -13,7 +13,7 @@ from tracepoint.cli.names import split_event
 from tracepoint.control.names import matches
 from tracepoint.errors import LayoutError, TracepointError
 from tracepoint.layout.abi import Abi
-from tracepoint.layout.compressed import decompress
+from tracepoint.layout.compressed import OBJECT_STARTS, decompress
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
@@ -41,7 +41,6 @@ _ARCH = {
     "ppc64le": "powerpc",
 }
 _OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
-_OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _FORMAT_START = b"name:"
 _NAMES_SHOWN = 12
 
@@ -132,8 +131,8 @@ def open_input(word: str, settings: Settings, out: Output) -> Input:
     path = Path(name)
     if path.is_dir():
         return _open_folder(word, path, event, settings, out)
-    data = b"" if name == "-" else read_bytes(path, _OBJECT_STARTS)
-    if data.startswith(_OBJECT_STARTS):
+    data = b"" if name == "-" else read_bytes(path, OBJECT_STARTS)
+    if data.startswith(OBJECT_STARTS):
         return _only(Input(word, event, formats=tuple(read_object(decompress(data)))))
     if data.startswith(_FORMAT_START):
         return Input(word, event, formats=(_read_format_file(path, data),))
@@ -186,7 +185,7 @@ def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Out
     found: list[EventFormat] = []
     for file in files:
         if file.name.endswith(_OBJECT_ENDS):
-            found += read_object(decompress(read_bytes(file, _OBJECT_STARTS)))
+            found += read_object(decompress(read_bytes(file, OBJECT_STARTS)))
     if not found:
         raise TracepointError(f"{path}: no trace headers, format files or objects in this folder")
     return Input(word, event, formats=tuple(found))

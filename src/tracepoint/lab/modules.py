@@ -6,13 +6,13 @@ section of the modules themselves is read.
 
 from __future__ import annotations
 
-import lzma
 import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.errors import LabError
+from tracepoint.errors import LabError, LayoutError
+from tracepoint.layout.compressed import OBJECT_STARTS, decompress
 from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
@@ -36,14 +36,15 @@ class ModuleInfo:
 
 
 def read_module(path: Path) -> bytes:
-    """Return the ELF bytes of the module at `path` (`.ko` or `.ko.xz`); raises LabError if damaged."""
-    data = read_input(path, (b"\x7fELF", b"\xfd7zXZ"))
-    if path.suffix != ".xz":
-        return data
+    """Return the ELF bytes of the module at `path` (`.ko`, `.ko.xz`, `.ko.zst`, ...); LabError if damaged."""
+    data = read_input(path, OBJECT_STARTS)
     try:
-        return lzma.decompress(data)
-    except lzma.LZMAError as error:
-        raise LabError(f"{path}: damaged xz data: {error}") from None
+        plain = decompress(data)
+    except LayoutError as error:
+        raise LabError(f"{path}: {error}") from None
+    if plain is data and path.suffix != ".ko":
+        raise LabError(f"{path}: damaged {path.suffix[1:]} data: it does not begin as such data does")
+    return plain
 
 
 def module_name(path: Path) -> str:

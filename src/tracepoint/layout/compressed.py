@@ -19,6 +19,8 @@ from tracepoint.errors import LayoutError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+#: How an object file begins, plain or compressed.
+OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _MAX_OBJECT = 1 << 30
 _MAX_WINDOW = 1 << 27
 _STEP = 1 << 10

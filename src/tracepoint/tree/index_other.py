@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LayoutError, SourceError, TreeError
 from tracepoint.layout.btf import BtfKind, read_btf
-from tracepoint.layout.compressed import decompress
+from tracepoint.layout.compressed import OBJECT_STARTS, decompress
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
 _BTF_STARTS = (b"\x9f\xeb", b"\xeb\x9f")
 _NOT_OWN = ("ent", "__data")
-_OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 _TYPEDEF_PREFIX = "btf_trace_"
 _STRUCT_PREFIX = "trace_event_raw_"
 
@@ -41,7 +40,7 @@ def read_other(path: str) -> IndexData:
     if os.path.isdir(path):  # noqa: PTH112 - real paths of this room are strings
         return _read_folder(path)
     try:
-        data = read_input(path, (*_BTF_STARTS, *_OBJECT_STARTS))
+        data = read_input(path, (*_BTF_STARTS, *OBJECT_STARTS))
         if data.startswith(_BTF_STARTS):
             return index_of_btf(data, path)
         return index_of(path, "objects", [(os.path.basename(path), _object_events(data))])  # noqa: PTH119
@@ -60,7 +59,7 @@ def _read_folder(path: str) -> IndexData:
     for name in _files_below(path):
         try:
             if name.endswith(_OBJECT_ENDS):
-                data = read_input(Path(path, name), _OBJECT_STARTS)
+                data = read_input(Path(path, name), OBJECT_STARTS)
                 events = _object_events(data)
                 if events:
                     objects.append((name, events))

@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from printk.making import line, make, rendered
 from tracepoint.errors import TracepointError
 from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.structs import Placed, StructLayout
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.program import compile_print, split_print_format
 from tracepoint.printk.render import render_record
-from tracepoint.printk.structs import StructLayout
 from tracepoint.source.ctype import parse_ctype
 
 S16 = b"comm\0stale bytes"
@@ -187,7 +187,9 @@ def test_facts():
 
 
 def test_struct_layouts_may_be_given():
-    layout = StructLayout(8, {"x1": (0, parse_ctype("int")), "name": (4, parse_ctype("char[4]"))})
+    members = {"x1": Placed(0, parse_ctype("int")), "name": Placed(4, parse_ctype("char[4]"))}
+    members["flag"] = Placed(0, parse_ctype("int"), bits=1)
+    layout = StructLayout(8, 4, members)
     layouts = {"struct rect": layout}.get
     fields = [("struct rect", "r", b"\5\0\0\0ab\0\0")]
     assert (
@@ -195,6 +197,7 @@ def test_struct_layouts_may_be_given():
         == "5 ab 8"
     )
     assert not rendered('"%d", REC->r.x1', *fields).is_exact
+    assert not rendered('"%d", REC->r.flag', *fields, layouts=layouts).is_exact
 
 
 def test_source_of_tp_printk():

@@ -6,13 +6,13 @@ is when a line is printed.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.values import Leaf
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.lab.hints import walk
 from tracepoint.printk.program import split_print_format
-from tracepoint.printk.structs import StructLayout
 from tracepoint.source import ast
 from tracepoint.source.ctype import CType
 from tracepoint.source.cvalue import constant_value, int_type_of
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tracepoint.layout.sizes import TypeSizes
+    from tracepoint.layout.structs import StructLayout
     from tracepoint.printk.program import PrintProgram
 
 _NEED = "the name "
@@ -83,10 +84,8 @@ def shown_layout(sizes: TypeSizes, name: str) -> StructLayout | None:
         return None
     if found is None:
         return None
-    members = found.members.items()
-    return StructLayout(
-        found.size, {key: (m.offset, _plain(sizes, m.ctype)) for key, m in members if not m.bits}
-    )
+    members = {key: m._replace(ctype=_plain(sizes, m.ctype)) for key, m in found.members.items()}
+    return replace(found, members=members)
 
 
 def _plain(sizes: TypeSizes, ctype: CType) -> CType:

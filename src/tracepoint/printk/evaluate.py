@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat, FieldFormat
+    from tracepoint.layout.structs import Placed
     from tracepoint.printk.structs import Layouts
     from tracepoint.printk.values import Location
 
@@ -205,12 +206,13 @@ class Evaluator:
 
         return IntValue(kind, read)
 
-    def place_of(self, struct: str, member: str) -> tuple[int, CType] | None:
-        """Return offset and type of a struct's member, if its layout is known."""
+    def place_of(self, struct: str, member: str) -> Placed | None:
+        """Return where a struct's member is, if its layout is known and it is not a bit-field."""
         if struct in MEMBERS:
             return MEMBERS[struct].get(member)
         layout = self.layouts(struct)
-        return layout.members.get(member) if layout is not None else None
+        placed = layout.members.get(member) if layout is not None else None
+        return placed if placed is not None and not placed.bits else None
 
     # -- members and elements -------------------------------------------------------------
 
@@ -238,8 +240,7 @@ class Evaluator:
         found = self.place_of(base.ctype.base, node.name)
         if found is None:
             return self.unknown(f"the layout of {base.ctype.base}")
-        offset, ctype = found
-        return self.at(shifted(base.read, offset), ctype)
+        return self.at(shifted(base.read, found.offset), found.ctype)
 
     def word(self, field: FieldFormat) -> IntValue:
         """Compile the `__data_loc` or `__rel_loc` word itself."""
@@ -386,7 +387,7 @@ class Evaluator:
         if isinstance(base, MemoryValue | PlaceValue):
             found = self.place_of(base.ctype.base, node.name)
             if found is not None:
-                return MemoryValue(found[1], shifted(base.read, found[0]))
+                return MemoryValue(found.ctype, shifted(base.read, found.offset))
         return self.unknown(f"`&{_short(node)}`")
 
     def truth(self, value: Value) -> IntValue:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.printk.structs import Layouts, StructLayout
+    from tracepoint.layout.structs import StructLayout
+    from tracepoint.printk.structs import Layouts
     from tracepoint.printk.values import Record
     from tracepoint.source.lexer import Token
 

@@ -5,24 +5,17 @@ Each member is its offset and its C type; `sizeof` follows from `SIZES`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.source.ctype import CType, parse_ctype
+from tracepoint.layout.structs import Placed
+from tracepoint.source.ctype import parse_ctype
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
+    from tracepoint.layout.structs import StructLayout
 
-@dataclass(frozen=True, slots=True)
-class StructLayout:
-    """A struct or union by name: its size in bytes, and offset and type of its members (no bit-fields)."""
-
-    size: int
-    members: Mapping[str, tuple[int, CType]]
-
-
-if TYPE_CHECKING:
+    #: A struct or union by name.
     Layouts = Callable[[str], StructLayout | None]
 
 _TEXT = {
@@ -58,16 +51,16 @@ _TEXT = {
 }
 
 
-def _read() -> tuple[dict[str, int], dict[str, dict[str, tuple[int, CType]]]]:
+def _read() -> tuple[dict[str, int], dict[str, dict[str, Placed]]]:
     sizes: dict[str, int] = {}
-    members: dict[str, dict[str, tuple[int, CType]]] = {}
+    members: dict[str, dict[str, Placed]] = {}
     for name, (size, text) in _TEXT.items():
         sizes[name] = size
         members[name] = {}
         for item in text.split(";"):
             offset, _, rest = item.strip().partition(" ")
             ctype, _, member = rest.rpartition(" ")
-            members[name][member] = int(offset), parse_ctype(ctype)
+            members[name][member] = Placed(int(offset), parse_ctype(ctype))
     return sizes, members
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,7 +21,13 @@ def made(target: str) -> str:
     """The commands of a target of the Makefile, which are not run."""
     if shutil.which("make") is None:
         pytest.skip("make is not installed")
-    done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
+    # Under `make test` the outer make hands its own flags down: its words would stand among the commands.
+    alone = {
+        name: value for name, value in os.environ.items() if name not in {"MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    }
+    done = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, env=alone, capture_output=True, text=True, check=True
+    )
     return done.stdout
 
 

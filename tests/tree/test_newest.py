@@ -20,8 +20,8 @@ from tracepoint.tree.query_diff import tree_formats
 
 pytestmark = [pytest.mark.oracle, pytest.mark.guest]
 
-#: `__percpu` is a keyword of newer compilers there; and an array is as long as the configuration says.
-OTHER_FIELDS = {"percpu:percpu_alloc_percpu", "percpu:percpu_free_percpu", "sched:sched_skip_cpuset_numa"}
+#: `__percpu` is a keyword of newer compilers there.
+OTHER_FIELDS = {"percpu:percpu_alloc_percpu", "percpu:percpu_free_percpu"}
 SCRIPT = "cd /sys/kernel/tracing/events && for f in */*/format; do echo @@ $f; cat $f; done > /mnt/all"
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from repositories import ENV, commit_all, git, needs_git
 from tracepoint.cli.main import main
 
 CLEAN = """#undef TRACE_SYSTEM
@@ -62,26 +60,7 @@ TRACE_EVENT(tock,
 """
 OLD_FAULT = CLEAN.replace("n=%d", "n=%d\\n")
 BOTH = OLD_FAULT.replace("m=%d", "m=%d\\n")
-ENV = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_AUTHOR_NAME": "T",
-    "GIT_AUTHOR_EMAIL": "t@example.org",
-    "GIT_COMMITTER_NAME": "C",
-    "GIT_COMMITTER_EMAIL": "c@example.org",
-    "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
-}
-needs_git = pytest.mark.skipif(
-    shutil.which("git") is None, reason="git is not installed: apt-get install git"
-)
 CONCISE = ("--output-format", "concise")
-
-
-def git(*words: str) -> str:
-    done = subprocess.run(["git", *words], env=ENV, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture
@@ -94,9 +73,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     header.parent.mkdir()
     header.write_text(OLD_FAULT)
     (tmp_path / "main.c").write_text("int a;\n")
-    git("init", "-q", ".")
-    git("add", "-A")
-    git("commit", "-q", "-m", "base")
+    commit_all(tmp_path)
     return header
 
 
@@ -112,9 +89,9 @@ def test_nothing_changed_is_nothing_found(tree: Path, capsys) -> None:
 def test_only_changed_lines_are_reported(tree: Path, capsys, step: str) -> None:
     tree.write_text(BOTH)
     if step != "working tree":
-        git("add", "-A")
+        git(Path(), "add", "-A")
     if step == "commit":
-        git("commit", "-q", "-m", "more")
+        git(Path(), "commit", "-q", "-m", "more")
     base = "HEAD~1" if step == "commit" else "HEAD"
     assert main(["check", "--diff-base", base, *CONCISE]) == 1
     out = capsys.readouterr().out
@@ -145,7 +122,7 @@ def test_a_new_file_is_all_changed(tree: Path, capsys) -> None:
 @needs_git
 def test_a_fault_on_an_old_line_about_a_changed_one_is_reported(tree: Path, capsys) -> None:
     tree.write_text(CLEAN)
-    git("commit", "-q", "-a", "-m", "clean")
+    git(Path(), "commit", "-q", "-a", "-m", "clean")
     tree.write_text(CLEAN.replace("EVENT(tick", "EVENT(tock"))
     assert main(["check", "--diff-base", "HEAD", *CONCISE]) == 1
     assert capsys.readouterr().out.startswith("include/demo tree.h:26:")
@@ -187,10 +164,10 @@ def test_outside_of_a_git_tree(tmp_path: Path, capsys, monkeypatch) -> None:
 def patch(tree: Path) -> Path:
     """A patch, with mail around it, that brings a second fault."""
     tree.write_text(BOTH)
-    git("commit", "-q", "-a", "-m", "demo: tell what tock says")
+    git(Path(), "commit", "-q", "-a", "-m", "demo: tell what tock says")
     path = tree.parent.parent / "0001-demo.patch"
-    path.write_text(git("format-patch", "--stdout", "-1"))
-    git("reset", "-q", "--hard", "HEAD~1")
+    path.write_text(git(Path(), "format-patch", "--stdout", "-1"))
+    git(Path(), "reset", "-q", "--hard", "HEAD~1")
     return path
 
 
@@ -243,12 +220,12 @@ def test_what_a_header_includes_is_read_as_the_patch_leaves_it(tree: Path, capsy
     shown.write_text("#define SHOWN __entry->n\n")
     text = CLEAN.replace("TRACE_EVENT(tick", '#include "shown.h"\n\nTRACE_EVENT(tick')
     tree.write_text(text.replace('"n=%d", __entry->n', '"n=%d", SHOWN'))
-    git("add", "-A")
-    git("commit", "-q", "-m", "shown")
+    git(Path(), "add", "-A")
+    git(Path(), "commit", "-q", "-m", "shown")
     shown.write_text("#define SHOWN __entry->gone\n")
     tree.write_text(tree.read_text().replace('"n=%d"', '"N=%d"'))
-    Path("s.patch").write_text(git("diff"))
-    git("checkout", "-q", ".")
+    Path("s.patch").write_text(git(Path(), "diff"))
+    git(Path(), "checkout", "-q", ".")
     assert main(["check", "s.patch", *CONCISE]) == 1
     assert "the record has no field gone" in capsys.readouterr().out
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from repositories import ENV, git, needs_git
 from tracepoint.cli.main import main
 
 HEADER = """#undef TRACE_SYSTEM
@@ -50,26 +48,7 @@ TRACE_EVENT(tick,
 #define TRACE_INCLUDE_FILE trace
 #include <trace/define_trace.h>
 """
-ENV = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_AUTHOR_NAME": "T",
-    "GIT_AUTHOR_EMAIL": "t@example.org",
-    "GIT_COMMITTER_NAME": "C",
-    "GIT_COMMITTER_EMAIL": "c@example.org",
-    "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
-}
 WORDS = ("check", "--fix", "--patch", "--author", "A B <a@example.org>")
-needs_git = pytest.mark.skipif(
-    shutil.which("git") is None, reason="git is not installed: apt-get install git"
-)
-
-
-def git(*words: str) -> str:
-    done = subprocess.run(["git", *words], env=ENV, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.fixture
@@ -78,13 +57,13 @@ def header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name, value in ENV.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
-    git("init", "-q", ".")
-    git("commit", "-q", "--allow-empty", "-m", "base")
+    git(Path(), "init", "-q", ".")
+    git(Path(), "commit", "-q", "--allow-empty", "-m", "base")
     path = tmp_path / "drivers" / "demo" / "trace.h"
     path.parent.mkdir(parents=True)
     path.write_text(HEADER)
-    git("add", "-A")
-    git("commit", "-q", "-m", "demo: add trace events")
+    git(Path(), "add", "-A")
+    git(Path(), "commit", "-q", "-m", "demo: add trace events")
     return path
 
 
@@ -103,7 +82,7 @@ def test_patches_apply_one_after_the_other_and_fix_the_faults(header: Path, tmp_
         "[PATCH] demo: take the newline out in trace event tick",
         "[PATCH] demo: print the recorded ret in trace event tick",
     }
-    git("am", "-q", *patches)
+    git(Path(), "am", "-q", *patches)
     text = header.read_text()
     assert "#if !defined(_TRACE_DEMO_H) ||" in text
     assert "\t\t__entry->ret\t= ret;\n\t\t__assign_str(name, name);\n\t\t__entry->n = n;\n" in text
@@ -114,7 +93,7 @@ def test_patches_apply_one_after_the_other_and_fix_the_faults(header: Path, tmp_
 
 @needs_git
 def test_a_patch_says_what_a_reader_saw_and_what_it_fixes(header: Path, capsys) -> None:
-    commit = git("rev-parse", "HEAD")[:12]
+    commit = git(Path(), "rev-parse", "HEAD")[:12]
     assert main([*WORDS, "--select", "TP207"]) == 1
     out = capsys.readouterr().out
     assert " - tick: memcpy copies 4 bytes, list has 4 elements of 4\n" in out
@@ -134,8 +113,8 @@ def test_fixes_is_left_to_fill_where_there_is_no_history(header: Path, capsys, w
             )
         )
     else:
-        git("checkout", "-q", "--orphan", "fresh")
-        git("commit", "-q", "-m", "all")
+        git(Path(), "checkout", "-q", "--orphan", "fresh")
+        git(Path(), "commit", "-q", "-m", "all")
     assert main([*WORDS, "--select", "TP207"]) == 1
     out = capsys.readouterr().out
     assert "\n---\nFixes: to be filled in" in out

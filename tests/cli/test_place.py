@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from place.trees import EVENT, FILES, SHORE_C, make_tree
+from repositories import commit_all, git, needs_git
 from tracepoint.cli import tree_files
 from tracepoint.cli.main import main
 
@@ -187,21 +188,15 @@ def test_apply_refuses_a_file_that_changed_meanwhile(tree: Path, monkeypatch, ca
     assert (tree / HEADER).read_text() == FILES[HEADER]
 
 
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed: apt-get install git")
+@needs_git
 def test_apply_refuses_changes_that_are_not_committed(tree: Path, capsys) -> None:
-    def git(*words: str) -> None:
-        names = ["-c", "user.name=T", "-c", "user.email=t@example.org"]
-        subprocess.run(["git", *names, *words], cwd=tree, check=True, capture_output=True)
-
-    git("init", "-q", ".")
-    git("add", "-A")
-    git("commit", "-qm", "base")
+    commit_all(tree)
     with (tree / "water/pond.c").open("a") as file:
         file.write("\n/* not mine */\n")
     with (tree / "water/shore.c").open("a") as file:
         file.write("\n/* mine */\n")
     assert "water/shore.c: has changes that are not committed" in refused(capsys, tree, *AT, *WHY, "--apply")
-    git("commit", "-qm", "mine", "water/shore.c")
+    git(tree, "commit", "-qm", "mine", "water/shore.c")
     assert place(tree, *AT, *WHY, "--apply") == 0  # what is not touched may be dirty
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ import pytest
 
 from oracles import kernel_source
 from place.trees import EVENT, make_tree, open_kernel
+from repositories import ENV, commit_all, git, needs_git
 from tracepoint.cli.main import main
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
@@ -20,41 +20,15 @@ from tracepoint.place.plan import CallAt, Plan
 from tracepoint.place.series import make_series
 
 ROOT = Path(__file__).resolve().parents[2]
-needs_git = pytest.mark.skipif(
-    shutil.which("git") is None, reason="git is not installed: apt-get install git"
-)
 needs_perl = pytest.mark.skipif(
     shutil.which("perl") is None, reason="perl is not installed: apt-get install perl"
 )
-ENV = {
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_CONFIG_SYSTEM": os.devnull,
-    "GIT_AUTHOR_NAME": "T",
-    "GIT_AUTHOR_EMAIL": "t@example.org",
-    "GIT_COMMITTER_NAME": "C",
-    "GIT_COMMITTER_EMAIL": "c@example.org",
-    "PATH": os.environ["PATH"],
-    "HOME": "/nonexistent",
-}
 #: What the layout of TRACE_EVENT() brings about: its parts are no C statements, and begin lines of their own.
 INHERENT = {
     "CHECK: Alignment should match open parenthesis",
     "CHECK: Lines should not end with a '('",
 }
 NEW_FILE = "WARNING: added, moved or deleted file(s), does MAINTAINERS need updating?"
-
-
-def git(folder: Path, *words: str) -> str:
-    done = subprocess.run(["git", *words], cwd=folder, env=ENV, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def repository(folder: Path) -> Path:
-    git(folder, "init", "-q", ".")
-    git(folder, "add", "-A")
-    git(folder, "commit", "-q", "-m", "base")
-    return folder
 
 
 @needs_git
@@ -78,7 +52,7 @@ def test_series_is_taken_and_gives_the_texts(tmp_path: Path) -> None:
     why = "--- a/x\n\nFrom: x\n\nSubject: y\n\nBecause größer."
     series = make_series(open_kernel(root), Plan(events, calls, "water: größer", why))
     author = Author("Jürgen, Groß", "j@example.org", "Sat, 21 Nov 2026 03:00:00 +0100")
-    repository(root)
+    commit_all(root)
     for number, patch in enumerate(series.patches, 1):
         mail = write_mail(patch.message, author, patch.changes, number=number, total=len(series.patches))
         file = tmp_path / f"{number}.patch"
@@ -105,7 +79,7 @@ def test_series_is_taken_and_gives_the_texts(tmp_path: Path) -> None:
 @needs_git
 def test_stdout_is_a_mailbox(tmp_path: Path, monkeypatch, capsys) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    root = repository(make_tree(tmp_path / "tree"))
+    root = commit_all(make_tree(tmp_path / "tree"))
     event = [
         "--name",
         "lake_splash",
@@ -163,7 +137,7 @@ def scratch_of(tree: Path, folder: Path, *mails: Path) -> Path:
         for path in re.findall(r"^--- a/(\S+)", mail.read_text(), re.MULTILINE):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(tree / path, folder / path)
-    return repository(folder)
+    return commit_all(folder)
 
 
 @pytest.mark.oracle

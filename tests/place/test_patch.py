@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from repositories import needs_git
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
 from tracepoint.place.patch import blob_name, change_file, diffstat, new_file, split_lines, write_diff
 from tracepoint.source.text import apply_edits, encode
-
-HAS_GIT = shutil.which("git") is not None
-needs_git = pytest.mark.skipif(not HAS_GIT, reason="git is not installed: apt-get install git")
 
 lines = st.text(alphabet="ab\t {};", max_size=4)
 texts = st.tuples(st.lists(lines, max_size=40), st.booleans()).map(

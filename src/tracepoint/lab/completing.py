@@ -17,6 +17,7 @@ from tracepoint.errors import GenerateError
 from tracepoint.lab.build import BuildError, write_files
 from tracepoint.lab.compiling import compile_file
 from tracepoint.lab.definers import Definers, missing_names
+from tracepoint.lab.exports import Unexported, find_unexported, tracepoint_of
 from tracepoint.lab.stub import module_compiler
 from tracepoint.layout.elf import Elf
 
@@ -31,9 +32,6 @@ _ROUNDS = 8
 _N_SHOWN = 8
 _WARNINGS = ("-Werror",)
 _QUICK = ("-fsyntax-only",)
-_EXPORTED = re.compile(rb"^0x[0-9a-f]+\t(\w+)\t", re.MULTILINE)
-# What modpost adds to every module.
-_OF_EVERY_MODULE = frozenset({"__this_module", "_GLOBAL_OFFSET_TABLE_"})
 _OPENING = re.compile(
     r"^(?:(?!TRACE_DEFINE)[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)|static int fire_trace_(\w+)"
     r"|(TRACE_DEFINE_)\w+)",
@@ -94,54 +92,60 @@ def complete_module(
     search = _Search(Definers(compiler), types)
     after = [word for folder in folders for word in ("-iquote", str(folder.resolve()))]
     messages: tuple[CompilerMessage, ...] = ()
+    needed = Unexported()
     for _ in range(_ROUNDS):
         files = make(list(dict.fromkeys(search.included.values())), search.typedefs)
         with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
             write_files(files, Path(name))
             words = [f"-I{name}", *after, *_WARNINGS]
             messages = compile_file(compiler, Path(name) / source, after=[*words, *_QUICK])
-            unknown = () if messages else _not_exported(compiler, Path(name) / source, words, kernel_headers)
+            if not messages:
+                needed = _unexported(compiler, Path(name) / source, words, kernel_headers)
         absent = next((str(found[1]) for m in messages if (found := _NO_FILE.match(m.text))), "")
         if absent and not search.included:
             return files.with_notes(f"not compiled: there is no {absent} here")
-        if unknown:
-            raise _no_export(unknown, files, kernel_headers)
+        if not messages and needed.names:
+            raise _no_export(needed.names, files, kernel_headers)
         if not messages:
-            return files.with_notes(*_notes(search.included))
+            return files.with_notes(*_notes(search.included), *map(_of_another, needed.tracepoints))
         if not search.go_on(messages, files):
             break
     raise _error(messages, files, kernel_headers, search)
 
 
-def _not_exported(
-    compiler: Compiler, source: Path, words: Sequence[str], kernel_headers: Path
-) -> tuple[str, ...]:
-    """Return the functions and variables that the object needs and the kernel does not export to modules."""
-    table = kernel_headers / "Module.symvers"
-    if not table.is_file():
-        return ()
+def _unexported(compiler: Compiler, source: Path, words: Sequence[str], kernel_headers: Path) -> Unexported:
+    """Return what the object of a file needs and the kernel does not export to modules."""
     compile_file(compiler, source, after=words)
     elf = Elf(Path(f"{source}.o").read_bytes())
     named = (elf.symbol_name(symbol) for symbol in elf.symbols if symbol.section < 0)
-    needed = {name for name in named if name.isidentifier()}  # the file's own name is there too
-    exported = {name.decode() for name in _EXPORTED.findall(table.read_bytes())}
-    return tuple(sorted(needed - exported - _OF_EVERY_MODULE))
+    # The file's own name is there too.
+    return find_unexported([name for name in named if name.isidentifier()], kernel_headers)
 
 
 def _no_export(names: Sequence[str], files: FileSet, kernel_headers: Path) -> GenerateError:
     rows: dict[str, dict[str, None]] = {}
     for name in names:
+        tracepoint = tracepoint_of(name)
+        shown = f"the tracepoint {tracepoint}" if tracepoint else f"{name}()"
         events = {_event_at(text, found.start()) for text in files.values() for found in _uses(name, text)}
         for event in sorted(events) or [""]:
-            rows.setdefault(event, {})[f"{name}()"] = None
+            rows.setdefault(event, {})[shown] = None
     lines = [f"{event or 'the module'} needs {_listed(list(used))}" for event, used in rows.items()]
     what = f"the kernel of {kernel_headers} does not export to modules what is needed:"
-    advice = "name other events (HEADER:EVENT), or write the files as they are with --no-compile"
+    by_name = ", find tracepoints with --by-name" if any(map(tracepoint_of, names)) else ""
+    advice = f"name other events (HEADER:EVENT){by_name}, or write the files as they are with --no-compile"
     return GenerateError("", "\n".join([what, *lines, advice]))
 
 
 def _uses(name: str, text: str) -> Iterator[re.Match[str]]:
     return re.finditer(rf"\b{re.escape(name)}\b", text)
+
+
+def _of_another(tracepoint: str) -> str:
+    return (
+        f"{tracepoint} is a tracepoint of another module, which has to be loaded first and to say "
+        f"EXPORT_TRACEPOINT_SYMBOL_GPL({tracepoint})"
+    )
 
 
 def _notes(included: Mapping[str, str]) -> list[str]:

@@ -265,8 +265,11 @@ vectorcallfunc tp_quick_choose(EventObject *self)
 	quick->filter = (FilterObject *)entry->second;
 	if (quick->filter)
 		return call_filtered;
-	if (quick->strings == quick->strings_end)
+	/* Without fields nothing would write what rounds the event up: call_mixed() clears that. */
+	if (quick->strings == quick->strings_end && quick->ints != quick->ints_end)
 		return call_integers;
+	if (quick->strings == quick->strings_end)
+		return call_mixed;
 	quick->text = *quick->strings;
 	return quick->strings + 1 == quick->strings_end ? call_text : call_mixed;
 }

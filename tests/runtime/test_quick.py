@@ -70,6 +70,19 @@ VALUES = st.one_of(
 )
 
 
+def test_an_event_without_fields_carries_no_bytes_of_older_records(c_core):
+    """A ring that has come round is full of old bytes, of which every event must clear its own."""
+    (full, buffer), _ = pair(c_core, [(INT, 8, 0)] * 3, clock="mono")
+    bare = c_core.Tracepoint(f"quick:e{next(NUMBERS)}", (), (), 8, 8)
+    bare.set_entries((("record", buffer, 8, None),))
+    for _ in range(5_000):
+        full(2**29 - 1, 2**29 - 1, 2**29 - 1)
+    for _ in range(20_000):
+        bare()
+    found = {data[8:] for _, data in records(buffer) if data[0] == 8}
+    assert found == {bytes(4)}
+
+
 @UNLIMITED
 @given(st.data())
 def test_the_same_bytes_and_faults(c_core, data):

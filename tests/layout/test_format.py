@@ -149,6 +149,13 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     assert "print fmt: " in text
 
 
+def test_a_changed_copy_leaves_the_original_alone() -> None:
+    event = EventFormat("s", "e", COMMON_FIELDS, "")
+    more = replace(event, fields=(*event.fields, FieldFormat("n", "int", 8, 4, True)))
+    fewer = replace(more, fields=event.fields)
+    assert ("n" in event, "n" in more, "n" in fewer) == (False, True, False)
+
+
 @pytest.mark.oracle
 def test_every_format_of_a_booted_kernel_comes_back_byte_for_byte() -> None:
     texts = builtin_formats()

@@ -73,7 +73,7 @@ class EventFormat:
     size_bytes: int = 0
     is_big_endian: bool = False
     long_size: int = 8
-    _by_name: dict[str, FieldFormat] = field(default_factory=dict, compare=False, repr=False)
+    _by_name: dict[str, FieldFormat] = field(init=False, default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._by_name.update((f.name, f) for f in self.fields)

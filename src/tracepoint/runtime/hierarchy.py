@@ -453,7 +453,7 @@ class Tracing(Instance):
                 )
             if self._registry.next_id > MAX_ID:
                 raise EventError("no event number is left", errno.EBUSY)
-            control.layout = replace(control.layout, id=self._registry.next_id, _by_name={})
+            control.layout = replace(control.layout, id=self._registry.next_id)
             self._registry.next_id += 1
             self._registry.events[control.full_name] = control
 

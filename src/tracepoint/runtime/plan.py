@@ -121,7 +121,7 @@ def compute_format(event: Event) -> EventFormat:
         for f in made.fields
     )
     shown = show_floats(made.print_fmt, floats, event.full_name)
-    return replace(made, fields=fields, print_fmt=shown, _by_name={})
+    return replace(made, fields=fields, print_fmt=shown)
 
 
 def make_plan(event: Event, order: Sequence[str]) -> RecordPlan:

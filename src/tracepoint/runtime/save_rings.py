@@ -90,11 +90,11 @@ class _Merged:
         for pid, layouts in self.rings.formats.items():
             self._numbers[pid] = dict(own)
             for number, layout in layouts.items():
-                bare = replace(layout, id=0, _by_name={})
+                bare = replace(layout, id=0)
                 key = (layout.system, write_format(bare))
                 if key not in known:
                     known[key] = FIRST_ID + len(known)
-                    self.formats.append(replace(layout, id=known[key], _by_name={}))
+                    self.formats.append(replace(layout, id=known[key]))
                 self._numbers[pid][number] = known[key]
 
     @property

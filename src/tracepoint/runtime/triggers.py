@@ -48,7 +48,6 @@ MARKER_LAYOUT = replace(
         replace(f, ctype=f"char[{MAX_MARKER}]", size=MAX_MARKER) if f.name == "buf" else f
         for f in OWN_BY_NAME["print"].fields
     ),
-    _by_name={},
 )
 _HERE = str(Path(__file__).parent)
 _TYPES = {

@@ -240,6 +240,14 @@ def test_a_class_without_assign_takes_its_fields(runtime):
     assert struct.unpack_from("<I", payloads(runtime)[0], 8) == (3,)
 
 
+def test_a_class_with_a_name_of_its_own(runtime):
+    class Tock(runtime.TraceEvent, system="shop", name="clock_tock"):
+        n: u32
+        printk = '"%u", n'
+
+    assert Tock.full_name == "shop:clock_tock"
+
+
 def test_a_whole_record_from_assign(runtime):
     event = declare(
         "raw", system="t", proto="void *x", struct=[scalar("u64", "n")], assign="", printk='"%d", n'

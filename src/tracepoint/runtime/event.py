@@ -215,13 +215,13 @@ else:
         """Turns the class statement of an event into its tracepoint object."""
 
         def __new__(
-            mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+            mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **options: Any
         ) -> Any:
             """Make the class, and the event of one that has a base."""
             cls = super().__new__(mcs, name, bases, namespace)
             return _event_of_class(cls, **options) if bases else cls
 
-        def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **_: Any) -> None:
+        def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any) -> None:
             super().__init__(name, bases, namespace)
 
 

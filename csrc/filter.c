@@ -39,6 +39,8 @@ static bool check_step(const struct tp_filter_head *head, uint32_t at)
 		return step->size == 4;
 	case TP_FROM_FUNCTION:
 		return step->size == 8;
+	case TP_NUMBER_IN_SET:
+		return is_scalar_size(step->size) && step->size < 8 && step->operand_len % 4 == 0;
 	default:
 		return step->source < TP_FROM_FUNCTION;
 	}
@@ -229,6 +231,24 @@ static bool in_cpus(const struct tp_filter_head *head, const struct tp_filter_st
 	return step->op == TP_OP_NE;
 }
 
+static bool in_set(const struct tp_filter_head *head, const struct tp_filter_step *step, uint32_t number)
+{
+	const unsigned char *numbers = operand_of(head, step);
+	uint32_t low = 0, high = step->operand_len / 4;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2, found;
+		memcpy(&found, numbers + 4 * (size_t)middle, sizeof(found));
+		if (found == number)
+			return true;
+		if (found < number)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return false;
+}
+
 static bool match_cpumask(const struct tp_filter_head *head, const struct tp_filter_step *step,
 			  const unsigned char *mask, size_t size)
 {
@@ -282,6 +302,8 @@ static bool match_field(const struct tp_filter_head *head, const struct tp_filte
 		uint32_t cpu = load_number(field, step->size, false);
 		return cpu < head->n_cpus && in_cpus(head, step, cpu);
 	}
+	case TP_NUMBER_IN_SET:
+		return in_set(head, step, load_number(field, step->size, false)) == (step->op == TP_OP_EQ);
 	case TP_FROM_FUNCTION: {
 		uint64_t address = load_number(field, 8, false);
 		bool is_inside = step->value <= address && address < step->value_end;

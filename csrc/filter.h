@@ -57,6 +57,7 @@ enum tp_filter_source {
 	TP_FROM_CPUMASK = 11,      /* mask by a __data_loc word with the operand, a mask */
 	TP_CPUMASK_HAS_CPU = 12,   /* mask by a __data_loc word with `value`, one CPU */
 	TP_FROM_FUNCTION = 13,     /* address in [value, value_end) */
+	TP_NUMBER_IN_SET = 14,     /* field of 1, 2 or 4 bytes among the operand's numbers of 4 bytes, ascending */
 };
 
 enum tp_filter_flags {

@@ -14,9 +14,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "filter"))
 from filter_formats import FOO
 
 from tracepoint.filter.error import FilterError
-from tracepoint.filter.parse import parse_filter
+from tracepoint.filter.parse import Filter, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import RecordContext, compile_filter
+from tracepoint.filter.tree import Op, Predicate, Source
 
 PREDICATES = [
     f"{field} {op} {value}"
@@ -75,6 +76,30 @@ def test_the_c_filter_is_its_twin(c_core, text, number, cpu, comm):
     record = random_record(number)
     expected = program.matches(record, RecordContext(cpu, comm))
     assert c_core.Filter(program.pack()).matches(record, cpu, comm) is expected
+
+
+NUMBERS = st.one_of(st.integers(0, 9), st.integers(0, 2**32 - 1))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.frozensets(NUMBERS, max_size=40), st.sampled_from([1, 2, 4]), st.data())
+def test_a_set_of_numbers(c_core, numbers, size, data):
+    number = data.draw(st.sampled_from(sorted(numbers)) if numbers else NUMBERS) & ((1 << 8 * size) - 1)
+    record = bytes(4) + number.to_bytes(size, "little") + bytes(8)
+    for op in (Op.EQ, Op.NE):
+        wanted = Predicate("pid", op, Source.NUMBER_IN_SET, offset=4, size=size, numbers=numbers)
+        program = compile_filter(Filter("", wanted, FOO))
+        expected = (number in numbers) == (op is Op.EQ)
+        assert program.matches(record) is expected
+        flat = bytearray(program.pack())
+        assert c_core.Filter(bytes(flat)).matches(record) is expected
+        assert not c_core.Filter(bytes(flat)).matches(record[: 3 + size])
+    if numbers:
+        # The last number cut in two.
+        flat[12:16] = (4 * len(numbers) - 2).to_bytes(4, "little")
+        flat[36:40] = flat[12:16]
+        with pytest.raises(ValueError, match="not a filter program"):
+            c_core.Filter(bytes(flat[:-2]))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

@@ -106,6 +106,8 @@ class FilterProgram:
         match predicate.source:
             case Source.SCALAR:
                 return _compare_scalar(predicate, value)
+            case Source.NUMBER_IN_SET:
+                return (value in predicate.numbers) == (predicate.op is Op.EQ)
             case Source.SCALAR_IN_CPUS:
                 cpu = value & _U32_MASK
                 return cpu < self.n_cpus and _in_cpus(predicate, cpu)
@@ -174,6 +176,8 @@ def _pack_instruction(step: Instruction, operands: bytearray) -> bytes:
         flags |= _FLAG_INVERTED if predicate.pattern.is_inverted else 0
     elif predicate.source in (Source.CPU_IN_CPUS, Source.SCALAR_IN_CPUS, Source.CPUMASK):
         operand, value = value.to_bytes((value.bit_length() + 7) // 8, "little"), 0
+    elif predicate.source is Source.NUMBER_IN_SET:
+        operand = struct.pack(f"<{len(predicate.numbers)}I", *sorted(predicate.numbers))
     elif predicate.source is Source.SCALAR:
         value = _as_field(predicate, value)
     elif predicate.source is Source.CPU:

@@ -39,6 +39,7 @@ class Source(enum.IntEnum):
     CPUMASK = 11
     CPUMASK_HAS_CPU = 12
     FUNCTION = 13
+    NUMBER_IN_SET = 14
 
 
 class Match(enum.IntEnum):
@@ -66,7 +67,7 @@ class Predicate:
 
     `offset`, `size` and `is_signed` say where the field lies; `value` is the number, the mask of
     CPUs or the first address of a function, `value_end` the address after it; `pattern` is set for
-    strings.
+    strings, `numbers` (up to 32 bits each) for NUMBER_IN_SET, which no filter text says.
     """
 
     field: str
@@ -78,6 +79,7 @@ class Predicate:
     value: int = 0
     value_end: int = 0
     pattern: Pattern | None = None
+    numbers: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

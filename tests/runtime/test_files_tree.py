@@ -139,6 +139,63 @@ def test_only_wanted_threads_record(shop):
     assert shop.read_text("events/shop/order_sent/filter") == "order_id > 1\n"
 
 
+def test_a_reg_that_raises_answers_its_errno_and_leaves_the_event_off(runtime, shop):
+    def refuse():
+        raise OSError(errno.ENODEV, "no device")
+
+    @runtime.trace_event(system="shop", printk='"n=%llu", n', reg=refuse)
+    def order_refused(n: u64) -> None: ...
+
+    folder = "events/shop/order_refused"
+    assert refused(shop.write_text, f"{folder}/enable", "1") == "ENODEV"
+    assert refused(shop.write_text, f"{folder}/trigger", "traceoff") == "ENODEV"
+    assert refused(shop.write_text, "set_event", "shop:order_refused") == "ENODEV"
+    assert shop.read_text(f"{folder}/enable") == "0\n"
+    assert shop.read_text(f"{folder}/trigger").startswith("# Available triggers:")
+    assert refused(shop.write_text, "events/shop/enable", "1") == "ENODEV"
+    assert shop.read_text("set_event") == "shop:order_sent\nshop:order_placed\n"
+
+
+def test_any_number_of_threads_is_a_set(shop):
+    me = threading.get_native_id()
+    others = [pid for pid in range(100_000, 107_000) if pid != me]
+    shop.write_text("set_event", "shop:order_sent")
+    shop.write_text("set_event_pid", " ".join(map(str, reversed(others))))
+    assert shop.read_text("set_event_pid").split() == [str(pid) for pid in others]
+    shop.sent(1)
+    shop.write_text("events/shop/order_sent/filter", "order_id > 2")
+    shop.write_text("set_event_pid", f" {me}", append=True)
+    shop.sent(2)
+    shop.sent(3)
+    shop.write_text("set_event_notrace_pid", " ".join(map(str, [me, *others])))
+    shop.sent(4)
+    assert bodies(shop) == ["order_sent: order=3"]
+
+
+def test_a_write_in_pieces_ends_at_a_word(shop):
+    """As a mount hands on a long write: pieces of whole pages, and a short count for the rest of a word."""
+    text = " ".join(map(str, range(100_000, 101_000))).encode()
+    handle = shop.open("set_event_pid", os.O_WRONLY)
+    at = 0
+    while at < len(text):
+        at += handle.write(text[at : at + 4096])
+    handle.close()
+    assert len(shop.read_text("set_event_pid").split()) == 1000
+
+
+def test_an_event_declared_later_is_for_the_same_threads(runtime, shop):
+    shop.write_text("set_event_pid", "1")
+
+    @runtime.trace_event(system="shop", printk='"n=%u", n')
+    def order_late(n: u64) -> None: ...
+
+    shop.write_text("set_event", "shop:order_late")
+    order_late(1)
+    shop.write_text("set_event_pid", "")
+    order_late(2)
+    assert bodies(shop) == ["order_late: n=2"]
+
+
 def test_markers_are_records_and_refused_when_off(shop):
     shop.write_text("trace_marker", "hello\n")
     shop.write_text("trace_marker", "x" * 2500)

@@ -140,6 +140,51 @@ class TestRegistration:
         edges.disable()
         assert calls == ["reg", "unreg"]
 
+    @pytest.fixture
+    def guarded(self, runtime):
+        """An event whose `reg` and `unreg` raise what is in the list."""
+        raised, calls = [], []
+
+        def run(name):
+            calls.append(name)
+            if raised:
+                raise raised.pop()
+
+        @runtime.trace_event(system="p", printk='"x"', reg=lambda: run("reg"), unreg=lambda: run("unreg"))
+        def guarded(n: u32) -> None: ...
+
+        return guarded, raised, calls
+
+    def test_a_reg_that_raises_leaves_nothing_enabled(self, runtime, guarded):
+        event, raised, calls = guarded
+        for action in (event.enable, lambda: event.register(lambda n: None)):
+            raised.append(OSError(12, "no memory"))
+            assert errno_of(action) == 12
+            assert (event.enabled, bool(event)) == (False, False)
+        event.enable()
+        event(1)
+        assert len(runtime.tracing.records()) == 1
+        assert calls == ["reg", "reg", "reg"]
+
+    def test_an_unreg_that_raises_ends_the_listening(self, guarded):
+        event, raised, calls = guarded
+        event.enable()
+        raised.append(ValueError("no"))
+        with pytest.raises(TracepointError, match=r"^p:guarded: unreg failed: ValueError: no$"):
+            event.disable()
+        assert (event.enabled, bool(event)) == (False, False)
+        event.enable()
+        assert (event.enabled, bool(event)) == (True, True)
+        assert calls == ["reg", "unreg", "reg"]
+
+    def test_the_others_are_enabled_all_the_same(self, runtime, event, guarded):
+        refusing, raised, _ = guarded
+        raised.append(OSError(19, "no device"))
+        assert errno_of(runtime.tracing["p"].enable) == 19
+        assert (refusing.enabled, event.enabled) == (False, True)
+        raised.append(ValueError("no"))
+        assert errno_of(runtime.tracing.set_event, "p:guarded") == 22
+
 
 class TestRunning:
     def test_a_probe_may_unregister_itself_and_others(self, event):

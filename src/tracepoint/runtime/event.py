@@ -110,7 +110,8 @@ def trace_event(
 
     `printk` is the print format with the fields' names; `condition`, called with the same
     arguments, decides whether it fires; `reg` is called before the first listener comes and `unreg`
-    after the last has gone.  Raises DeclarationTypeError for a parameter that cannot be recorded
+    after the last has gone; when `reg` raises, nothing listens and who enables or registers gets an
+    EventError.  Raises DeclarationTypeError for a parameter that cannot be recorded
     and EventError when the event exists.
 
     >>> from tracepoint.model.python_types import u64

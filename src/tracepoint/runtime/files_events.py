@@ -22,7 +22,7 @@ from tracepoint.runtime.files import (
     text_file,
 )
 from tracepoint.runtime.files_text import FUNCTION_ID, OWN_BY_NAME, OWN_EVENTS, PRINT_ID, SYSTEM_FILTER
-from tracepoint.runtime.hierarchy import EventControl, System, state_of
+from tracepoint.runtime.hierarchy import EventControl, EventError, System, state_of, switch_events
 from tracepoint.runtime.triggers import PRINT, trigger_set
 from tracepoint.tracefile.content import HEADER_EVENT, header_page_text
 from tracepoint.tracefile.pages import PageLayout
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from tracepoint.runtime.files_state import InstanceState
 
 MAX_PID = 1 << 22
+PIECE = 4096
 
 
 def set_event_file(state: InstanceState) -> File:
@@ -52,8 +53,7 @@ def set_event_file(state: InstanceState) -> File:
         return "".join(f"{name}\n" for name in state.instance.enabled_events)
 
     def truncate() -> None:
-        for event in state.tracing.events:
-            event.disable(state.instance)
+        _switch(state, state.tracing.events, is_on=False)
 
     return File(read, write, truncate)
 
@@ -64,7 +64,8 @@ def pid_file(state: InstanceState, *, is_hidden: bool) -> File:
     def pids() -> set[int]:
         return state.hidden_pids if is_hidden else state.pids
 
-    def write(data: bytes) -> None:
+    def write(data: bytes) -> int:
+        data = data[: _whole_words(data)]
         found = set()
         for word in data.split():
             value = read_u64(word)
@@ -73,12 +74,20 @@ def pid_file(state: InstanceState, *, is_hidden: bool) -> File:
             found.add(value)
         pids().update(found)
         state.apply_gate()
+        return len(data)
 
     def truncate() -> None:
         pids().clear()
         state.apply_gate()
 
     return File(lambda: "".join(f"{pid}\n" for pid in sorted(pids())), write, truncate)
+
+
+def _whole_words(data: bytes) -> int:
+    """Return how much of a write to take: a mount hands on a long one in pieces that may end in a word."""
+    is_piece = bool(data) and len(data) % PIECE == 0 and data[-1] not in SPACE
+    end = max(data.rfind(char) for char in SPACE) + 1 if is_piece else 0
+    return end or len(data)
 
 
 def switch_file(read: Callable[[], str], switch: Callable[[bool], None]) -> File:
@@ -96,17 +105,16 @@ def switch_file(read: Callable[[], str], switch: Callable[[bool], None]) -> File
 def _switch_all(state: InstanceState, events: Callable[[], Iterable[EventControl]]) -> File:
     def switch(is_on: bool) -> None:
         state.expand()
-        for event in events():
-            _switch(state, event, is_on)
+        _switch(state, events(), is_on=is_on)
 
     return switch_file(lambda: state_of(tuple(events()), state.instance), switch)
 
 
-def _switch(state: InstanceState, event: EventControl, is_on: bool) -> None:
-    if is_on:
-        event.enable(state.instance)
-    else:
-        event.disable(state.instance)
+def _switch(state: InstanceState, events: Iterable[EventControl], *, is_on: bool) -> None:
+    try:
+        switch_events(events, state.instance, is_on=is_on)
+    except EventError as error:
+        raise failure(error.errno) from None
 
 
 def event_filter_file(state: InstanceState, event: EventControl) -> File:
@@ -139,7 +147,7 @@ def event_folder(state: InstanceState, event: EventControl) -> Folder:
 
     def switch(is_on: bool) -> None:
         state.expand()
-        _switch(state, event, is_on)
+        _switch(state, (event,), is_on=is_on)
 
     triggers = trigger_set(state, event.full_name)
     return made_folder(

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.numbers import read_cpulist
+from tracepoint.filter.tree import And, Op, Predicate, Source
 from tracepoint.runtime.files import failure
 from tracepoint.runtime.files_text import NO_EFFECT, OPTIONS
 
 if TYPE_CHECKING:
+    from tracepoint.filter.tree import Expression
     from tracepoint.runtime.hierarchy import Instance, Tracing
 
 SUB_BUFFER = 4080
@@ -27,6 +29,11 @@ def count_possible_cpus() -> int:
     except OSError:
         mask = None
     return mask.bit_length() if mask else os.cpu_count() or 1
+
+
+def _pid_is_in(pids: set[int], op: Op) -> Predicate:
+    """Compare `common_pid`, which every record has at the same place, with a set."""
+    return Predicate("common_pid", op, Source.NUMBER_IN_SET, offset=4, size=4, numbers=frozenset(pids))
 
 
 @dataclass(slots=True, eq=False)
@@ -101,16 +108,14 @@ class InstanceState:
 
     def apply_gate(self) -> None:
         """Let only the wanted threads and CPUs record."""
-        terms = []
+        terms: list[Expression] = []
         if self.pids:
-            terms.append("(" + " || ".join(f"common_pid == {pid}" for pid in sorted(self.pids)) + ")")
-        terms.extend(f"common_pid != {pid}" for pid in sorted(self.hidden_pids))
+            terms.append(_pid_is_in(self.pids, Op.EQ))
+        if self.hidden_pids:
+            terms.append(_pid_is_in(self.hidden_pids, Op.NE))
         if self.cpumask != self.all_cpus:
-            cpus = ",".join(str(cpu) for cpu in range(self.n_cpus) if self.cpumask >> cpu & 1)
-            terms.append(f"CPU & CPUS{{{cpus}}}" if cpus else "common_type == 0")
-        gate = " && ".join(terms)
-        for event in self.tracing.events:
-            event.set_gate(gate, self.instance)
+            terms.append(Predicate("CPU", Op.BAND, Source.CPU_IN_CPUS, value=self.cpumask))
+        self.instance.set_gate(And(tuple(terms)) if terms else None)
 
     @property
     def size_kb(self) -> int:

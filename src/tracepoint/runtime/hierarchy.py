@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import errno
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.error import FilterError
@@ -27,8 +27,9 @@ from tracepoint.runtime.recording import NONE, Recording
 from tracepoint.runtime.ring import RawRecord, records_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from tracepoint.filter.tree import Expression
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
     from tracepoint.runtime.plan import RecordPlan
@@ -42,6 +43,7 @@ __all__ = [
     "Tracing",
     "records_of",
     "state_of",
+    "switch_events",
     "tracing",
 ]
 
@@ -78,11 +80,9 @@ class EventControl:
         self.tracepoint: Any = None
         self.assign: Callable[..., Any] | None = None
         self.layout: EventFormat = plan.format
-        self._reg = reg
-        self._unreg = unreg
-        self._has_listeners = False
         self._recordings: dict[Instance, Recording] = {}
-        self.probes = Probes(event.full_name, tuple(event.proto.names), hints, self._apply)
+        parameters = tuple(event.proto.names)
+        self.probes = Probes(event.full_name, parameters, hints, self._apply, reg, unreg)
 
     def __repr__(self) -> str:
         return f"<event {self.full_name}>"
@@ -115,15 +115,15 @@ class EventControl:
         return self.probes.register(probe, **options)
 
     def enable(self, instance: Instance | None = None) -> None:
-        """Record the event in `instance`, or in the top one."""
+        """Record the event in `instance`, or in the top one; raises EventError when `reg` fails."""
         where = instance or tracing
         with changing:
             recording = self._recording(where)
             if not recording.is_enabled:
                 if where.formats is not None:
                     where.formats.add(self.layout)
-                recording.is_enabled = recording.was_enabled = True
                 self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
+                recording.is_enabled = recording.was_enabled = True
 
     def disable(self, instance: Instance | None = None) -> None:
         """Stop recording it; what was recorded stays."""
@@ -190,19 +190,12 @@ class EventControl:
                 shown = error.for_system() if is_for_system else error
                 recording.filter_text = shown.report.removesuffix("\n")
                 instance.log_error(shown.log_entry)
-        self._refilter(instance, recording)
+        self.renew_entry(instance)
         if failure is not None:
             raise failure
 
-    def set_gate(self, text: str, instance: Instance) -> None:
-        """Record only what also passes a filter that no file shows; empty for none."""
-        recording = self._recording(instance)
-        if recording.gate != text:
-            recording.gate = text
-            self._refilter(instance, recording)
-
-    def use_buffer(self, instance: Instance) -> None:
-        """Record into the buffer that `instance` has now."""
+    def renew_entry(self, instance: Instance) -> None:
+        """Record into the buffer that `instance` has now what passes the filter and its gate."""
         recording = self._recording(instance)
         if recording.is_enabled:
             self.probes.replace(recording, self._entry(instance, recording))
@@ -215,21 +208,12 @@ class EventControl:
     def _recording(self, instance: Instance) -> Recording:
         return self._recordings.setdefault(instance, Recording())
 
-    def _refilter(self, instance: Instance, recording: Recording) -> None:
-        program = recording.compile(self.layout)
-        recording.program = None if program is None else make_filter(program)
-        self.use_buffer(instance)
-
     def _entry(self, instance: Instance, recording: Recording) -> tuple[Any, ...]:
-        return ("record", instance.buffer, self.id, recording.program)
+        program = recording.compile(self.layout, instance.gate)
+        return ("record", instance.buffer, self.id, None if program is None else make_filter(program))
 
     def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
-        if entries and not self._has_listeners and self._reg is not None:
-            self._reg()
         self.tracepoint.set_entries(entries)
-        if not entries and self._has_listeners and self._unreg is not None:
-            self._unreg()
-        self._has_listeners = bool(entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,14 +234,12 @@ class System:
         return state_of(self.events, self.instance)
 
     def enable(self) -> None:
-        """Enable all events."""
-        for event in self.events:
-            event.enable(self.instance)
+        """Enable all events; see `switch_events`."""
+        switch_events(self.events, self.instance, is_on=True)
 
     def disable(self) -> None:
         """Disable all events."""
-        for event in self.events:
-            event.disable(self.instance)
+        switch_events(self.events, self.instance, is_on=False)
 
     def set_filter(self, text: str) -> None:
         """Set the filter of every event that has its fields; the others show why not.
@@ -270,6 +252,24 @@ class System:
                 event.set_filter(text, self.instance, is_for_system=True)
             except FilterError:
                 continue
+
+
+def switch_events(events: Iterable[EventControl], instance: Instance, *, is_on: bool) -> None:
+    """Enable or disable events in an instance; the first failure is raised after all were switched.
+
+    Kernel: __ftrace_set_clr_event_nolock() in kernel/trace/trace_events.c.
+    """
+    failures = []
+    for event in events:
+        try:
+            if is_on:
+                event.enable(instance)
+            else:
+                event.disable(instance)
+        except (EventError, OSError) as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def state_of(events: tuple[EventControl, ...], instance: Instance) -> str:
@@ -286,6 +286,7 @@ class Instance:
         self.formats = table_in(options.get("directory"))
         self.directory = self.formats.directory if self.formats is not None else ""
         self.buffer: Any = Buffer(n_pages, **options)
+        self.gate: Expression | None = None
         self._log: list[str] = []
 
     def __repr__(self) -> str:
@@ -349,16 +350,11 @@ class Instance:
         ]
         if not found:
             raise EventError(f"set_event: nothing matches {match!r}")
-        for event in found:
-            if is_on:
-                event.enable(self)
-            else:
-                event.disable(self)
+        switch_events(found, self, is_on=is_on)
 
     def disable_all(self) -> None:
         """Disable every event, as opening `set_event` for writing does."""
-        for event in tracing.events:
-            event.disable(self)
+        switch_events(tracing.events, self, is_on=False)
 
     def log_error(self, entry: str) -> None:
         """Keep an entry of `error_log`, the last 8."""
@@ -377,8 +373,16 @@ class Instance:
     def set_buffer(self, buffer: Any) -> None:
         """Record into other rings from now on; raises nothing, drops what the old ones hold."""
         self.buffer = buffer
+        self._renew_entries()
+
+    def set_gate(self, gate: Expression | None) -> None:
+        """Record only what also passes `gate`, which no file shows; None for everything."""
+        self.gate = gate
+        self._renew_entries()
+
+    def _renew_entries(self) -> None:
         for event in tracing.events:
-            event.use_buffer(self)
+            event.renew_entry(self)
 
     def clear(self) -> None:
         """Empty the rings, as truncating `trace` does."""
@@ -407,25 +411,20 @@ class Instance:
         return sorted(found, key=lambda r: r.timestamp)
 
 
-@dataclass(slots=True)
-class _Registry:
-    events: dict[str, EventControl] = field(default_factory=dict)
-    next_id: int = FIRST_ID
-
-
 class Tracing(Instance):
     """The top instance, and what the whole process has once: events, instances, faults."""
 
     def __init__(self) -> None:
         super().__init__(**ring_options())
-        self._registry = _Registry()
+        self._events: dict[str, EventControl] = {}
+        self._next_id = FIRST_ID
         self.instances: dict[str, Instance] = {}
         self.filter_profile = KERNEL_6_12
 
     @property
     def events(self) -> tuple[EventControl, ...]:
         """All events in the order in which they were declared."""
-        return tuple(self._registry.events.values())
+        return tuple(self._events.values())
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -434,28 +433,28 @@ class Tracing(Instance):
 
     def event(self, name: str) -> EventControl:
         """Return the event `system:name`; raises KeyError."""
-        return self._registry.events[name]
+        return self._events[name]
 
     def same_declaration(self, event: Event, where: str) -> EventControl | None:
         """Return the event that was declared before by the very same text, as when a module is reloaded."""
-        known = self._registry.events.get(event.full_name)
+        known = self._events.get(event.full_name)
         same = known is not None and known.event == event and known.where == where
         return known if same else None
 
     def add(self, control: EventControl) -> None:
         """Give an event its number and a place; raises EventError (EEXIST) for a second of its name."""
         with _lock:
-            known = self._registry.events.get(control.full_name)
+            known = self._events.get(control.full_name)
             if known is not None:
                 raise EventError(
                     f"{control.full_name} is declared twice: at {known.where} and at {control.where}",
                     errno.EEXIST,
                 )
-            if self._registry.next_id > MAX_ID:
+            if self._next_id > MAX_ID:
                 raise EventError("no event number is left", errno.EBUSY)
-            control.layout = replace(control.layout, id=self._registry.next_id)
-            self._registry.next_id += 1
-            self._registry.events[control.full_name] = control
+            control.layout = replace(control.layout, id=self._next_id)
+            self._next_id += 1
+            self._events[control.full_name] = control
 
     def make_instance(self, name: str, **options: Any) -> Instance:
         """Make an instance with own rings; raises EventError (also for its directory), OSError."""

@@ -79,13 +79,16 @@ class Probes:
     """The probes and records of one tracepoint, in the order in which they run.
 
     `parameters` are the prototype's names; `hints` its annotations as far as they are known;
-    `apply` takes the new entries into use, as one step.
+    `apply` takes the new entries into use, as one step.  `reg` is called before the first entry comes, and
+    when it raises nothing changes; `unreg` is called after the last has gone.
     """
 
     name: str
     parameters: tuple[str, ...]
     hints: Mapping[str, Any]
     apply: Callable[[tuple[tuple[Any, ...], ...]], None]
+    reg: Callable[[], object] | None = None
+    unreg: Callable[[], object] | None = None
     _items: list[tuple[int, Any, tuple[Any, ...]]] = field(default_factory=list)
 
     def register(
@@ -117,26 +120,39 @@ class Probes:
             kept = [item for item in self._items if item[1] is not registration]
             if len(kept) == len(self._items):
                 raise ProbeError(f"{self.name}: this probe is not registered", errno.ENOENT)
-            self._items = kept
-            self._use()
+            self._use(kept)
 
     def insert(self, priority: int, key: object, entry: tuple[Any, ...]) -> None:
-        """Put an entry behind those of the same or a higher priority."""
+        """Put an entry after those of the same or a higher priority."""
         with changing:
             place = sum(1 for item in self._items if item[0] >= priority)
-            self._items.insert(place, (priority, key, entry))
-            self._use()
+            self._use([*self._items[:place], (priority, key, entry), *self._items[place:]])
 
     def replace(self, key: object, entry: tuple[Any, ...]) -> None:
         """Change an entry in its place."""
         with changing:
-            self._items = [(p, k, entry if k is key else e) for p, k, e in self._items]
-            self._use()
+            self._use([(p, k, entry if k is key else e) for p, k, e in self._items])
 
-    def _use(self) -> None:
-        self.apply(tuple(entry for _, _, entry in self._items))
+    def _use(self, items: list[tuple[int, Any, tuple[Any, ...]]]) -> None:
+        if items and not self._items:
+            self._run("reg", self.reg)
+        is_last = bool(self._items) and not items
+        self._items = items
+        self.apply(tuple(entry for _, _, entry in items))
         for notify in switch_listeners:
-            notify(self.name, bool(self._items))
+            notify(self.name, bool(items))
+        if is_last:
+            self._run("unreg", self.unreg)
+
+    def _run(self, what: str, function: Callable[[], object] | None) -> None:
+        if function is None:
+            return
+        try:
+            function()
+        except Exception as error:
+            number = error.errno if isinstance(error, (OSError, EventError)) else None
+            text = f"{self.name}: {what} failed: {type(error).__name__}: {error}"
+            raise EventError(text, number or errno.EINVAL) from error
 
     def __len__(self) -> int:
         return len(self._items)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.filter.parse import Filter, parse_filter
-from tracepoint.filter.profile import KERNEL_6_12
+from tracepoint.filter.parse import Filter
 from tracepoint.filter.program import FilterProgram, compile_filter
 from tracepoint.filter.tree import And
 
 if TYPE_CHECKING:
+    from tracepoint.filter.tree import Expression
     from tracepoint.layout.format import EventFormat
 
 NONE = "none"
@@ -30,9 +30,7 @@ class Recording:
     was_enabled: bool = False
     filter_text: str = NONE
     parsed: Filter | None = None
-    gate: str = ""
     n_soft: int = 0
-    program: object = None
 
     @property
     def is_registered(self) -> bool:
@@ -44,11 +42,10 @@ class Recording:
         """What the `enable` file shows: event_enable_read() in kernel/trace/trace_events.c."""
         return ("1" if self.is_enabled else "0") + ("*" if self.n_soft else "")
 
-    def compile(self, layout: EventFormat) -> FilterProgram | None:
-        """Return the program of filter and gate together, or None when everything passes."""
-        if not self.gate:
-            return compile_filter(self.parsed) if self.parsed is not None else None
-        gate = parse_filter(self.gate, layout, KERNEL_6_12)
-        if self.parsed is None:
-            return compile_filter(gate)
-        return compile_filter(replace(gate, expression=And((gate.expression, self.parsed.expression))))
+    def compile(self, layout: EventFormat, gate: Expression | None) -> FilterProgram | None:
+        """Return the program of gate and filter together, or None when everything passes."""
+        own = self.parsed.expression if self.parsed is not None else None
+        terms = tuple(term for term in (gate, own) if term is not None)
+        if not terms:
+            return None
+        return compile_filter(Filter("", And(terms), layout))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _UCRED = struct.Struct("3i")
 MAX_IDLE = 8
+MAX_PIECE = 1 << 18
 # For commands, which somebody waits for: the other side answers every request but `save` at once.
 ANSWER_WAIT_S = 30.0
 
@@ -115,8 +116,8 @@ class RemoteHandle(Handle):
                 raise InterruptedError
 
     def write(self, data: bytes) -> int:
-        """Return how many bytes were taken."""
-        text = base64.b64encode(data).decode()
+        """Return how many bytes were taken, of what fits one request."""
+        text = base64.b64encode(data[:MAX_PIECE]).decode()
         return int(self._line.ask("write", handle=self._number, data=text)["taken"])
 
     def close(self) -> None:

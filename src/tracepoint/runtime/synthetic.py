@@ -212,7 +212,7 @@ def forget_event(state: InstanceState, control: EventControl) -> None:
     for instance in instances:
         if control.was_enabled_in(instance):
             instance.clear()
-    state.tracing._registry.events.pop(control.full_name)  # noqa: SLF001 - nothing else is ever removed
+    state.tracing._events.pop(control.full_name)  # noqa: SLF001 - nothing else is ever removed
 
 
 def synthetic_file(state: InstanceState) -> File:

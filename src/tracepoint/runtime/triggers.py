@@ -24,6 +24,7 @@ from tracepoint.runtime.files_text import NO_TRIGGER, OWN_BY_NAME, STACK_ID
 from tracepoint.runtime.hist import HistTrigger
 from tracepoint.runtime.hist_expr import HistError
 from tracepoint.runtime.hist_parse import parse_hist
+from tracepoint.runtime.probes import EventError
 from tracepoint.runtime.symbols import stack_of
 from tracepoint.runtime.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
@@ -280,6 +281,8 @@ class TriggerSet:
             item.target.hold(self._state.instance, n)
 
     def _add(self, made: Trigger | HistTrigger) -> None:
+        if self._event is not None and self._tap is None:
+            self._tap = self._listen(self._event)
         self._items.insert(0, made)
         if getattr(made, "command", "") == "snapshot" and self._state.snapshot is None:
             # The trigger allocates the snapshot when it is set, to need no memory when it fires.
@@ -287,11 +290,16 @@ class TriggerSet:
         self._hold_others(made, 1)
         if self._event is not None:
             self._event.hold(self._state.instance)
-            if self._tap is None:
-                instance = self._state.instance
-                scratch = type(instance.buffer)(SCRATCH_PAGES, clock=instance.clock)
-                self._tap = Tap(self._event, scratch, self._before)
-                self._tap.attach(self._after)
+
+    def _listen(self, event: EventControl) -> Tap:
+        instance = self._state.instance
+        tap = Tap(event, type(instance.buffer)(SCRATCH_PAGES, clock=instance.clock), self._before)
+        try:
+            tap.attach(self._after)
+        except EventError as error:
+            # `reg` failed: nothing listens, so there is no trigger either.
+            raise failure(error.errno) from None
+        return tap
 
     def _remove(self, gone: Sequence[Trigger | HistTrigger]) -> None:
         for item in gone:

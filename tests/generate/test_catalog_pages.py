@@ -88,7 +88,7 @@ def test_copy_buttons(page: Page, has_clipboard: bool) -> None:
     assert lines[0] == "echo 1 > /sys/kernel/tracing/events/shop/order_placed/enable"
     assert lines[1] == (
         'bpftrace -e \'tracepoint:shop:order_placed { printf("%s lane=%lu extra=%lu id=%lu comm=%s\\n", '
-        "comm, args->lane, args->extra, args->id, str(args->comm)); }'"
+        "comm, args->lane, args->extra, args->id, args->comm); }'"
     )
     assert lines[2] == "trace-cmd record -e shop:order_placed sleep 10"
     assert lines[3] == "perf record -a -e shop:order_placed -- sleep 10"

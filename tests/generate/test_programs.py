@@ -106,6 +106,13 @@ def test_bpftrace_refuses(by: str, measure: str, message: str) -> None:
         bpftrace_script(LAYOUT, by=by, measure=measure)
 
 
+def test_only_dynamic_text_is_read_with_str() -> None:
+    """To bpftrace a fixed array of char is text already; `str()` of it is an error."""
+    fields = (FieldFormat("by", "char[8]", 8, 8, True), FieldFormat("city", "__data_loc char[]", 16, 4, True))
+    text = bpftrace_script(EventFormat("s", "e", fields, "", n_common=0), by="by,city")["e.bt"]
+    assert "@[args->by, str(args->city)] = count();" in text
+
+
 def test_enums_of_modules_are_a_note() -> None:
     layout = EventFormat("s", "e", (FieldFormat("k", "enum kind", 8, 4, False),), "", n_common=0)
     assert "bpftrace before" in bpftrace_script(layout).notes[0]

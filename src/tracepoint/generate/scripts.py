@@ -72,7 +72,8 @@ def _field(layout: EventFormat, word: str, others: Sequence[str] = ()) -> FieldF
 
 def _read(field: FieldFormat) -> str:
     check_name(field.name, "field")
-    is_text = field.is_array and field.element_ctype == "char"
+    # A fixed array of char is text to bpftrace already, of which str() is an error.
+    is_text = field.is_data_loc and field.element_ctype == "char"
     return f"str(args->{field.name})" if is_text else f"args->{field.name}"
 
 

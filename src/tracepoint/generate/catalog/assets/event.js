@@ -300,7 +300,7 @@ Catalog.eventPage = (() => {
     const own = seen.record === undefined ? [] : event.records[seen.record][0];
     const isCall = seen.kind === "syscall";
     const shown = own.filter(([field, type]) => /^[A-Za-z_]\w*$/.test(field) && isSimple(type) && field !== "__syscall_nr").slice(0, 4);
-    const values = shown.map(([field, type]) => isDynamic(type) || (isCall && isPath(field, type)) ? `str(args->${field})` : `args->${field}`);
+    const values = shown.map(([field, type]) => isDynamicText(type) || (isCall && isPath(field, type)) ? `str(args->${field})` : `args->${field}`);
     const verbs = shown.map(([field, type, , , signed]) => `${field}=${verb(field, type, signed, isCall)}`);
     const body = shown.length
       ? `printf("%s ${verbs.join(" ")}\\n", comm, ${values.join(", ")});`
@@ -320,9 +320,9 @@ Catalog.eventPage = (() => {
     ];
   }
 
-  const isDynamic = (type) => /^__(?:data|rel)_loc (?:unsigned |signed )?char ?\[/.test(type);
+  const isDynamicText = (type) => /^__(?:data|rel)_loc (?:unsigned |signed )?char ?\[/.test(type);
   /* To bpftrace a fixed array of char is text, of which str() is an error; one of unsigned char is numbers. */
-  const isText = (type) => isDynamic(type) || /^char ?\[/.test(type);
+  const isText = (type) => isDynamicText(type) || /^char ?\[/.test(type);
   /* What a program gave for a file is text; other `const char *` may be any bytes. */
   const isPath = (field, type) => /^const char \*$/.test(type) && /name|path/.test(field);
   const SIGNED = /^(?:int|long|short|(?:pid|ssize|off|loff|clockid|key_serial)_t)$/;

@@ -1,8 +1,10 @@
 """Control from outside: the socket, who may open it, and what it answers."""
 
+import errno
 import importlib
 import json
 import os
+import re
 import socket
 import stat
 import subprocess
@@ -67,6 +69,66 @@ def test_another_user_is_turned_away(served):
             return served._UCRED.pack(1, os.geteuid() + 12345, 1)
 
     assert not served.is_owner(Stranger())
+
+
+@pytest.fixture
+def ask(served):
+    """Ask on one connection: a line of JSON, or what json.dumps() makes one of."""
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.connect(str(served.path))
+        stream.settimeout(30)
+        lines = stream.makefile("rb")
+
+        def ask(**request):
+            stream.sendall(json.dumps(request).encode() + b"\n")
+            return json.loads(lines.readline())
+
+        yield ask
+
+
+def test_an_error_of_ours_is_said_and_the_client_goes_on(served, ask, monkeypatch):
+    def fail(*_):
+        raise ValueError("ours")
+
+    monkeypatch.setattr(type(served.process_files()), "mkdir", fail)
+    answer = ask(op="mkdir", path="instances/a")
+    assert answer["errno"] == errno.EIO
+    assert re.fullmatch(
+        r"internal error in 'mkdir': ValueError: ours \(test_socket\.py:\d+\)", answer["text"]
+    )
+    assert ask(op="hello")["pid"] == os.getpid()
+
+
+def test_what_a_known_request_cannot_have_is_answered_and_the_client_goes_on(ask):
+    for request, number in (
+        ({"op": "nosuch"}, errno.ENOSYS),
+        ({"op": "read", "handle": 7, "size": 1, "offset": 0}, errno.EBADF),
+        ({"op": "close", "handle": 7}, errno.EBADF),
+        ({"op": "read", "handle": 7, "size": -1, "offset": 0}, errno.EINVAL),
+        ({"op": "write", "handle": 7, "data": "A"}, errno.EINVAL),
+        ({"op": "save", "version": 99, "compression": ""}, errno.EINVAL),
+        ({"op": "save", "version": 7, "compression": "nosuch"}, errno.EINVAL),
+    ):
+        assert ask(**request)["errno"] == number, request
+    assert ask(op="hello")["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    [
+        {"op": "read", "handle": True, "size": 1, "offset": 0},
+        {"op": "stat"},
+        {"op": "stat", "path": 7},
+        {"op": "stat", "path": "trace", "more": 1},
+        {"op": "mkdir", "path": "instances/\ud800"},
+        {"op": 7},
+    ],
+    ids=range(6),
+)
+def test_what_is_not_a_request_ends_the_connection(ask, request_line):
+    assert ask(**request_line)["errno"] == errno.EPROTO
+    with pytest.raises((OSError, ValueError)):
+        ask(op="hello")
 
 
 def test_an_event_is_switched_and_read_from_outside(client):

@@ -191,6 +191,7 @@ def test_huge_numbers_and_lengths(victim, request_line):
         stream.sendall(request_line + b"\n")
         answer = json.loads(lines.readline())
         assert answer.keys() & {"errno", "data", "handle"}
+        assert "internal error" not in answer.get("text", "")
     victim.check()
 
 

@@ -15,7 +15,9 @@ import socket
 import struct
 import threading
 import time
+import traceback
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import TracepointError
@@ -24,10 +26,9 @@ from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.registry import ProcessError, check_folder, socket_folder, socket_path
 from tracepoint.runtime.symbols import kallsyms_text
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tracepoint.runtime.files_tree import ControlFiles
 
 MAX_LINE = 1 << 20
@@ -38,6 +39,54 @@ MAX_CONNECTIONS = 64
 _SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED)
 WAIT_S = 0.25
 _UCRED = struct.Struct("3i")
+# What each request carries beside `op`.
+REQUESTS: dict[str, dict[str, type]] = {
+    "hello": {},
+    "open": {"path": str, "flags": int},
+    "read": {"handle": int, "size": int, "offset": int},
+    "write": {"handle": int, "data": str},
+    "close": {"handle": int},
+    "stat": {"path": str},
+    "list": {"path": str},
+    "mkdir": {"path": str},
+    "rmdir": {"path": str},
+    "truncate": {"path": str},
+    "kallsyms": {},
+    "directory": {},
+    "save": {"version": int, "compression": str},
+}
+
+
+def _read_request(line: bytes) -> dict[str, Any] | None:
+    """Return a request whose values have the types that its `op` wants; None for another line."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(request, dict) or not isinstance(request.get("op"), str):
+        return None
+    if any(isinstance(value, str) and _has_no_bytes(value) for value in request.values()):
+        return None
+    wanted = REQUESTS.get(request["op"])
+    given = {name: type(value) for name, value in request.items() if name != "op"}
+    return request if wanted is None or given == wanted else None
+
+
+def _has_no_bytes(text: str) -> bool:
+    """Whether no bytes stand for a text: it has half a surrogate pair, which JSON can carry."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _internal_error(op: str, error: Exception) -> str:
+    """Say what failed and where: it is our fault, or that of a function of the program, not the client's."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    said = one_line("".join(traceback.format_exception_only(error)).strip())
+    return f"internal error in {op!r}: {said} ({where})"
 
 
 class _Connection:
@@ -66,22 +115,30 @@ class _Connection:
                 handle.close()
 
     def _answer(self, line: bytes) -> dict[str, Any]:
+        """Do what is asked; only a line that is not a request answers EPROTO."""
+        request = _read_request(line)
+        if request is None:
+            return {"errno": errno.EPROTO, "text": "this is not a request"}
+        op = request.pop("op")
+        if op not in REQUESTS:
+            return {"errno": errno.ENOSYS, "text": "no such request"}
         try:
-            request = json.loads(line)
-            act = getattr(self, f"_do_{request['op']}", None)
-            if act is None:
-                return {"errno": errno.ENOSYS, "text": "no such request"}
-            del request["op"]
-            answer: dict[str, Any] = act(**request)
+            answer: dict[str, Any] = getattr(self, f"_do_{op}")(**request)
         except OSError as error:
             return {"errno": error.errno or errno.EIO, "text": str(error)}
         except TracepointError as error:
             return {"errno": errno.EINVAL, "text": str(error)}
-        except (ValueError, TypeError, KeyError, RecursionError, AttributeError):
-            return {"errno": errno.EPROTO, "text": "this is not a request"}
-        except (OverflowError, MemoryError):
-            return {"errno": errno.ENOMEM, "text": "a number is too large"}
+        except MemoryError:
+            return {"errno": errno.ENOMEM, "text": "no memory for the answer"}
+        except Exception as error:  # noqa: BLE001 - the client goes on, and so does the program
+            return {"errno": errno.EIO, "text": _internal_error(op, error)}
         return answer
+
+    def _handle(self, number: int) -> Handle:
+        handle = self._handles.get(number)
+        if handle is None:
+            raise OSError(errno.EBADF, f"handle {number} is not open")
+        return handle
 
     def _do_hello(self) -> dict[str, Any]:
         n_enabled = len(tracing.enabled_events)
@@ -96,7 +153,9 @@ class _Connection:
         return {"handle": self._next}
 
     def _do_read(self, handle: int, size: int, offset: int) -> dict[str, Any]:
-        opened = self._handles[handle]
+        if size < 0 or offset < 0:
+            raise OSError(errno.EINVAL, f"{size} bytes at {offset} cannot be read")
+        opened = self._handle(handle)
         end = time.monotonic() + WAIT_S
         opened.is_interrupted = lambda: time.monotonic() > end  # type: ignore[attr-defined]
         try:
@@ -107,10 +166,16 @@ class _Connection:
         return {"data": base64.b64encode(data).decode()} | ({"end": True} if is_end else {})
 
     def _do_write(self, handle: int, data: str) -> dict[str, Any]:
-        return {"taken": self._handles[handle].write(base64.b64decode(data))}
+        try:
+            content = base64.b64decode(data)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, f"the data of a write: {error}") from None
+        return {"taken": self._handle(handle).write(content)}
 
     def _do_close(self, handle: int) -> dict[str, Any]:
-        self._handles.pop(handle).close()
+        opened = self._handle(handle)
+        del self._handles[handle]
+        opened.close()
         return {}
 
     def _do_stat(self, path: str) -> dict[str, Any]:

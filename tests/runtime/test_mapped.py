@@ -163,3 +163,42 @@ assert instance.stats["dropped"] == 1, instance.stats
 def test_no_directory(tmp_path):
     with pytest.raises(TracepointError, match="is not a directory"):
         open_rings(tmp_path / "nothing")
+
+
+REFUSED = """
+import os, sys, threading
+sys.path.insert(0, {source!r})
+from tracepoint import trace_event, tracing, u64
+from tracepoint.runtime.files_tree import process_files
+
+@trace_event(system="map", printk='"%llu", n')
+def step(n: u64) -> None: ...
+
+instance = tracing.make_instance("mapped", n_pages=8, directory={directory!r})
+step.enable(instance)
+step(1)
+folder = "instances/mapped"
+for path, text in (
+    ("snapshot", "1"),
+    ("buffer_size_kb", "1000"),
+    ("per_cpu/cpu0/buffer_size_kb", "1000"),
+    ("events/map/step/trigger", "snapshot"),
+    ("events/map/step/trigger", "hist:keys=common_pid:n0=n:onmax($n0).snapshot()"),
+):
+    try:
+        process_files().write_text(f"{{folder}}/{{path}}", text, append=True)
+    except OSError as error:
+        print(error.errno, end=" ", flush=True)
+step(2)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_nothing_takes_the_records_out_of_the_files(tmp_path):
+    """Neither a snapshot nor another size: what was recorded before and after is there after a kill -9."""
+    if core.IS_PURE:
+        pytest.skip("rings in files need the C core: install gcc and run `make setup`")
+    text = REFUSED.format(source=str(SOURCE), directory=str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, check=False)
+    assert done.stdout == b"16 " * 5, done.stderr
+    assert [record.text for record in open_rings(tmp_path).records()] == ["1", "2"]

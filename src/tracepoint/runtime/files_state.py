@@ -179,8 +179,20 @@ class InstanceState:
         else:
             self.take_pages(cpu)
 
+    def arm_snapshot(self) -> None:
+        """Make room for a snapshot; raises OSError (EBUSY) where the rings are in files.
+
+        A snapshot would take the records out of them: tracing_arm_snapshot_locked() in kernel/trace/trace.c
+        refuses it for a mapped buffer too.
+        """
+        if self.instance.directory:
+            raise failure(errno.EBUSY)
+        if self.snapshot is None:
+            self.snapshot = {}
+
     def take_snapshot(self) -> None:
-        """Move what was recorded into the snapshot, and begin anew."""
+        """Move what was recorded into the snapshot, and begin anew; raises OSError (EBUSY)."""
+        self.arm_snapshot()
         self.snapshot = self.take_pages()
 
     def stats(self, cpu: int = -1) -> dict[str, int]:

@@ -119,6 +119,11 @@ class HistTrigger:
         tail = f" if {self.filter_text}" if self.filter_text else ""
         return f"{self.spec}{tail} [{'paused' if self.is_paused else 'active'}]"
 
+    @property
+    def takes_snapshots(self) -> bool:
+        """Whether it needs the snapshot of its instance."""
+        return any(action.kind == "snapshot" for action in self.spec.actions)
+
     def key_kinds(self) -> list[tuple[str, int, bool]]:
         """Return the types of its keys, as another hist must have them to hold a field for it."""
         kinds = [kind_of_operand(operand, self.layout) for operand in self.spec.keys]

@@ -79,6 +79,11 @@ class Trigger:
         """What may be there only once."""
         return _TYPES[self.command], self.target.full_name if self.target else ""
 
+    @property
+    def takes_snapshots(self) -> bool:
+        """Whether it needs the snapshot of its instance."""
+        return self.command == "snapshot"
+
     def __str__(self) -> str:
         target = f":{self.target.full_name}" if self.target else ""
         count = "unlimited" if self.count is None else f"count={self.count}"
@@ -281,12 +286,12 @@ class TriggerSet:
             item.target.hold(self._state.instance, n)
 
     def _add(self, made: Trigger | HistTrigger) -> None:
+        if made.takes_snapshots:
+            # Made when the trigger is set, to need no memory when it fires.
+            self._state.arm_snapshot()
         if self._event is not None and self._tap is None:
             self._tap = self._listen(self._event)
         self._items.insert(0, made)
-        if getattr(made, "command", "") == "snapshot" and self._state.snapshot is None:
-            # The trigger allocates the snapshot when it is set, to need no memory when it fires.
-            self._state.snapshot = {}
         self._hold_others(made, 1)
         if self._event is not None:
             self._event.hold(self._state.instance)

@@ -1,4 +1,4 @@
-"""What a booted 6.1 answers to bad and good texts in trigger and synthetic_events files, and what we answer."""
+"""What booted kernels answer to bad and good texts in trigger and synthetic_events files, and what we answer."""
 
 import contextlib
 import importlib
@@ -48,7 +48,31 @@ HISTS = [
     "keys=child_pid:x=common_timestamp:onmatch(sched.sched_waking).trace(nosuch,$x,child_pid)",
     "keys=child_pid,parent_pid,child_comm,parent_comm", "keys=child_pid,parent_comm", "name=n:keys=child_pid",
     "keys=child_pid:vals=parent_pid,hitcount", "keys=child_pid.hex:vals=parent_pid.hex",
-    "keys=child_pid.log2:vals=parent_pid.log2",
+    "keys=child_pid.log2:vals=parent_pid.log2", "keys=child_pid.log2:sort=child_pid", "keys=child_pid.log2:sort=child_pid.log2",
+    "keys=child_pid.hex,parent_pid.buckets=4:vals=child_pid:sort=child_pid,parent_pid.descending", "keys=child_pid.sym:sort=child_pid",
+    "keys=common_timestamp.usecs:sort=common_timestamp", "keys=child_pid.sym-offset:sort=child_pid.ascending",
+    "keys=child_pid:vals=parent_pid,child_pid,common_pid", "keys=child_pid:vals=parent_pid,child_pid,hitcount",
+    "keys=child_pid:vals=parent_pid.percent:sort=parent_pid", "keys=child_pid:vals=parent_pid.graphic,child_pid.percentage",
+    "keys=child_pid.percent", "keys=child_pid.graph", "keys=child_pid:x=parent_pid.percent", "keys=child_pid:x=parent_pid.graph",
+    "keys=child_pid:z=$y,y=child_pid:x=-(parent_pid+0x10):v=cpu", "keys=child_pid:x=$y+1:y=child_pid.hex", "keys=child_pid,CPU",
+    "keys=child_pid:vals=$nosuch", "keys=child_pid:x=sched.sched_switch.$nosuch",
+    "keys=stacktrace:sort=stacktrace", "keys=child_pid:nohc",
+]  # fmt: skip
+# What a kernel has since 6.3.
+LATER_HISTS = [
+    "keys=stacktrace", "keys=common_stacktrace,child_pid:sort=common_stacktrace", "keys=STACKTRACE", "keys=child_pid:x=stacktrace",
+    "keys=child_pid:vals=stacktrace", "keys=child_pid:nohitcount", "keys=child_pid:NOHC", "keys=child_pid:vals=hitcount:nohitcount",
+    "keys=child_pid:vals=parent_pid:nohitcount", "keys=child_pid:vals=parent_pid.percent:NOHC:sort=parent_pid.descending",
+    "keys=child_pid:vals=hitcount.percent,hitcount.graph", "keys=child_pid:vals=hitcount,hitcount", "keys=child_pid:x=hitcount",
+    "keys=hitcount", "keys=child_pid:vals=hitcount.hex:nohitcount", "keys=child_pid:vals=hitcount.log2",
+    "keys=child_pid.stacktrace",
+]  # fmt: skip
+# One after the other, each in what those before it left.
+SEQUENCE = [
+    "hist:keys=child_pid:x=parent_pid", "traceon", "hist:keys=parent_pid:x=1", "hist:keys=child_pid:x=parent_pid",
+    "hist:keys=child_pid:x=parent_pid:pause", "hist:keys=parent_pid", "stacktrace", "hist:keys=parent_pid,child_pid:y=$x",
+    "!hist:keys=child_pid:x=parent_pid", "!hist:keys=parent_pid,child_pid:y=$x", "!hist:keys=child_pid:x=parent_pid",
+    "hist:keys=parent_pid,child_pid:x=2", "!stacktrace", "!traceon", "!hist:keys=parent_pid", "!hist:keys=parent_pid,child_pid:x=2",
 ]  # fmt: skip
 SYNTHETICS = [
     "one", "one u64", "one u64 a", "one u64 a b", "one u64 a; b", "one nosuch a", "one unsigned a", "one unsigned int a",
@@ -157,17 +181,38 @@ def ask_here(tree, requests):
     return answers
 
 
-def test_the_answers_are_those_of_the_kernel(guest, files):
-    if not guest.image.release.startswith("6.1."):
-        pytest.skip("the words are those of 6.1")
+def hists(texts):
+    return [(f"{FORK}/trigger", f"hist:{text}", f"{FORK}/trigger", f"!hist:{text}") for text in texts]
+
+
+def compare(guest, files, requests):
+    """Ask both the same, in a tree with the kernel's events."""
     tracing = sys.modules["tracepoint.runtime.hierarchy"].tracing
     for name in EVENTS:
         path = f"/sys/kernel/tracing/events/sched/{name}/format"
         control_tree.declare_format(read_format(guest.read(path), system="sched"))
     tree = files.ControlFiles(tracing)
     tree.write_text("synthetic_events", "lat u64 lat; pid_t pid")
-    requests = [(f"{FORK}/trigger", f"hist:{text}", f"{FORK}/trigger", f"!hist:{text}") for text in HISTS]
-    requests += [("synthetic_events", text, "synthetic_events", "!one") for text in SYNTHETICS]
+    theirs, ours = ask_guest(guest, requests), ask_here(tree, requests)
+    assert len(theirs) == len(ours) == len(requests)
+    different = [
+        (request[1], there, here)
+        for request, there, here in zip(requests, theirs, ours, strict=True)
+        if [line.rstrip() for line in there.splitlines()] != [line.rstrip() for line in here.splitlines()]
+    ]
+    assert different == [], "\n\n".join(f"{text}\n{there}\n{here}" for text, there, here in different)
+
+
+def test_histograms_answer_as_the_kernels(guest, files):
+    requests = [(f"{FORK}/trigger", text, f"{FORK}/trigger", "") for text in SEQUENCE] + hists(HISTS)
+    requests += hists([] if guest.image.release.startswith("6.1.") else LATER_HISTS)
+    compare(guest, files, requests)
+
+
+def test_the_answers_are_those_of_the_kernel(guest, files):
+    if not guest.image.release.startswith("6.1."):
+        pytest.skip("the words are those of 6.1")
+    requests = [("synthetic_events", text, "synthetic_events", "!one") for text in SYNTHETICS]
     requests += [(f"{FORK}/trigger", text, f"{FORK}/trigger", f"!{text}") for text in TRIGGERS]
     requests += [("dynamic_events", text, "dynamic_events", "-:one") for text in DYNAMICS]
     requests += [("dynamic_events", text, "dynamic_events", "-:p") for text in PROBES]
@@ -179,11 +224,4 @@ def test_the_answers_are_those_of_the_kernel(guest, files):
             ("dynamic_events", made, "dynamic_events", ""),
             ("dynamic_events", text, "dynamic_events", "-:p"),
         ]
-    theirs, ours = ask_guest(guest, requests), ask_here(tree, requests)
-    assert len(theirs) == len(ours) == len(requests)
-    different = [
-        (request[1], there, here)
-        for request, there, here in zip(requests, theirs, ours, strict=True)
-        if [line.rstrip() for line in there.splitlines()] != [line.rstrip() for line in here.splitlines()]
-    ]
-    assert different == [], "\n\n".join(f"{text}\n{there}\n{here}" for text, there, here in different)
+    compare(guest, files, requests)

@@ -116,6 +116,18 @@ def test_sizes_are_whole_pages(shop):
         assert shop.read_text("buffer_size_kb") == f"{shown}\n"
 
 
+def test_pages_have_one_size(shop):
+    for path in ("buffer_subbuf_size_kb", "instances/a/buffer_subbuf_size_kb"):
+        if "/" in path:
+            shop.mkdir("instances/a")
+        assert shop.read_text(path) == "4\n"
+        for text in ("4", "1"):
+            shop.write_text(path, text)
+        for text, answer in (("0", "EINVAL"), ("513", "EINVAL"), ("x", "EINVAL"), ("8", "ENOMEM")):
+            assert refused(shop.write_text, path, text) == answer
+        assert shop.read_text(path) == "4\n"
+
+
 def test_a_resized_buffer_still_records(shop):
     shop.write_text("set_event", "shop:")
     shop.write_text("buffer_size_kb", "8")

@@ -110,6 +110,89 @@ def test_pause_continue_clear_and_removal(shop):
     assert shop.read_text(f"{PLACED}/hist") == ""
 
 
+def test_hists_are_listed_oldest_first_after_the_simple_triggers(shop):
+    for text in ("hist:keys=customer", "traceon", "hist:keys=total", "stacktrace"):
+        trigger(shop, text)
+    assert [line.split(" ")[0] for line in shop.read_text(f"{PLACED}/trigger").splitlines()] == [
+        "stacktrace:unlimited",
+        "traceon:unlimited",
+        "hist:keys=customer:vals=hitcount:sort=hitcount:size=2048",
+        "hist:keys=total:vals=hitcount:sort=hitcount:size=2048",
+    ]
+    table = shop.read_text(f"{PLACED}/hist")
+    assert re.findall(r"info: hist:keys=(\w+)", table) == ["customer", "total"]
+
+
+def test_nothing_is_truncated_while_a_variable_is_read(shop):
+    trigger(shop, "hist:keys=customer:v=total")
+    trigger(shop, "hist:keys=customer,total:w=$v")
+    shop.truncate(f"{PLACED}/trigger")
+    assert len(shop.read_text(f"{PLACED}/trigger").splitlines()) == 2
+    trigger(shop, "!hist:keys=customer,total:w=$v")
+    shop.truncate(f"{PLACED}/trigger")
+    assert shop.read_text(f"{PLACED}/trigger").startswith("# Available triggers:")
+
+
+# What a 6.12 shows for the same words about its fields: tracepoint lab run --kernel 6.12.
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("keys=total.log2:sort=total", "keys=total.log2:vals=hitcount:sort=total.log2:size=2048"),
+        (
+            "keys=order_id.hex,total.buckets=10:vals=total:sort=total,order_id.descending",
+            "keys=order_id.hex,total.buckets=10:vals=hitcount,total:sort=total,order_id.hex.descending:size=2048",
+        ),
+        (
+            "keys=common_timestamp.usecs:sort=common_timestamp",
+            "keys=common_timestamp.usecs:vals=hitcount:sort=common_timestamp.usecs:size=2048:clock=global",
+        ),
+        (
+            "keys=customer:vals=total.percentage,hitcount.graph:sort=total",
+            "keys=customer:vals=hitcount,total.percent,hitcount.graph:sort=total.percent:size=2048",
+        ),
+        (
+            "keys=customer:nohitcount:vals=total.graph",
+            "keys=customer:vals=total.graph:sort=hitcount:size=2048:nohitcount",
+        ),
+        ("keys=customer:NOHC:vals=total", "keys=customer:vals=total:sort=hitcount:size=2048:nohitcount"),
+        (
+            "keys=customer:vals=hitcount,hitcount",
+            "keys=customer:vals=hitcount,hitcount:sort=hitcount:size=2048",
+        ),
+        (
+            "keys=customer:vals=total,order_id,hitcount",
+            "keys=customer:vals=hitcount,total,order_id:sort=hitcount:size=2048",
+        ),
+        (
+            "keys=total:z=$y,y=total:x=-(total+0x10):v=cpu:s=stacktrace",
+            "keys=total:vals=hitcount:z=total,y=total,x=-(total+16),v=common_cpu,s=common_stacktrace:sort=hitcount:size=2048",
+        ),
+        ("keys=stacktrace,CPU", "keys=common_stacktrace,common_cpu:vals=hitcount:sort=hitcount:size=2048"),
+        ("keys=common_stacktrace", "keys=common_stacktrace:vals=hitcount:sort=hitcount:size=2048"),
+    ],
+)
+def test_a_trigger_is_shown_as_a_kernel_shows_it(shop, text, shown):
+    trigger(shop, f"hist:{text}")
+    assert shop.read_text(f"{PLACED}/trigger") == f"hist:{shown} [active]\n"
+
+
+def test_shares_of_the_sum_and_of_the_largest(shop):
+    trigger(shop, "hist:keys=order_id:vals=total.percent,total.graph:nohitcount:sort=order_id")
+    assert rows(shop) == []
+    fire(shop)
+    shop.placed(4, "eve", 0)
+    assert rows(shop) == [
+        f"{{ order_id: {1:10} }}  total (%):   3.03  total: {'':20}",
+        f"{{ order_id: {2:10} }}  total (%):  90.90  total: {'#' * 20}",
+        f"{{ order_id: {3:10} }}  total (%):   6.06  total: {'#':20}",
+        f"{{ order_id: {4:10} }}  total (%):   0.00  total: {'':20}",
+    ]
+    trigger(shop, "!hist:keys=order_id:vals=total.percent,total.graph:sort=order_id")
+    trigger(shop, "hist:keys=order_id:vals=hitcount.percent,total.hex:sort=order_id")
+    shop.placed(1, "ada", 255)
+    assert rows(shop) == [f"{{ order_id: {1:10} }} hitcount: {1:10}  hitcount (%): 100.00  total: {255:10x}"]
+
+
 def test_truncation_removes_hists_and_keeps_simple_triggers(shop):
     trigger(shop, "traceon")
     trigger(shop, "hist:keys=customer")
@@ -141,6 +224,15 @@ def test_a_full_table_drops(shop):
         ("hist:keys=customer:x=total+1+2+3+4", "Too many subexpressions (3 max)"),
         ("hist:keys=customer:x=customer+1", "String type can not be an operand in expression"),
         ("hist:keys=customer:x=", "Empty assignment"),
+        ("hist:keys=customer:vals=total,order_id,common_pid", ""),
+        ("hist:keys=customer:nohc:vals=total", ""),
+        ("hist:keys=total.percent", "Invalid field modifier"),
+        ("hist:keys=customer:x=total.graph", "Invalid field modifier"),
+        ("hist:keys=customer:vals=common_stacktrace", "Invalid field modifier"),
+        ("hist:keys=total.stacktrace", "Invalid field modifier"),
+        ("hist:keys=stacktrace:sort=stacktrace", "Sort field must be a key or a val"),
+        ("hist:keys=customer:sort=customer.log2", "Invalid sort modifier"),
+        ("hist:keys=customer:y=$nosuch", "Couldn't find variable"),
         ("hist:keys=customer:clear", "Can't clear or continue a nonexistent hist trigger"),
         ("hist:keys=customer:onmax(total).save(total)", "For onmax(x) or onchange(x), x must be a variable"),
         ("hist:keys=customer:onmatch(shop.order_sent).save(total)", "Handler doesn't support action"),
@@ -215,7 +307,10 @@ def test_enable_hist_and_disable_hist_switch_another_events_table(shop):
 def test_the_key_may_be_the_python_stack(shop):
     trigger(shop, "hist:keys=stacktrace")
     fire(shop)
-    assert "\n         fire@test_hist.py:" in shop.read_text(f"{PLACED}/hist")
+    text = shop.read_text(f"{PLACED}/hist")
+    assert "\n{ common_stacktrace:\n" in text
+    assert "\n         fire@test_hist.py:" in text
+    assert f"\n}} hitcount: {3:10}\n" in text
 
 
 @pytest.mark.parametrize(
@@ -257,6 +352,8 @@ def test_expressions_are_done_from_the_left(shop, text, number):
         ("x=^customer+1", "String type can not be an operand in expression"),
         ("x=total+$^nosuch", "Couldn't find variable"),
         ("^x=1,x=2", "Variable already defined"),
+        ("y=$^nosuch", "Couldn't find variable"),
+        ("vals=^order_id.log2", "Invalid field modifier"),
         ("^x=", "Empty assignment"),
         ("x=1:onmax(^price).save(total)", "For onmax(x) or onchange(x), x must be a variable"),
         ("onmatch(^shop).save(total)", "Missing subsystem"),
@@ -333,6 +430,25 @@ def test_the_caret_of_bad_synthetic_events(shop, text, message):
     entry = shop.read_text("error_log").splitlines()[-3:]
     assert entry[0].endswith(f"synthetic_events: error: {message}")
     assert entry[2].index("^") == len("  Command: ") + text.index("^")
+
+
+def test_a_variable_is_defined_once_for_an_event(shop):
+    trigger(shop, "hist:keys=customer:v=total")
+    trigger(shop, "hist:keys=order_id:v=left", SENT)
+    for command in ("hist:keys=customer:v=total", "hist:keys=total:v=1", "hist:keys=customer:v=total:pause"):
+        assert refused(shop, command) == "EINVAL"
+        assert "error: Variable already defined\n" in shop.read_text("error_log")
+        shop.write_text("error_log", "")
+    trigger(shop, "!hist:keys=customer:v=total")
+    trigger(shop, "hist:keys=total:v=1")
+
+
+def test_no_hitcount_needs_another_value(shop):
+    for text in ("hist:keys=total:nohitcount", "hist:keys=total:vals=hitcount:NOHC"):
+        assert refused(shop, text) == "ENOENT"
+    assert "error: Non-hitcount value is required for 'nohitcount'\n" in shop.read_text("error_log")
+    trigger(shop, "hist:keys=total:vals=order_id:nohitcount")
+    assert refused(shop, "hist:keys=total:vals=order_id") == "EEXIST"
 
 
 def test_dynamic_events_are_the_synthetic_ones(shop):

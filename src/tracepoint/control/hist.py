@@ -23,7 +23,7 @@ MODIFIERS = (
 )
 SPECIAL_FIELDS = ("hitcount", "stacktrace", "common_stacktrace", "common_timestamp", "common_cpu", "cpu")
 _LISTS = {"key": "keys", "keys": "keys", "val": "values", "vals": "values", "values": "values"}
-_FLAGS = ("pause", "continue", "cont", "clear", "nohitcount", "nohc")
+_FLAGS = ("pause", "continue", "cont", "clear", "nohitcount", "NOHC")
 _ACTION = re.compile(r"(onmatch|onmax|onchange)\(")
 
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_MARKER = 1024
 MAX_RAW = 3072
 LEAST_MARKER = 9
+SUB_BUFFER_KB = 4
+MAX_SUB_BUFFER_KB = 512
 _CLOCKS = clock_text("").split()
 
 
@@ -90,6 +92,19 @@ def size_file(state: InstanceState, *, has_hint: bool) -> File:
         return f"7 (expanded: {state.size_kb // 2 * 2 - 2})\n" if has_hint else "7\n"
 
     return File(read, lambda data: state.resize(read_decimal(data)))
+
+
+def sub_buffer_size_file() -> File:
+    """Make `buffer_subbuf_size_kb`: the pages of rings have one size; there is no memory for larger ones."""
+
+    def write(data: bytes) -> None:
+        wanted = read_decimal(data)
+        if not 1 <= wanted <= MAX_SUB_BUFFER_KB:
+            raise failure(errno.EINVAL)
+        if wanted > SUB_BUFFER_KB:
+            raise failure(errno.ENOMEM)
+
+    return File(lambda: f"{SUB_BUFFER_KB}\n", write)
 
 
 def total_size_file(state: InstanceState) -> File:

@@ -33,6 +33,7 @@ from tracepoint.runtime.files_settings import (
     options_text_file,
     raw_marker_file,
     size_file,
+    sub_buffer_size_file,
     total_size_file,
     tracing_on_file,
 )
@@ -189,6 +190,7 @@ def _instance_files(state: InstanceState) -> dict[str, Callable[[], Node]]:
         "available_tracers": lambda: text_file(lambda: "nop\n"),
         "buffer_percent": lambda: number_file(lambda: state.wake_percent, state.set_wake_percent),
         "buffer_size_kb": lambda: size_file(state, has_hint=True),
+        "buffer_subbuf_size_kb": sub_buffer_size_file,
         "buffer_total_size_kb": lambda: total_size_file(state),
         "current_tracer": _tracer_file,
         "error_log": lambda: File(

@@ -142,7 +142,7 @@ class HistTrigger:
                 hist = self._others.find_variable(operand.system, operand.event, name, self._matched)
                 if hist is None:
                     raise HistError("Couldn't find variable", name)
-                self._foreign[_full(operand)] = _Reference(hist, name, is_read_once=expression is not operand)
+                self._foreign[str(operand)] = _Reference(hist, name, is_read_once=expression is not operand)
 
     def _check(self, action: Action) -> Synthetic | None:
         """Return the synthetic event that an action fires; raises HistError."""
@@ -272,11 +272,11 @@ class HistTrigger:
             if node.number is not None:
                 return node.number
             if node.name.startswith("$"):
-                full = _full(node)
+                full = str(node)
                 return values[full] if full in values else entry.variables.get(node.name[1:], 0)
             value = self._raw(node, record)
             return value % U64 if isinstance(value, int) else value
-        left = self._evaluate(node.left, record, values, entry)
+        left = 0 if node.left is None else self._evaluate(node.left, record, values, entry)
         right = self._evaluate(node.right, record, values, entry)
         return calculate(node.op, _as_number(left), _as_number(right))
 
@@ -288,7 +288,7 @@ class HistTrigger:
                 return current_cpu()
             case "hitcount":
                 return 1
-            case "stacktrace" if "stacktrace" not in self.layout:
+            case "common_stacktrace":
                 frame = sys._getframe()  # noqa: SLF001 - the way to the caller's stack
                 while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
                     frame = frame.f_back
@@ -326,10 +326,6 @@ def _qualified(word: str) -> tuple[str, str, str]:
     """Cut `[SYSTEM.EVENT.]NAME`."""
     parts = word.split(".", 2)
     return (parts[0], parts[1], parts[2]) if len(parts) == 3 else ("", "", word)
-
-
-def _full(operand: Operand) -> str:
-    return f"{operand.system}.{operand.event}.{operand.name}" if operand.system else operand.name
 
 
 def _value_of(found: _Reference, key: Key) -> Value:

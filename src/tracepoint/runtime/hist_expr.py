@@ -19,8 +19,14 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat
 
 MAX_SUBEXPRESSIONS = 3
-SPECIAL = ("hitcount", "stacktrace", "common_timestamp", "common_cpu")
+SPECIAL = ("hitcount", "common_stacktrace", "common_timestamp", "common_cpu")
+# Older names, where the event has no field of that name.
+_SYNONYMS = {"cpu": "common_cpu", "CPU": "common_cpu"} | dict.fromkeys(
+    ("stacktrace", "STACKTRACE"), "common_stacktrace"
+)
 MODIFIERS = ("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs")
+# Of values only; what stands behind them is not looked at.
+_SHARES = ("percent", "graph")
 _DASHED, _DASHLESS = ".sym-offset", ".symXoffset"
 
 
@@ -66,16 +72,22 @@ class Operand:
     event: str = ""
 
     def __str__(self) -> str:
-        return self.name + (f".{self.modifier}" if self.modifier else "")
+        if self.number is not None:
+            return str(self.number)
+        name = f"{self.system}.{self.event}.{self.name}" if self.system else self.name
+        return name + (f".{self.modifier}" if self.modifier else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """`left op right`; a unary minus has 0 on its left."""
+    """`left op right`; a unary minus has None on its left."""
 
     op: str
-    left: Expression
+    left: Expression | None
     right: Expression
+
+    def __str__(self) -> str:
+        return f"-({self.right})" if self.left is None else f"{self.left}{self.op}{self.right}"
 
 
 Expression = Operand | Operation
@@ -92,6 +104,9 @@ class Surroundings(Protocol):
     ) -> Kind | None:
         """Return the type of a variable of another hist; those of the `matched` events come first."""
 
+    def defines(self, name: str) -> bool:
+        """Whether another hist of the same event has a variable of that name."""
+
 
 class Alone:
     """Surroundings in which there is nothing: every event, no variable."""
@@ -106,6 +121,10 @@ class Alone:
         """Know none."""
         del system, event, name, matched
         return None
+
+    def defines(self, name: str) -> bool:
+        """Say no."""
+        return not name
 
 
 def kind_of_field(place: FieldFormat) -> Kind:
@@ -127,31 +146,39 @@ def kind_of_operand(operand: Operand, event: EventFormat) -> Kind:
     return Kind(is_usecs=operand.modifier == "usecs")
 
 
-def read_field(text: str, event: EventFormat) -> Operand:
-    """Read `FIELD[.MODIFIER]`: parse_field(); raises HistError."""
+def read_field(text: str, event: EventFormat, *, is_value: bool = False) -> Operand:
+    """Read `FIELD[.MODIFIER]`: parse_field(); only values have `.percent` or `.graph`.  Raises HistError."""
     name, dot, modifier = text.partition(".")
     if dot:
-        _check_modifier(name, modifier)
-    if name == "cpu" and "cpu" not in event:
-        name = "common_cpu"
+        modifier = _read_modifier(name, modifier, is_value=is_value)
+    if name not in event:
+        name = _SYNONYMS.get(name, name)
     if name not in event and name not in SPECIAL:
         raise HistError("Couldn't find field", name)
+    if modifier == "stacktrace":
+        # Only fields of synthetic events can be stacks.
+        raise HistError("Invalid field modifier", text)
     return Operand(name, modifier)
 
 
-def _check_modifier(name: str, modifier: str) -> None:
+def _read_modifier(name: str, modifier: str, *, is_value: bool) -> str:
     if modifier.startswith("bucket"):
         size = modifier.removeprefix("bucket").removeprefix("s")
         if not size.startswith("="):
             raise HistError("Invalid field modifier", size)
         if not read_u64(size[1:].encode()):
             raise HistError("Invalid field modifier", size[1:])
-    elif modifier not in MODIFIERS:
+        return modifier
+    share = next((word for word in _SHARES if modifier.startswith(word)), "")
+    if share and is_value:
+        return share
+    if modifier not in (*MODIFIERS, "stacktrace"):
         raise HistError("Invalid field modifier", modifier)
     if modifier == "execname" and name != "common_pid":
         raise HistError("Invalid field modifier", modifier)
     if modifier == "usecs" and name != "common_timestamp":
         raise HistError("Invalid field modifier", modifier)
+    return modifier
 
 
 def calculate(op: str, left: int, right: int) -> int:
@@ -232,7 +259,7 @@ class ExpressionReader:
         if inside[end + 1 :]:
             raise HistError("Unary minus not supported in sub-expressions", inside)
         made, kind = self._operand(inside[:end])
-        return Operation("-", Operand("0", number=0), made), kind
+        return Operation("-", None, made), kind
 
     def _atom(self, text: str) -> tuple[Expression, Kind]:
         if text[:1].isdigit():
@@ -263,5 +290,5 @@ def _root(text: str) -> int:
 def references(node: Expression) -> list[Operand]:
     """Return the variables in an expression."""
     if isinstance(node, Operation):
-        return references(node.left) + references(node.right)
+        return (references(node.left) if node.left is not None else []) + references(node.right)
     return [node] if node.name.startswith("$") else []

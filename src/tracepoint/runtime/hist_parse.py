@@ -6,6 +6,7 @@ values, variables, keys, sort keys.
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -24,13 +25,14 @@ from tracepoint.runtime.hist_expr import (
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
 
-MAX_KEYS, MAX_VALUES, MAX_SORT, MAX_VARIABLES = 3, 4, 2, 16
+MAX_KEYS, MAX_VALUES, MAX_SORT, MAX_VARIABLES = 3, 3, 2, 16
 DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 2048, 128, 131072
 _SYNONYMS = {"keys": "keys", "key": "keys", "values": "values", "vals": "values", "val": "values"}
 _WORDS = {"pause": "pause", "continue": "continue", "cont": "continue", "clear": "clear"}
+_NO_HITCOUNT = ("nohitcount", "NOHC")
 # __create_val_field(): modifiers that make keys only.
-_NO_VALUE = frozenset({"buckets", "log2", "sym", "sym-offset", "syscall"})
-_NO_VARIABLE = frozenset({"buckets", "log2"})
+_NO_VALUE = frozenset({"bucket", "buckets", "log2", "sym", "sym-offset", "syscall"})
+_NO_VARIABLE = frozenset({"bucket", "buckets", "log2"})
 _HANDLERS = ("onmatch", "onmax", "onchange")
 
 
@@ -87,6 +89,7 @@ class HistSpec:
     kinds: dict[str, Kind] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
+    has_hitcount: bool = True
 
     @property
     def identity(self) -> tuple[object, ...]:
@@ -97,14 +100,29 @@ class HistSpec:
     def __str__(self) -> str:
         parts = [f"name={self.name}"] if self.name else []
         parts.append("keys=" + ",".join(map(str, self.keys)))
-        parts.append("vals=" + ",".join(["hitcount", *map(str, self.values)]))
-        parts.extend(f"{name}={text}" for name, _, text in self.variables)
-        parts.append("sort=" + ",".join(name + (".descending" if down else "") for name, down in self.sort))
+        parts.append(
+            "vals=" + ",".join((["hitcount"] if self.has_hitcount else []) + [*map(str, self.values)])
+        )
+        if self.variables:
+            parts.append(",".join(f"{name}={text}" for name, _, text in self.variables))
+        parts.append("sort=" + ",".join(self._sort_text(*entry) for entry in self.sort))
         parts.append(f"size={self.size}")
         if self.clock:
             parts.append(f"clock={self.clock}")
+        if not self.has_hitcount:
+            parts.append("nohitcount")
         parts.extend(map(str, self.actions))
         return "hist:" + ":".join(parts)
+
+    def _sort_text(self, name: str, is_descending: bool) -> str:
+        found = self.sorted_by(name)
+        return str(found or name) + (".descending" if is_descending else "")
+
+    def sorted_by(self, name: str) -> Operand | None:
+        """Return the value or key that a sort key means; None for the hitcount."""
+        if name == "hitcount":
+            return None
+        return next((operand for operand in self.values + self.keys if operand.name == name), None)
 
 
 def parse_hist(text: str, event: EventFormat, surroundings: Surroundings | None = None) -> HistSpec:
@@ -137,6 +155,8 @@ class _Reader:
             self._actions.append(text)
         elif text in _WORDS:
             self._spec.words.add(_WORDS[text])
+        elif text in _NO_HITCOUNT:
+            self._spec.has_hitcount = False
         elif not equals:
             raise HistError
         elif not value:
@@ -159,13 +179,12 @@ class _Reader:
             raise HistError
         spec.actions = [read_action(text, self._surroundings) for text in self._actions]
         definitions = self._definitions()
-        words = [word for word in self._words("values") if word != "hitcount"]
-        spec.values = tuple(self._value(word) for word in words[: MAX_VALUES - 1])
+        spec.values = tuple(self._values())
         for name, text in definitions:
             self._define(name, text, dict(definitions))
         keys = self._words("keys")
         spec.keys = tuple(self._field(word) for word in keys[:MAX_KEYS])
-        if len(keys) > MAX_KEYS or len(words) >= MAX_VALUES:
+        if len(keys) > MAX_KEYS:
             raise HistError
         times = [f for f in spec.keys + spec.values if f.name == "common_timestamp"]
         uses_time = times or any("common_timestamp" in text for _, text in definitions)
@@ -179,15 +198,31 @@ class _Reader:
         text = self._texts.get(role, "")
         return text.split(",") if text else []
 
-    def _field(self, text: str) -> Operand:
+    def _field(self, text: str, *, is_value: bool = False) -> Operand:
         if text.startswith("$"):
             ExpressionReader(self._event, self._find).read(text)
             raise HistError("Using variable references in keys not supported", text)
-        return read_field(text, self._event)
+        return read_field(text, self._event, is_value=is_value)
+
+    def _values(self) -> list[Operand]:
+        """Return what is summed: create_val_fields(), where the hitcount is one of three."""
+        words, found = self._words("values"), list[Operand]()
+        at, has_hitcount = 0, False
+        while at < min(len(words), MAX_VALUES) and len(found) < MAX_VALUES - 1:
+            if words[at] == "hitcount" and not has_hitcount:
+                has_hitcount = True
+            else:
+                found.append(self._value(words[at]))
+            at += 1
+        if words[at:] not in ([], ["hitcount"]):
+            raise HistError
+        if not found and not self._spec.has_hitcount:
+            raise HistError("Non-hitcount value is required for 'nohitcount'", number=errno.ENOENT)
+        return found
 
     def _value(self, text: str) -> Operand:
-        made = self._field(text)
-        if made.modifier.partition("=")[0] in _NO_VALUE:
+        made = self._field(text, is_value=True)
+        if made.modifier.partition("=")[0] in _NO_VALUE or made.name == "common_stacktrace":
             raise HistError("Invalid field modifier", text)
         return made
 
@@ -206,7 +241,7 @@ class _Reader:
 
     def _define(self, name: str, text: str, definitions: dict[str, str]) -> None:
         spec = self._spec
-        if name in spec.kinds:
+        if name in spec.kinds or self._surroundings.defines(name):
             raise HistError("Variable already defined", name)
 
         def local(other: str) -> str:
@@ -216,9 +251,7 @@ class _Reader:
         expression, kind = ExpressionReader(self._event, self._find, local).read(text)
         if isinstance(expression, Operand) and expression.modifier.partition("=")[0] in _NO_VARIABLE:
             raise HistError("Invalid field modifier", text)
-        if kind.number is not None:
-            text = str(kind.number)
-        spec.variables.append((name, expression, text))
+        spec.variables.append((name, expression, str(expression)))
         spec.kinds[name] = kind
 
     def _find(self, system: str, event: str, name: str) -> Kind | None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tracepoint.runtime.symbols import symbols
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tracepoint.runtime.hist import Entry, HistTrigger, Key, Value
     from tracepoint.runtime.hist_expr import Operand
 
@@ -17,32 +19,62 @@ def hist_text(hist: HistTrigger) -> str:
     rows = list(table.entries.items())
     for name, is_descending in reversed(hist.spec.sort):
         rows.sort(key=lambda row: _sort_value(hist, name, row), reverse=is_descending)
-    lines = "".join(_row(hist, key, entry) for key, entry in rows)
+    shares = [_Share(entry.sums[i] for _, entry in rows) for i in range(len(hist.spec.values))]
+    lines = "".join(_row(hist, key, entry, shares) for key, entry in rows)
     return (
         f"# event histogram\n#\n# trigger info: {hist}\n#\n\n{lines}\n"
         f"Totals:\n    Hits: {table.n_hits}\n    Entries: {len(rows)}\n    Dropped: {table.n_dropped}\n"
     )
 
 
+class _Share:
+    """What a value is a part of: the sum and the largest of all rows."""
+
+    def __init__(self, values: Iterable[int]) -> None:
+        self._total = self._most = 0
+        for value in values:
+            self._total += value
+            self._most = max(self._most, value)
+
+    def percent(self, value: int) -> str:
+        """Return the part of the sum in percent."""
+        hundredths = _hundredths(value, self._total)
+        return "[ERROR]" if hundredths is None else f" {hundredths // 100:3}.{hundredths % 100:02}"
+
+    def bar(self, value: int) -> str:
+        """Return the part of the largest as a bar of 20 characters."""
+        hundredths = _hundredths(value, self._most)
+        return f"{'[ERROR]':>20}" if hundredths is None else ("#" * (hundredths * 20 // 10000)).ljust(20)
+
+
+def _hundredths(value: int, total: int) -> int | None:
+    """Return hundredths of a percent, None for a part of nothing: __get_percentage()."""
+    if value and not total:
+        return None
+    return value * 10000 // total if total else 0
+
+
 def _sort_value(hist: HistTrigger, name: str, row: tuple[Key, Entry]) -> tuple[bool, Value]:
     key, entry = row
+    spec, operand = hist.spec, hist.spec.sorted_by(name)
     value: Value = entry.n_hits
-    for i, operand in enumerate(hist.spec.keys):
-        if operand.name == name:
-            value = key[i]
-    for i, operand in enumerate(hist.spec.values):
-        if operand.name == name:
-            value = entry.sums[i]
+    if operand in spec.values:
+        value = entry.sums[spec.values.index(operand)]
+    elif operand in spec.keys:
+        value = key[spec.keys.index(operand)]
     return isinstance(value, str), value
 
 
-def _row(hist: HistTrigger, key: Key, entry: Entry) -> str:
+def _row(hist: HistTrigger, key: Key, entry: Entry, shares: list[_Share]) -> str:
     keys = ", ".join(
         _shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
     )
-    text = f"{{ {keys} }} hitcount: {entry.n_hits:10}"
-    for operand, total in zip(hist.spec.values, entry.sums, strict=True):
-        text += f"  {operand}: {total:>10x}" if operand.modifier == "hex" else f"  {operand.name}: {total:10}"
+    # Nothing stands before the bracket when a stack has lines of its own.
+    text = f"{{ {keys}}}" if any(isinstance(value, tuple) for value in key) else f"{{ {keys} }}"
+    if hist.spec.has_hitcount:
+        text += f" hitcount: {entry.n_hits:10}"
+    for operand, total, share in zip(hist.spec.values, entry.sums, shares, strict=True):
+        text += f"  {_shown_value(operand, total, share)}"
     for action in hist.spec.actions:
         if action.handler == "onmatch":
             continue
@@ -51,6 +83,18 @@ def _row(hist: HistTrigger, key: Key, entry: Entry) -> str:
         for name, value in entry.saved.get(str(action), {}).items():
             text += f"  {name}: {value:<32}" if isinstance(value, str) else f"  {name}: {value:10}"
     return text + "\n"
+
+
+def _shown_value(operand: Operand, total: int, share: _Share) -> str:
+    match operand.modifier:
+        case "percent":
+            return f"{operand.name} (%):{share.percent(total)}"
+        case "graph":
+            return f"{operand.name}: {share.bar(total)}"
+        case "hex":
+            return f"{operand.name}: {total:>10x}"
+        case _:
+            return f"{operand.name}: {total:10}"
 
 
 def _shown_key(hist: HistTrigger, operand: Operand, value: Value) -> str:
@@ -77,7 +121,7 @@ def _shown_key(hist: HistTrigger, operand: Operand, value: Value) -> str:
         case "buckets":
             return f"{name}: ~ {value}-{value + int(modifier.partition('=')[2], 0) - 1}"
         case _:
-            return f"{name}{'.usecs' if modifier == 'usecs' else ''}: {value:10}"
+            return f"{name}: {value:10}"
 
 
 def _symbol(address: int, *, with_offset: bool = False) -> str:

@@ -151,7 +151,7 @@ class TriggerSet:
         return self._event.layout if self._event else MARKER_LAYOUT
 
     def text(self) -> str:
-        """What the `trigger` file shows, youngest first."""
+        """What the `trigger` file shows: simple ones, the youngest first, then hists, the oldest first."""
         return "".join(f"{item}\n" for item in self._items) if self._items else NO_TRIGGER
 
     def hist_text(self) -> str:
@@ -161,12 +161,13 @@ class TriggerSet:
     @property
     def hists(self) -> list[HistTrigger]:
         """Its hist triggers, oldest first."""
-        return [item for item in reversed(self._items) if isinstance(item, HistTrigger)]
+        return [item for item in self._items if isinstance(item, HistTrigger)]
 
     def truncate(self) -> None:
-        """Remove hist triggers whose variables nobody reads; simple ones stay when O_TRUNC opens the file."""
+        """Remove the hist triggers, unless another reads a variable; simple ones stay: hist_unreg_all()."""
         others = _Others(self._state)
-        self._remove([hist for hist in self.hists if not others.is_read(hist)])
+        if not any(others.is_read(hist) for hist in self.hists):
+            self._remove(self.hists)
 
     def _write_hist(self, text: str, rest: str, *, is_removal: bool) -> None:
         """Take a hist trigger: event_hist_trigger_parse()."""
@@ -183,7 +184,7 @@ class TriggerSet:
 
     def take_hist(self, attributes: str, condition: str, *, is_removal: bool = False) -> None:
         """Make, change or remove a hist trigger; raises HistError, OSError."""
-        others = _Others(self._state)
+        others = _Others(self._state, "" if is_removal else self._name)
         spec = parse_hist(attributes, self.layout, others)
         known = next((hist for hist in self.hists if hist.spec.identity == spec.identity), None)
         if is_removal:
@@ -291,7 +292,7 @@ class TriggerSet:
             self._state.arm_snapshot()
         if self._event is not None and self._tap is None:
             self._tap = self._listen(self._event)
-        self._items.insert(0, made)
+        self._items.insert(len(self._items) if isinstance(made, HistTrigger) else 0, made)
         self._hold_others(made, 1)
         if self._event is not None:
             self._event.hold(self._state.instance)
@@ -349,10 +350,14 @@ class TriggerSet:
 
 
 class _Others:
-    """The hist triggers of an instance, as one of them sees the others: `hist.Neighbours`."""
+    """The hist triggers of an instance, as a new one of event `name` sees them: `hist.Neighbours`.
 
-    def __init__(self, state: InstanceState) -> None:
+    Without a name nothing new is defined.
+    """
+
+    def __init__(self, state: InstanceState, name: str = "") -> None:
         self._state = state
+        self._name = name
 
     def __iter__(self) -> Iterator[HistTrigger]:
         for triggers in self._state.triggers.values():
@@ -366,6 +371,10 @@ class _Others:
         """Whether there is such an event."""
         full = f"{system}:{name}"
         return full == PRINT or any(event.full_name == full for event in self._state.tracing.events)
+
+    def defines(self, name: str) -> bool:
+        """Whether a hist of the same event has such a variable: create_var_field()."""
+        return any(name in hist.spec.kinds for hist in self if hist.event_name == self._name)
 
     def find_variable(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]

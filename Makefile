@@ -18,7 +18,7 @@ help:
 
 setup: $(VENV)/.ready
 
-$(VENV)/.ready: pyproject.toml setup.py $(wildcard csrc/*.[ch]) tools/setup tools/make-venv tools/find-python
+$(VENV)/.ready: pyproject.toml setup.py $(wildcard csrc/*.[ch] csrc/*/*.[ch]) tools/setup tools/make-venv tools/find-python
 	@sh tools/setup $(VENV)
 	@touch $@
 
@@ -47,4 +47,4 @@ fuzz: setup
 	@$(RUN) tests/fuzz/run.py --minutes $(MINUTES)
 
 clean:
-	rm -rf $(VENV) build dist src/tracepoint/_core.*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) build dist src/tracepoint/_*.so .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,6 +1,6 @@
-"""The C core, built when there is a C compiler; everything else about the package is in pyproject.toml.
+"""The C modules, built when there is a C compiler; everything else about the package is in pyproject.toml.
 
-`TRACEPOINT_PURE=1` leaves it out.  Why setuptools: docs/decisions/0015-build-of-the-core.md.
+`TRACEPOINT_PURE=1` leaves them out.  Why setuptools: docs/decisions/0015-build-of-the-core.md.
 """
 
 from __future__ import annotations
@@ -10,24 +10,27 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 
-SOURCES = sorted(str(path) for path in Path("csrc").glob("*.c"))
-HEADERS = sorted(str(path) for path in Path("csrc").glob("*.h"))
+#: The extension modules and the folder of each one's own files; headers of all stand in `csrc`.
+FOLDERS = {"tracepoint._core": "csrc", "tracepoint._decode": "csrc/decode"}
+HEADERS = sorted(str(path) for path in Path("csrc").rglob("*.h"))
 FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wno-missing-field-initializers"]
 
 
 def extensions() -> list[Extension]:
-    """Return the core; where it cannot be compiled, the package is installed without it."""
+    """Return the extension modules; where one cannot be compiled, the package is installed without it."""
     if os.environ.get("TRACEPOINT_PURE", "") not in ("", "0"):
         return []
-    core = Extension(
-        "tracepoint._core",
-        SOURCES,
-        depends=HEADERS,
-        extra_compile_args=FLAGS,
-        extra_link_args=["-pthread"],
-        optional=True,
-    )
-    return [core]
+    return [
+        Extension(
+            name,
+            sorted(str(path) for path in Path(folder).glob("*.c")),
+            depends=HEADERS,
+            extra_compile_args=FLAGS,
+            extra_link_args=["-pthread"],
+            optional=True,
+        )
+        for name, folder in FOLDERS.items()
+    ]
 
 
 setup(ext_modules=extensions())

@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import catalog, corpus, lttng, runtime, start, tree
+from benchmarks import catalog, corpus, lttng, record, runtime, start, tree
 from benchmarks.harness import Benchmark, MissingError
 
 ROWS: tuple[Benchmark, ...] = (
@@ -18,6 +18,7 @@ ROWS: tuple[Benchmark, ...] = (
     *corpus.ROWS,
     *tree.ROWS,
     *catalog.ROWS,
+    *record.ROWS,
     *runtime.ROWS,
     *lttng.ROWS,
 )

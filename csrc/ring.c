@@ -180,12 +180,12 @@ static enum stamp_kind stamp_kind(const struct tp_ring *ring, uint64_t stamp)
 	if (stamp >= ring->stamp && !is_absolute) {
 		if (delta <= DELTA_MASK)
 			return STAMP_DELTA;
-		if (delta < 1ull << STAMP_BITS)
+		if (delta < 1ull << TP_STAMP_BITS)
 			return STAMP_EXTEND;
 		return STAMP_NEW_PAGE;
 	}
 	/* An absolute stamp keeps the top bits of the one before; when they differ only a page can tell. */
-	return stamp >> STAMP_BITS == ring->stamp >> STAMP_BITS ? STAMP_ABSOLUTE : STAMP_NEW_PAGE;
+	return stamp >> TP_STAMP_BITS == ring->stamp >> TP_STAMP_BITS ? STAMP_ABSOLUTE : STAMP_NEW_PAGE;
 }
 
 /* The bytes before an event: its CPU when that changed, its time when that does not fit the header. */
@@ -193,7 +193,7 @@ static uint32_t room_before(const struct tp_ring *ring, enum stamp_kind kind, in
 {
 	uint32_t room = kind == STAMP_DELTA ? 0 : EXTEND_SIZE;
 
-	return cpu >= 0 && cpu != ring->cpu ? room + CPU_MARK_SIZE : room;
+	return cpu >= 0 && cpu != ring->cpu ? room + TP_CPU_MARK_SIZE : room;
 }
 
 /* Write the mark and return the time of what was before the event, now that one unit of it is gone. */
@@ -208,7 +208,7 @@ static uint64_t mark_cpu(struct tp_ring *ring, int32_t cpu, uint64_t *stamp)
 		++*stamp;
 	}
 	put_cpu_mark(ring->page->data + ring->at, (uint32_t)cpu);
-	ring->at += CPU_MARK_SIZE;
+	ring->at += TP_CPU_MARK_SIZE;
 	ring->cpu = cpu;
 	return before + 1;
 }
@@ -242,11 +242,11 @@ static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp, in
 	uint64_t delta = stamp - before;
 	unsigned char *to = ring->page->data + ring->at;
 	if (kind == STAMP_EXTEND) {
-		to = put_header(to, TP_TYPE_TIME_EXTEND, delta, delta >> DELTA_BITS);
+		to = put_header(to, TP_TYPE_TIME_EXTEND, delta, delta >> TP_DELTA_BITS);
 		delta = 0;
 	} else if (kind == STAMP_ABSOLUTE) {
-		uint64_t low = stamp & ((1ull << STAMP_BITS) - 1);
-		to = put_header(to, TP_TYPE_TIME_STAMP, low, low >> DELTA_BITS);
+		uint64_t low = stamp & ((1ull << TP_STAMP_BITS) - 1);
+		to = put_header(to, TP_TYPE_TIME_STAMP, low, low >> TP_DELTA_BITS);
 		delta = 0;
 	}
 	void *payload = put_event(to, size, delta);

@@ -39,14 +39,6 @@ enum tp_ring_flags {
 	TP_RING_ABSOLUTE = 2,  /* every event carries its whole time stamp */
 };
 
-/* What an event header's type_len says. */
-enum tp_event_type {
-	TP_TYPE_DATA_MAX = 28,
-	TP_TYPE_PADDING = 29,
-	TP_TYPE_TIME_EXTEND = 30,
-	TP_TYPE_TIME_STAMP = 31,
-};
-
 struct tp_page {
 	_Atomic uint64_t time_stamp;
 	_Atomic uint64_t commit;

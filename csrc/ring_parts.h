@@ -4,17 +4,15 @@
 
 #include <string.h>
 
+#include "page.h"
 #include "ring.h"
 
 enum {
 	MISSED_EVENTS_BIT = 31,
 	MISSED_STORED_BIT = 30,
 	COMMIT_MASK = (1 << 27) - 1,
-	DELTA_BITS = 27,
-	DELTA_MASK = (1 << DELTA_BITS) - 1,
-	STAMP_BITS = 59,
+	DELTA_MASK = (1 << TP_DELTA_BITS) - 1,
 	EXTEND_SIZE = 8,
-	CPU_MARK_SIZE = 12,
 	INDEX_BITS = 16,
 	SLOT_FREE = 1 << INDEX_BITS,
 	SEQ_SHIFT = INDEX_BITS + 1,
@@ -54,7 +52,7 @@ static inline uint32_t slot_index(uint64_t word)
  */
 static inline unsigned char *put_cpu_mark(unsigned char *at, uint32_t cpu)
 {
-	uint32_t words[3] = { TP_TYPE_PADDING | 1u << 5, CPU_MARK_SIZE - 4, cpu };
+	uint32_t words[3] = { TP_TYPE_PADDING | 1u << 5, TP_CPU_MARK_SIZE - 4, cpu };
 
 	memcpy(at, words, sizeof(words));
 	return at + sizeof(words);

@@ -13,48 +13,22 @@ struct walk {
 	int32_t cpu; /* -1: not known */
 };
 
+static void count_record(void *to, uint64_t stamp, uint32_t at, uint32_t size)
+{
+	(void)stamp, (void)at, (void)size;
+	((struct walk *)to)->n_entries++;
+}
+
+static void take_cpu(void *to, int32_t cpu)
+{
+	((struct walk *)to)->cpu = cpu;
+}
+
 static struct walk walk_events(const unsigned char *data, uint32_t end, uint64_t stamp, int32_t cpu)
 {
 	struct walk walk = { 0, stamp, cpu };
-	uint32_t at = 0;
 
-	while (at + 4 <= end) {
-		uint32_t header, value = 0;
-		memcpy(&header, data + at, sizeof(header));
-		if (at + 8 <= end)
-			memcpy(&value, data + at + 4, sizeof(value));
-		uint64_t delta = header >> 5;
-		uint64_t size;
-		switch (header & 31) {
-		case TP_TYPE_PADDING:
-			if (!delta)
-				return walk;
-			size = 4 + (uint64_t)value;
-			walk.stamp += delta;
-			if (size == CPU_MARK_SIZE && at + size <= end)
-				memcpy(&walk.cpu, data + at + 8, sizeof(walk.cpu));
-			break;
-		case TP_TYPE_TIME_EXTEND:
-			size = EXTEND_SIZE;
-			walk.stamp += ((uint64_t)value << DELTA_BITS) + delta;
-			break;
-		case TP_TYPE_TIME_STAMP:
-			size = EXTEND_SIZE;
-			walk.stamp &= ~((1ull << STAMP_BITS) - 1);
-			walk.stamp |= ((uint64_t)value << DELTA_BITS) + delta;
-			break;
-		case 0:
-			size = 4 + (((uint64_t)value + 3) & ~3ull);
-			walk.stamp += delta;
-			walk.n_entries++;
-			break;
-		default:
-			size = 4 + 4 * (header & 31);
-			walk.stamp += delta;
-			walk.n_entries++;
-		}
-		at += size > TP_PAGE_DATA ? TP_PAGE_DATA : size;
-	}
+	tp_walk_page(data, end & ~3u, &walk.stamp, false, count_record, take_cpu, &walk);
 	return walk;
 }
 
@@ -81,12 +55,12 @@ static uint32_t fill_rest(const struct tp_ring *ring, struct tp_page *out, uint3
 	uint64_t stamp = load(&head->read_stamp);
 	int32_t cpu = load(&head->read_cpu);
 
-	if (cpu < 0 || at < CPU_MARK_SIZE) {
+	if (cpu < 0 || at < TP_CPU_MARK_SIZE) {
 		fill_page(out, data + at, size - at, stamp);
 		return size - at;
 	}
-	size -= at - CPU_MARK_SIZE;
-	fill_page(out, data + at - CPU_MARK_SIZE, size, stamp - 1);
+	size -= at - TP_CPU_MARK_SIZE;
+	fill_page(out, data + at - TP_CPU_MARK_SIZE, size, stamp - 1);
 	put_cpu_mark(out->data, (uint32_t)cpu);
 	return size;
 }

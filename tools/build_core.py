@@ -1,7 +1,7 @@
-"""Compile the C core without a build system: for tests and benchmarks of a checkout, and for trying things.
+"""Compile the C modules of a checkout without a build system: for tests, benchmarks and trying things.
 
-`python tools/build_core.py FOLDER [CFLAGS...]` leaves `_core.*.so` in FOLDER.  Installing the package
-builds it with setuptools instead (setup.py).
+`python tools/build_core.py FOLDER [CFLAGS...]` leaves `_core.*.so` in FOLDER, the core of the runtime.
+Installing the package builds all modules with setuptools instead (setup.py).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HERE = Path(__file__).resolve().parent.parent / "csrc"
-SOURCES = sorted(HERE.glob("*.c"))
+FOLDERS = {"_core": HERE, "_decode": HERE / "decode"}
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
 FLAGS = ["-std=gnu11", "-O2", "-g", "-fvisibility=hidden", *WARNINGS]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
@@ -40,37 +40,39 @@ def why_not() -> str:
     return "" if header.exists() else f"{header} is missing: install Python's headers"
 
 
-def build(folder: Path, *flags: str) -> Path:
-    """Compile the core into `folder` and return the extension's path."""
-    target = folder / f"_core{SUFFIX}"
+def build(folder: Path, *flags: str, name: str = "_core") -> Path:
+    """Compile a module into `folder` and return the extension's path."""
+    target = folder / f"{name}{SUFFIX}"
     include = f"-I{sysconfig.get_path('include')}"
     command = [str(find_compiler()), *FLAGS, *flags, "-fPIC", "-shared", "-pthread", include]
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         made = Path(scratch) / target.name
-        subprocess.run([*command, *map(str, SOURCES), "-o", str(made)], check=True)
+        sources = sorted(map(str, FOLDERS[name].glob("*.c")))
+        subprocess.run([*command, *sources, "-o", str(made)], check=True)
         made.replace(target)
     return target
 
 
-def build_once(cache: Path, *flags: str) -> Path:
+def build_once(cache: Path, *flags: str, name: str = "_core") -> Path:
     """Return the extension for these sources and flags, compiled now or in an earlier run."""
-    texts = [path.read_bytes() for path in sorted(HERE.glob("*.[ch]"))]
-    parts = [repr((FLAGS, flags)).encode(), sys.version.encode(), *texts]
+    texts = [path.read_bytes() for path in sorted(HERE.rglob("*.[ch]"))]
+    parts = [repr((name, FLAGS, flags)).encode(), sys.version.encode(), *texts]
     folder = cache / f"tracepoint-core-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
-    target = folder / f"_core{SUFFIX}"
-    return target if target.exists() else build(folder, *flags)
+    target = folder / f"{name}{SUFFIX}"
+    return target if target.exists() else build(folder, *flags, name=name)
 
 
 def load(path: Path) -> ModuleType:
-    """Load the extension as `tracepoint._core`; a process can load it once."""
-    loader = importlib.machinery.ExtensionFileLoader("tracepoint._core", str(path))
-    spec = importlib.util.spec_from_loader("tracepoint._core", loader)
+    """Load the extension as `tracepoint._core` or `tracepoint._decode`; a process can load the first once."""
+    name = f"tracepoint.{path.name.removesuffix(SUFFIX)}"
+    loader = importlib.machinery.ExtensionFileLoader(name, str(path))
+    spec = importlib.util.spec_from_loader(name, loader)
     if spec is None:
         raise ImportError(f"{path} cannot be loaded")
     module = importlib.util.module_from_spec(spec)
     loader.exec_module(module)
-    sys.modules["tracepoint._core"] = module
+    sys.modules[name] = module
     return module
 
 

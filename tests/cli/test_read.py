@@ -13,9 +13,9 @@ import pytest
 
 from tracefile.making import GOLDEN, content_of, layout_of, tick, written
 from tracepoint.cli.main import main
+from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tracefile.pages import PageWriter
 from tracepoint.tracefile.tracedat import read_tracedat
 
 CUT = str(GOLDEN / "cut.v6.dat")

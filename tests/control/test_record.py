@@ -17,8 +17,8 @@ from tracepoint.control.files import MountedFiles
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.layout.format import write_format
-from tracepoint.tracefile.content import HEADER_EVENT, header_page_text
-from tracepoint.tracefile.pages import PageLayout, write_pages
+from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text
+from tracepoint.record.write import write_pages
 from tracepoint.tracefile.text import facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 

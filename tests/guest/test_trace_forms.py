@@ -6,9 +6,9 @@ import struct
 import pytest
 
 from tracepoint.printk.facts import NO_FACTS
+from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.files_text import OWN_EVENTS, PRINT_ID, RAW_ID
 from tracepoint.runtime.text_writer import FORMS, Own, ProcessWriter
-from tracepoint.tracefile.buffers import RawRecord
 from tracepoint.tracefile.text import TextOptions
 
 pytestmark = pytest.mark.guest

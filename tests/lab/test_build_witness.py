@@ -14,12 +14,11 @@ from tracepoint.errors import LabError
 from tracepoint.generate.kernel_facts import KernelFacts
 from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab.build import BuildError, CompilerMessage
-from tracepoint.lab.pages import read_records
 from tracepoint.lab.rehearse import rehearse_event
 from tracepoint.lab.witness import choose_filter
 from tracepoint.lab.witness_compare import expected_record, find_differences
 from tracepoint.lab.witness_module import at_the_header, make_module, replaced_parts
-from tracepoint.lab.witness_script import Target, read_answers, read_lines, write_script
+from tracepoint.lab.witness_script import Target, read_answers, read_lines, read_records, write_script
 from tracepoint.layout.format import write_format
 from tracepoint.model.read import read_header_text
 

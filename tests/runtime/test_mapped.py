@@ -69,7 +69,7 @@ def test_live_and_after_kill_9(written):
             ("map:step", "7 child"),
         ]
         assert [r.pid for r in records] == [process.pid] * 7 + [child]
-        assert len({r.raw.tid for r in records}) == 3
+        assert len({r.raw.pid() for r in records}) == 3
         assert {r.comm for r in records if r.text == "5 thread"} == {"second"}
         assert {r.raw.cpu for r in records} <= os.sched_getaffinity(0)
         assert {ring.clock for ring in found.rings} == {"local"}

@@ -399,7 +399,7 @@ class TestThreads:
         thread.join()
         event(2, "x")
         first, second = runtime.tracing.records()
-        assert first.tid != second.tid
+        assert first.pid() != second.pid()
         # join() returns a moment before the thread itself is gone.
         while sum(r[2] for r in runtime.tracing.buffer.rings()) < 1:
             time.sleep(0.001)

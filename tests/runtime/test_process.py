@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runtime.processes import PRELUDE
-from tracepoint.runtime.hierarchy import records_of
+from tracepoint.runtime.ring import ring_records
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -27,11 +27,11 @@ def test_a_child_starts_with_nothing_and_its_own_pid(script):
             assert tracing.records() == [] and tracing.stats["entries"] == 0
             step(2, "child")
             (record,) = tracing.records()
-            assert record.tid == os.getpid(), record
+            assert record.pid() == os.getpid(), record
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
         step(3, "parent")
-        print([(int.from_bytes(r.data[8:16], "little"), r.tid == os.getpid()) for r in tracing.records()])
+        print([(int.from_bytes(r.data[8:16], "little"), r.pid() == os.getpid()) for r in tracing.records()])
     """)
     assert out == "[(1, True), (3, True)]\n"
 
@@ -55,7 +55,7 @@ def test_fork_in_a_threaded_program(script):
             if not child:
                 for k in range(100):
                     step(k, "child")
-                tids = {r.tid for r in tracing.records()}
+                tids = {r.pid() for r in tracing.records()}
                 os._exit(0 if tids == {os.getpid()} else 3)
             assert os.waitpid(child, 0)[1] == 0
         stop = True
@@ -78,7 +78,7 @@ def test_fork_in_a_probe(script):
         pid = os.getpid()
         step(1, "fork")
         records = tracing.records()
-        assert len(records) == 1 and records[0].tid == os.getpid(), records
+        assert len(records) == 1 and records[0].pid() == os.getpid(), records
         if os.getpid() != pid:
             os._exit(0)
         print("done")
@@ -130,11 +130,11 @@ def recover(c_core, path):
         del ring
     numbers = []
     for page in pages:
-        for record in records_of(page):
+        for record in ring_records([page]):
             (n, word) = struct.unpack_from("<QI", record.data, 8)
             text = record.data[word & 0xFFFF :][: word >> 16]
             assert text == b"x" * (n % 50) + b"\0", "torn"
-            assert record.tid == owner["tid"]
+            assert record.pid() == owner["tid"]
             numbers.append(n)
     return numbers, stats
 

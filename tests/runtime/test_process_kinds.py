@@ -82,7 +82,7 @@ def test_fork_of_a_fork_with_threads(script):
             grand = os.fork()
             if not grand:
                 step(3, "grandchild")
-                os._exit(0 if [r.tid for r in tracing.records()] == [os.getpid()] else 4)
+                os._exit(0 if [r.pid() for r in tracing.records()] == [os.getpid()] else 4)
             is_ok = os.waitpid(grand, 0)[1] == 0
             os._exit(0 if is_ok and len(tracing.records()) == 1 else 5)
         print(os.waitpid(child, 0)[1])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import EventFormat, FieldFormat
-from tracepoint.runtime.ring import walk_events
+from tracepoint.record.page import read_page
+from tracepoint.runtime.ring import LAYOUT
 
 INT, STRING, SIGNED = 0, 6, 1
 NUMBERS = itertools.count()
@@ -24,9 +25,7 @@ def records(buffer):
     found = []
     for serial, *_ in buffer.rings():
         while (page := buffer.read(serial)) is not None:
-            stamp, commit = struct.unpack_from("<QQ", page)
-            data = page[16 : 16 + (commit & 0x7FFFFFF)]
-            found += [(when, data[at : at + size]) for at, size, when in walk_events(data, stamp)]
+            found += [(when, page[at : at + size]) for when, at, size in read_page(page, 0, LAYOUT).records]
     return found
 
 

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from tracepoint.record.page import read_page
+from tracepoint.record.write import event_size
 from tracepoint.runtime import ring as twin
-from tracepoint.runtime.ring import MAX_PAYLOAD, PAGE_DATA, event_size, walk_events, walk_events_cpu
+from tracepoint.runtime.ring import LAYOUT, MAX_PAYLOAD, PAGE_DATA
 
 
 @pytest.fixture(params=["c", "twin"])
@@ -26,9 +28,7 @@ def write(ring, stamp, payload, *cpu):
 
 def parse(page):
     """Return (stamp, payload) of every event of a page."""
-    stamp, commit = struct.unpack_from("<QQ", page)
-    data = page[16 : 16 + (commit & 0x7FFFFFF)]
-    return [(when, data[start : start + size]) for start, size, when in walk_events(data, stamp)]
+    return [(when, page[at : at + size]) for when, at, size in read_page(page, 0, LAYOUT).records]
 
 
 def lost_of(page):
@@ -49,9 +49,11 @@ def read_with_cpu(ring):
     """Return (stamp, payload, CPU) of every event."""
     found = []
     for page in iter(ring.read, None):
-        stamp, commit = struct.unpack_from("<QQ", page)
-        data = page[16 : 16 + (commit & 0x7FFFFFF)]
-        found += [(when, data[at : at + size], cpu) for at, size, when, cpu in walk_events_cpu(data, stamp)]
+        read, cpu = read_page(page, 0, LAYOUT), -1
+        marks = dict(read.marks)
+        for index, (when, at, size) in enumerate(read.records):
+            cpu = marks.get(index, cpu)
+            found.append((when, page[at : at + size], cpu))
     return found
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from tracefile.making import KNOWN
 from tracepoint.printk.kallsyms import Kallsyms
-from tracepoint.tracefile.buffers import RawRecord
+from tracepoint.record.pages import records_in
 from tracepoint.tracefile.content import BufferContent, CpuPages
-from tracepoint.tracefile.pages import walk_pages
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.tracedat import open_tracedat
 from tracepoint.tracefile.write import write_tracedat
@@ -31,8 +30,8 @@ def cut(trace):
         blocks = list(cpu.blocks())
         data = b"".join(blocks)[: N_PAGES * trace.page_size]
         pages.append(CpuPages(cpu.cpu, (data,)))
-        read = [page for _, page in cpu.pages()][:N_PAGES]
-        counts.append(sum(len(page.records) for page in read))
+        read = [head for _, found in cpu.pages() for head in found.heads][:N_PAGES]
+        counts.append(sum(head.n_records for head in read))
     return BufferContent(tuple(pages), "", trace.clock), counts
 
 
@@ -53,10 +52,8 @@ def symbols_for(trace, buffer):
     table = Asking(trace.kallsyms)
     writer = TextWriter(trace.events, replace(KNOWN, kallsyms=table))
     for cpu in buffer.cpus:
-        data = cpu.blocks[0]
-        for page in walk_pages(data, trace.layout):
-            for stamp, at, size in page.records:
-                writer.line(RawRecord(stamp, cpu.cpu, data[at : at + size], 0))
+        for record in records_in(cpu.blocks[0], trace.layout, cpu.cpu):
+            writer.line(record)
     places = sorted({int(line.split()[0], 16) for line in trace.kallsyms.splitlines()})
     wanted = set()
     for address in table.asked:

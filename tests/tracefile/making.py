@@ -6,9 +6,10 @@ from io import BytesIO
 from pathlib import Path
 
 from tracepoint.printk.facts import RenderFacts
-from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent, header_page_text
+from tracepoint.record.layout import PageLayout, header_page_text
+from tracepoint.record.write import write_pages
+from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tracefile.pages import PageLayout, write_pages
 from tracepoint.tracefile.tracedat import read_tracedat
 from tracepoint.tracefile.write import write_tracedat
 

@@ -12,9 +12,9 @@ from tracefile import kernelshark
 from tracefile.making import GOLDEN, HASHED, KNOWN, content_of, drained, tgids_in, written
 from tracepoint.printk.facts import read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.record.layout import read_page_layout
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.compression import has_zstd
-from tracepoint.tracefile.pages import read_page_layout
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_pairs, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.write import write_tracedat
@@ -90,10 +90,10 @@ def test_large_recording():
     switches = (319).to_bytes(2, "little")
     n_switches = 0
     for cpu in trace.buffers[0].cpus:
-        for block, page in cpu.pages():
-            n_records += len(page.records)
-            size += trace.page_size
-            found = [block[at : at + 2] for _, at, _ in page.records]
+        for block, pages in cpu.pages():
+            n_records += len(pages.stamps)
+            size += trace.page_size * len(pages.heads)
+            found = [block[at : at + 2] for at in pages.offsets]
             kinds.update(found)
             n_switches += found.count(switches)
     assert (n_records, len(kinds), n_switches, size) == (7_427_422, 17, 659_308, 372_658_176)
@@ -114,9 +114,9 @@ def raw_buffer():
 def test_raw_pages_hold_what_the_kernel_counted():
     folder, buffer = raw_buffer()
     for cpu in buffer.cpus:
-        pages = [page for _, page in cpu.pages()]
+        pages = [head for _, found in cpu.pages() for head in found.heads]
         expected = entries((folder / f"cpu{cpu.cpu}.stats").read_text())
-        assert sum(len(page.records) for page in pages) == expected
+        assert sum(page.n_records for page in pages) == expected
         assert not any(page.fault or page.lost for page in pages)
 
 

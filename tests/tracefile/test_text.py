@@ -8,7 +8,7 @@ import pytest
 from tracefile.making import GOLDEN, HASHED, KNOWN, TICK_ID, content_of, tgids_in, tick, tick_format, written
 from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
-from tracepoint.tracefile.buffers import RawRecord
+from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.text import (
     TextOptions,
     TextWriter,

@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from tracefile.making import GOLDEN, content_of, drained, everything, layout_of, tick, tick_format, written
 from tracepoint.errors import DecodeError, TracepointError
+from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.compression import MAX_SECTION, codec_named, has_zstd
 from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import Option, OptionId, text_option
-from tracepoint.tracefile.pages import Damage, PageWriter
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.write import write_tracedat
 

@@ -15,8 +15,9 @@ from tracepoint.lab.packages import cached_kernels
 from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.record.layout import read_page_layout
+from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
-from tracepoint.tracefile.pages import LOST_UNKNOWN, read_page_layout
 from tracepoint.tracefile.text import TextOptions, TextWriter, read_pairs, read_tgids
 
 MADE = json.loads(lzma.decompress((GOLDEN / "variants.json.xz").read_bytes()))
@@ -129,7 +130,7 @@ def test_loss_is_counted_in_the_page_as_trace_pipe_says():
     n_known = 0
     for recording in MADE["recordings"]:
         for cpu, text in zip(buffer_of(MADE, recording).cpus, recording["stats"], strict=True):
-            _, first = next(cpu.pages())
+            first = next(cpu.pages())[1].heads[0]
             overrun = int(re.search(r"overrun: (\d+)", text)[1])
             # The kernel keeps the number only where the page has room for it.
             has_room = first.size + 8 <= cpu.layout.data_size

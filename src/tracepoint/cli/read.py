@@ -11,9 +11,9 @@ from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
 from tracepoint.lab.packages import cache_folder
+from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.cursor import byte_order
 from tracepoint.tracefile.options import OptionId, find_options
-from tracepoint.tracefile.pages import LOST_UNKNOWN
 from tracepoint.tracefile.recording import losses_of
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.cli.output import Output
-    from tracepoint.tracefile.buffers import RawRecord, TraceBuffer
+    from tracepoint.record.raw import RawRecord
+    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.tracedat import TraceFile
 
 _MAX_SHOWN = 10
@@ -111,17 +112,16 @@ class _Reading:
         return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
 
     def _records(self) -> Iterator[RawRecord]:
-        order = byte_order(is_big_endian=self._trace.is_big_endian)
         for record in self._buffer.records():
             if record.lost == LOST_UNKNOWN:
                 self.is_lost_unknown = True
             else:
                 self._n_seen += record.lost
-            if not self._patterns or int.from_bytes(record.data[:2], order) in self._wanted:
+            if not self._patterns or record.id(is_big_endian=self._trace.is_big_endian) in self._wanted:
                 yield record
 
     def text(self) -> Iterator[str]:
-        n_entries = sum(len(page.records) for cpu in self._buffer.cpus for _, page in cpu.pages())
+        n_entries = sum(len(pages.stamps) for cpu in self._buffer.cpus for _, pages in cpu.pages())
         n_overrun = self._told.overrun
         yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus)
         yield from self.writer.lines(self._records(), has_overruns=n_overrun > 0)

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING
 from tracepoint.control.recording import check_target
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.printk.facts import LASTING_VARIABLES
+from tracepoint.record.layout import read_page_layout
+from tracepoint.record.pages import read_pages
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tracefile.pages import read_page_layout, walk_pages
 from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options, version_option
 from tracepoint.tracefile.write import write_tracedat
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     from tracepoint.control.files import PageSource
     from tracepoint.control.instance import TraceArray
-    from tracepoint.tracefile.pages import PageLayout
+    from tracepoint.record.layout import PageLayout
 
 # Shorter makes more half-empty pages, longer needs larger ring buffers: 1.4 MB in 20 ms are 70 MB/s.
 _PAUSE = 0.02
@@ -122,8 +123,8 @@ class _Cpu:
         """Yield the pages again, counting their records."""
         with self.spool.open("rb") as stream:
             while block := stream.read(_PAGES_A_BLOCK * layout.page_size):
-                for page in walk_pages(block, layout):
-                    self.n_records += len(page.records)
+                for page in read_pages(block, layout).heads:
+                    self.n_records += page.n_records
                     self.n_lost += max(page.lost, 0)
                 yield block
 

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.pages import PAGE_BYTES, read_records
+from tracepoint.record.layout import PageLayout
+from tracepoint.record.pages import read_pages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -123,7 +124,20 @@ def write_script(targets: Sequence[Target], counters: Sequence[str], buffer_kb: 
         parts.append(f"cat {path} >>@FOLDER@/counts\necho 0 >{path}\n")
     parts += [f"echo 0 >events/{target.system}/{target.name}/enable\n" for target in targets]
     parts.append(f"cd @FOLDER@ && tar cf {ARCHIVE} . && rm -r @FOLDER@\n")
-    return "".join(parts).replace("@FOLDER@", _FOLDER).replace("@PAGE@", str(PAGE_BYTES))
+    return "".join(parts).replace("@FOLDER@", _FOLDER).replace("@PAGE@", str(PageLayout().page_size))
+
+
+def read_records(data: bytes) -> list[bytes]:
+    """Return the records of whole pages that a guest recorded a moment ago: 64 bits, nothing lost.
+
+    A record may carry up to three bytes more than were written: lengths are multiples of four.
+    Raises LabError when the bytes are not pages.
+    """
+    pages = read_pages(data, PageLayout())
+    for head in pages.heads:
+        if head.fault:
+            raise LabError(f"the guest's ring buffer at byte {head.fault_at} cannot be read: {head.fault}")
+    return [data[at : at + n] for at, n in zip(pages.offsets, pages.lengths, strict=True)]
 
 
 def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
@@ -134,7 +148,7 @@ def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
     files = _files(archive)
     if any(int(word) for word in files.get("lost", b"").split()):
         raise LabError("the guest's ring buffer was too small: records were lost")
-    records = list(read_records(files.get("raw", b"")))
+    records = read_records(files.get("raw", b""))
     lines = read_lines(files.get("trace", b"").decode("utf-8", "surrogateescape"))
     if len(records) != len(lines):
         raise LabError(f"the guest's trace has {len(lines)} lines for {len(records)} records")

@@ -28,7 +28,7 @@ from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
 
 if TYPE_CHECKING:
     from tracepoint.printk.program import PrintProgram
-    from tracepoint.runtime.ring import RawRecord
+    from tracepoint.record.raw import RawRecord
 
 GROUP = "eprobes"
 MAX_EVENT_NAME = 64

@@ -9,6 +9,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.numbers import read_u64
 from tracepoint.layout.format import write_format
+from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text
 from tracepoint.runtime.files import (
     MAX_WRITE,
     SPACE,
@@ -24,8 +25,6 @@ from tracepoint.runtime.files import (
 from tracepoint.runtime.files_text import FUNCTION_ID, OWN_BY_NAME, OWN_EVENTS, PRINT_ID, SYSTEM_FILTER
 from tracepoint.runtime.hierarchy import EventControl, EventError, System, state_of, switch_events
 from tracepoint.runtime.triggers import PRINT, trigger_set
-from tracepoint.tracefile.content import HEADER_EVENT, header_page_text
-from tracepoint.tracefile.pages import PageLayout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

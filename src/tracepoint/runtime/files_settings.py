@@ -7,6 +7,7 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.files import (
     SPACE,
     U64,
@@ -18,7 +19,6 @@ from tracepoint.runtime.files import (
     text_file,
 )
 from tracepoint.runtime.files_text import PRINT_ID, RAW_ID
-from tracepoint.runtime.ring import RawRecord
 from tracepoint.runtime.symbols import MARKER
 from tracepoint.runtime.triggers import PRINT, TriggerSet
 from tracepoint.tracefile.write import clock_text
@@ -167,7 +167,7 @@ def fire_marker(state: InstanceState, text: bytes) -> None:
         # The thread that serves a mount differs from write to write: the process stands for whoever wrote.
         tid = os.getpid()
         record = struct.pack("<HBBiQ", PRINT_ID, 0, 0, tid, MARKER) + text.ljust(MAX_MARKER, b"\0")
-        triggers.run(RawRecord(state.instance.buffer.now(), tid, record))
+        triggers.run(RawRecord(state.instance.buffer.now(), 0, record))
 
 
 def raw_marker_file(state: InstanceState) -> File:

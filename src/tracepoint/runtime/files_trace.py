@@ -13,19 +13,17 @@ from tracepoint.printk.facts import RenderFacts
 from tracepoint.runtime.event_probe import EventProbe
 from tracepoint.runtime.files import File, Handle, StreamHandle, failure, read_decimal
 from tracepoint.runtime.files_text import CPU_SNAPSHOT_HELP, OWN_EVENTS, SNAPSHOT_HELP
-from tracepoint.runtime.ring import records_of
+from tracepoint.runtime.ring import ring_records
 from tracepoint.runtime.symbols import symbols
 from tracepoint.runtime.text_writer import FORMS, Own, ProcessWriter
-from tracepoint.tracefile.buffers import RawRecord
-from tracepoint.tracefile.pages import PageLayout, read_page
 from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, microseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.files_state import InstanceState
 
-_LAYOUT = PageLayout()
 POLL_S = 0.01
 PAGE = 4096
 
@@ -33,15 +31,6 @@ PAGE = 4096
 def never() -> bool:
     """Say that nobody interrupted: what a file system replaces."""
     return False
-
-
-def ring_records(blocks: Iterable[bytes]) -> Iterator[RawRecord]:
-    """Yield the records of one ring's pages, with what was lost before each."""
-    for block in blocks:
-        lost = read_page(block, 0, _LAYOUT).lost
-        for record in records_of(block):
-            yield RawRecord(record.timestamp, record.cpu, record.data, lost)
-            lost = 0
 
 
 def records_by_time(pages: dict[int, list[bytes]]) -> list[RawRecord]:

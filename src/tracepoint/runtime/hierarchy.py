@@ -24,7 +24,7 @@ from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.names import folder_problem
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
 from tracepoint.runtime.recording import NONE, Recording
-from tracepoint.runtime.ring import RawRecord, records_of
+from tracepoint.runtime.ring import ring_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -32,16 +32,15 @@ if TYPE_CHECKING:
     from tracepoint.filter.tree import Expression
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.plan import RecordPlan
 
 __all__ = [
     "EventControl",
     "EventError",
     "Instance",
-    "RawRecord",
     "System",
     "Tracing",
-    "records_of",
     "state_of",
     "switch_events",
     "tracing",
@@ -406,8 +405,7 @@ class Instance:
         for serial, *_ in self.buffer.rings():
             # The ring of a thread that ended may go at any time once it was read.
             with suppress(KeyError):
-                for page in pages_of(serial):
-                    found.extend(records_of(page))
+                found.extend(ring_records(pages_of(serial)))
         return sorted(found, key=lambda r: r.timestamp)
 
 

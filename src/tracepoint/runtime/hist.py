@@ -29,10 +29,10 @@ from tracepoint.runtime.this_thread import current_cpu
 if TYPE_CHECKING:
     from tracepoint.filter.program import FilterProgram
     from tracepoint.layout.format import EventFormat
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.files_state import InstanceState
     from tracepoint.runtime.hist_expr import Expression
     from tracepoint.runtime.hist_parse import Action, HistSpec
-    from tracepoint.runtime.ring import RawRecord
 
 Value = int | str | tuple[int, ...]
 Key = tuple[Value, ...]

@@ -22,13 +22,13 @@ from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.runtime import core
 from tracepoint.runtime.format_table import SYSTEM
-from tracepoint.runtime.ring import records_of
+from tracepoint.runtime.ring import ring_records
 from tracepoint.wording import counted, one_line, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.runtime.ring import RawRecord
+    from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.recording import Recording
 
 RING_NAME = re.compile(r"ring-(\d{1,10})-(\d{1,10})-(\d{1,20})")
@@ -117,15 +117,12 @@ class MappedRings:
         found = []
         for ring in self.rings:
             formats = self.formats.get(ring.pid, {})
-            for page in ring.pages:
-                for raw in records_of(page):
-                    layout = formats.get(raw.type)
-                    if layout is None:
-                        self.damage.append(
-                            (ring.path.name, f"a record of event {raw.type}, which has no format")
-                        )
-                    else:
-                        found.append(MappedRecord(ring.pid, ring.comm, layout, raw))
+            for raw in ring_records(ring.pages):
+                layout = formats.get(raw.id())
+                if layout is None:
+                    self.damage.append((ring.path.name, f"a record of event {raw.id()}, which has no format"))
+                else:
+                    found.append(MappedRecord(ring.pid, ring.comm, layout, raw))
         return sorted(found, key=lambda record: record.raw.timestamp)
 
     def save(self, path: str | os.PathLike[str], *, version: int = 7, compression: str = "") -> Recording:

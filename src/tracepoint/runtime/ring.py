@@ -8,36 +8,33 @@ what is new.  The reader takes whole pages out, also the one being written.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tracepoint.record.layout import PageLayout
+from tracepoint.record.page import (
+    CPU_MARK_SIZE,
+    DELTA_MASK,
+    STAMP_BITS,
+    STAMP_MASK,
+    U64,
+    read_events,
+)
+from tracepoint.record.pages import read_pages, records_of
+from tracepoint.record.write import STAMP_EVENT_SIZE, EventWriter, event_size, head_size, page_bytes
 
-PAGE_SIZE = 4096
-PAGE_HEAD = 16
-PAGE_DATA = PAGE_SIZE - PAGE_HEAD
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.record.raw import RawRecord
+
+LAYOUT = PageLayout()
+PAGE_DATA = LAYOUT.data_size
 MAX_PAYLOAD = PAGE_DATA - 8
 MIN_PAGES = 2
 MAX_PAGES = 65534
 
-TYPE_DATA_MAX = 28
-TYPE_PADDING = 29
-TYPE_TIME_EXTEND = 30
-TYPE_TIME_STAMP = 31
-
-DELTA_BITS = 27
-DELTA_MASK = (1 << DELTA_BITS) - 1
-STAMP_BITS = 59
-STAMP_MASK = (1 << STAMP_BITS) - 1
-EXTEND_SIZE = 8
-CPU_MARK_SIZE = 12
-U64_MASK = (1 << 64) - 1
-
-# Bit 31 is added to the long as a negative int, hence the ones above it: ring_buffer_read_page().
-MISSED_EVENTS = U64_MASK & ~((1 << 31) - 1)
-MISSED_STORED = 1 << 30
+_EVENTS = EventWriter()
 
 Token = tuple[int, int, int]
 
@@ -52,74 +49,6 @@ class _Page:
     commit: int = 0
     n_entries: int = 0
     cpu: int = -1
-
-
-def event_size(length: int) -> int:
-    """Return the bytes that a payload of `length` bytes takes, with its header.
-
-    12 is never used, so that an event can become padding: rb_calculate_event_length().
-
-    >>> event_size(0), event_size(4), event_size(8), event_size(112), event_size(113)
-    (8, 8, 16, 116, 124)
-    """
-    size = length or 1
-    size += 8 if size > 4 * TYPE_DATA_MAX else 4
-    size = (size + 3) & ~3
-    return size + 4 if size == EXTEND_SIZE + 4 else size
-
-
-def walk_events(data: bytes | bytearray, stamp: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (start, size, time stamp) of the payload of every event in the data of a page.
-
-    Stops at what no writer makes.
-    """
-    for start, size, when, _ in walk_events_cpu(data, stamp):
-        yield start, size, when
-
-
-def walk_events_cpu(
-    data: bytes | bytearray, stamp: int, cpu: int = -1
-) -> Iterator[tuple[int, int, int, int]]:
-    """Yield (start, size, time stamp, CPU) of every event; the CPU is `cpu` until a mark tells it.
-
-    A mark is a padding event of 12 bytes, a size that no other padding has: see `event_size`.
-    """
-    for start, size, when, where in _walk_all(data, stamp, cpu):
-        if start:
-            yield start, size, when, where
-
-
-def _walk_all(data: bytes | bytearray, stamp: int, cpu: int) -> Iterator[tuple[int, int, int, int]]:
-    """Yield as `walk_events_cpu` does, and for what is no event with a start of 0."""
-    at = 0
-    while at + 4 <= len(data):
-        header = int.from_bytes(data[at : at + 4], "little")
-        value = int.from_bytes(data[at + 4 : at + 8].ljust(4, b"\0"), "little")
-        kind, delta = header & 31, header >> 5
-        if kind == TYPE_PADDING:
-            if not delta:
-                return
-            stamp += delta
-            if 4 + value == CPU_MARK_SIZE <= len(data) - at:
-                cpu = int.from_bytes(data[at + 8 : at + 12], "little", signed=True)
-            at += 4 + value
-            yield 0, 0, stamp & U64_MASK, cpu
-        elif kind == TYPE_TIME_EXTEND:
-            stamp += (value << DELTA_BITS) + delta
-            at += EXTEND_SIZE
-        elif kind == TYPE_TIME_STAMP:
-            stamp = stamp & ~STAMP_MASK | ((value << DELTA_BITS) + delta)
-            at += EXTEND_SIZE
-        else:
-            stamp += delta
-            start = at + 4 if kind else at + 8
-            at += 4 + (4 * kind if kind else (value + 3) & ~3)
-            yield start, at - start, stamp & U64_MASK, cpu
-
-
-def _cpu_mark(cpu: int) -> bytes:
-    """A padding event with the number of the CPU, one unit of time after what was before."""
-    return struct.pack("<IIi", TYPE_PADDING | 1 << 5, CPU_MARK_SIZE - 4, cpu)
 
 
 class Ring:
@@ -177,10 +106,10 @@ class Ring:
             self._page.stamp = stamp
         if cpu not in (-1, self._page.cpu):
             before, stamp = self._mark_cpu(cpu, stamp)
-        at, delta = self._at, (stamp - before) & U64_MASK
+        at, delta = self._at, (stamp - before) & U64
         event = self._stamp_event(kind, stamp, delta)
-        start = len(event) + (8 if size - 4 > 4 * TYPE_DATA_MAX else 4)
-        event += self._event(size, delta if kind == "delta" else 0, payload)
+        start = len(event) + head_size(size)
+        event += _EVENTS.record(payload, delta if kind == "delta" else 0)
         self._page.data[at : at + len(event)] = event
         self._at = self._page.end = at + len(event)
         token = (self._seq, at + start, len(payload))
@@ -191,7 +120,7 @@ class Ring:
 
     def _room_before(self, kind: str, cpu: int) -> int:
         """The bytes before an event: its CPU when that changed, its time when it does not fit the header."""
-        room = 0 if kind == "delta" else EXTEND_SIZE
+        room = 0 if kind == "delta" else STAMP_EVENT_SIZE
         return room if cpu in (-1, self._page.cpu) else room + CPU_MARK_SIZE
 
     def _shed(self, kind: str, size: int, cpu: int) -> tuple[str, int]:
@@ -206,13 +135,13 @@ class Ring:
         """Write a mark; return the time of what was before the event, and the event's."""
         before = self._stamp
         if self._at == 0:
-            before = self._page.stamp = (stamp - 1) & U64_MASK
+            before = self._page.stamp = (stamp - 1) & U64
         elif before == stamp:
-            stamp = (stamp + 1) & U64_MASK
-        self._page.data[self._at : self._at + CPU_MARK_SIZE] = _cpu_mark(cpu)
+            stamp = (stamp + 1) & U64
+        self._page.data[self._at : self._at + CPU_MARK_SIZE] = _EVENTS.cpu_mark(cpu)
         self._at += CPU_MARK_SIZE
         self._page.cpu = cpu
-        return (before + 1) & U64_MASK, stamp
+        return (before + 1) & U64, stamp
 
     def commit(self, token: Token) -> None:
         """Make an event count; readers see it when no event begun before it is still open."""
@@ -233,10 +162,9 @@ class Ring:
             _, start, length = token
             size = event_size(length)
             data = self._page_of(token).data
-            at = start - (8 if size - 4 > 4 * TYPE_DATA_MAX else 4)
+            at = start - head_size(size)
             delta = int.from_bytes(data[at : at + 4], "little") >> 5
-            # Delta 0 would mean that the rest of the page is unused.
-            data[at : at + 8] = struct.pack("<II", TYPE_PADDING | (delta or 1) << 5, size - 4)
+            data[at : at + 8] = _EVENTS.padding(delta, size)
         if not self._depth:
             self._publish()
 
@@ -254,17 +182,8 @@ class Ring:
     @staticmethod
     def _stamp_event(kind: str, stamp: int, delta: int) -> bytes:
         if kind == "extend":
-            return struct.pack("<II", TYPE_TIME_EXTEND | (delta & DELTA_MASK) << 5, delta >> DELTA_BITS)
-        if kind == "absolute":
-            low = stamp & STAMP_MASK
-            return struct.pack("<II", TYPE_TIME_STAMP | (low & DELTA_MASK) << 5, low >> DELTA_BITS)
-        return b""
-
-    @staticmethod
-    def _event(size: int, delta: int, payload: bytes) -> bytes:
-        if size - 4 > 4 * TYPE_DATA_MAX:
-            return (struct.pack("<II", delta << 5, size - 4) + payload).ljust(size, b"\0")
-        return (struct.pack("<I", delta << 5 | (size - 4) // 4) + payload).ljust(size, b"\0")
+            return _EVENTS.extend(delta)
+        return _EVENTS.stamp(stamp) if kind == "absolute" else b""
 
     def _next_page(self) -> bool:
         # What is left of the page stays unused: the kernel fills it with padding.
@@ -324,18 +243,22 @@ class Ring:
             self._seen_overrun = self._overrun
 
     def _consume(self, page: _Page) -> None:
-        rest = page.data[self._read_at : page.commit]
-        for start, _, stamp, cpu in _walk_all(rest, self._read_stamp, self._read_cpu):
-            self._read += start > 0
-            self._read_stamp, self._read_cpu = stamp, cpu
+        rest = read_events(page.data, self._read_at, page.commit - self._read_at, self._read_stamp)
+        self._read += len(rest.records)
+        self._read_stamp = rest.end_stamp
+        if rest.marks:
+            self._read_cpu = rest.marks[-1][1]
         self._read_at = page.commit
 
-    def _rest(self, page: _Page) -> tuple[bytes, int]:
-        """What was not read yet of the reader's page, with the CPU that a mark in the other part told."""
+    def _rest(self, page: _Page) -> tuple[int, bytes]:
+        """The time and data of what was not read yet of the reader's page.
+
+        The CPU that a mark in the other part named is marked again.
+        """
         rest = bytes(page.data[self._read_at : page.commit])
         if self._read_cpu < 0 or self._read_at < CPU_MARK_SIZE:
-            return rest, self._read_stamp
-        return _cpu_mark(self._read_cpu) + rest, (self._read_stamp - 1) & U64_MASK
+            return self._read_stamp, rest
+        return (self._read_stamp - 1) & U64, _EVENTS.cpu_mark(self._read_cpu) + rest
 
     def read(self) -> bytes | None:
         """Take the oldest unread events as one page, or None when there are none."""
@@ -343,7 +266,7 @@ class Ring:
         if found is None:
             return None
         page, lost = found
-        made = _page_bytes(*self._rest(page), lost)
+        made = page_bytes(LAYOUT, *self._rest(page), lost)
         self._consume(page)
         return made
 
@@ -351,11 +274,11 @@ class Ring:
         """Return all pages that can be read, without taking them."""
         made = []
         if self._held is not None and self._read_at < self._held.commit:
-            made.append(_page_bytes(*self._rest(self._held)))
+            made.append(page_bytes(LAYOUT, *self._rest(self._held)))
         for seq in sorted(self._pages):
             page = self._pages[seq]
             if seq <= self._tail and page.commit:
-                made.append(_page_bytes(page.data[: page.commit], page.stamp))
+                made.append(page_bytes(LAYOUT, page.stamp, bytes(page.data[: page.commit])))
         return made
 
     def clear(self) -> None:
@@ -389,43 +312,6 @@ class Ring:
         }
 
 
-def _page_bytes(data: bytes | bytearray, stamp: int, lost: int = 0) -> bytes:
-    commit = len(data)
-    stored = b""
-    if lost:
-        commit += MISSED_EVENTS
-        if len(data) + 8 <= PAGE_DATA:
-            commit += MISSED_STORED
-            stored = struct.pack("<Q", lost)
-    return (struct.pack("<QQ", stamp, commit) + data + stored).ljust(PAGE_SIZE, b"\0")
-
-
-@dataclass(frozen=True, slots=True)
-class RawRecord:
-    """One record as it lies in a ring: time by the instance's clock, kernel thread id, bytes, CPU.
-
-    The CPU is 0 where nobody knew it.
-    """
-
-    timestamp: int
-    tid: int
-    data: bytes
-    cpu: int = 0
-
-    def __repr__(self) -> str:
-        return f"<RawRecord at {self.timestamp}, thread {self.tid}, {len(self.data)} bytes>"
-
-    @property
-    def type(self) -> int:
-        """The number of its event."""
-        return int.from_bytes(self.data[:2], "little")
-
-
-def records_of(page: bytes) -> Iterator[RawRecord]:
-    """Yield the records of one page."""
-    stamp, commit = struct.unpack_from("<QQ", page)
-    data = page[PAGE_HEAD : PAGE_HEAD + (commit & ((1 << 27) - 1))]
-    for start, size, when, cpu in walk_events_cpu(data, stamp):
-        payload = data[start : start + size]
-        tid = int.from_bytes(payload[4:8], "little", signed=True)
-        yield RawRecord(when, tid, payload, max(cpu, 0))
+def ring_records(pages: Iterable[bytes]) -> Iterator[RawRecord]:
+    """Yield the records of a ring's pages, with what was lost before each."""
+    return records_of((page, read_pages(page, LAYOUT)) for page in pages)

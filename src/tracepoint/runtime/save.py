@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.layout.format import write_format
+from tracepoint.record.layout import PageLayout
+from tracepoint.record.write import PageWriter
 from tracepoint.runtime.environment import DIRECTORY_VARIABLE
 from tracepoint.runtime.files_text import OWN_EVENTS
 from tracepoint.runtime.files_trace import peeked_records, stats_text, trace_text
@@ -21,7 +23,6 @@ from tracepoint.runtime.symbols import kallsyms_text
 from tracepoint.tracefile.compression import default_compression
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import Option, OptionId, text_option
-from tracepoint.tracefile.pages import PageLayout, PageWriter
 from tracepoint.tracefile.recording import CpuStats, Recording, stats_options
 from tracepoint.tracefile.write import write_tracedat
 

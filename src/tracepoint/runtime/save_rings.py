@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.layout.format import EventFormat, write_format
+from tracepoint.record.layout import PageLayout
+from tracepoint.record.write import PageWriter
 from tracepoint.runtime.files_state import count_possible_cpus
 from tracepoint.runtime.files_text import OWN_EVENTS
-from tracepoint.runtime.files_trace import counts_text, ring_records
+from tracepoint.runtime.files_trace import counts_text
 from tracepoint.runtime.hierarchy import FIRST_ID
+from tracepoint.runtime.ring import ring_records
 from tracepoint.runtime.symbols import marker_text
 from tracepoint.tracefile.compression import default_compression
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tracefile.pages import PageLayout, PageWriter
 from tracepoint.tracefile.recording import CpuStats, Recording, stats_options
 from tracepoint.tracefile.write import write_tracedat
 
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.mapped import MappedRing, MappedRings
-    from tracepoint.tracefile.buffers import RawRecord
 
 LOSSES = ("overrun", "commit_overrun", "dropped")
 
@@ -123,7 +125,7 @@ class _Merged:
     def _records(self, ring: MappedRing) -> Iterator[RawRecord]:
         numbers = self._numbers.get(ring.pid, {})
         for record in ring_records(ring.pages):
-            number = numbers.get(int.from_bytes(record.data[:2], "little"))
+            number = numbers.get(record.id())
             if number is None:
                 self._unknown += 1
                 continue

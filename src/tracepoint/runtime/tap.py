@@ -6,13 +6,13 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.runtime.probes import DEFAULT_PRIORITY
-from tracepoint.runtime.ring import records_of
+from tracepoint.runtime.ring import ring_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.hierarchy import EventControl
-    from tracepoint.runtime.ring import RawRecord
 
 SCRATCH_PAGES = 4
 
@@ -56,6 +56,6 @@ class Tap:
             serial = self._mine.serial = self._ring()
             page = None if serial is None else self._buffer.read(serial)
         while page is not None:
-            for record in records_of(page):
+            for record in ring_records([page]):
                 self._run(record)
             page = self._buffer.read(serial)

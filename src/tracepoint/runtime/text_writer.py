@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.printk.facts import RenderFacts
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.event_probe import EventProbe
-    from tracepoint.tracefile.buffers import RawRecord
 
 # The last that is set wins: print_trace_line() in kernel/trace/trace.c.
 FORMS = ("raw", "hex", "bin")

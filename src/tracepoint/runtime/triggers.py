@@ -34,11 +34,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from tracepoint.layout.format import EventFormat
+    from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.files_state import InstanceState
     from tracepoint.runtime.hierarchy import EventControl
     from tracepoint.runtime.hist_expr import Kind
     from tracepoint.runtime.hist_parse import HistSpec
-    from tracepoint.runtime.ring import RawRecord
 
 PRINT = "ftrace:print"
 MAX_MARKER = 1024

@@ -4,41 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.record.pages import read_pages, records_of
 from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.cursor import Cursor
-from tracepoint.tracefile.pages import LOST_UNKNOWN, Damage, walk_pages
+from tracepoint.tracefile.damage import Damage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tracepoint.record.layout import PageLayout
+    from tracepoint.record.pages import Pages
+    from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
-    from tracepoint.tracefile.pages import Page, PageLayout
 
     Report = Callable[[Damage], None]
     TimeMap = Callable[[int, int], int]
 
 _BLOCK = 1 << 20
 _COUNT_SIZE = 4
-
-
-class RawRecord(NamedTuple):
-    """One record: its time, CPU, bytes from `common_type` on, and how many were lost before it there.
-
-    `lost` is LOST_UNKNOWN (-1) when the kernel could not keep the number.
-    """
-
-    timestamp: int
-    cpu: int
-    data: bytes
-    lost: int
-
-    def __repr__(self) -> str:
-        return f"<RawRecord at {self.timestamp}, CPU {self.cpu}, {len(self.data)} bytes>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,27 +75,25 @@ class CpuData:
             self.report(Damage(self.cpu, at, error.reason))
             return
         if cursor.left not in (0, _COUNT_SIZE):
-            self.report(Damage(self.cpu, cursor.at, f"{cursor.left} bytes are left over behind the chunks"))
+            self.report(Damage(self.cpu, cursor.at, f"{cursor.left} bytes are left over after the chunks"))
 
-    def pages(self) -> Iterator[tuple[bytes, Page]]:
-        """Yield each page with the block it stands in; damage is reported."""
+    def pages(self) -> Iterator[tuple[bytes, Pages]]:
+        """Yield each block with its pages; damage is reported."""
         for block, at in self.blocks_at():
-            for page in walk_pages(block, self.layout):
-                if page.fault:
-                    place = at if self.codec is not None else at + page.fault_at
-                    self.report(Damage(self.cpu, place, page.fault))
-                yield block, page
+            pages = read_pages(block, self.layout)
+            for head in pages.heads:
+                if head.fault:
+                    place = at if self.codec is not None else at + head.fault_at
+                    self.report(Damage(self.cpu, place, head.fault))
+            yield block, pages
 
     def records(self) -> Iterator[RawRecord]:
         """Yield the records in the order they were written."""
-        lost, convert, cpu = 0, self.time_map, self.cpu
-        for block, page in self.pages():
-            if page.lost:
-                lost = LOST_UNKNOWN if LOST_UNKNOWN in (page.lost, lost) else lost + page.lost
-            for stamp, at, length in page.records:
-                time = stamp if convert is None else convert(stamp, cpu)
-                yield RawRecord(time, cpu, block[at : at + length], lost)
-                lost = 0
+        records = records_of(self.pages(), self.cpu)
+        if self.time_map is None:
+            return records
+        convert, cpu = self.time_map, self.cpu
+        return (record._replace(timestamp=convert(record.timestamp, cpu)) for record in records)
 
 
 @dataclass(frozen=True, slots=True)

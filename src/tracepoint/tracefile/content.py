@@ -5,41 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracepoint.tracefile.pages import PageLayout, read_page_layout
+from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text, read_page_layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from tracepoint.record.page import Buffer
     from tracepoint.tracefile.options import Option
-    from tracepoint.tracefile.pages import Buffer
-
-# The same words on every kernel since 2.6.31.
-HEADER_EVENT = (
-    "# compressed entry header\n"
-    "\ttype_len    :    5 bits\n"
-    "\ttime_delta  :   27 bits\n"
-    "\tarray       :   32 bits\n"
-    "\n"
-    "\tpadding     : type == 29\n"
-    "\ttime_extend : type == 30\n"
-    "\ttime_stamp : type == 31\n"
-    "\tdata max type_len  == 28\n"
-)
-
-
-def header_page_text(layout: PageLayout) -> str:
-    """Write the text of `events/header_page` for a layout."""
-
-    def line(ctype: str, offset: int, size: int, *, signed: bool) -> str:
-        return f"\tfield: {ctype};\toffset:{offset};\tsize:{size};\tsigned:{int(signed)};\n"
-
-    commit = layout.commit_offset
-    return (
-        line("u64 timestamp", 0, 8, signed=False)
-        + line("local_t commit", commit, layout.long_size, signed=True)
-        + line("int overwrite", commit, 1, signed=True)
-        + line("char data", layout.data_offset, layout.data_size, signed=True)
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from tracepoint.printk.facts import NO_FACTS, RenderFacts, read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
-from tracepoint.tracefile.pages import LOST_UNKNOWN, U64
+from tracepoint.record.page import LOST_UNKNOWN, U64
 from tracepoint.tracefile.recording import variables_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.printk.program import PrintProgram
-    from tracepoint.tracefile.buffers import RawRecord
+    from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.tracedat import TraceFile
 
 # The other clocks count ns; kernel/trace/trace.c: trace_clocks[].

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Self
 
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
+from tracepoint.record.layout import PageLayout, check_header_event, read_page_layout
 from tracepoint.tracefile import sections
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cursor import Cursor
+from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import OptionId, find_options
-from tracepoint.tracefile.pages import Damage, PageLayout, check_header_event, read_page_layout
 from tracepoint.tracefile.timing import time_map
 from tracepoint.tracefile.version6 import read_version6
 from tracepoint.tracefile.version7 import read_version7

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer, without_overlaps
 from tracepoint.tracefile.cursor import Cursor, decode
+from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_u32
-from tracepoint.tracefile.pages import Damage
 from tracepoint.tracefile.sections import skip_descriptions
 
 if TYPE_CHECKING:
+    from tracepoint.record.layout import PageLayout
     from tracepoint.tracefile.buffers import Report, TimeMap
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
-    from tracepoint.tracefile.pages import PageLayout
     from tracepoint.tracefile.tracedat import FileHead
 
 OPTIONS_TAG = b"options  \0"

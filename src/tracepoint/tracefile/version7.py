@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer, without_overlaps
 from tracepoint.tracefile.compression import MAX_SECTION
 from tracepoint.tracefile.cursor import Cursor
+from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_buffer, read_u32
-from tracepoint.tracefile.pages import MAX_PAGE, Damage, PageLayout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,7 +172,7 @@ def _buffer_layout(layout: PageLayout, buffer: BufferOption) -> PageLayout:
     start = layout.data_offset
     if buffer.page_size == layout.page_size:
         return layout
-    if not start + 4 <= buffer.page_size <= MAX_PAGE or buffer.page_size % 4:
+    if not start + 4 <= buffer.page_size <= MAX_PAGE_BYTES or buffer.page_size % 4:
         raise DecodeError(f"pages of {buffer.page_size} bytes")
     return PageLayout(
         start, buffer.page_size - start, layout.commit_offset, layout.long_size, layout.is_big_endian

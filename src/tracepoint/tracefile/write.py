@@ -30,9 +30,9 @@ from tracepoint.tracefile.version7 import COMPRESSED, SECTION_HEAD
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from tracepoint.record.page import Buffer
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.content import BufferContent, TraceContent
-    from tracepoint.tracefile.pages import Buffer
 
 # Readers decompress a whole chunk to get at one page of it.
 _CHUNK = 10 * 4096

@@ -6,7 +6,8 @@ import time
 import pytest
 
 from tracefile.making import layout_of
-from tracepoint.tracefile.pages import walk_pages, write_pages
+from tracepoint.record.page import walk_pages
+from tracepoint.record.write import write_pages
 
 pytestmark = pytest.mark.bench
 FLOOR = 1.5e6

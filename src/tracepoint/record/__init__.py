@@ -1,0 +1,1 @@
+"""Records: the pages they stand in, and the values of their fields."""

@@ -1,0 +1,124 @@
+"""All records of many pages at once, as columns: with the C reader where it was built, else with its twin."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.record.extension import load_extension
+from tracepoint.record.page import LOST_UNKNOWN, walk_pages
+from tracepoint.record.raw import RawRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
+
+    Columns = tuple[memoryview, memoryview, memoryview, list["PageHead"]]
+
+
+_DECODE = load_extension("_decode", "records are read in Python, a hundred times slower")
+
+
+def is_pure() -> bool:
+    """Whether pages are read in Python."""
+    return _DECODE is None
+
+
+class PageHead(NamedTuple):
+    """What a page says beside its records: `n_records` of them are its own; see `Page` for the rest."""
+
+    stamp: int
+    size: int
+    lost: int
+    n_records: int
+    marks: tuple[tuple[int, int], ...]
+    fault: str
+    fault_at: int
+
+
+class Pages(NamedTuple):
+    """The records of pages, in the order they were written.
+
+    `stamps` (uint64, the clock's unit), `offsets` (uint64) of the payloads in the buffer and their `lengths`
+    (uint32), both in bytes, are memoryviews of one item a record; `heads` has one item a page, and one with
+    a fault for what is left over after the last whole page.
+    """
+
+    stamps: memoryview
+    offsets: memoryview
+    lengths: memoryview
+    heads: list[PageHead]
+
+
+def read_pages(data: Buffer, layout: PageLayout) -> Pages:
+    """Read a buffer of whole pages.
+
+    >>> from tracepoint.record.layout import PageLayout
+    >>> page = bytes.fromhex("2b16c3be90b60300 0800000000000000 01000000 2f000103") + bytes(4072)
+    >>> read_pages(page, PageLayout()).stamps.tolist()
+    [1045157722134059]
+    """
+    if _DECODE is None:
+        return read_pages_slowly(data, layout)
+    stamps, offsets, lengths, heads = _DECODE.read_pages(
+        data,
+        layout.data_offset,
+        layout.data_size,
+        layout.commit_offset,
+        layout.long_size,
+        layout.is_big_endian,
+    )
+    return Pages(
+        memoryview(stamps).cast("Q"),
+        memoryview(offsets).cast("Q"),
+        memoryview(lengths).cast("I"),
+        [PageHead._make(head) for head in heads],
+    )
+
+
+def records_of(blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0) -> Iterator[RawRecord]:
+    """Yield the records of buffers and their pages, with what was lost before each.
+
+    `cpu` is theirs, except where a process's ring names another.
+    """
+    lost = 0
+    for data, pages in blocks:
+        places = zip(pages.stamps, pages.offsets, pages.lengths, strict=True)
+        for head in pages.heads:
+            if head.lost:
+                lost = LOST_UNKNOWN if LOST_UNKNOWN in (head.lost, lost) else lost + head.lost
+            where, marks = cpu, dict(head.marks)
+            for index, (stamp, at, length) in enumerate(islice(places, head.n_records)):
+                if index in marks:
+                    where = max(marks[index], 0)
+                yield RawRecord(stamp, where, data[at : at + length], lost)
+                lost = 0
+
+
+def records_in(data: bytes, layout: PageLayout, cpu: int = 0) -> Iterator[RawRecord]:
+    """Yield the records of a buffer of whole pages; what is damaged is left out, as `read_pages` tells.
+
+    >>> from tracepoint.record.layout import PageLayout
+    >>> page = bytes.fromhex("2b16c3be90b60300 0800000000000000 01000000 2f000103") + bytes(4072)
+    >>> list(records_in(page, PageLayout()))
+    [<RawRecord at 1045157722134059, CPU 0, 4 bytes>]
+    """
+    return records_of([(data, read_pages(data, layout))], cpu)
+
+
+def read_pages_slowly(data: Buffer, layout: PageLayout) -> Pages:
+    """Read a buffer of whole pages in Python: what the C reader must give."""
+    stamps, offsets, lengths, heads = array("Q"), array("Q"), array("I"), []
+    for page in walk_pages(data, layout):
+        for stamp, offset, length in page.records:
+            stamps.append(stamp)
+            offsets.append(offset)
+            lengths.append(length)
+        marks = tuple(page.marks)
+        heads.append(
+            PageHead(page.stamp, page.size, page.lost, len(page.records), marks, page.fault, page.fault_at)
+        )
+    return Pages(memoryview(stamps), memoryview(offsets), memoryview(lengths), heads)

@@ -31,7 +31,7 @@ def test_the_functions_docstring_is_kept_and_the_methods_follow(sold):
     assert sold.__doc__.startswith("Somebody bought n things.\n\nCalling it fires it")
     shown = pydoc.plain(pydoc.render_doc(sold))
     assert "Somebody bought n things." in shown
-    assert "Record the event in `instance`, or in the top one." in shown
+    assert "Record the event in `instance`, or in the top one; raises EventError when `reg` fails." in shown
     assert sold.enable.__doc__.startswith("Record the event")
 
 

@@ -62,6 +62,24 @@ def fake(monkeypatch: pytest.MonkeyPatch):
     return install
 
 
+def test_version_with_v_names_the_modules_in_use() -> None:
+    def lines(pure: str) -> list[str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "tracepoint", "-V", "-v"],
+            env=os.environ | {"TRACEPOINT_PURE": pure},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return done.stdout.splitlines()
+
+    assert lines("")[0] == f"tracepoint {tracepoint.__version__}"
+    assert [line.partition(":")[0] for line in lines("")[2:]] == ["tracepoint._core", "tracepoint._decode"]
+    assert [line.partition(": ")[2] for line in lines("1")[2:]] == [
+        "TRACEPOINT_PURE is set: its twin in Python is used"
+    ] * 2
+
+
 @pytest.mark.parametrize("option", ["--version", "-V"])
 def test_version_is_data(option: str) -> None:
     done = run(option)

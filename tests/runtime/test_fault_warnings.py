@@ -118,12 +118,14 @@ tp.tracing
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        ("ModuleNotFoundError('none', name=name)", "the C core tracepoint._core is not built: "),
-        ("ImportError('wrong version')", "the C core tracepoint._core cannot be loaded (wrong version): "),
+        ("ModuleNotFoundError('none', name=name)", "the C module tracepoint._core is not built: "),
+        ("ImportError('wrong version')", "the C module tracepoint._core cannot be loaded (wrong version): "),
     ],
 )
-def test_without_the_core_one_warning_says_what_it_costs(error, words):
-    command = [sys.executable, "-c", HIDE.format(error=error)]
+@pytest.mark.parametrize("name", ["_core", "_decode"])
+def test_without_a_module_one_warning_says_what_it_costs(error, words, name):
+    words = words.replace("_core", name)
+    command = [sys.executable, "-c", HIDE.format(error=error).replace("_core", name)]
     done = subprocess.run(command, env={}, capture_output=True, text=True, check=True)
     assert done.stderr.count("RuntimeWarning") == 1
     assert words in done.stderr

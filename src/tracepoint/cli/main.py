@@ -290,7 +290,12 @@ def make_parser(words: Sequence[str]) -> Parser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("-V", "--version", action="store_true", help="print the version and exit")
+    parser.add_argument(
+        "-V",
+        "--version",
+        action="store_true",
+        help="print the version, with -v the C modules in use, and exit",
+    )
     add_output_arguments(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", parser_class=Parser)
     chosen = _command_word(words)
@@ -359,6 +364,10 @@ def _dispatch(words: list[str], out: Output) -> int:
     args.words_after = after
     if args.version:
         out.line(f"tracepoint {__version__}")
+        if args.verbose:
+            from tracepoint.cli.modules import show_modules  # noqa: PLC0415 - loads the C modules
+
+            show_modules(out)
         return EXIT_DONE
     if args.command is None:
         parser.print_help(sys.stderr)

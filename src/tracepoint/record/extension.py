@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 
+#: The modules that `setup.py` builds.
+EXTENSIONS = ("_core", "_decode")
+
+
 def load_extension(name: str, without: str) -> ModuleType | None:
     """Return `tracepoint.NAME`, or None for its twin, as `without` says: "events run in Python".
 

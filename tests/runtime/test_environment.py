@@ -21,7 +21,7 @@ def paid(n: tp.u32) -> None: ...
 
 for n in (5, 5000):
     sold(n), returned(n), paid(n)
-print(*sorted(f"{r.type}:{int.from_bytes(r.data[8:12], 'little')}" for r in tp.tracing.records()))
+print(*sorted(f"{r.id()}:{int.from_bytes(r.data[8:12], 'little')}" for r in tp.tracing.records()))
 print(sold.filter, sold.enabled, returned.enabled, paid.enabled)
 """
 

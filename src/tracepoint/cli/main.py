@@ -364,7 +364,7 @@ def _dispatch(words: list[str], out: Output) -> int:
     args.words_after = after
     if args.version:
         out.line(f"tracepoint {__version__}")
-        if args.verbose:
+        if getattr(args, "verbose", False):
             from tracepoint.cli.modules import show_modules  # noqa: PLC0415 - loads the C modules
 
             show_modules(out)

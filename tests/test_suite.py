@@ -50,6 +50,7 @@ def test_a_run_says_what_it_left_out_and_what_runs_it() -> None:
         "--collect-only",
         "-q",
         "tests/guest",
+        "tests/record",
         "tests/tracefile",
     ]
     done = subprocess.run(

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
-from tracepoint.cli.trees import default_tree, open_with_progress
+from tracepoint.cli.trees import default_tree, searching
 from tracepoint.tree.callsites import SiteKind
 
 if TYPE_CHECKING:
@@ -44,7 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print what matches; the exit status is 1 when nothing does."""
-    tree = open_with_progress(args.tree or default_tree(out), out)
+    with searching(args.tree or default_tree(out), out) as tree:
+        return _find(tree, args, out)
+
+
+def _find(tree: Tree, args: argparse.Namespace, out: Output) -> int:
     events = _chosen(tree, args)
     systems = dict(sorted(Counter(event.system for event in events).items()))
     if args.json:

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.cli.trees import default_tree, open_with_progress
+from tracepoint.cli.trees import default_tree, searching
 from tracepoint.control.events import EventControl
 from tracepoint.control.names import matches
 from tracepoint.control.session import open_tracefs
@@ -35,15 +35,15 @@ def is_event_name(word: str) -> bool:
 def find_declaring(word: str, out: Output) -> list[Path]:
     """Return the headers that declare the events of a name or pattern.
 
-    An index tells: of the kernel tree here, else of the one indexed last.  Without one, the text of the
-    installed kernel headers is searched for a name.
+    The kernel tree here is searched, else the one indexed last.  Without one, the text of the installed
+    kernel headers is searched for a name.
     """
     try:
         root = default_tree(out)
     except TracepointError:
         return _search_installed(word)
-    tree = open_with_progress(root, out)
-    return sorted({Path(root, event.header) for event in tree.events(word)}) or _search_installed(word)
+    with searching(root, out) as tree:
+        return sorted({Path(root, event.header) for event in tree.events(word)}) or _search_installed(word)
 
 
 def read_running(word: str) -> list[EventFormat]:

@@ -13,7 +13,7 @@ from tracepoint.cli.files import read_text
 from tracepoint.cli.place_check import check_series
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.tree_files import tree_reader, write_files
-from tracepoint.cli.trees import default_tree, open_with_progress
+from tracepoint.cli.trees import default_tree, searching
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import PlaceError, TreeError
 from tracepoint.generate.fileset import FileSet
@@ -23,7 +23,7 @@ from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import Plan, make_call, make_places, read_plan, split_place
 from tracepoint.place.series import make_series
 from tracepoint.place.sugar import write_event
-from tracepoint.tree.facts import TreeFacts, read_facts
+from tracepoint.tree.facts import read_facts
 from tracepoint.tree.index_scan import is_kernel_tree
 from tracepoint.tree.makefiles import TREE_MARK
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
     from tracepoint.place.series import Series
+    from tracepoint.tree.query import Tree
 
 _COVER = "0000-cover-letter.patch"
 
@@ -157,7 +158,18 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Make the patches and write them, or change the tree."""
     plan = _plan(args)
     author = None if args.apply else find_author(args, plan.author)
-    kernel, facts = _open(args, out)
+    root = args.tree or default_tree(out)
+    if not is_kernel_tree(os.path.realpath(root)):
+        raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
+    with searching(root, out) as tree:
+        _place(tree, plan, author, args, out)
+    return EXIT_DONE
+
+
+def _place(tree: Tree, plan: Plan, author: Author | None, args: argparse.Namespace, out: Output) -> None:
+    folder = Path(tree.root)
+    facts = read_facts(folder)
+    kernel = Kernel(tree, tree_reader(folder), facts.assign_str_arity)
     series = make_series(kernel, plan, is_split=not args.one_patch)
     for note in series.notes:
         out.say(f"note: {note}")
@@ -167,22 +179,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
             tell(str(finding))
     if author is None:
         before = {change.path: change.old for change in series.changes}
-        write_files(Path(kernel.tree.root), before, series.files)
+        write_files(folder, before, series.files)
         for path in series.files:
             out.line(path)
     else:
         _write(args, _mails(series, author), out)
-    return EXIT_DONE
-
-
-def _open(args: argparse.Namespace, out: Output) -> tuple[Kernel, TreeFacts]:
-    root = args.tree or default_tree(out)
-    if not is_kernel_tree(os.path.realpath(root)):
-        raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
-    tree = open_with_progress(root, out)
-    folder = Path(tree.root)
-    facts = read_facts(folder)
-    return Kernel(tree, tree_reader(folder), facts.assign_str_arity), facts
 
 
 def _write(args: argparse.Namespace, mails: Mapping[str, str], out: Output) -> None:

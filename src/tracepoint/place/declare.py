@@ -183,8 +183,8 @@ def _check_names(kernel: Kernel, events: Sequence[Event], target: Target | None)
             )
         if target is not None and event.name in target.names:
             raise PlaceError(f"{event.full_name}: the name {event.name} is taken in {target.source.path}")
-    for name, header, line in kernel.tree.tracepoints():
-        if name in names:
+    for name in sorted(names):
+        for _, header, line in kernel.tree.tracepoints(name):
             raise PlaceError(f"{name}: {header}:{line} declares a tracepoint of that name already")
 
 

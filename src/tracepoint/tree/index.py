@@ -62,6 +62,12 @@ class Work:
     n_headers: int = 0
     n_sources: int = 0
 
+    def __str__(self) -> str:
+        return (
+            f"{self.n_files} files: {self.n_searched} searched, {self.n_headers} headers and "
+            f"{self.n_sources} C files read"
+        )
+
 
 def build_index(
     root: str,
@@ -78,17 +84,19 @@ def build_index(
     if not is_kernel_tree(root):
         raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
     _indexer.cache_clear()  # it remembers the texts of files, which may have changed
-    with paused_collector(), _Builder(root, old, jobs, on_progress) as builder:
+    with paused_collector(), Builder(root, old, jobs, on_progress) as builder:
         return builder.run(), builder.work
 
 
-class _Builder:
+class Builder:
+    """Does the steps of building an index: `search` the files, read the `headers`, `index` what they call."""
+
     def __init__(
         self,
         root: str,
-        old: IndexData | None,
-        jobs: int,
-        on_progress: Callable[[str, int, int], None] | None,
+        old: IndexData | None = None,
+        jobs: int = 0,
+        on_progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
         self.root = root
         self.old = old or IndexData(root, "source", {}, {})
@@ -107,29 +115,37 @@ class _Builder:
     def __exit__(self, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
+            self._pool = None
 
     def run(self) -> IndexData:
         """Do all steps and return the index."""
-        self.work.n_files = len(self.files)
-        holds = self._search()
-        headers = self._headers(holds)
+        holds = self.search()
+        index = self.index(holds, self.headers(holds, holding(holds, Holds.CREATES)))
+        index.head["creators"] = self.creators(holds)
+        index.state["files"] = self.searched(holds)
+        return index
+
+    def index(self, holds: Mapping[str, int], headers: Mapping[str, Record]) -> IndexData:
+        """Index the files of `holds`, some or all of the tree, whose headers have been read.
+
+        Which file creates what, and the state of the files, are left out.
+        """
         names = sorted(_call_names(headers))
         facts = self._facts(holds, names)
-        hidden = self._hidden(holds, facts, names)
         head = {
             "headers": {path: record["head"] for path, record in headers.items()},
             "sites": {p: fact["sites"] for p, fact in facts.items() if fact["sites"]}
             | self._rust_sites(holds, names),
-            "hidden": hidden,
+            "hidden": self._hidden(holds, facts, names),
             "pasted": self._pasted(holds, headers, names),
             "exports": {path: fact["exports"] for path, fact in facts.items() if fact["exports"]},
-            "creators": self._creators(holds, set(headers)),
+            "creators": {},
             "syscalls": self._syscalls(holds),
             "copied": read_copied_arguments(_text(self.root, COPIES), _text(self.root, TABLE)),
             "unreadable": sorted(p for p, flags in holds.items() if flags & Holds.UNREADABLE),
         }
         state = {
-            "files": {path: [*stat, int(holds.get(path, 0))] for path, stat in self.files.items()},
+            "files": {},
             "deps": {path: record["deps"] for path, record in headers.items()},
             "words": {path: fact["words"] for path, fact in facts.items()},
             "defines": {path: fact["defines"] for path, fact in facts.items() if fact["defines"]},
@@ -138,20 +154,26 @@ class _Builder:
         more = {path: record["more"] for path, record in headers.items()}
         return IndexData(self.root, "source", head, more, state, fingerprint(self.files))
 
+    def searched(self, holds: Mapping[str, int]) -> dict[str, list[int]]:
+        """Return size, time and what was found of every file, as it is kept."""
+        return {path: [*stat, int(holds.get(path, 0))] for path, stat in self.files.items()}
+
     # The steps.
 
-    def _search(self) -> dict[str, int]:
+    def search(self) -> dict[str, int]:
+        """Return what the files hold that hold anything."""
+        self.work.n_files = len(self.files)
         holds = {p: row[2] for p, row in self._old_files.items() if p in self.files and p not in self.changed}
         self.work.n_searched = len(self.changed)
         holds.update(self._each("searching", look_at, self.changed))
         return {path: flags for path, flags in holds.items() if flags}
 
-    def _headers(self, holds: Mapping[str, int]) -> dict[str, Record]:
-        wanted = _holding(holds, Holds.DECLARATIONS)
-        creating = _holding(holds, Holds.CREATES)
+    def headers(self, holds: Mapping[str, int], creating: Sequence[str]) -> dict[str, Record]:
+        """Read the trace headers; `creating` are all files of the tree that create tracepoints."""
+        wanted = holding(holds, Holds.DECLARATIONS)
         old = self._old_headers(creating)
         asked = [path for path in wanted if path not in old]
-        self.work.n_headers = len(asked)
+        self.work.n_headers += len(asked)
         read = dict(self._each("reading headers", _read_headers, asked, tuple(creating)))
         return {path: read[path] if path in read else old[path] for path in wanted}
 
@@ -170,9 +192,9 @@ class _Builder:
 
     def _facts(self, holds: Mapping[str, int], names: Sequence[str]) -> dict[str, dict[str, Any]]:
         old = self._old_facts(names)
-        wanted = _holding(holds, Holds.TRACE)
+        wanted = holding(holds, Holds.TRACE)
         asked = [path for path in wanted if path not in old]
-        self.work.n_sources = len(asked)
+        self.work.n_sources += len(asked)
         read = dict(self._each("finding call sites", _read_sources, asked, tuple(names)))
         return {path: read[path] if path in read else old[path] for path in wanted}
 
@@ -195,7 +217,7 @@ class _Builder:
         touched = any(path.endswith(".rs") for path in self.changed | self.gone)
         if not touched and names == self.old.state.get("names"):
             return {p: rows for p, rows in self.old.head["sites"].items() if p.endswith(".rs")}
-        texts = {path: _text(self.root, path) for path in _holding(holds, Holds.RUST)}
+        texts = {path: _text(self.root, path) for path in holding(holds, Holds.RUST)}
         found = find_rust_sites(texts, set(names))
         return {path: [list(site) for site in sites] for path, sites in found.items()}
 
@@ -207,6 +229,8 @@ class _Builder:
         is_same = names == self.old.state.get("names") and hiders == _hiders(
             self.old.state.get("defines", {})
         )
+        if not hiders:
+            return {}
         hidden = HiddenCalls(hiders, names)
         paths = (p for p in (self.changed if is_same else self.files) if not p.endswith(".rs"))
         asked = [p for p in paths if hidden.may_hide(p, has_trace=bool(holds.get(p, 0) & Holds.TRACE))]
@@ -219,8 +243,8 @@ class _Builder:
         self, holds: Mapping[str, int], headers: Mapping[str, Record], names: Sequence[str]
     ) -> dict[str, list[list[Any]]]:
         """The calls whose name a macro pastes together; found anew each time, there are hardly any."""
-        holding = _holding(holds, Holds.PASTES)
-        pastes = [paste for path in holding for paste in find_pastes(path, _text(self.root, path))]
+        pasting = holding(holds, Holds.PASTES)
+        pastes = [paste for path in pasting for paste in find_pastes(path, _text(self.root, path))]
         prefixes = tuple({paste.prefix for paste in pastes})
         # Who includes them is looked for below the headers that declare what they may fire.
         folders = {
@@ -235,10 +259,12 @@ class _Builder:
         found = fired_by_pastes(pastes, sources, read, set(names))
         return {path: [list(site) for site in sites] for path, sites in found.items()}
 
-    def _creators(self, holds: Mapping[str, int], headers: set[str]) -> dict[str, list[str]]:
+    def creators(self, holds: Mapping[str, int]) -> dict[str, list[str]]:
+        """Return the trace headers that each C file creates the tracepoints of."""
+        headers = set(holding(holds, Holds.DECLARATIONS))
         old = self.old.head.get("creators", {})
         found = {}
-        for path in _holding(holds, Holds.CREATES):
+        for path in holding(holds, Holds.CREATES):
             is_old = path in old and path not in self.changed and headers.issuperset(old[path])
             made = old[path] if is_old else created_headers(self.root, path, headers)
             found[path] = made
@@ -247,7 +273,7 @@ class _Builder:
     def _syscalls(self, holds: Mapping[str, int]) -> dict[str, Any]:
         old = self.old.head.get("syscalls", {})
         found = {}
-        for path in _holding(holds, Holds.SYSCALLS):
+        for path in holding(holds, Holds.SYSCALLS):
             if path in old and path not in self.changed:
                 found[path] = old[path]
             else:
@@ -294,7 +320,8 @@ def _start_process() -> None:
     gc.disable()
 
 
-def _holding(holds: Mapping[str, int], flag: Holds) -> list[str]:
+def holding(holds: Mapping[str, int], flag: Holds) -> list[str]:
+    """Return the files that hold something, sorted."""
     return sorted(path for path, flags in holds.items() if flags & flag)
 
 

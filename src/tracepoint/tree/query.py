@@ -162,14 +162,14 @@ class Tree:
         self,
         root: str,
         kind: str,
-        head: dict[str, Any],
+        load_head: Callable[[], dict[str, Any]],
         load_more: Callable[[], dict[str, Any]],
         notes: Iterable[str] = (),
     ) -> None:
         self.root = root
         self.kind = kind
         self.notes = list(notes)
-        self._head = head
+        self._load_head = load_head
         self._load_more = load_more
 
     def __repr__(self) -> str:
@@ -178,7 +178,7 @@ class Tree:
     @classmethod
     def of(cls, data: IndexData, notes: Iterable[str] = ()) -> Tree:
         """Make a tree of an index that is in memory."""
-        return cls(data.root, data.kind, data.head, lambda: data.more, notes)
+        return cls(data.root, data.kind, lambda: data.head, lambda: data.more, notes)
 
     def systems(self) -> list[str]:
         """Return the names of all systems."""
@@ -263,12 +263,13 @@ class Tree:
         """Return the trace headers, relative to the tree."""
         return sorted(self._head["headers"])
 
-    def tracepoints(self) -> list[tuple[str, str, int]]:
-        """Return the tracepoints without an event (DECLARE_TRACE) as name, header and line."""
+    def tracepoints(self, name: str = "") -> list[tuple[str, str, int]]:
+        """Return the tracepoints without an event (DECLARE_TRACE), or those of a name: name, header, line."""
         return sorted(
             (row[0], path, row[2])
             for path, record in self._head["headers"].items()
             for row in record["tracepoints"]
+            if name in ("", row[0])
         )
 
     def bare_tracepoints(self) -> list[BareTracepoint]:
@@ -339,6 +340,10 @@ class Tree:
         return record
 
     # Tables, made on first use.
+
+    @cached_property
+    def _head(self) -> dict[str, Any]:
+        return self._load_head()
 
     @cached_property
     def _more(self) -> dict[str, Any]:

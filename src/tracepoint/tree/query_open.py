@@ -43,7 +43,7 @@ def open_tree(
     if stored is not None:
         try:
             if stored.mark == fingerprint(list_files(root)):
-                return Tree(root, stored.kind, stored.section("head"), lambda: stored.section("more"))
+                return _saved_tree(stored)
             return _updated(root, stored.whole(), notes, jobs, on_progress)
         except StoreError as error:
             notes.append(f"{error}; the index was built anew")
@@ -56,7 +56,28 @@ def open_saved(path: Path | str) -> Tree | None:
     stored = _open_stored(root, [])
     if stored is None or stored.mark != fingerprint(list_files(root)):
         return None
-    return Tree(root, stored.kind, stored.section("head"), lambda: stored.section("more"))
+    return _saved_tree(stored)
+
+
+def open_searched(
+    path: Path | str, *, jobs: int = 0, on_progress: Callable[[str, int, int], None] | None = None
+) -> Tree:
+    """Open a tree for questions about single names: as `open_tree`, but without an index none is made.
+
+    What `on_progress` is told may come later, when something is asked.
+    """
+    root = os.path.realpath(Path(path).expanduser())
+    notes: list[str] = []
+    if not is_kernel_tree(root) or _open_stored(root, notes) is not None or notes:
+        return open_tree(path, jobs=jobs, on_progress=on_progress)
+    from tracepoint.tree.query_search import SearchedTree  # noqa: PLC0415 - a saved index needs none of it
+
+    return SearchedTree(root, lambda old: _updated(root, old, [], jobs, on_progress), jobs, on_progress)
+
+
+def _saved_tree(stored: StoredIndex) -> Tree:
+    head = stored.section("head")
+    return Tree(stored.root, stored.kind, lambda: head, lambda: stored.section("more"))
 
 
 def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
@@ -84,10 +105,7 @@ def _updated(
     from tracepoint.tree.index import build_index  # noqa: PLC0415 - a saved index needs none of it
 
     data, work = build_index(root, old, jobs=jobs, on_progress=on_progress)
-    notes.append(
-        f"{work.n_files} files: {work.n_searched} searched, {work.n_headers} headers and "
-        f"{work.n_sources} C files read"
-    )
+    notes.append(str(work))
     notes.extend(f"{name}: cannot be read, left out" for name in data.head["unreadable"])
     try:
         save_index(data, cache_path(root))

@@ -71,6 +71,22 @@ def is_trace_header(data: bytes) -> bool:
     return bool(is_one) and not _TEMPLATE.search(data)
 
 
+def has_word(text: str, word: str) -> bool:
+    """Whether a word stands in a text by itself; a pattern for that takes ten times as long.
+
+    >>> has_word("trace_foo(a)", "foo"), has_word("EVENT(foo, a)", "foo")
+    (False, True)
+    """
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        around = text[max(0, at - 1) : at] + text[end : end + 1]
+        if not any(letter.isalnum() or letter == "_" for letter in around):
+            return True
+        at = text.find(word, at + 1)
+    return False
+
+
 def _may_declare(data: bytes) -> bool:
     return _TRACEPOINT in data or (_EVENT in data and any(word in data for word in _EVENTS))
 

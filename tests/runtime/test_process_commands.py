@@ -10,10 +10,10 @@ import time
 import pytest
 
 from tracepoint.control.tracefs import Tracefs
+from tracepoint.record.field import field_values
 from tracepoint.runtime.socket_client import SilentError
 from tracepoint.runtime.socket_files import ProcessFiles
 from tracepoint.tracefile.tracedat import open_tracedat
-from tracepoint.tracefile.values import field_values
 
 PROGRAM = """
 import time

@@ -11,13 +11,13 @@ from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
 from tracepoint.lab.packages import cache_folder
+from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.cursor import byte_order
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.recording import losses_of
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
-from tracepoint.tracefile.values import field_values
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.opening import check_regular
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.filter.match import match_pattern
 from tracepoint.filter.tree import And, Expression, Not, Op, Or, Predicate, Source
+from tracepoint.record.field import unpack_location
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -120,9 +121,8 @@ class FilterProgram:
                 return self._located_holds(predicate, record, value)
 
     def _located_holds(self, predicate: Predicate, record: bytes, word: int) -> bool:
-        start, length = word & 0xFFFF, word >> 16 & 0xFFFF
-        if predicate.source is Source.REL_LOC:
-            start += predicate.offset + predicate.size
+        is_relative = predicate.source is Source.REL_LOC
+        start, length = unpack_location(word, predicate.offset + predicate.size if is_relative else 0)
         if start + length > len(record):
             return False
         data = record[start : start + length]

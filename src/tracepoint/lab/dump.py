@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.record.field import integer, is_text, location_origin, unpack_location
+
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat
 
@@ -62,18 +64,14 @@ def _hole(record: bytes, start: int, end: int) -> DumpRow:
     return DumpRow(start, end - start, record[start:end])
 
 
-def _number(raw: bytes, layout: EventFormat, *, is_signed: bool) -> int:
-    return int.from_bytes(raw, "big" if layout.is_big_endian else "little", signed=is_signed)
-
-
 def _field_row(field: FieldFormat, raw: bytes, layout: EventFormat) -> DumpRow:
     if field.is_data_loc:
-        word = _number(raw, layout, is_signed=False)
+        word = integer(layout, raw)
         value = f"{word >> 16} bytes at {'+' if field.is_rel_loc else ''}{word & 0xFFFF}"
     elif field.is_array:
-        value = _text(raw) if field.element_ctype == "char" else ""
+        value = _text(raw) if is_text(field) else ""
     elif len(raw) in (1, 2, 4, 8):
-        number = _number(raw, layout, is_signed=field.is_signed)
+        number = integer(layout, raw, is_signed=field.is_signed)
         value = hex(number) if "*" in field.ctype or number > 0xFFFF_FFFF else str(number)
     else:
         value = ""
@@ -81,12 +79,9 @@ def _field_row(field: FieldFormat, raw: bytes, layout: EventFormat) -> DumpRow:
 
 
 def _data_row(record: bytes, field: FieldFormat, raw: bytes, layout: EventFormat) -> DumpRow:
-    word = _number(raw, layout, is_signed=False)
-    offset, size = word & 0xFFFF, word >> 16
-    if field.is_rel_loc:
-        offset = (offset + field.offset + 4) & 0xFFFF
+    offset, size = unpack_location(integer(layout, raw), location_origin(field))
     data = record[offset : offset + size]
-    value = _text(data) if field.element_ctype == "char" else ""
+    value = _text(data) if is_text(field) else ""
     return DumpRow(offset, len(data), data, field.name, field.ctype, value, is_data=True)
 
 

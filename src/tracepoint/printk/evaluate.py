@@ -9,13 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.errors import SourceError
 from tracepoint.printk import operators
 from tracepoint.printk.facts import LASTING_VARIABLES, UnknownPartError
 from tracepoint.printk.structs import MEMBERS, SIZES
 from tracepoint.printk.values import (
-    CHAR_TYPE,
-    VOID_TYPE,
     IntValue,
     MemoryValue,
     PlaceValue,
@@ -30,9 +27,10 @@ from tracepoint.printk.values import (
     unpacker,
     with_ctype,
 )
+from tracepoint.record.field import parse_field_type
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.ctype import CType, parse_ctype
+from tracepoint.source.ctype import CType
 from tracepoint.source.cvalue import (
     CHAR,
     INT,
@@ -484,11 +482,3 @@ def shifted(where: Where, offset: int) -> Where:
         return None if place is None else (place[0], place[1] + offset)
 
     return read
-
-
-def parse_field_type(field: FieldFormat) -> CType:
-    """Return a field's type; one that is no C type counts as char or an array of it."""
-    try:
-        return parse_ctype(field.ctype.split(" ", 1)[1] if field.is_data_loc else field.ctype)
-    except SourceError:
-        return CType(CHAR_TYPE.base, 0, (str(field.size),)) if field.is_array else VOID_TYPE

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.printk.evaluate import parse_field_type
-from tracepoint.source.cvalue import int_type_of
+from tracepoint.record.field import element_type, field_bytes, integer, is_text
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat
@@ -13,44 +12,25 @@ if TYPE_CHECKING:
 _MAX_BYTES = 1 << 12
 
 
-def _integer(form: EventFormat, data: bytes, *, is_signed: bool) -> int:
-    return int.from_bytes(data, "big" if form.is_big_endian else "little", signed=is_signed)
-
-
-def _element_size(form: EventFormat, field: FieldFormat, n_bytes: int) -> int:
-    ctype = parse_field_type(field)
-    kind = int_type_of(type(ctype)(ctype.base, ctype.pointers), form.long_size)
-    size = kind.size if kind is not None else 1
-    return size if size in (1, 2, 4, 8) and n_bytes % size == 0 else 1
-
-
 def field_text(form: EventFormat, field: FieldFormat, record: bytes) -> str:
     """Return one field's value: text for char arrays, hex for pointers and structs, else decimal.
 
     What lies outside the record reads `<cut>`.
     """
-    start, size = field.offset, field.size
-    if field.is_data_loc:
-        word = record[start : start + 4]
-        if len(word) < 4:
-            return "<cut>"
-        number = _integer(form, word, is_signed=False)
-        start = (number & 0xFFFF) + (field.offset + 4 if field.is_rel_loc else 0)
-        size = number >> 16
-    elif field.is_array and size == 0:
-        size = max(len(record) - start, 0)
-    data = record[start : start + min(size, _MAX_BYTES)]
-    if len(data) < min(size, _MAX_BYTES):
+    data = field_bytes(form, field, record)
+    if data is None:
         return "<cut>"
+    data = data[:_MAX_BYTES]
+    if is_text(field):
+        return data.partition(b"\0")[0].decode("latin-1")
     if field.is_array:
-        if field.element_ctype in ("char", "const char"):
-            return data.partition(b"\0")[0].decode("latin-1")
-        step = _element_size(form, field, len(data))
-        values = (_integer(form, data[at : at + step], is_signed=False) for at in range(0, len(data), step))
+        kind = element_type(form, field)
+        step = kind.size if kind is not None and len(data) % kind.size == 0 else 1
+        values = (integer(form, data[at : at + step]) for at in range(0, len(data), step))
         return "{" + ",".join(f"0x{value:x}" for value in values) + "}"
-    if size not in (1, 2, 4, 8):
+    if len(data) not in (1, 2, 4, 8):
         return data.hex()
-    number = _integer(form, data, is_signed=field.is_signed)
+    number = integer(form, data, is_signed=field.is_signed)
     return f"0x{number:x}" if field.ctype.endswith("*") else str(number)
 
 

@@ -25,6 +25,7 @@ from tracepoint.printk.values import (
     take,
     text_of,
 )
+from tracepoint.record.field import LOCATION_SIZE, location_origin, unpack_location
 from tracepoint.source import ast
 from tracepoint.source.ctype import CType
 from tracepoint.source.cvalue import INT, UINT, ULLONG, IntType
@@ -57,10 +58,10 @@ def _dynamic(evaluator: Evaluator, call: ast.Call, ctype: CType) -> Value:
     if field is None:
         return evaluator.unknown(f"{call.name}() of a field that the record lacks")
     word = evaluator.word(field).read
-    base = field.offset + 4 if field.is_rel_loc or "rel_" in call.name else 0
+    origin = location_origin(field) or (field.offset + LOCATION_SIZE if "rel_" in call.name else 0)
 
     def read(record: Record) -> Location:
-        return record.data, base + (word(record) & 0xFFFF)
+        return record.data, unpack_location(word(record), origin)[0]
 
     return MemoryValue(ctype, read)
 
@@ -86,7 +87,7 @@ def get_length(evaluator: Evaluator, call: ast.Call) -> Value:
     if field is None:
         return evaluator.unknown(f"{call.name}() of a field that the record lacks")
     word = evaluator.word(field).read
-    return IntValue(INT, lambda record: word(record) >> 16 & 0xFFFF)
+    return IntValue(INT, lambda record: unpack_location(word(record))[1])
 
 
 def get_bitmask(evaluator: Evaluator, call: ast.Call) -> Value:

@@ -22,6 +22,7 @@ from tracepoint.assign.tree import Run
 from tracepoint.assign.values import Leaf
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import StringField
+from tracepoint.record.field import location_origin
 from tracepoint.runtime.objects import as_leaf_value
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression, write_expression
@@ -364,7 +365,7 @@ class _Assignment:
         place = str(at)
         for name in order:
             word = layout[name]
-            origin = word.offset + _WORD if word.is_rel_loc else 0
+            origin = location_origin(word)
             size = f"len({self.strings[name]})"
             words[name] = f"{size} << 16 | {place} - {origin} & 65535"
             place = f"{place} + {size}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from tracepoint.record.field import field_bytes, integer, is_text
 from tracepoint.runtime.files import U64
 from tracepoint.runtime.hist_expr import (
     HistError,
@@ -294,14 +295,10 @@ class HistTrigger:
                     frame = frame.f_back
                 return tuple(stack_of(frame))
         place = self.layout[operand.name]
-        data = record.data[place.offset : place.offset + place.size]
-        if place.is_data_loc:
-            word = int.from_bytes(data, "little")
-            start = (word & 0xFFFF) + (place.offset + 4 if place.is_rel_loc else 0)
-            data = record.data[start : start + (word >> 16)]
-        if "char" in place.ctype and place.is_array:
+        data = field_bytes(self.layout, place, record.data) or b""
+        if is_text(place):
             return data.split(b"\0", 1)[0].decode(errors="replace")
-        return int.from_bytes(data, "little", signed=place.is_signed)
+        return integer(self.layout, data, is_signed=place.is_signed)
 
     def _number(self, operand: Operand, record: RawRecord) -> int:
         return _as_number(self._raw(operand, record))

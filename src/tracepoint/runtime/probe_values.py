@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.record.field import location_origin, unpack_location
 from tracepoint.runtime.probe_args import HEAD, WORD, Comm, Field, Fixed, Quoted
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def _memory(arg: ProbeArg, record: bytes, comm: Callable[[], bytes]) -> tuple[by
         case Quoted(text):
             return text.encode(errors="surrogateescape") + b"\0", 0
         case Field(place) if place.is_data_loc:
-            start = int.from_bytes(_bytes(record, place.offset, 4), "little") & 0xFFFF
-            return record, start + (place.offset + 4 if place.is_rel_loc else 0)
+            word = int.from_bytes(_bytes(record, place.offset, 4), "little")
+            return record, unpack_location(word, location_origin(place))[0]
         case Field(place):
             return record, place.offset
     return b"", 0

@@ -5,7 +5,7 @@ import struct
 import pytest
 
 from tracepoint.layout.format import EventFormat, FieldFormat
-from tracepoint.tracefile.values import field_value, field_values
+from tracepoint.record.field import field_value, field_values
 
 
 def form(*fields, **more):

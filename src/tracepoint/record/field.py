@@ -1,0 +1,117 @@
+"""The value of a field of a record: where its bytes stand, and what they say."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import SourceError
+from tracepoint.source.ctype import CType, parse_ctype
+from tracepoint.source.cvalue import int_type_of
+
+if TYPE_CHECKING:
+    from tracepoint.layout.format import EventFormat, FieldFormat
+    from tracepoint.source.cvalue import IntType
+
+    Value = int | float | str | list[int] | None
+
+# No kernel has them; the events of processes do.
+_FLOATS = {"float": 4, "double": 8}
+_CHARS = ("char", "const char")
+_INTEGER_SIZES = (1, 2, 4, 8)
+LOCATION_SIZE = 4
+
+
+def unpack_location(word: int, origin: int = 0) -> tuple[int, int]:
+    """Return the offset in the record and the length in bytes that the word of a `__data_loc` field tells.
+
+    `origin` is the byte from which the word counts: see `location_origin`.
+
+    >>> unpack_location(3 << 16 | 20)
+    (20, 3)
+    """
+    return origin + (word & 0xFFFF), word >> 16 & 0xFFFF
+
+
+def location_origin(field: FieldFormat) -> int:
+    """Return the byte of the record from which the word of a field counts.
+
+    That of a `__rel_loc` counts from its own end: include/trace/stages/stage6_event_callback.h.
+    """
+    return field.offset + LOCATION_SIZE if field.is_rel_loc else 0
+
+
+def integer(form: EventFormat, data: bytes, *, is_signed: bool = False) -> int:
+    """Return bytes of a record of this format as a number."""
+    return int.from_bytes(data, "big" if form.is_big_endian else "little", signed=is_signed)
+
+
+def field_bytes(form: EventFormat, field: FieldFormat, record: bytes) -> bytes | None:
+    """Return the bytes of a field's value, None when the record does not hold them all.
+
+    An array without a length goes on to the end of the record.
+    """
+    start, size = field.offset, field.size
+    if field.is_data_loc:
+        word = record[start : start + LOCATION_SIZE]
+        if len(word) < LOCATION_SIZE:
+            return None
+        start, size = unpack_location(integer(form, word), location_origin(field))
+    elif field.is_array and not size:
+        size = max(len(record) - start, 0)
+    return record[start : start + size] if start + size <= len(record) else None
+
+
+def is_text(field: FieldFormat) -> bool:
+    """Whether a field is an array of characters."""
+    return field.is_array and field.element_ctype in _CHARS
+
+
+def parse_field_type(field: FieldFormat) -> CType:
+    """Return a field's type; one that is not a C type counts as char or an array of it, or as void."""
+    try:
+        return parse_ctype(field.ctype.split(" ", 1)[1] if field.is_data_loc else field.ctype)
+    except SourceError:
+        return CType("char", 0, (str(field.size),)) if field.is_array else CType("void")
+
+
+def element_type(form: EventFormat, field: FieldFormat) -> IntType | None:
+    """Return the type of one element of an array, None for structs and what else is not a number."""
+    ctype = parse_field_type(field)
+    return int_type_of(CType(ctype.base, ctype.pointers), form.long_size)
+
+
+def field_value(form: EventFormat, field: FieldFormat, record: bytes) -> Value:
+    """Return the value of one field, None when the record does not hold it; see `field_values`."""
+    data = field_bytes(form, field, record)
+    if data is None:
+        return None
+    if is_text(field):
+        return data.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    if field.is_array:
+        kind = element_type(form, field)
+        if kind is None or len(data) % kind.size:
+            return data.hex()
+        steps = range(0, len(data), kind.size)
+        return [integer(form, data[at : at + kind.size], is_signed=kind.is_signed) for at in steps]
+    if _FLOATS.get(field.ctype) == len(data):
+        number = _float(form, data)
+        # JSON has no other numbers.
+        return number if math.isfinite(number) else str(number)
+    return integer(form, data, is_signed=field.is_signed) if len(data) in _INTEGER_SIZES else data.hex()
+
+
+def field_values(form: EventFormat, record: bytes) -> dict[str, Value]:
+    """Return the event's own fields by name, in their order.
+
+    `record` begins at `common_type`.  Char arrays are text up to their NUL, other arrays lists of numbers,
+    structs and what else is not a number hex digits; floating point is a number, or `nan`, `inf`, `-inf`.
+    """
+    return {field.name: field_value(form, field, record) for field in form.event_fields}
+
+
+def _float(form: EventFormat, data: bytes) -> float:
+    code = "f" if len(data) == 4 else "d"
+    number: float = struct.unpack(f"{'>' if form.is_big_endian else '<'}{code}", data)[0]
+    return number

@@ -25,7 +25,7 @@ from tracepoint.tree.facts import TreeFacts
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tracepoint.check.record_layout import RecordLayout
+    from tracepoint.check.members import RecordLayout
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
     from tracepoint.model.origin import Code, Origin

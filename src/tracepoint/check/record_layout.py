@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.check.members import Member, RecordLayout
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField, UnknownField
 
 if TYPE_CHECKING:
     from tracepoint.check.context import CheckContext, ClassView
     from tracepoint.layout.sizes import TypeSizes
-    from tracepoint.model.field import Field
 
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 _ABI = re.compile(r"\bABI\b")
@@ -20,29 +19,6 @@ _ABI = re.compile(r"\bABI\b")
 #: struct trace_entry, and the word of a dynamic field.
 _COMMON_BYTES = 8
 _LOC_BYTES = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One field of a record: size and alignment in bytes, and the unused bytes before it."""
-
-    field: Field
-    size: int
-    align: int
-    hole_before: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class RecordLayout:
-    """The members in order, with the fixed size of the record in bytes, tail padding included."""
-
-    members: tuple[Member, ...]
-    size_bytes: int
-
-    @property
-    def hole_bytes(self) -> int:
-        """The unused bytes between the fields."""
-        return sum(m.hole_before for m in self.members)
 
 
 def lay_out(context: CheckContext, view: ClassView) -> RecordLayout | None:

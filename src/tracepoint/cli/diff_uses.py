@@ -9,7 +9,8 @@ from tracepoint.cli.files import read_bytes
 from tracepoint.errors import SourceError
 from tracepoint.layout.compare import Reader
 from tracepoint.source.text import decode
-from tracepoint.tracefile.tracedat import MAGIC, open_tracedat
+from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.tracedat import open_tracedat
 from tracepoint.tree.uses import Uses, find_uses
 
 if TYPE_CHECKING:

@@ -41,7 +41,6 @@ from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
-_WORD = 4
 # What any number of C can be; the machine says what is wrong with others.
 _LEAST, _MOST = -(1 << 63), (1 << 64) - 1
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import mmap
 import os
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
@@ -20,8 +19,8 @@ from tracepoint.record.layout import PageLayout, check_header_event, read_page_l
 from tracepoint.tracefile import sections
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.content import TraceContent
-from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.head import read_head
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.timing import time_map
 from tracepoint.tracefile.version6 import read_version6
@@ -36,12 +35,11 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.tracefile.buffers import TimeMap, TraceBuffer
     from tracepoint.tracefile.compression import Codec
-    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.cursor import Bytes, Cursor
     from tracepoint.tracefile.options import Option
 
     Thing = TypeVar("Thing")
 
-MAGIC = b"\x17\x08\x44tracing"
 _MAX_DAMAGE = 10_000
 # What the writers of trace.dat make themselves; the other options are the recording's own.
 _PARTS = range(OptionId.HEADER_INFO, OptionId.CMDLINES + 1)
@@ -49,41 +47,6 @@ _PLACES = {OptionId.DONE, OptionId.BUFFER, OptionId.STRINGS, OptionId.BUFFER_TEX
            OptionId.SAVED_TGIDS, *_PARTS}  # fmt: skip
 # These point to compressed data of their own, which is not carried over.
 _WITH_DATA = {OptionId.BTF_FILE, OptionId.MODULES_FILE}
-
-
-@dataclass(frozen=True, slots=True)
-class FileHead:
-    """What the first bytes say; `end` is the offset behind them, `first_options` only in version 7."""
-
-    version: int
-    is_big_endian: bool
-    long_size: int
-    page_size: int
-    compression: str
-    first_options: int
-    end: int
-
-
-def read_head(data: Bytes, path: str = "") -> FileHead:
-    """Read the head of a trace.dat; raises DecodeError for another file or version."""
-    cursor = Cursor(data, path=path)
-    if cursor.left < len(MAGIC) or cursor.take(len(MAGIC)) != MAGIC:
-        raise DecodeError("not a trace.dat: it does not begin as one", path, 0)
-    word = cursor.c_string("the version", 8)
-    if word not in ("6", "7"):
-        raise DecodeError(f"trace.dat of version {word!r}; 6 and 7 can be read", path, len(MAGIC))
-    order, long_size = cursor.take(2, "the head")
-    if order > 1 or long_size not in (4, 8):
-        cursor.at -= 2
-        raise cursor.error("byte order or size of a long that no machine has")
-    cursor = Cursor(data, cursor.at, big=order == 1, path=path)
-    page_size = cursor.u32()
-    compression, first = "none", 0
-    if word == "7":
-        compression = cursor.c_string("the name of the compressor", 64)
-        cursor.c_string("the version of the compressor", 64)
-        first = cursor.u64()
-    return FileHead(int(word), order == 1, long_size, page_size, compression, first, cursor.at)
 
 
 class TraceFile:

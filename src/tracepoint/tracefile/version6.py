@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.buffers import Report, TimeMap
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
-    from tracepoint.tracefile.tracedat import FileHead
+    from tracepoint.tracefile.head import FileHead
 
 OPTIONS_TAG = b"options  \0"
 LATENCY_TAG = b"latency  \0"

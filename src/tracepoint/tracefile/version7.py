@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.buffers import Report, TimeMap
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.options import BufferOption
-    from tracepoint.tracefile.tracedat import FileHead
 
 COMPRESSED = 1
 SECTION_HEAD = 16

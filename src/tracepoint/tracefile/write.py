@@ -14,6 +14,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.tracefile import sections
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.cursor import encode
+from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.options import (
     BufferOption,
     CpuPlace,
@@ -23,7 +24,6 @@ from tracepoint.tracefile.options import (
     find_options,
     text_option,
 )
-from tracepoint.tracefile.tracedat import MAGIC
 from tracepoint.tracefile.version6 import FLYRECORD_TAG, LATENCY_TAG, OPTIONS_TAG
 from tracepoint.tracefile.version7 import COMPRESSED, SECTION_HEAD
 

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.check.context import CheckContext
-    from tracepoint.check.record_layout import RecordLayout
+    from tracepoint.check.members import RecordLayout
     from tracepoint.model.field import Field
 
 _WORTH_BYTES = 8

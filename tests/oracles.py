@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tracepoint.errors import LabError
 from tracepoint.lab.kernel_source import point_release, tree_version
 from tracepoint.lab.packages import cache_folder
+from tracepoint.lab.stub import find_kernel_headers
 from tracepoint.layout.compressed import decompress
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import decode
@@ -48,6 +50,14 @@ def kernel_source(name: str = "linux-source-6.1") -> Path:
     if not (path / "include/linux/tracepoint.h").is_file():
         pytest.skip(f"{name} is not unpacked in {path}: `make test` as root fetches it")
     return path
+
+
+def installed_headers() -> Path:
+    """The kernel headers that modules are compiled against; skips when there are none."""
+    try:
+        return find_kernel_headers()
+    except LabError as error:
+        pytest.skip(str(error))
 
 
 def kernel_sources() -> list[str]:

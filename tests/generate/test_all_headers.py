@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from oracles import installed_headers
 from tracepoint.cli.main import main
-from tracepoint.errors import LabError
 from tracepoint.lab.build import build_modules
 from tracepoint.lab.headers import source_folders
-from tracepoint.lab.stub import find_kernel_headers
 from tracepoint.tree.headers import read_header
 
 pytestmark = pytest.mark.oracle
@@ -21,10 +20,7 @@ ROW = re.compile(r"^tp_(\w+) needs (.+)$", re.MULTILINE)
 
 @pytest.fixture(scope="module")
 def headers() -> Path:
-    try:
-        return find_kernel_headers()
-    except LabError as error:
-        pytest.skip(str(error))
+    return installed_headers()
 
 
 def events_folder(headers: Path) -> Path:

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 
 from generate.samples import TICK, header_of_text, leaves_of
-from oracles import kernel_source
-from tracepoint.errors import LabError
+from oracles import installed_headers, kernel_source
 from tracepoint.generate import KernelFacts, kernel_module, probe_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES
 from tracepoint.lab.build import build_modules
-from tracepoint.lab.stub import find_kernel_headers
 from tracepoint.tree.headers import read_header
 from tracepoint.tree.kernel_files import read_kernel_files
 
@@ -61,10 +59,7 @@ def test_probes_are_clean(by_name: bool, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def headers() -> Path:
-    try:
-        return find_kernel_headers()
-    except LabError as error:
-        pytest.skip(str(error))
+    return installed_headers()
 
 
 @pytest.fixture(scope="module")

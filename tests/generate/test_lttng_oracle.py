@@ -10,10 +10,9 @@ import pytest
 
 import tracepoint
 from guest import lttng_lab
-from oracles import kernel_source
+from oracles import installed_headers, kernel_source
 from tracepoint.errors import LabError
 from tracepoint.generate.lttng import lttng_probe
-from tracepoint.lab.stub import find_kernel_headers
 from tracepoint.tree.loader import source_folders
 
 pytestmark = pytest.mark.oracle
@@ -60,8 +59,8 @@ def test_checkpatch_would_find_something(tmp_path: Path) -> None:
 
 
 def test_probes_of_the_kernels_own_headers_build_without_warnings(tmp_path: Path) -> None:
+    headers = installed_headers()
     try:
-        headers = find_kernel_headers()
         source = lttng_lab.source_tree()
     except LabError as error:
         pytest.skip(str(error))

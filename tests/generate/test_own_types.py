@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from generate.samples import header_of_text
-from tracepoint.errors import LabError
+from oracles import installed_headers
 from tracepoint.generate import kernel_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES
 from tracepoint.lab.build import build_modules
-from tracepoint.lab.stub import find_kernel_headers
 from tracepoint.tree.kernel_files import read_kernel_files
 
 RINGQ = """
@@ -86,10 +85,7 @@ def test_own_definitions_are_kept_and_only_used_ones() -> None:
 
 @pytest.mark.oracle
 def test_own_definitions_compile() -> None:
-    try:
-        folder = find_kernel_headers()
-    except LabError as error:
-        pytest.skip(str(error))
+    folder = installed_headers()
     facts = read_facts(read_kernel_files(folder, FACT_FILES))
     files = kernel_module(header_of_text(RINGQ), name="ringq", facts=facts)
     assert [path.name for path in build_modules(files, folder)] == ["ringq.ko"]

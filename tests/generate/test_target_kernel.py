@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from oracles import installed_headers
 from tracepoint.cli import generate_kernel
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab.build import CompilerMessage, build_modules
 from tracepoint.lab.definers import missing_names
-from tracepoint.lab.stub import find_kernel_headers
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SWAP = str(EXAMPLES / "swap.h")
@@ -44,10 +44,7 @@ TRACE_EVENT(ring_push,
 
 @pytest.fixture
 def headers() -> Path:
-    try:
-        return find_kernel_headers()
-    except LabError as error:
-        pytest.skip(str(error))
+    return installed_headers()
 
 
 def folder_with(arity: int, folder: Path) -> Path:

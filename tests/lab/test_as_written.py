@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.errors import LabError
+from oracles import installed_headers
 from tracepoint.lab.as_written import compile_as_written
 from tracepoint.lab.build import BuildError
 from tracepoint.lab.headers import read_texts
-from tracepoint.lab.stub import find_kernel_headers
 
 pytestmark = pytest.mark.oracle
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -45,10 +44,7 @@ TRACE_EVENT(bad,
 
 @pytest.fixture(scope="module")
 def headers() -> Path:
-    try:
-        return find_kernel_headers()
-    except LabError as error:
-        pytest.skip(str(error))
+    return installed_headers()
 
 
 @pytest.fixture(scope="module")

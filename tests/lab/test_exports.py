@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from oracles import installed_headers
 from tracepoint.cli.main import main
-from tracepoint.errors import LabError
 from tracepoint.lab.exports import Unexported, find_unexported, tracepoint_of
-from tracepoint.lab.stub import find_kernel_headers
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DECLARED = """
@@ -62,7 +61,7 @@ def test_tracepoint_of_a_symbol(symbol: str, tracepoint: str) -> None:
 @pytest.mark.oracle
 def test_a_probe_of_another_modules_tracepoint_is_generated(tmp_path: Path, capsys) -> None:
     """No header of the kernel declares it: the module that does also exports it."""
-    folder = _headers()
+    folder = installed_headers()
     out, header = tmp_path / "subsys", str(EXAMPLES / "legacy_subsys.h")
     assert main(["generate", "header", header, "--name", "subsys", "-o", str(out)]) == 0
     words = ["--header", '"subsys_trace.h"', "--with", "<linux/sched.h>", "--kernel-headers", str(folder)]
@@ -74,7 +73,7 @@ def test_a_probe_of_another_modules_tracepoint_is_generated(tmp_path: Path, caps
 
 @pytest.mark.oracle
 def test_a_probe_of_a_tracepoint_that_the_kernel_keeps_is_refused(tmp_path: Path, capsys) -> None:
-    folder = _headers()
+    folder = installed_headers()
     header = tmp_path / "sched_kept.h"
     header.write_text(
         "#define TRACE_SYSTEM sched\nTRACE_EVENT(sched_process_hang, TP_PROTO(struct task_struct *tsk), "
@@ -87,10 +86,3 @@ def test_a_probe_of_a_tracepoint_that_the_kernel_keeps_is_refused(tmp_path: Path
     assert "the module needs the tracepoint sched_process_hang\n" in said
     assert "--by-name" in said
     assert main(["generate", "probe", *words, "--by-name"]) == 0
-
-
-def _headers() -> Path:
-    try:
-        return find_kernel_headers()
-    except LabError as error:
-        pytest.skip(str(error))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,8 @@ case "$2" in
 esac
 [ -n "$NOT_THESE" ] && folder=usr/other
 mkdir -p tree/DEBIAN tree/$folder/include/generated
-echo 'include /usr/src/linux-headers-6.1.0-99-common/Makefile' >tree/$folder/Makefile
+[ -z "$NAMES_ITSELF" ] || echo 'KBUILD_OUTPUT=/usr/src/linux-headers-6.1.0-99-cloud-amd64' >tree/$folder/Makefile
+echo 'include /usr/src/linux-headers-6.1.0-99-common/Makefile' >>tree/$folder/Makefile
 touch tree/$folder/include/generated/autoconf.h
 printf 'Package: x\\nVersion: 1\\nArchitecture: all\\nMaintainer: a\\nDescription: b\\n' >tree/DEBIAN/control
 dpkg-deb --root-owner-group -b tree x.deb >/dev/null && rm -r tree
@@ -79,6 +81,17 @@ def test_headers_come_with_what_they_include_and_can_be_moved(debian, image):
     assert (folder / "../linux-headers-6.1.0-99-common/Makefile").is_file()
     assert headers.fetch_headers(image) == headers.find_headers(image) == folder
     assert len((debian / "log").read_text().splitlines()) == 3
+
+
+def test_headers_that_name_their_own_place_can_be_moved(debian, image, monkeypatch):
+    """As those of Debian's newest kernels do."""
+    monkeypatch.setenv("NAMES_ITSELF", "1")
+    folder = headers.fetch_headers(image)
+    (folder / "../linux-headers-6.1.0-99-common/Makefile").write_text(
+        "show:\n\t@echo $(realpath $(KBUILD_OUTPUT))\n"
+    )
+    done = subprocess.run(["make", "-s", "-C", folder], capture_output=True, text=True, check=True)
+    assert Path(done.stdout.strip()) == folder.resolve()
 
 
 def test_installed_headers_come_first(debian, image):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from oracles import builtin_formats
+from oracles import builtin_formats, installed_headers
 from tracepoint.errors import LabError
 from tracepoint.lab.stub import (
     compile_header,
     find_create_trace_points,
-    find_kernel_headers,
     include_lines_of,
     module_compiler,
 )
@@ -48,10 +48,22 @@ TRACE_EVENT(stub_tick,
 """
 
 
+# As much of Kbuild as compiles one file.
+MAKEFILE = """
+unexport LC_ALL
+CC = {calls}
+include $(M)/Kbuild
+FLAGS := $(filter-out $(ccflags-remove-y),{unknown} -O2) $(ccflags-y)
+stub.o:
+	cd $(M) && $(CC) $(FLAGS) -c -o $@ stub.c
+	echo 'savedcmd_stub.o := $(CC) $(FLAGS) -c -o $@ stub.c' >$(M)/.stub.o.cmd
+"""
+
+
 @pytest.fixture
 def headers() -> Path:
+    folder = installed_headers()
     try:
-        folder = find_kernel_headers()
         module_compiler(folder)
     except LabError as error:
         pytest.skip(f"no module can be compiled here: {error.args[0].splitlines()[0]}")
@@ -103,6 +115,26 @@ def test_a_folder_that_is_no_kernel(tmp_path: Path) -> None:
     (tmp_path / "a.h").write_text("")
     with pytest.raises(LabError, match="Kbuild"):
         compile_header(tmp_path / "a.h", kernel_headers=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("calls", "instead_of", "options"),
+    [
+        ("gcc", "", ["-O2"]),
+        ("x86_64-linux-gnu-gcc-99", "x86_64-linux-gnu-gcc-99", ["-O2", "-Wno-attributes"]),
+    ],
+)
+def test_the_compiler_of_the_machine_stands_in_for_one_that_is_not_installed(
+    calls: str, instead_of: str, options: list[str], tmp_path: Path
+) -> None:
+    """It need not know all options of the other."""
+    if shutil.which("gcc") is None or shutil.which("make") is None:
+        pytest.skip("gcc and make are not installed")
+    unknown = "-fnever-heard-of=16 --param-nor-this" if instead_of else ""
+    (tmp_path / "Makefile").write_text(MAKEFILE.format(calls=calls, unknown=unknown))
+    compiler = module_compiler(tmp_path)
+    assert compiler.instead_of == instead_of
+    assert compiler.words[: 1 + len(options)] == ("gcc", *options)
 
 
 @pytest.mark.oracle

@@ -29,6 +29,8 @@ _SECONDS = 300
 _SHOWN = 6
 _KEPT = 40
 _DONE = ".complete"
+#: What make says when the compiler that it calls is not installed.
+NO_COMPILER = re.compile(r"(\S*gcc\S*?): (?:(?:command )?not found|No such file)")
 # -g0: nothing here reads debug information, and it doubles the time.
 _FLAGS = ("-g0", f"-fmax-errors={4 * _SHOWN}", "-fno-diagnostics-show-caret")
 _PLACE = re.compile(
@@ -213,7 +215,7 @@ def _failure(output: str, command: str, status: int) -> BuildError:
     what = "the module does not build"
     if any("No space left on device" in line for line in lines):
         what += f": no space left on the disk of {cache_folder()}"
-    elif any(re.search(r"gcc\S*: (?:command )?not found|gcc\S*: No such file", line) for line in lines):
+    elif any(NO_COMPILER.search(line) for line in lines):
         what += ": the compiler that the headers ask for is not installed"
     return BuildError(what, command, status, "\n".join(shown[:_SHOWN]))
 

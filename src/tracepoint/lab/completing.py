@@ -107,7 +107,7 @@ def complete_module(
         if not messages and needed.names:
             raise _no_export(needed.names, files, kernel_headers)
         if not messages:
-            return files.with_notes(*_notes(search.included), *map(_of_another, needed.tracepoints))
+            return files.with_notes(*_notes(search.included, compiler), *map(_of_another, needed.tracepoints))
         if not search.go_on(messages, files):
             break
     raise _error(messages, files, kernel_headers, search)
@@ -148,11 +148,14 @@ def _of_another(tracepoint: str) -> str:
     )
 
 
-def _notes(included: Mapping[str, str]) -> list[str]:
+def _notes(included: Mapping[str, str], compiler: Compiler) -> list[str]:
     names: dict[str, list[str]] = {}
     for name, header in included.items():
         names.setdefault(header, []).append(name)
-    return [f"{header} is included for {', '.join(items)}" for header, items in names.items()]
+    notes = [f"{header} is included for {', '.join(items)}" for header, items in names.items()]
+    if compiler.instead_of:
+        notes.append(f"compiled with {compiler.words[0]}: {compiler.instead_of} is not installed")
+    return notes
 
 
 def _error(

@@ -31,6 +31,10 @@ _SECONDS = 300
 _NEEDED = re.compile(
     r"(linux-headers-[a-z0-9.+~-]+-common|linux-kbuild-[a-z0-9.+~-]+)(?: \([<>=]+ ([^)]+)\))?"
 )
+# How the Makefile of a headers package names the other half, and since 6.19 itself.
+_INCLUDED = re.compile(r"^include /usr/src/", re.MULTILINE)
+_OUTPUT = re.compile(r"^KBUILD_OUTPUT *:?= */usr/src/.*$", re.MULTILINE)
+_HERE = "$(dir $(lastword $(MAKEFILE_LIST)))"
 _SOURCES = Path("/usr/src")
 _RELEASES = Path("/lib/modules")
 
@@ -157,8 +161,6 @@ def _relocate(tree: Path) -> None:
     """Let the Makefiles of an unpacked headers package find each other wherever they lie."""
     for makefile in tree.glob("usr/src/linux-headers-*/Makefile"):
         text = makefile.read_text(errors="surrogateescape")
-        moved = re.sub(
-            r"^include /usr/src/", "include $(dir $(lastword $(MAKEFILE_LIST)))../", text, flags=re.MULTILINE
-        )
+        moved = _INCLUDED.sub(f"include {_HERE}../", _OUTPUT.sub(f"KBUILD_OUTPUT := {_HERE}", text))
         if moved != text:
             makefile.write_text(moved, errors="surrogateescape")

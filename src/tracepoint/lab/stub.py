@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError, LayoutError
+from tracepoint.lab.build import NO_COMPILER
 from tracepoint.layout.objects import read_object
 from tracepoint.model.vocabulary import FIELD_MACROS
 from tracepoint.source.text import decode
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 _TIMEOUT_S = 180
 _N_ERRORS = 6
+_TELLING = re.compile(r"error|not found", re.IGNORECASE)
+_UNKNOWN = re.compile(r"unrecognized command-line option [^\w-]*(-[\w=.,+-]+)")
+# objtool, which comes with the headers, may need a newer C library than this machine's.
+_KBUILD = "obj-m := stub.o\nOBJECT_FILES_NON_STANDARD := y\n"
 # Deep enough for every "../../.." that a TRACE_INCLUDE_PATH begins with.
 SHADOW_BASE = Path("a/b/c/d/e/f/g/h/trace")
 # What most trace headers use without including it.
@@ -53,10 +59,14 @@ _STAGE_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(__\w+)\(", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Compiler:
-    """How a kernel's own Kbuild compiles a module: the words before the source file, and where it runs."""
+    """How a kernel's own Kbuild compiles a module: the words before the source file, and where it runs.
+
+    `instead_of` is the compiler of that kernel where it is not installed, and this machine's is taken.
+    """
 
     words: tuple[str, ...]
     folder: Path
+    instead_of: str = ""
 
 
 def find_kernel_headers() -> Path:
@@ -194,20 +204,51 @@ def module_compiler(kernel_headers: Path, *, has_warnings: bool = False) -> Comp
     """Return how the Kbuild of a headers package compiles a module; LabError when it cannot.
 
     Kbuild is run once on an empty source file, and the command that it kept is read; with
-    `has_warnings` the compiler says all that it says in a build of that kernel.
+    `has_warnings` the compiler says all that it says in a build of that kernel.  Where the compiler
+    of that kernel is not installed, it is this machine's `gcc`, without the options that it lacks.
     """
     with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
-        folder = Path(name)
-        (folder / "stub.c").write_text("")
-        (folder / "Kbuild").write_text("obj-m := stub.o\n")
-        command = ["make", "-s", "-C", str(kernel_headers), f"M={folder}", "stub.o"]
-        _run(command, folder, f"{kernel_headers}: Kbuild cannot compile a module")
-        kept = folder / ".stub.o.cmd"
-        if not kept.is_file():
-            raise LabError(f"{kernel_headers}: Kbuild left no command behind", shlex.join(command))
-        line = kept.read_text().partition("\n")[0].partition(":=")[2].replace("$(pound)", "#")
+        line, absent = _kbuild_command(kernel_headers, Path(name))
     words = shlex.split(line.partition(" ; ")[0])
-    return Compiler(tuple(_useful_words(words, has_warnings=has_warnings)), kernel_headers.resolve())
+    return Compiler(tuple(_useful_words(words, has_warnings=has_warnings)), kernel_headers.resolve(), absent)
+
+
+def _kbuild_command(kernel_headers: Path, folder: Path) -> tuple[str, str]:
+    """Return the command by which Kbuild compiles an empty file, and the compiler that it lacked, if any."""
+    (folder / "stub.c").write_text("")
+    (folder / "Kbuild").write_text(_KBUILD)
+    command = ["make", "-s", "-C", str(kernel_headers), f"M={folder}", "stub.o"]
+    failure, absent = f"{kernel_headers}: Kbuild cannot compile a module", ""
+    try:
+        _run(command, folder, failure)
+    except LabError as error:
+        found = NO_COMPILER.search(error.log_tail)
+        if not found or shutil.which("gcc") is None:
+            raise
+        absent = found[1]
+        command.append("CC=gcc")
+        _run_without_unknown(command, folder, failure)
+    kept = folder / ".stub.o.cmd"
+    if not kept.is_file():
+        raise LabError(f"{kernel_headers}: Kbuild left no command behind", shlex.join(command))
+    line = kept.read_text().partition("\n")[0].partition(":=")[2]
+    return line.replace("$(pound)", "#"), absent
+
+
+def _run_without_unknown(command: list[str], folder: Path, failure: str) -> None:
+    """Run Kbuild, again without the options that the compiler does not know, as long as it names more."""
+    removed: list[str] = []
+    while True:
+        # An older compiler does not know all attributes, and warns of each use.
+        lines = [_KBUILD, "ccflags-y := -Wno-attributes\n", f"ccflags-remove-y := {' '.join(removed)}\n"]
+        (folder / "Kbuild").write_text("".join(lines))
+        try:
+            return _run(command, folder, failure)
+        except LabError as error:
+            unknown = [word for word in _UNKNOWN.findall(error.log_tail) if word not in removed]
+            if not unknown:
+                raise
+            removed += unknown
 
 
 def _useful_words(words: Sequence[str], *, has_warnings: bool) -> Iterable[str]:
@@ -308,7 +349,8 @@ def _last_define(text: str, name: str) -> str:
 
 
 def _run(command: list[str], folder: Path, failure: str) -> None:
-    environment = {**os.environ, "LC_ALL": "C"}
+    # The kernel's Makefile takes LC_ALL away.
+    environment = {**os.environ, "LC_ALL": "C", "LC_MESSAGES": "C", "LANG": "C"}
     try:
         done = subprocess.run(  # noqa: S603  the compiler named by the kernel's own Kbuild
             command,
@@ -324,5 +366,5 @@ def _run(command: list[str], folder: Path, failure: str) -> None:
         raise LabError(f"{failure}: it takes longer than {_TIMEOUT_S} s", shlex.join(command)) from None
     if done.returncode:
         log = decode(done.stderr).splitlines()
-        lines = [line for line in log if "error" in line.lower()] or log
+        lines = [line for line in log if _TELLING.search(line)] or log
         raise LabError(failure, shlex.join(command), done.returncode, "\n".join(lines[:_N_ERRORS]))

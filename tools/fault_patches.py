@@ -6,6 +6,7 @@ source (`~/.cache/tracepoint/sources`) and headers to compile against (`tracepoi
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from tracepoint.lab.kernel_patch import apply_patches, read_patch
 from tracepoint.lab.packages import cache_folder
 from tracepoint.lab.stub import find_create_trace_points, module_compiler
 from tracepoint.source.text import decode, encode
+from tracepoint.tree.kbuild import Kbuild
 from tracepoint.tree.makefiles import MakefileFolders
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/explanation/fault-patches.md"
@@ -121,11 +123,20 @@ def compiles(tree: Path, headers: Path, name: str, text: str) -> str:
         place = folder / creator
         added = [Path(path).relative_to(tree) for path in MakefileFolders().of(str(source.parent))]
         before = [f"-I{folder}/include", f"-I{place.parent}", *(f"-I{folder / path}" for path in added)]
-        try:
-            messages = compile_file(module_compiler(headers), place, before)
-        except TracepointError:
-            return "not compiled"  # its headers cannot be used where they are
+        before += [f"-DCONFIG_{name}=1" for name in sorted(absent_options(tree, headers, creator))]
+        messages = compile_file(module_compiler(headers), place, before)
     return f"no: {messages[0].text}" if messages else f"{creator.rpartition('/')[2]} compiles"
+
+
+def absent_options(tree: Path, headers: Path, creator: str) -> set[str]:
+    """Return the options that a C file is built with and that the kernel of the headers does not have."""
+
+    def read(name: str) -> str | None:
+        return decode((tree / name).read_bytes()) if (tree / name).is_file() else None
+
+    given = decode((headers / "include/generated/autoconf.h").read_bytes())
+    given_names = set(re.findall(r"^#define CONFIG_(\w+?)(?:_MODULE)? ", given, re.MULTILINE))
+    return {either.partition("|")[0] for either in Kbuild(read).built(creator).options} - given_names
 
 
 def rows_of(tree: Path, headers: Path | None) -> list[Row]:
@@ -156,9 +167,9 @@ def write_page(made: dict[str, list[Row]]) -> str:
         "",
         "What `tracepoint check --fix --patch` makes of [real faults](real-faults.md): for each kernel the",
         "patches, the faults that each fixes, what `checkpatch.pl --strict` says of it, and if the C file",
-        "that creates the events compiles in that tree before and after. Made by",
+        "that creates the events compiles in that tree before and after: with the flags of Debian's headers,",
+        "the options that the file is built with, and this machine's compiler. Made by",
         "`python tools/fault_patches.py --update`. `Fixes:` is left to fill: these sources have no history.",
-        '"not compiled" is a kernel whose headers package cannot be used where it is unpacked.',
         "",
     ]
     for series, rows in made.items():
@@ -178,10 +189,15 @@ def make_all() -> dict[str, list[Row]]:
     """Return the rows of each kernel, compiled against the headers that `tracepoint lab get` fetched."""
     made = {}
     for series, pattern in KERNELS.items():
-        found = sorted((cache_folder() / "headers").glob(f"{pattern}/usr/src/linux-headers-*-amd64"))
         tree = cache_folder() / "sources" / f"linux-source-{series}"
-        made[series] = rows_of(tree, found[-1] if found else None)
+        made[series] = rows_of(tree, headers_of(pattern))
     return made
+
+
+def headers_of(pattern: str) -> Path | None:
+    """Return the headers of a kernel that `tracepoint lab get` fetched, None without any."""
+    found = sorted((cache_folder() / "headers").glob(f"{pattern}/usr/src/linux-headers-*-amd64"))
+    return found[-1] if found else None
 
 
 if __name__ == "__main__":

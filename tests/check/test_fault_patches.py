@@ -56,6 +56,22 @@ def test_patches_are_clean_and_fix_what_they_name(series: str, tmp_path: Path) -
             p: f.text for p, f in apply_patches([(patch.name, decode(patch.read_bytes()))], read).items()
         }
     assert n_faults >= LEAST_FAULTS
+    assert page.count(" compiles | ") == 2 * page.count(" | clean | ") > 0
     for name, text in texts.items():
         left = check_headers([read_header_text(text, name)], select=["TP010", "TP305", "TP319"])
         assert [d for d in left if d.fix is not None] == []
+
+
+@pytest.mark.parametrize("series", ["6.12", "7.2"])
+@pytest.mark.parametrize(
+    "name", ["drivers/base/trace.h", "drivers/net/wireless/ath/ath10k/trace.h", "include/trace/events/spmi.h"]
+)
+def test_the_files_that_create_the_events_compile(name: str, series: str) -> None:
+    """Each against the headers of its kernel, one of them with an option that Debian leaves out."""
+    tree, fault_patches = kernel_source(f"linux-source-{series}"), tool()
+    headers = fault_patches.headers_of(fault_patches.KERNELS[series])
+    if headers is None:
+        pytest.skip(f"no headers of {series} are fetched: tracepoint lab get")
+    text = decode((tree / name).read_bytes())
+    assert fault_patches.compiles(tree, headers, name, text).endswith(".c compiles")
+    assert fault_patches.compiles(tree, headers, name, f"{text}\n#error x\n").startswith("no: ")

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event, EventClass, TraceHeader
 
 LAYOUTS = ("2.13", "2013")
+#: A variable of LTTng's own in every probe.
+_LOCAL = "tp_locvar"
 _NO_PRINT = "LTTng records fields only: no TP_printk is part of a trace"
 
 
@@ -147,6 +149,8 @@ def _usable(header: TraceHeader, events: Sequence[Event]) -> tuple[list[str], li
             notes.append(f"{event.name}: is a custom event of another tracepoint, and is left out")
         elif not event.proto.params:
             notes.append(f"{event.name}: has no parameters, which no kernel compiles, and is left out")
+        elif _LOCAL in event.proto.names:
+            notes.append(f"{event.name}: is left out, as {_LOCAL} is LTTng's own name for a variable")
         else:
             usable.append(event)
     if header.tracepoints:

@@ -166,15 +166,20 @@ class _Planner:
             text = one.source.text if length or self._is_text(one.source) else _as_text(one.source.text)
             self.plan.sources[one.name] = Source(text, length)
             return
+        texts = (one.va_list.text, one.source.text)
+        used = self.params.union(token.text for text in texts for token in st.tokens_of(text))
+        copy = "copy"
+        while copy in used:
+            copy += "_arg"
         self.plan.members.append(f"char {one.name}[{VSTRING_BYTES}];")
         self.plan.code += [
             "{",
-            "\tva_list copy;",
+            f"\tva_list {copy};",
             "",
-            f"\tva_copy(copy, *{_grouped(one.va_list.text)});",
+            f"\tva_copy({copy}, *{_grouped(one.va_list.text)});",
             f"\tvsnprintf(tp_locvar->{one.name}, sizeof(tp_locvar->{one.name}),",
-            f"\t\t  {one.source.text}, copy);",
-            "\tva_end(copy);",
+            f"\t\t  {one.source.text}, {copy});",
+            f"\tva_end({copy});",
             "}",
         ]
         self.plan.sources[one.name] = Source(f"tp_locvar->{one.name}")

@@ -47,6 +47,9 @@ FILES = {
     + CLASS.format(name="land_class")
     + "LAND(slide);\n",
     "land/land.c": '#define CREATE_TRACE_POINTS\n#include "trace.h"\nvoid g(void)\n{\n\ttrace_land_slide(2);\n}\n',
+    # Called by a macro of another name, in a file that has neither the event's name nor a paste.
+    "land/quake.h": "#define trace_quake(n) trace_land_slide(n)\n",
+    "land/quake.c": '#include "quake.h"\nvoid h(void)\n{\n\ttrace_quake(3);\n}\n',
     # In a part of a header, called by a name that is pasted together in a shared header.
     "kernel/watch/watch_trace.h": "#define TRACE_SYSTEM watch\n"
     + CLASS.format(name="event_class")
@@ -137,7 +140,7 @@ def test_every_system_gets_the_answers_of_the_index(root: str) -> None:
     [
         ("other_7", 1, 1),
         ("water_fall_done", 1, 1),
-        ("land_slide", 1, 1),
+        ("land_slide", 1, 2),
         ("absent", 0, 0),
         ("event_owl", 2, 0),
     ],

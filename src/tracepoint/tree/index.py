@@ -120,29 +120,32 @@ class Builder:
     def run(self) -> IndexData:
         """Do all steps and return the index."""
         holds = self.search()
-        index = self.index(holds, self.headers(holds, holding(holds, Holds.CREATES)))
+        index = self.index(holds, self.headers(holds, holding(holds, Holds.CREATES)), holds)
         index.head["creators"] = self.creators(holds)
         index.state["files"] = self.searched(holds)
         return index
 
-    def index(self, holds: Mapping[str, int], headers: Mapping[str, Record]) -> IndexData:
-        """Index the files of `holds`, some or all of the tree, whose headers have been read.
+    def index(
+        self, chosen: Mapping[str, int], headers: Mapping[str, Record], holds: Mapping[str, int]
+    ) -> IndexData:
+        """Index the chosen files, some or all of the tree, whose headers have been read.
 
-        Which file creates what, and the state of the files, are left out.
+        `holds` are all files, which may use macros of those that are chosen.  Which file creates what,
+        and the state of the files, are left out.
         """
         names = sorted(_call_names(headers))
-        facts = self._facts(holds, names)
+        facts = self._facts(chosen, names)
         head = {
             "headers": {path: record["head"] for path, record in headers.items()},
             "sites": {p: fact["sites"] for p, fact in facts.items() if fact["sites"]}
-            | self._rust_sites(holds, names),
+            | self._rust_sites(chosen, names),
             "hidden": self._hidden(holds, facts, names),
-            "pasted": self._pasted(holds, headers, names),
+            "pasted": self._pasted(chosen, headers, names),
             "exports": {path: fact["exports"] for path, fact in facts.items() if fact["exports"]},
             "creators": {},
-            "syscalls": self._syscalls(holds),
+            "syscalls": self._syscalls(chosen),
             "copied": read_copied_arguments(_text(self.root, COPIES), _text(self.root, TABLE)),
-            "unreadable": sorted(p for p, flags in holds.items() if flags & Holds.UNREADABLE),
+            "unreadable": sorted(p for p, flags in chosen.items() if flags & Holds.UNREADABLE),
         }
         state = {
             "files": {},
@@ -232,8 +235,13 @@ class Builder:
         if not hiders:
             return {}
         hidden = HiddenCalls(hiders, names)
-        paths = (p for p in (self.changed if is_same else self.files) if not p.endswith(".rs"))
-        asked = [p for p in paths if hidden.may_hide(p, has_trace=bool(holds.get(p, 0) & Holds.TRACE))]
+        flags = {path: holds.get(path, 0) for path in (self.changed if is_same else self.files)}
+        asked = [
+            path
+            for path, flag in flags.items()
+            if not (flag & Holds.NO_CODE or path.endswith(".rs"))
+            and hidden.may_hide(path, has_trace=bool(flag & Holds.TRACE))
+        ]
         kept = {p: rows for p, rows in self.old.head["hidden"].items() if p in self.files} if is_same else {}
         read = dict(self._each("looking through macros", _read_hidden, asked, tuple(hiders), tuple(names)))
         kept = {path: rows for path, rows in kept.items() if path not in self.changed}

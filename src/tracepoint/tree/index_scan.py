@@ -37,6 +37,7 @@ class Holds(enum.IntFlag):
     UNREADABLE = 16
     RUST = 32
     PASTES = 64
+    NO_CODE = 128
 
 
 def is_kernel_tree(path: str) -> bool:
@@ -109,7 +110,8 @@ def _is_user(path: str) -> bool:
 def _holds(path: str, data: bytes) -> Holds:
     if path.endswith(".rs"):
         return Holds.RUST if b"trace" in data and len(data) <= _MAX_RUST else Holds.NOTHING
-    holds = Holds.NOTHING
+    # Two fifths of a tree's bytes are lists of registers: no semicolon, so no statement that fires anything.
+    holds = Holds.NOTHING if b";" in data else Holds.NO_CODE
     # Most files have neither word, so that what begins with one need not be looked for.
     is_lower, is_upper = b"trace" in data, b"TRACE" in data
     if (is_lower and (b"trace_" in data or b"tracepoint_enabled" in data)) or (

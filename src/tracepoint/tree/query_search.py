@@ -183,7 +183,7 @@ class SearchedTree(Tree):
             wanted = holding(chosen, Holds.DECLARATIONS)
             asked = dict.fromkeys((path for path in wanted if path not in self._records), Holds.DECLARATIONS)
             self._records.update(builder.headers(asked, holding(self._holds, Holds.CREATES)))
-            index = builder.index(chosen, {path: self._records[path] for path in wanted})
+            index = builder.index(chosen, {path: self._records[path] for path in wanted}, self._holds)
             self.notes[:] = [str(builder.work)]
             return Tree.of(index)
 

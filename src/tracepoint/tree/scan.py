@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _SYSTEM = b"TRACE_SYSTEM"
 #: Looking for a word takes a hundredth of matching a pattern; all declarations but one kind have `_EVENT`.
 _TRACEPOINT, _EVENT = b"DECLARE_TRACE", b"_EVENT"
-_EVENTS = (b"TRACE_EVENT", b"DECLARE_EVENT", b"DEFINE_EVENT", b"CUSTOM_EVENT")
+_EVENTS, _END = (b"TRACE_EVENT", b"DECLARE_EVENT", b"DEFINE_EVENT"), b"E_EVENT"
+_CUSTOM = b"CUSTOM_EVENT"
 _DECLARES = re.compile(
     rb"^[ \t]*(?:TRACE_EVENT|DECLARE_EVENT|DEFINE_EVENT|DECLARE_TRACE(?!POINT)|TRACE_CUSTOM_EVENT"
     rb"|DECLARE_CUSTOM_EVENT|DEFINE_CUSTOM_EVENT)\w*[ \t]*\(",
@@ -79,16 +80,19 @@ def has_word(text: str, word: str) -> bool:
     """
     at = text.find(word)
     while at >= 0:
-        end = at + len(word)
-        around = text[max(0, at - 1) : at] + text[end : end + 1]
-        if not any(letter.isalnum() or letter == "_" for letter in around):
-            return True
+        after = text[at + len(word) : at + len(word) + 1]
+        if not (after.isalnum() or after == "_"):
+            before = text[at - 1 : at] if at else ""
+            if not (before.isalnum() or before == "_"):
+                return True
         at = text.find(word, at + 1)
     return False
 
 
 def _may_declare(data: bytes) -> bool:
-    return _TRACEPOINT in data or (_EVENT in data and any(word in data for word in _EVENTS))
+    return _TRACEPOINT in data or (
+        _EVENT in data and (_CUSTOM in data or (_END in data and any(word in data for word in _EVENTS)))
+    )
 
 
 def is_machinery(path: str) -> bool:

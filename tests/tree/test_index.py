@@ -6,7 +6,12 @@ import functools
 import hashlib
 import json
 import os
+import select
 import shutil
+import signal
+import subprocess
+import sys
+import time
 import zlib
 from dataclasses import replace
 from pathlib import Path
@@ -434,3 +439,37 @@ def test_index_of_formats_by_hand() -> None:
     )
     made = Tree.of(index_of("here", "formats", [("s/a_b/format", [layout])]))
     assert [e.full_name for e in made.events("s:a_*")] == ["s:a_b"]
+
+
+SLOW = """
+import os, sys, time
+from pathlib import Path
+from tracepoint.tree import index
+
+def work(root, paths):
+    (Path(root) / f"{os.getpid()}.pid").touch()
+    time.sleep(600)
+
+index.look_at = work
+index.build_index(sys.argv[1], jobs=3)
+"""
+
+
+def test_the_processes_end_when_the_one_that_started_them_is_killed(tmp_path: Path) -> None:
+    for path in ("include/linux/tracepoint.h", *(f"mm/{n}.c" for n in range(300))):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).touch()
+    with subprocess.Popen([sys.executable, "-c", SLOW, str(tmp_path)]) as builder:
+        try:
+            while len(pids := [int(path.stem) for path in tmp_path.glob("*.pid")]) < 3:
+                assert builder.poll() is None
+                time.sleep(0.01)
+            workers = [os.pidfd_open(pid) for pid in pids]
+        finally:
+            builder.kill()
+    left = [worker for worker in workers if not select.select([worker], [], [], 60)[0]]
+    for worker in workers:
+        if worker in left:
+            signal.pidfd_send_signal(worker, signal.SIGKILL)
+        os.close(worker)
+    assert left == []

@@ -18,6 +18,28 @@ if TYPE_CHECKING:
     from tracepoint.model.event import TraceHeader
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What other headers may ask of one.
+
+    `enums` are system and name of what it exports, `classes` those its events are made of, `events` what
+    it declares, and where.
+    """
+
+    path: str
+    enums: tuple[tuple[str, str], ...]
+    classes: tuple[str, ...]
+    events: tuple[tuple[str, Located | None], ...]
+
+    @classmethod
+    def of(cls, header: TraceHeader) -> Share:
+        """Take it from a header."""
+        enums = dict.fromkeys((enum.system, enum.name) for enum in header.enums)
+        classes = dict.fromkeys(event.event_class.name for event in header.events)
+        events = ((event.name, located_origin(event)) for event in header.events)
+        return cls(header.path, tuple(enums), tuple(classes), tuple(events))
+
+
 @dataclass(slots=True)
 class Across:
     """What all headers of a run export, use and declare.
@@ -32,13 +54,13 @@ class Across:
     used_classes: set[str] = field(default_factory=set)
     events: dict[str, list[tuple[str, Located | None]]] = field(default_factory=dict)
 
-    def add(self, header: TraceHeader) -> None:
+    def add(self, share: Share) -> None:
         """Take what other headers may ask of one."""
-        for enum in header.enums:
-            self.exported.setdefault(enum.system, set()).add(enum.name)
-        for event in header.events:
-            self.used_classes.add(event.event_class.name)
-            self.events.setdefault(event.name, []).append((header.path, located_origin(event)))
+        for system, name in share.enums:
+            self.exported.setdefault(system, set()).add(name)
+        self.used_classes.update(share.classes)
+        for name, place in share.events:
+            self.events.setdefault(name, []).append((share.path, place))
 
     def exports(self, system: str, name: str) -> bool:
         """Whether some header exports the name for this system."""

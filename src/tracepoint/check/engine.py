@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracepoint.check.across import Across
+from tracepoint.check.across import Across, Share
+from tracepoint.check.checked import Checked
 from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding, Located, locate
 from tracepoint.check.registry import RULES, rule_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from tracepoint.check.registry import Rule
     from tracepoint.diagnostics import Edit
-    from tracepoint.source.text import SourceFile
 
 #: A fault that repeats names this many of its events.
 _MAX_NAMED = 3
@@ -73,16 +73,6 @@ def check_headers(
     return checker.findings()
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What is kept of a header that was checked: what it takes to finish its findings."""
-
-    path: str
-    source: SourceFile | None
-    found: list[Diagnostic]
-    candidates: list[tuple[Rule, list[object]]]
-
-
 class Checker:
     """Checks the headers of one kernel one after another and keeps none of them.
 
@@ -102,30 +92,43 @@ class Checker:
         self._abi = abi
         self._facts = facts or TreeFacts()
         self._across = Across(self._facts.are_alternatives)
-        self._seen: list[_Seen] = []
+        self._checked: list[Checked] = []
 
-    def add(self, header: TraceHeader, string_callers: Mapping[str, bool] | None = None) -> None:
-        """Check one header; `string_callers` is what its tree's index says of its events."""
+    def add(self, header: TraceHeader, string_callers: Mapping[str, bool] | None = None) -> Checked:
+        """Check one header; `string_callers` is what its tree's index says of its events.
+
+        What is returned is all that `findings` needs of it.
+        """
         facts = self._facts if string_callers is None else replace(self._facts, string_callers=string_callers)
         context = CheckContext(header, facts, self._abi)
         found = [d for d in map(_in_house, header.diagnostics) if d.code in self._codes]
-        candidates = []
+        candidates: dict[str, list[object]] = {}
         for rule in self._rules:
             if rule.check is not None:
                 found += _fold(rule, rule.check(context), header.path)
             if rule.candidates is not None and (kept := list(rule.candidates(context))):
-                candidates.append((rule, kept))
-        self._across.add(header)
-        self._seen.append(_Seen(header.path, header.source, found, candidates))
+                candidates[rule.code] = kept
+        source = header.source
+        has_comment = source is not None and "tracepoint:" in source.text
+        suppressions = read_suppressions(source) if source is not None and has_comment else []
+        checked = Checked(header.path, found, candidates, suppressions, Share.of(header))
+        self.add_checked(checked)
+        return checked
+
+    def add_checked(self, checked: Checked) -> None:
+        """Take a header that another checker with the same arguments has checked."""
+        self._across.add(checked.share)
+        self._checked.append(checked)
 
     def findings(self) -> list[Diagnostic]:
         """Return the findings of all headers, also those that only show together."""
         found: list[Diagnostic] = []
-        for seen in self._seen:
-            diagnostics = list(seen.found)
-            for rule, candidates in seen.candidates:
-                diagnostics += _fold(rule, rule.decide(candidates, self._across), seen.path)
-            found += _without_suppressed(seen, _distrusted(diagnostics), self._codes)
+        for checked in self._checked:
+            diagnostics = list(checked.found)
+            for rule in self._rules:
+                if candidates := checked.candidates.get(rule.code):
+                    diagnostics += _fold(rule, rule.decide(candidates, self._across), checked.path)
+            found += _without_suppressed(checked, _distrusted(diagnostics), self._codes)
         return sorted(found, key=_order)
 
 
@@ -248,11 +251,9 @@ def _distrusted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
 
 
 def _without_suppressed(
-    seen: _Seen, diagnostics: list[Diagnostic], codes: frozenset[str]
+    checked: Checked, diagnostics: list[Diagnostic], codes: frozenset[str]
 ) -> list[Diagnostic]:
-    if seen.source is None or "tracepoint:" not in seen.source.text:
-        return diagnostics
-    suppressions = read_suppressions(seen.source)
+    suppressions = [replace(suppression) for suppression in checked.suppressions]
     kept = []
     for diagnostic in diagnostics:
         covering = [s for s in suppressions if s.covers(diagnostic)]
@@ -261,7 +262,7 @@ def _without_suppressed(
         if not covering:
             kept.append(diagnostic)
     if _UNUSED_SUPPRESSION in codes:
-        kept += [_unused(seen.path, s) for s in suppressions if not s.is_used]
+        kept += [_unused(checked.path, s) for s in suppressions if not s.is_used]
     return kept
 
 

@@ -8,7 +8,7 @@ into the span that a human wrote, with the macro expansions as further places.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from tracepoint.diagnostics import Fix, Related, Span
 from tracepoint.model.origin import Origin
@@ -16,7 +16,7 @@ from tracepoint.source.ast import Node
 from tracepoint.source.lexer import Token
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Iterator
 
 _MAX_STEPS = 12
 
@@ -27,9 +27,11 @@ class Located:
 
     span: Span
     expansions: tuple[Related, ...]
-    key: Hashable
+    key: Key
 
 
+#: What is the same for two places in one text: a span, or a file and where a token of it begins.
+Key: TypeAlias = "Span | tuple[str, int] | None"
 #: Anything that leads to a stretch of text; a pair is a run of tokens, first and last.
 Place = Token | Node | Origin | Span | Located | tuple[Token, Token]
 
@@ -82,7 +84,7 @@ def _locate_origin(origin: Origin) -> Located:
         for step in origin.chain
         if step.definition is not None
     )
-    key: Hashable = steps[-1].span if steps else origin.span
+    key = steps[-1].span if steps else origin.span
     return Located(origin.span, steps, key)
 
 

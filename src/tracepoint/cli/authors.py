@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.git import git_setting
 from tracepoint.errors import PlaceError
-from tracepoint.place.message import Author
 
 if TYPE_CHECKING:
     import argparse
+
+    from tracepoint.place.message import Author
 
 
 def add_author_arguments(group: argparse._ArgumentGroup) -> None:
@@ -27,6 +28,8 @@ def add_author_arguments(group: argparse._ArgumentGroup) -> None:
 def find_author(args: argparse.Namespace, given: str) -> Author:
     """Return the author of the patch: `given`, or git's user; raises PlaceError when there is neither."""
     from email.utils import parseaddr  # noqa: PLC0415 - slow, and --help does without
+
+    from tracepoint.place.message import Author  # noqa: PLC0415 - see above
 
     name, mail = parseaddr(given) if given else (git_setting("user.name"), git_setting("user.email"))
     if not name or not mail:

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from tracepoint import __version__
-from tracepoint.check.engine import Checker, apply_fixes
-from tracepoint.check.engine_python import check_python_files, read_python
 from tracepoint.check.report_ci import write_github, write_gitlab, write_junit
 from tracepoint.check.report_json import write_json, write_jsonl
-from tracepoint.check.report_sarif import write_sarif
 from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.check.suppress import apply_baseline, read_baseline, write_baseline
 from tracepoint.cli import settings
 from tracepoint.cli.authors import add_author_arguments
-from tracepoint.cli.check_patches import write_patches
-from tracepoint.cli.check_scope import find_scope
+from tracepoint.cli.check_cache import open_cache
+from tracepoint.cli.check_scope import Scope, find_scope, is_on_disk
 from tracepoint.cli.files import read_text, unified_diff, write_text
-from tracepoint.cli.inputs import each_header
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
-from tracepoint.tree.facts import read_facts
-from tracepoint.tree.headers import batched_collector
-from tracepoint.tree.loader import find_kernel_root
-from tracepoint.tree.string_callers import StringCallers
+from tracepoint.source.text import SourceFile, encode
+from tracepoint.tree.disk import digest_of
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -36,42 +29,35 @@ if TYPE_CHECKING:
 
     from tracepoint.check.python_source import PythonFile
     from tracepoint.check.report_text import Style
-    from tracepoint.cli.check_scope import Scope
+    from tracepoint.cli.check_cache import CheckCache, FoundHeader, Results
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.source.text import SourceFile
 
 _FORMATS = ("full", "concise", "json", "jsonl", "sarif", "github", "gitlab", "junit")
 #: One fix may uncover the next; real headers settle in two rounds.
 _MAX_ROUNDS = 8
 
 
-@dataclass(frozen=True, slots=True)
 class CheckedHeader:
-    """What reports and fixes need of a header when it has been checked."""
+    """What reports and fixes need of a header when it has been checked; `text` is None when it is on disk."""
 
-    path: str
-    source: SourceFile | None
-    is_trace_header: bool
+    def __init__(self, path: str, found: FoundHeader, text: str | None) -> None:
+        self.path = path
+        self.is_trace_header = found.is_trace_header
+        self._digest = found.digest
+        self._text = text
+
+    @cached_property
+    def source(self) -> SourceFile:
+        """What was checked; raises TracepointError when it is not on disk any more."""
+        text = read_text(Path(self.path)) if self._text is None else self._text
+        if digest_of(encode(text)) != self._digest:
+            raise TracepointError(f"{self.path} was changed by someone else meanwhile; nothing was done")
+        return SourceFile(self.path, text)
 
 
 Checked: TypeAlias = "CheckedHeader | PythonFile"
-
-
-@dataclass(frozen=True, slots=True)
-class _Tree:
-    """What checks the headers of one kernel tree, and what is known of their callers."""
-
-    checker: Checker
-    callers: StringCallers
-
-    @classmethod
-    def of(cls, root: Path | None, chosen: Settings) -> _Tree:
-        """Make the checker of a tree, with what the tree says about itself."""
-        facts = read_facts(root)
-        checker = Checker(select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=facts)
-        return cls(checker, StringCallers(root))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +89,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--write-baseline", metavar="FILE", help="write today's findings there, for --baseline"
     )
+    parser.add_argument(
+        "--no-cache", action="store_true", help="neither use nor keep results of unchanged files"
+    )
     settings.add_arguments(parser, "select", "ignore", "baseline", "include", "define", "exclude", "abi")
 
 
@@ -111,11 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
-    find = partial(find_scope, args.paths, chosen.exclude, args.diff_base)
-    scope = find()
-    if not scope.paths:
-        out.warn(f"no trace headers in {', '.join(args.paths)}: nothing was checked")
-    headers, findings = _check(scope, chosen, out)
+    scope, headers, findings = _check(args, chosen, out)
     if args.patch:
         return _patch(args, headers, findings, out)
     n_changed = 0
@@ -123,7 +108,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         n_changed = _diff(headers, findings, out, unsafe=args.unsafe)
     elif args.fix:
         _check_fixable(scope)
-        headers, findings, n_changed = _fix(find, (headers, findings), chosen, out, unsafe=args.unsafe)
+        headers, findings, n_changed = _fix(args, (headers, findings), chosen, out)
     if args.write_baseline:
         write_text(Path(args.write_baseline), write_baseline(findings))
         out.say(f"{counted(len(findings), 'finding')} written to {args.write_baseline}")
@@ -143,44 +128,70 @@ def _say_what_is_no_header(words: Sequence[str], headers: Sequence[Checked], out
     named = {"<stdin>" if word == "-" else str(Path(word)) for word in words}
     empty = [h for h in headers if isinstance(h, CheckedHeader) and h.path in named and not h.is_trace_header]
     for header in empty:
-        text = header.source.text if header.source is not None else ""
-        why = " (it is UTF-16 or binary: text is read as UTF-8)" if "\0" in text else ""
+        is_text = "\0" not in header.source.text
+        why = "" if is_text else " (it is UTF-16 or binary: text is read as UTF-8)"
         out.error(f"{header.path}: there is no trace event in it{why}")
     return bool(empty)
 
 
-def _check(scope: Scope, chosen: Settings, out: Output) -> tuple[list[Checked], list[Diagnostic]]:
-    """Read and check the files; headers of one kernel tree are checked together."""
-    scripts = [read_python(read_text(path), str(path)) for path in scope.paths if path.suffix == ".py"]
+def _check(
+    args: argparse.Namespace, chosen: Settings, out: Output
+) -> tuple[Scope, list[Checked], list[Diagnostic]]:
+    """Find the files and check them, or take what an earlier run said of them."""
+    words, revision = args.paths, args.diff_base
+    is_wanted = not args.no_cache and is_on_disk(words)
+    relevant = (chosen.select, chosen.ignore, chosen.include, chosen.define, chosen.exclude, chosen.abi)
+    cache = open_cache([*words, revision or ""], relevant, is_wanted=is_wanted)
+    known = cache.paths() if revision is None else None
+    scope = find_scope(words, chosen.exclude, revision, cache.disk) if known is None else Scope(tuple(known))
+    if not scope.paths:
+        out.warn(f"no trace headers in {', '.join(words)}: nothing was checked")
+    scripts, findings = _check_scripts([path for path in scope.paths if path.suffix == ".py"], chosen)
     paths = [path for path in scope.paths if path.suffix != ".py"]
-    roots = [find_kernel_root(Path(folder).resolve()) for folder in chosen.include]
-    given = next((root for root in roots if root is not None), None)
-    findings = check_python_files(scripts, select=chosen.select, ignore=chosen.ignore)
-    headers: list[Checked] = []
-    trees: dict[Path | None, _Tree] = {}
-    with batched_collector() as let_go:
-        for header in each_header(paths, chosen, out, scope.texts):
-            root = find_kernel_root(Path(header.path).resolve().parent) or given
-            if root not in trees:
-                trees[root] = _Tree.of(root, chosen)
-            trees[root].checker.add(header, trees[root].callers.of(header))
-            headers.append(CheckedHeader(header.path, header.source, header.is_trace_header))
-            del header  # a whole kernel's headers take hundreds of megabytes
-            let_go()
-    for tree in trees.values():
-        findings += tree.checker.findings()
-    return [*headers, *scripts], scope.only_changed(findings)
+    results = cache.results(scope.paths, _identity) or _check_headers(scope, paths, chosen, out, cache)
+    headers = [CheckedHeader(p, found, scope.text_of(p)) for p, found in results.headers.items()]
+    return scope, [*headers, *scripts], scope.only_changed([*findings, *results.findings])
+
+
+def _identity(root: str) -> str:
+    from tracepoint.tree.string_callers import StringCallers  # noqa: PLC0415 - few runs need it
+
+    return StringCallers(Path(root)).identity
+
+
+def _check_headers(
+    scope: Scope, paths: Sequence[Path], chosen: Settings, out: Output, cache: CheckCache
+) -> Results:
+    from tracepoint.cli.check_headers import HeaderChecker  # noqa: PLC0415 - slow, and not needed each time
+
+    return HeaderChecker(chosen, scope, cache).check(paths, out)
+
+
+def _check_scripts(paths: Sequence[Path], chosen: Settings) -> tuple[list[PythonFile], list[Diagnostic]]:
+    if not paths:
+        return [], []
+    from tracepoint.check.engine_python import check_python_files, read_python  # noqa: PLC0415 - as above
+
+    scripts = [read_python(read_text(path), str(path)) for path in paths]
+    return scripts, check_python_files(scripts, select=chosen.select, ignore=chosen.ignore)
 
 
 def _mended(
     headers: Sequence[Checked], findings: Sequence[Diagnostic], *, unsafe: bool
 ) -> dict[str, tuple[str, str]]:
     """Return old and new text of every header that fixes change."""
+    from tracepoint.check.engine import apply_fixes  # noqa: PLC0415 - slow, and only fixes need it
+
     changed = {}
+    fixed: dict[str, list[Diagnostic]] = {}
+    for finding in findings:
+        edited = {edit.path for edit in finding.fix.edits} if finding.fix else set()
+        if len(edited) == 1:
+            fixed.setdefault(edited.pop(), []).append(finding)
     for header in headers:
-        if header.source is None:
+        own = fixed.get(header.path)
+        if not own:
             continue
-        own = [d for d in findings if d.fix and all(e.path == header.path for e in d.fix.edits)]
         new = apply_fixes(own, header.source.text, unsafe=unsafe)
         if new != header.source.text:
             changed[header.path] = (header.source.text, new)
@@ -195,18 +206,16 @@ def _diff(headers: Sequence[Checked], findings: Sequence[Diagnostic], out: Outpu
 
 
 def _fix(
-    find: Callable[[], Scope],
+    args: argparse.Namespace,
     checked: tuple[list[Checked], list[Diagnostic]],
     chosen: Settings,
     out: Output,
-    *,
-    unsafe: bool,
 ) -> tuple[list[Checked], list[Diagnostic], int]:
     """Write fixes until nothing more can be fixed; return what is left, and how many files changed."""
     headers, findings = checked
     written: set[str] = set()
     for _ in range(_MAX_ROUNDS):
-        changed = _mended(headers, findings, unsafe=unsafe)
+        changed = _mended(headers, findings, unsafe=args.unsafe)
         for path, (old, new) in changed.items():
             if read_text(Path(path)) != old:
                 raise TracepointError(f"{path} was changed by someone else meanwhile; nothing written to it")
@@ -214,7 +223,7 @@ def _fix(
         if not changed:
             break
         written |= changed.keys()
-        headers, findings = _check(find(), chosen, out)
+        _, headers, findings = _check(args, chosen, out)
     return headers, findings, len(written)
 
 
@@ -224,7 +233,10 @@ def _patch(
     """Write patches instead of findings and of fixed files."""
     if not args.fix:
         raise TracepointError("--patch goes with --fix")
-    texts = {header.path: header.source.text for header in headers if header.source is not None}
+    from tracepoint.cli.check_patches import write_patches  # noqa: PLC0415 - slow, and only --patch needs it
+
+    fixed = {finding.span.path for finding in findings}
+    texts = {header.path: header.source.text for header in headers if header.path in fixed}
     n_fixed = write_patches(args, findings, texts, out)
     out.say(f"{counted(n_fixed, 'finding')} of {len(findings)} fixed by patches")
     return EXIT_FINDINGS if findings else EXIT_DONE
@@ -245,20 +257,32 @@ def _without_known(findings: list[Diagnostic], chosen: Settings) -> tuple[list[D
 
 
 def _report(form: str, findings: Sequence[Diagnostic], headers: Sequence[Checked], style: Style) -> str:
-    sources = {header.path: header.source for header in headers if header.source is not None}
     writers: dict[str, Callable[[], str]] = {
-        "full": lambda: write_full(findings, sources, style),
+        "full": lambda: write_full(findings, _sources(findings, headers), style),
         "concise": lambda: write_concise(findings, style),
         "json": lambda: write_json(findings),
         "jsonl": lambda: write_jsonl(findings),
-        "sarif": lambda: write_sarif(findings, sources, version=__version__),
+        "sarif": lambda: _write_sarif(findings, headers),
         "github": lambda: write_github(findings),
         "gitlab": lambda: write_gitlab(findings),
-        "junit": lambda: write_junit(findings, sources),
+        "junit": lambda: write_junit(findings, {header.path: header.source for header in headers}),
     }
     if form not in writers:
         raise TracepointError(f"no output format {form!r}; known are {', '.join(writers)}")
     return writers[form]()
+
+
+def _sources(findings: Sequence[Diagnostic], headers: Sequence[Checked]) -> dict[str, SourceFile]:
+    """Return the texts that findings are about."""
+    paths = {finding.span.path for finding in findings}
+    paths |= {related.span.path for finding in findings for related in finding.related}
+    return {header.path: header.source for header in headers if header.path in paths}
+
+
+def _write_sarif(findings: Sequence[Diagnostic], headers: Sequence[Checked]) -> str:
+    from tracepoint.check.report_sarif import write_sarif  # noqa: PLC0415 - it shows the pages of all rules
+
+    return write_sarif(findings, _sources(findings, headers), version=__version__)
 
 
 def _summary(

@@ -14,12 +14,14 @@ from tracepoint.cli.git import changed_files
 from tracepoint.errors import TracepointError
 from tracepoint.lab.kernel_patch import PatchError, apply_patches, read_patch
 from tracepoint.source.text import encode
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.scan import find_headers, is_machinery, is_trace_header
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.diagnostics import Diagnostic
+    from tracepoint.tree.disk import Disk
 
 _PATCH_ENDS = (".patch", ".diff", ".mbox")
 _IS_PATCH = re.compile(r"^--- \S[^\n]*\n\+\+\+ \S[^\n]*\n@@ -\d", re.MULTILINE)
@@ -43,6 +45,12 @@ class Scope:
         """Whether texts differ from those on disk."""
         return self.lines is not None and bool(self.texts)
 
+    def text_of(self, path: str) -> str | None:
+        """Return the text of a file that is not as on disk, None for one that is."""
+        if not self.texts:
+            return None
+        return self.texts["-"] if path == _STDIN_NAME else self.texts.get(_key(path))
+
     def only_changed(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
         """Return the findings on the lines that count, or about what was declared on one."""
         return [finding for finding in findings if self._added(finding) is not None]
@@ -64,7 +72,14 @@ class Scope:
         return None
 
 
-def find_scope(words: Sequence[str], exclude: Sequence[str], revision: str | None) -> Scope:
+def is_on_disk(words: Sequence[str]) -> bool:
+    """Whether words of the command line name files and folders as they are: no patch, not stdin."""
+    return not any(word == "-" or _is_patch_file(Path(word)) for word in words)
+
+
+def find_scope(
+    words: Sequence[str], exclude: Sequence[str], revision: str | None, disk: Disk = DISK
+) -> Scope:
     """Return what the words of the command line name; `revision` leaves only what changed since.
 
     Raises FileNotFoundError for a path that is not there, TracepointError for a patch that does not
@@ -80,7 +95,7 @@ def find_scope(words: Sequence[str], exclude: Sequence[str], revision: str | Non
         return _patched(patches)
     if revision is not None:
         return _changed(words, exclude, revision)
-    return Scope(tuple(find_headers(words, exclude)), {"-": stdin})
+    return Scope(tuple(find_headers(words, exclude, disk)), {"-": stdin} if "-" in words else {})
 
 
 def _is_patch_file(path: Path) -> bool:

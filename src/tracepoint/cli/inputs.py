@@ -18,6 +18,7 @@ from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.headers import HeaderReader, paused_collector
 from tracepoint.tree.loader import FileLoader, find_kernel_root
 from tracepoint.tree.scan import find_headers
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
+    from tracepoint.tree.disk import Disk
 
 _ARCH = {
     "x86_64": "x86",
@@ -42,6 +44,8 @@ _ARCH = {
 }
 _OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
 _FORMAT_START = b"name:"
+#: The path of what was read from stdin.
+STDIN = "<stdin>"
 _NAMES_SHOWN = 12
 
 
@@ -81,7 +85,9 @@ def find_abi(name: str) -> Abi:
         raise TracepointError(f"no ABI {name!r}; known are {known}") from None
 
 
-def make_reader(settings: Settings, texts: Mapping[str, str] | None = None) -> HeaderReader:
+def make_reader(
+    settings: Settings, texts: Mapping[str, str] | None = None, disk: Disk = DISK
+) -> HeaderReader:
     """Return a reader of headers with the include folders and macros of the settings.
 
     `texts` are those of files that are not to be read as they are on disk, by absolute path.
@@ -89,33 +95,26 @@ def make_reader(settings: Settings, texts: Mapping[str, str] | None = None) -> H
     find_abi(settings.abi)
     macros = dict(_macro(word) for word in settings.define)
     include = tuple(Path(folder) for folder in settings.include)
-    make_loader = partial(FileLoader, texts=texts)
-    return HeaderReader(include, defines=macros or None, arch=_ARCH[settings.abi], make_loader=make_loader)
+    make_loader = partial(FileLoader, texts=texts, disk=disk)
+    arch = _ARCH[settings.abi]
+    return HeaderReader(include, defines=macros or None, arch=arch, make_loader=make_loader, disk=disk)
 
 
 def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list[TraceHeader]:
     """Read headers, `-` being stdin, with progress on a terminal."""
     with paused_collector():
-        return list(each_header(paths, settings, out))
+        reader = make_reader(settings)
+        paths = list(paths)
+        with out.progress("reading", len(paths)) as progress:
+            return [read_one(reader, path) for path in progress.over(paths)]
 
 
-def each_header(
-    paths: Iterable[Path], settings: Settings, out: Output, texts: Mapping[str, str] | None = None
-) -> Iterator[TraceHeader]:
-    """Read headers one after another, `-` being stdin, with progress on a terminal.
-
-    `texts` are those of files that are not as on disk, by absolute path, and stdin's by `-`.
-    """
-    texts = texts or {}
-    reader = make_reader(settings, texts)
-    paths = list(paths)
-    with out.progress("reading", len(paths)) as progress:
-        for path in progress.over(paths):
-            if str(path) == "-":
-                text = texts["-"] if "-" in texts else decode(read_bytes(path))
-                yield reader.read_text(text, "<stdin>")
-            else:
-                yield reader.read(path)
+def read_one(reader: HeaderReader, path: Path, texts: Mapping[str, str] | None = None) -> TraceHeader:
+    """Read one header, `-` being stdin; its text is that of `-` in `texts` when it is there."""
+    if str(path) != "-":
+        return reader.read(path)
+    text = texts["-"] if texts and "-" in texts else decode(read_bytes(path))
+    return reader.read_text(text, STDIN)
 
 
 def open_input(word: str, settings: Settings, out: Output) -> Input:

@@ -5,11 +5,15 @@ from __future__ import annotations
 from functools import cached_property
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.kbuild import Kbuild
-from tracepoint.tree.opening import read_if_sane
+
+if TYPE_CHECKING:
+    from tracepoint.tree.disk import Disk
 
 
 class Alternatives:
@@ -18,8 +22,9 @@ class Alternatives:
     The files that create their events are not to be in one kernel, as those of C and Rust binder.
     """
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, disk: Disk = DISK) -> None:
         self._root = root
+        self._disk = disk
         self._known: dict[frozenset[str], bool] = {}
         self._created: dict[str, list[str]] = {}
 
@@ -29,7 +34,7 @@ class Alternatives:
 
     @cached_property
     def _creators(self) -> Creators:
-        return Creators(self._root)
+        return Creators(self._root, disk=self._disk)
 
     def are(self, one: str, other: str) -> bool:
         """Whether two headers, by path, are alternatives; not so when no file creates their events."""
@@ -50,5 +55,5 @@ class Alternatives:
         return self._created[header]
 
     def _text(self, path: str) -> str | None:
-        data = read_if_sane(self._root / path)
+        data = self._disk.read(str(self._root / path))
         return None if data is None else decode(data)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from glob import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.opening import read_if_sane
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator
+
+    from tracepoint.tree.disk import Disk
 
 _MARK = b"CREATE_TRACE_POINTS"
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CREATE_(?:TRACE_POINTS|CUSTOM_TRACE_EVENTS)\b", re.MULTILINE)
@@ -36,8 +38,9 @@ class Creators:
     define CREATE_TRACE_POINTS, are given.
     """
 
-    def __init__(self, root: Path, files: Iterable[Path] | None = None) -> None:
+    def __init__(self, root: Path, files: Iterable[Path] | None = None, disk: Disk = DISK) -> None:
         self.root = root
+        self._disk = disk
         self._creating = None if files is None else [str(file) for file in files]
         self._searched: dict[str, bool] = {}
         self._below: dict[str, list[str]] = {}
@@ -46,7 +49,7 @@ class Creators:
     def of(self, header: Path) -> list[Path]:
         """Return the C files that create the tracepoints of a header: those of the likeliest folders."""
         candidates: dict[str, None] = {}
-        for folders, is_own in _likely_folders(str(self.root), str(header.resolve()), header.stem):
+        for folders, is_own in self._likely_folders(str(header.resolve()), header.stem):
             candidates.update((f, None) for folder in folders for f in self._creating_below(folder))
             exact = [file for file in candidates if _is_meant(self._included_by(file), header)]
             # Beside the header its name is enough: fs/xfs/scrub/trace.c includes "scrub/trace.h".
@@ -63,36 +66,38 @@ class Creators:
         if self._creating is not None:
             return [file for file in self._creating if file.startswith(f"{folder}/")]
         if folder not in self._below:
-            self._below[folder] = [file for file in _c_files(folder) if self._creates(file)]
+            self._below[folder] = [file for file in _c_files(folder, self._disk) if self._creates(file)]
+            self._disk.note_found(folder, self._below[folder])
         return self._below[folder]
 
     def _creates(self, file: str) -> bool:
         known = self._searched.get(file)
         if known is None:
-            known = self._searched[file] = _MARK in _bytes(file)
+            known = self._searched[file] = self._disk.ask(file, creates)
         return known
+
+    def _likely_folders(self, header: str, stem: str) -> Iterator[tuple[list[str], bool]]:
+        """Yield where the C file that creates a header's tracepoints may lie, likeliest first, the root last.
+
+        With each goes whether it is the header's own folder.
+        """
+        root, disk = str(self.root), self._disk
+        if "/include/" not in header.removeprefix(root):
+            yield [os.path.dirname(header)], True  # noqa: PTH120
+        words = dict.fromkeys((stem, *(word for word in re.split(r"[_-]", stem) if len(word) > 1)))
+        named = [f"{root}/{base}/{word}" for base in _WITH_FOLDERS for word in words]
+        yield [folder for folder in named if disk.is_folder(folder)], False
+        for likely in (_CORE, _MORE):
+            yield [f"{root}/{folder}" for folder in likely], False
+        # drivers/scsi/qla2xxx creates the events of include/trace/events/qla.h.
+        drivers = [f"{root}/drivers/{name}" for name in disk.names(f"{root}/drivers", "/")]
+        yield sorted(f"{d}/{n}" for d in drivers for n in disk.names(d, "/") if n.startswith(stem)), False
+        yield [root], False
 
     def _included_by(self, file: str) -> list[tuple[Path, str]]:
         if file not in self._included:
-            self._included[file] = list(_included_after(Path(file)))
+            self._included[file] = list(_included_after(Path(file), self._disk))
         return self._included[file]
-
-
-def _likely_folders(root: str, header: str, stem: str) -> Iterator[tuple[list[str], bool]]:
-    """Yield where the C file that creates a header's tracepoints may lie, likeliest first, the root last.
-
-    With each goes whether it is the header's own folder.
-    """
-    if "/include/" not in header.removeprefix(root):
-        yield [os.path.dirname(header)], True  # noqa: PTH120
-    words = dict.fromkeys((stem, *(word for word in re.split(r"[_-]", stem) if len(word) > 1)))
-    named = [f"{root}/{base}/{word}" for base in _WITH_FOLDERS for word in words]
-    yield [folder for folder in named if os.path.isdir(folder)], False  # noqa: PTH112
-    for likely in (_CORE, _MORE):
-        yield [f"{root}/{folder}" for folder in likely], False
-    # drivers/scsi/qla2xxx creates the events of include/trace/events/qla.h.
-    yield sorted(str(f) for f in Path(root).glob(f"drivers/*/{escape(stem)}*") if f.is_dir()), False
-    yield [root], False
 
 
 def created_headers(root: str, path: str, headers: Container[str]) -> list[str]:
@@ -102,7 +107,7 @@ def created_headers(root: str, path: str, headers: Container[str]) -> list[str]:
     """
     file = Path(root, path)
     found: dict[str, None] = {}
-    for includer, name in _included_after(file):
+    for includer, name in _included_after(file, DISK):
         chosen = _resolve(root, includer, name, headers)
         if chosen is None:
             # linux/bpf_trace.h stands for trace/events/xdp.h.
@@ -141,30 +146,51 @@ def includes_of(text: str) -> list[tuple[str, bool]]:
     return [(name, quote == '"') for quote, name in _INCLUDE.findall(text)]
 
 
-def _c_files(root: str) -> Iterator[str]:
-    for top, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if not f.startswith(".") and f not in _PASSED_OVER)
-        yield from (f"{top}/{name}" for name in sorted(names) if name.endswith(".c"))
+def creating_files(folder: str, disk: Disk) -> list[str]:
+    """Return the C files below a folder that create tracepoints."""
+    return [file for file in _c_files(folder, disk) if disk.ask(file, creates)]
+
+
+def creates(data: bytes | None) -> bool:
+    """Whether the bytes of a C file may define CREATE_TRACE_POINTS."""
+    return data is not None and _MARK in data
+
+
+def included_after(data: bytes | None) -> list[list[object]] | None:
+    """Return what a C file includes after it defines CREATE_TRACE_POINTS, None when it does not."""
+    text = decode(data or b"")
+    defined = _DEFINE.search(text)
+    return None if defined is None else _as_rows(includes_of(text[defined.end() :]))
+
+
+def included(data: bytes | None) -> list[list[object]]:
+    """Return what a C file includes."""
+    return _as_rows(includes_of(decode(data or b"")))
+
+
+def _as_rows(includes: Iterable[tuple[str, bool]]) -> list[list[object]]:
+    return [[name, is_quoted] for name, is_quoted in includes]
+
+
+def _c_files(root: str, disk: Disk) -> Iterator[str]:
+    for top, names in disk.walk(root, _PASSED_OVER):
+        yield from (f"{top}/{name}" for name in names if name.endswith(".c"))
 
 
 def _bytes(path: Path | str) -> bytes:
     return read_if_sane(path) or b""
 
 
-def _included_after(file: Path) -> Iterator[tuple[Path, str]]:
+def _included_after(file: Path, disk: Disk) -> Iterator[tuple[Path, str]]:
     """Yield what a file includes after it defines CREATE_TRACE_POINTS, with the including file.
 
     Some include their trace header through a header beside them (fs/afs/internal.h).
     """
-    text = decode(_bytes(file))
-    defined = _DEFINE.search(text)
-    if defined is None:
-        return
-    for name, is_quoted in includes_of(text[defined.end() :]):
+    for name, is_quoted in disk.ask(str(file), included_after) or ():
         yield file, name
         beside = file.parent / name
-        if is_quoted and beside.is_file():
-            yield from ((beside, inner) for inner, _ in includes_of(decode(_bytes(beside))))
+        if is_quoted and disk.is_file(str(beside)):
+            yield from ((beside, inner) for inner, _ in disk.ask(str(beside), included))
 
 
 def _is_meant(included: Iterable[tuple[Path, str]], header: Path) -> bool:

@@ -20,9 +20,12 @@ from tracepoint.layout.compressed import kernel_payload
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.source.text import decode
 from tracepoint.tree.alternatives import Alternatives
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root, read_kernel_config, source_folders
+from tracepoint.tree.makefiles import TREE_MARK
 from tracepoint.tree.opening import read_if_sane, read_input
+from tracepoint.tree.tracing_macros import CALLBACK_FILES, assign_str_arity, has_tp_suffix
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,14 +33,8 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.btf import Btf
     from tracepoint.printk.facts import RenderFacts
+    from tracepoint.tree.disk import Disk
 
-# Newest form first: the stages came with 5.19, before them everything stood in one file.
-_CALLBACK = (
-    "include/trace/stages/stage6_event_callback.h",
-    "include/trace/trace_events.h",
-    "include/trace/ftrace.h",
-)
-_ASSIGN_STR = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+__assign_str\(([^)]*)\)", re.MULTILINE)
 # Where distributions keep these, below the root of an installed (or unpacked) system.
 _IMAGES = (
     "boot/vmlinux-{0}",
@@ -56,7 +53,6 @@ _VERSION = re.compile(r"^(?:VERSION|PATCHLEVEL|SUBLEVEL) = (\d+)$", re.MULTILINE
 _MAX_CONFIG = 8 << 20
 _IMAGE_STARTS = (b"\x7fELF", b"\x9f\xeb", b"\xeb\x9f")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_DECLARES_EVENT = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+DECLARE_TRACE_EVENT\(", re.MULTILINE)
 
 
 def _unrelated(_one: str, _other: str) -> bool:
@@ -79,31 +75,21 @@ class TreeFacts:
     are_alternatives: Callable[[str, str], bool] = field(default=_unrelated, compare=False)
 
 
-def read_facts(root: Path | None) -> TreeFacts:
+def read_facts(root: Path | None, disk: Disk = DISK) -> TreeFacts:
     """Return what a kernel tree (or headers package) says about itself; nothing without one."""
     if root is None:
         return TreeFacts()
-    tracepoint_h = _read(root, ["include/linux/tracepoint.h"])
+    arities = (disk.ask(str(root / name), assign_str_arity) for name in CALLBACK_FILES)
     return TreeFacts(
-        assign_str_arity=_arity(_read(root, _CALLBACK)),
-        # DECLARE_TRACE_EVENT came together with the suffix, to keep the old meaning.
-        has_tp_suffix=bool(_DECLARES_EVENT.search(tracepoint_h)) if tracepoint_h else None,
-        are_alternatives=Alternatives(root).are,
+        assign_str_arity=next((arity for arity in arities if arity is not None), None),
+        has_tp_suffix=disk.ask(str(root / TREE_MARK), has_tp_suffix),
+        are_alternatives=Alternatives(root, disk).are,
     )
 
 
 def read_facts_around(path: PurePath | str) -> TreeFacts:
     """Return the facts of the tree that a header lies in."""
     return read_facts(find_kernel_root(Path(path).resolve().parent))
-
-
-def _arity(text: bytes) -> int | None:
-    found = _ASSIGN_STR.search(text)
-    return found[1].count(b",") + 1 if found else None
-
-
-def _read(root: Path, names: Iterable[str]) -> bytes:
-    return b"".join(read_input(path) for name in names if (path := root / name).is_file())
 
 
 @dataclass(frozen=True, slots=True)

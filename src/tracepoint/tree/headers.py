@@ -14,9 +14,10 @@ from tracepoint.model.read import read_header_text
 from tracepoint.source.closure import SharedFiles
 from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators, includes_of
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
 from tracepoint.tree.makefiles import macro_flags
-from tracepoint.tree.opening import read_if_sane, read_input
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.config import Config
     from tracepoint.source.text import SourceFile
-
+    from tracepoint.tree.disk import Disk
 
 #: How far above an included part the header that includes it may lie.
 _MAX_FOLDERS_UP = 4
@@ -51,7 +52,9 @@ class HeaderReader:
         arch: str = "x86",
         make_loader: Callable[[Iterable[Path]], FileLoader] = FileLoader,
         creators: Creators | None = None,
+        disk: Disk = DISK,
     ) -> None:
+        self._disk = disk
         self._given_paths = tuple(include_paths)
         self._given_config = config
         self._defines = defines
@@ -64,7 +67,7 @@ class HeaderReader:
 
     def _loader(self, root: Path | None) -> FileLoader:
         if root not in self._loaders:
-            below = kernel_include_paths(root, self._arch) if root else ()
+            below = kernel_include_paths(root, self._arch, self._disk) if root else ()
             self._loaders[root] = self._make_loader((*self._given_paths, *below))
         return self._loaders[root]
 
@@ -72,12 +75,14 @@ class HeaderReader:
         if self._given_config is not None:
             return self._given_config
         if root not in self._configs:
-            self._configs[root] = make_config(root, defines=self._defines)
+            self._configs[root] = make_config(root, defines=self._defines, disk=self._disk)
         return self._configs[root]
 
     def take_visited(self) -> set[str]:
-        """Return the paths of the files around headers that were looked into since the last call."""
+        """Return the paths of the files around headers that were asked for since the last call."""
         visited: set[str] = set()
+        for loader in self._loaders.values():
+            visited |= loader.take_asked()
         for shared in self._shared.values():
             visited |= shared.visited
             shared.visited.clear()
@@ -90,39 +95,42 @@ class HeaderReader:
     def read(self, path: PurePath | str) -> TraceHeader:
         """Read one trace header; raises SourceError when the file cannot be read at all."""
         path = Path(path)
-        root = find_kernel_root(path.resolve().parent)
+        disk = self._disk
+        root = find_kernel_root(Path(disk.real(str(path))).parent, disk)
         loader = self._loader(root)
         try:
             given = loader.given(str(path))
-            text = decode(read_input(path)) if given is None else given
+            data = disk.read_noted(str(path)) if given is None else None
+            text = decode(read_input(path) if data is None else data) if given is None else given
         except OSError as error:
             raise SourceError(f"cannot read {path}: {error.strerror or error}") from error
         header = self._read(text, path, root, loader, ())
         missing = {d.message.split()[0] for d in header.diagnostics if d.code == "TP009"}
         if missing:
             # Some headers are included by another one that defines their field macros first.
-            siblings = list(_defining_siblings(path, missing, loader))
+            siblings = list(_defining_siblings(path, missing, loader, disk))
             if siblings:
                 header = self._read(text, path, root, loader, siblings)
         if not header.system and any(d.code == "TP007" for d in header.diagnostics):
-            return _without_borrowed(header, path, root)
+            return _without_borrowed(header, path, root, loader, disk)
         if header.form.define_trace is not None and not header.form.include_path:
             # drivers/cxl/core/Makefile: CFLAGS_trace.o = -DTRACE_INCLUDE_PATH=.
-            return replace(header, form=replace(header.form, built_with=macro_flags(path.parent)))
+            return replace(header, form=replace(header.form, built_with=macro_flags(path.parent, disk)))
         return header
 
     def _created_with(
         self, path: Path, root: Path | None, loader: FileLoader
     ) -> Iterable[tuple[str, bool, str]]:
         """Return what the C file that creates the tracepoints includes; without a tree, one nearby."""
-        folder = root or path.resolve().parent
+        folder = root or Path(self._disk.real(str(path))).parent
         if folder not in self._creators:
-            # Not all below it, which may be a home or /tmp: who has no tree has the file beside the header.
-            nearby = (
-                None if root else (file for glob in ("*.c", "*/*.c") for file in sorted(folder.glob(glob)))
-            )
-            self._creators[folder] = Creators(folder, nearby)
-        return _LazyIncludes(path.absolute(), loader, self._creators[folder])
+            self._creators[folder] = Creators(folder, None if root else self._nearby(folder), self._disk)
+        return _LazyIncludes(path.absolute(), loader, self._creators[folder], self._disk)
+
+    def _nearby(self, folder: Path) -> list[Path]:
+        """Return C files around a header that lies in no tree: not all, it may be a home or /tmp."""
+        folders = [folder, *(folder / name for name in self._disk.names(str(folder), "/"))]
+        return [place / name for place in folders for name in self._disk.names(str(place), ".c")]
 
     def _read(
         self,
@@ -146,7 +154,8 @@ class HeaderReader:
 class _LazyIncludes:
     """The includes of the C files that create a header's tracepoints, found when asked."""
 
-    def __init__(self, path: Path, loader: FileLoader, creators: Creators) -> None:
+    def __init__(self, path: Path, loader: FileLoader, creators: Creators, disk: Disk) -> None:
+        self._disk = disk
         self._path = path
         self._loader = loader
         self._creators = creators
@@ -167,34 +176,37 @@ class _LazyIncludes:
         include = self._path.parent.parent.parent
         path = str(self._path)
         for folder in ("uapi/linux", "linux", "net"):
-            for header in sorted((include / folder).glob(f"{self._path.stem}*.h")):
-                yield f"{folder}/{header.name}", False, path
-        for header in sorted(self._path.parent.glob("*.h")):
-            yield f"trace/events/{header.name}", False, path
+            for name in self._disk.names(str(include / folder), ".h"):
+                if name.startswith(self._path.stem):
+                    yield f"{folder}/{name}", False, path
+        for name in self._disk.names(str(self._path.parent), ".h"):
+            yield f"trace/events/{name}", False, path
 
 
-def _defining_siblings(path: Path, names: set[str], loader: FileLoader) -> Iterator[SourceFile]:
+def _defining_siblings(path: Path, names: set[str], loader: FileLoader, disk: Disk) -> Iterator[SourceFile]:
     """Yield the headers beside `path` that define one of the names."""
     wanted = re.compile(
         rf"^[ \t]*#[ \t]*define[ \t]+(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.MULTILINE
     )
-    for sibling in sorted(path.parent.glob("*.h")):
-        if sibling.name == path.name:
+    for name in disk.names(str(path.parent), ".h"):
+        if name == path.name:
             continue
-        file = loader.read(str(sibling))
+        file = loader.read(str(path.parent / name))
         if file is not None and wanted.search(file.text):
             yield file
 
 
-def _without_borrowed(header: TraceHeader, path: Path, root: Path | None) -> TraceHeader:
+def _without_borrowed(
+    header: TraceHeader, path: Path, root: Path | None, loader: FileLoader, disk: Disk
+) -> TraceHeader:
     """Return a file without the events whose class a trace header around it declares."""
-    name = re.escape(path.name.encode())
-    asks = re.compile(rb"""#[ \t]*include[ \t]*[<"](?:[^<>"\n]*/)?""" + name + rb"""[>"]""")
-    folder = path.resolve().parent
+    name = re.escape(path.name)
+    asks = re.compile(r"""#[ \t]*include[ \t]*[<"](?:[^<>"\n]*/)?""" + name + r"""[>"]""")
+    folder = Path(disk.real(str(path))).parent
     for _ in range(_MAX_FOLDERS_UP):
-        for sibling in sorted(folder.glob("*.h")):
-            data = read_if_sane(sibling) or b""
-            if b"TRACE_SYSTEM" in data and asks.search(data):
+        for name_beside in disk.names(str(folder), ".h"):
+            beside = loader.read(f"{folder}/{name_beside}")
+            if beside is not None and "TRACE_SYSTEM" in beside.text and asks.search(beside.text):
                 left = tuple(d for d in header.diagnostics if d.code != "TP007")
                 return replace(header, events=(), diagnostics=left)
         if folder in (root, folder.parent):

@@ -24,7 +24,6 @@ from tracepoint.model.field import (
 )
 from tracepoint.tree.creators import Creators
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.loader import FileLoader
 from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
@@ -34,35 +33,12 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
     from tracepoint.model.origin import Origin
-    from tracepoint.source.text import SourceFile
 
 Record = dict[str, Any]
 _STARS = re.compile(r"^[ \t]*\*+/?[ \t]?", re.MULTILINE)
 _MAX_DOC = 4000
 #: The system of all custom events, whatever their header says (include/trace/trace_custom_events.h).
 _CUSTOM = "custom"
-
-
-class _Loader(FileLoader):
-    """Remembers which files a header asked for."""
-
-    def __init__(self, include_paths: Iterable[Path] = ()) -> None:
-        super().__init__(include_paths)
-        self.asked: set[str] = set()
-
-    def read(self, path: str) -> SourceFile | None:
-        """Return a file and remember it."""
-        file = super().read(path)
-        if file is not None:
-            self.asked.add(file.path)
-        return file
-
-    def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
-        """Return an included file and remember it."""
-        file = super().load(name, is_quoted=is_quoted, includer=includer)
-        if file is not None:
-            self.asked.add(file.path)
-        return file
 
 
 class HeaderIndexer:
@@ -73,23 +49,15 @@ class HeaderIndexer:
 
     def __init__(self, root: str, creating: Iterable[str]) -> None:
         self.root = root
-        self._loader: _Loader | None = None
         self._reader = HeaderReader(
-            make_loader=self._make_loader,
             creators=Creators(Path(root), [Path(root, name) for name in creating]),
         )
         makefile = Path(root, "Makefile")
         is_unsigned = makefile.is_file() and b"-funsigned-char" in read_input(makefile)
         self._is_char_signed = False if is_unsigned else None
 
-    def _make_loader(self, paths: Iterable[Path]) -> FileLoader:
-        self._loader = _Loader(paths)
-        return self._loader
-
     def record(self, path: str) -> Record:
         """Return the record of one header; a header that cannot be read has `problem`."""
-        if self._loader is not None:
-            self._loader.asked.clear()
         self._reader.take_visited()
         try:
             header = self._reader.read(Path(self.root, path))
@@ -102,7 +70,7 @@ class HeaderIndexer:
             }
         head, more = self._make(header)
         prefix = f"{self.root}/"
-        asked = self._reader.take_visited() | (self._loader.asked if self._loader is not None else set())
+        asked = self._reader.take_visited()
         deps = sorted(name.removeprefix(prefix) for name in asked if name.startswith(prefix))
         return {"head": head, "more": more, "deps": deps}
 

@@ -8,33 +8,36 @@ from typing import TYPE_CHECKING
 
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import SourceFile, decode
-from tracepoint.tree.makefiles import MakefileFolders
-from tracepoint.tree.opening import read_if_sane, read_input
+from tracepoint.tree.disk import DISK
+from tracepoint.tree.makefiles import TREE_MARK, MakefileFolders
+from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tracepoint.tree.disk import Disk
+
 _ARCH_OF_MACHINE = {"x86_64": "x86", "i386": "x86", "aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390"}
 
 
-def find_kernel_root(path: Path) -> Path | None:
+def find_kernel_root(path: Path, disk: Disk = DISK) -> Path | None:
     """Return the kernel tree (or unpacked kernel headers) that a file lies in, None if it does not.
 
     A tree is known by include/linux/tracepoint.h.
     """
     for folder in [path, *path.parents]:
-        if (folder / "include/linux/tracepoint.h").is_file():
+        if disk.is_file(f"{folder}/{TREE_MARK}"):
             return folder
     return None
 
 
-def kernel_include_paths(root: Path, arch: str = "x86") -> tuple[Path, ...]:
+def kernel_include_paths(root: Path, arch: str = "x86", disk: Disk = DISK) -> tuple[Path, ...]:
     """Return the include paths of a kernel tree, in the order that its Makefile gives them.
 
     Debian splits headers in two: `linux-headers-V-common` has the text, `linux-headers-V-amd64`
     what was generated; whichever is given, the other one beside it is used too.
     """
-    roots = [root, *_other_half(root)]
+    roots = [root, *_other_half(root, disk)]
     below = [
         f"arch/{arch}/include",
         f"arch/{arch}/include/generated",
@@ -44,19 +47,18 @@ def kernel_include_paths(root: Path, arch: str = "x86") -> tuple[Path, ...]:
         "include/uapi",
         "include/generated/uapi",
     ]
-    return tuple(r / b for b in below for r in roots if (r / b).is_dir())
+    return tuple(r / b for b in below for r in roots if disk.is_folder(str(r / b)))
 
 
-def _other_half(root: Path) -> list[Path]:
+def _other_half(root: Path, disk: Disk) -> list[Path]:
     """Return the generated half beside Debian's common headers, amd64 first."""
     name = root.name
     if not name.endswith("-common") or not name.startswith("linux-headers-"):
         return []
     prefix = name.removesuffix("common")
-    return sorted(
-        (p for p in root.parent.glob(prefix + "*") if p.name != name and (p / "include").is_dir()),
-        key=lambda p: (not p.name.endswith("-amd64"), len(p.name)),
-    )[:1]
+    others = [other for other in disk.names(str(root.parent), "/") if other.startswith(prefix)]
+    halves = [o for o in others if o != name and disk.is_folder(f"{root.parent / o}/include")]
+    return [root.parent / o for o in sorted(halves, key=lambda o: (not o.endswith("-amd64"), len(o)))[:1]]
 
 
 def source_folders(headers: Path) -> list[Path]:
@@ -68,13 +70,14 @@ def source_folders(headers: Path) -> list[Path]:
     return [headers, *(headers / name.replace(here, "") for name in names)]
 
 
-def read_kernel_config(root: Path) -> dict[str, str]:
+def read_kernel_config(root: Path, disk: Disk = DISK) -> dict[str, str]:
     """Return the CONFIG options of a configured tree, empty when it has not been configured."""
-    for half in [root, *_other_half(root)]:
+    for half in [root, *_other_half(root, disk)]:
         for name in ("include/config/auto.conf", ".config"):
-            path = half / name
-            if path.is_file():
-                return parse_dot_config(decode(read_input(path)))
+            path = str(half / name)
+            if disk.is_file(path):
+                data = disk.read(path)
+                return parse_dot_config(decode(read_input(path) if data is None else data))
     return {}
 
 
@@ -93,27 +96,41 @@ class FileLoader:
     by absolute path.
     """
 
-    def __init__(self, include_paths: Iterable[Path] = (), texts: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        include_paths: Iterable[Path] = (),
+        texts: Mapping[str, str] | None = None,
+        disk: Disk = DISK,
+    ) -> None:
         self._texts = texts or {}
+        self._disk = disk
         self.include_paths = tuple(str(p) for p in include_paths)
         self._files: dict[str, SourceFile | None] = {}
         self._found: dict[str, SourceFile | None] = {}
-        self._makefiles = MakefileFolders()
+        self._makefiles = MakefileFolders(disk)
+        self._asked: set[str] = set()
+
+    def take_asked(self) -> set[str]:
+        """Return the paths of the files that were given out since the last call."""
+        asked, self._asked = self._asked, set()
+        return asked
 
     def read(self, path: str) -> SourceFile | None:
         """Return the file at a path, None when it is not there or not a readable file."""
         if path not in self._files:
             given = self.given(path)
             self._files[path] = self._read(path) if given is None else SourceFile(path, given)
-        return self._files[path]
+        file = self._files[path]
+        if file is not None:
+            self._asked.add(path)
+        return file
 
     def given(self, path: str) -> str | None:
         """Return the text that stands for the file at a path, None when it is read from disk."""
         return self._texts.get(str(Path(path).resolve())) if self._texts else None
 
-    @staticmethod
-    def _read(path: str) -> SourceFile | None:
-        data = read_if_sane(path)
+    def _read(self, path: str) -> SourceFile | None:
+        data = self._disk.read_noted(path)
         return None if data is None else SourceFile(path, decode(data))
 
     def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
@@ -128,7 +145,10 @@ class FileLoader:
             names = [name, *_generic(name)]
             found = (self.read(f"{folder}/{n}") for n in names for folder in self.include_paths)
             self._found[name] = next((file for file in found if file is not None), None)
-        return self._found[name] or self._load_as_built(name, includer)
+        known = self._found[name]
+        if known is not None:
+            self._asked.add(known.path)
+        return known or self._load_as_built(name, includer)
 
     def _load_as_built(self, name: str, includer: str) -> SourceFile | None:
         """Return a file that only the -I of the includer's Makefile finds."""
@@ -139,7 +159,13 @@ class FileLoader:
         return None
 
 
-def make_config(root: Path | None, *, defines: dict[str, str] | None = None, config_text: str = "") -> Config:
+def make_config(
+    root: Path | None,
+    *,
+    defines: dict[str, str] | None = None,
+    config_text: str = "",
+    disk: Disk = DISK,
+) -> Config:
     """Return the configuration to read under: a given `.config`, else the tree's, else all on."""
-    options = parse_dot_config(config_text) if config_text else read_kernel_config(root) if root else {}
+    options = parse_dot_config(config_text) if config_text else read_kernel_config(root, disk) if root else {}
     return Config(options, is_on_by_default=not options, defines=defines or {})

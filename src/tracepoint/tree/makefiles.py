@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode
-from tracepoint.tree.opening import read_if_sane
+from tracepoint.tree.disk import DISK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.tree.disk import Disk
 
 #: What makes a folder a kernel tree.
 TREE_MARK = "include/linux/tracepoint.h"
@@ -28,7 +30,8 @@ class MakefileFolders:
     fs/xfs/xfs_trace.c includes "xfs_shared.h", which lies in fs/xfs/libxfs: `ccflags-y` says so.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk = DISK) -> None:
+        self._disk = disk
         self._folders: dict[str, tuple[str, ...]] = {}
         self._roots: dict[str, str] = {}
 
@@ -37,7 +40,7 @@ class MakefileFolders:
         folder = os.path.abspath(folder)  # noqa: PTH100 (asked for very often)
         if folder not in self._folders:
             root = self._root(folder)
-            own = _added(Path(folder), root) if root else ()
+            own = _added(Path(folder), root, self._disk) if root else ()
             is_inside = bool(root) and folder != root
             around = self.of(os.path.dirname(folder)) if is_inside else ()  # noqa: PTH120
             self._folders[folder] = (*own, *around)
@@ -46,7 +49,7 @@ class MakefileFolders:
     def _root(self, folder: str) -> str:
         """Return the kernel tree that a folder lies in, empty when it lies in none."""
         if folder not in self._roots:
-            if os.path.isfile(f"{folder}/{TREE_MARK}"):  # noqa: PTH113
+            if self._disk.is_file(f"{folder}/{TREE_MARK}"):
                 self._roots[folder] = folder
             else:
                 parent = os.path.dirname(folder)  # noqa: PTH120
@@ -54,20 +57,24 @@ class MakefileFolders:
         return self._roots[folder]
 
 
-def _added(folder: Path, root: str) -> tuple[str, ...]:
-    return tuple(flag for text in _texts(folder) for flag in include_flags(text, str(folder), root))
+def _added(folder: Path, root: str, disk: Disk) -> tuple[str, ...]:
+    words = [word for name in MAKEFILES for word in disk.ask(str(folder / name), include_words)]
+    return tuple(_folders(words, str(folder), root))
 
 
-def macro_flags(folder: Path) -> frozenset[str]:
+def macro_flags(folder: Path, disk: Disk = DISK) -> frozenset[str]:
     """Return the macros that the Makefile of a folder defines with -D."""
-    return frozenset(name for text in _texts(folder) for name in _MACRO_FLAG.findall(text))
+    return frozenset(word for name in MAKEFILES for word in disk.ask(str(folder / name), macro_words))
 
 
-def _texts(folder: Path) -> Iterator[str]:
-    for name in MAKEFILES:
-        data = read_if_sane(folder / name)
-        if data is not None:
-            yield decode(data)
+def include_words(data: bytes | None) -> list[str]:
+    """Return the folders that a Makefile adds with -I, as it spells them."""
+    return _INCLUDE_FLAG.findall(decode(data or b""))
+
+
+def macro_words(data: bytes | None) -> list[str]:
+    """Return the names of the macros that a Makefile defines with -D."""
+    return _MACRO_FLAG.findall(decode(data or b""))
 
 
 def include_flags(text: str, folder: str, root: str) -> list[str]:
@@ -76,11 +83,13 @@ def include_flags(text: str, folder: str, root: str) -> list[str]:
     >>> include_flags("ccflags-y += -I $(src)/libxfs -I$(srctree)/net/x", "/tree/fs/xfs", "/tree")
     ['/tree/fs/xfs/libxfs', '/tree/net/x']
     """
-    found = []
-    for word in _INCLUDE_FLAG.findall(text):
+    return list(_folders(_INCLUDE_FLAG.findall(text), folder, root))
+
+
+def _folders(words: Iterable[str], folder: str, root: str) -> Iterator[str]:
+    for word in words:
         beside = _WHERE.match(word)
         if beside:
-            found.append(os.path.normpath(f"{folder}/{word[beside.end() :]}"))
+            yield os.path.normpath(f"{folder}/{word[beside.end() :]}")
         elif _TREE.match(word):
-            found.append(os.path.normpath(f"{root}/{_TREE.sub('', word, count=1)}"))
-    return found
+            yield os.path.normpath(f"{root}/{_TREE.sub('', word, count=1)}")

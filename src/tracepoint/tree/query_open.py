@@ -80,6 +80,16 @@ def _saved_tree(stored: StoredIndex) -> Tree:
     return Tree(stored.root, stored.kind, lambda: head, lambda: stored.section("more"))
 
 
+def saved_identity(path: Path | str) -> str:
+    """Return what changes with the saved index of a tree and with the tree's files, empty without one."""
+    root = os.path.realpath(path)
+    try:
+        state = cache_path(root).stat()
+    except OSError:
+        return ""
+    return f"{state.st_ino}:{state.st_size}:{state.st_mtime_ns}:{fingerprint(list_files(root))}"
+
+
 def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
     try:
         stored = StoredIndex(cache_path(root))

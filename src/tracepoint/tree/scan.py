@@ -8,10 +8,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.tree.disk import DISK
 from tracepoint.tree.opening import read_found
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from tracepoint.tree.disk import Disk
 
 # A byte search decides: 1 header in 60 of a kernel tree declares events, reading the others is wasted.
 _SYSTEM = b"TRACE_SYSTEM"
@@ -37,7 +40,7 @@ _MACHINERY = (
 )
 
 
-def find_headers(words: Iterable[str], exclude: Iterable[str] = ()) -> list[Path]:
+def find_headers(words: Iterable[str], exclude: Iterable[str] = (), disk: Disk = DISK) -> list[Path]:
     """Return the files to read, in a fixed order and each once.
 
     Files are taken as named, folders are walked (without hidden ones) for trace headers.
@@ -47,8 +50,8 @@ def find_headers(words: Iterable[str], exclude: Iterable[str] = ()) -> list[Path
     found: dict[Path, None] = {}
     for word in words:
         path = Path(word)
-        if path.is_dir():
-            for file in _walk(path):
+        if disk.is_folder(str(path)):
+            for file in _walk(path, disk):
                 if not any(fnmatch(str(file), pattern) for pattern in patterns):
                     found[file] = None
         elif path.exists() or word == "-":
@@ -104,18 +107,25 @@ def is_machinery(path: str) -> bool:
     return path.endswith(_MACHINERY) or "include/trace/stages/" in path
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for top, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+def declares(data: bytes | None) -> bool | None:
+    """Whether a file is a trace header; None when it cannot be read like others."""
+    return None if data is None else is_trace_header(data)
+
+
+def _walk(folder: Path, disk: Disk) -> Iterator[Path]:
+    for top, names in disk.walk(str(folder)):
         if top.replace(os.sep, "/").endswith("include/trace/stages"):
             continue
-        for name in sorted(name for name in files if name.endswith(".h")):
+        for name in names:
             file = os.path.join(top, name)  # noqa: PTH118 - a kernel tree has 23,000 of them
-            if not file.endswith(_MACHINERY) and is_trace_header(_bytes(file)):
+            if not name.endswith(".h") or file.endswith(_MACHINERY):
+                continue
+            answer = disk.ask(file, declares)
+            if is_trace_header(_beginning(file)) if answer is None else answer:
                 yield Path(file)
 
 
-def _bytes(file: str) -> bytes:
+def _beginning(file: str) -> bytes:
     try:
         # A larger one is refused when it is read as a header, if its beginning makes it one.
         return read_found(file, _BEGINNING) or b""

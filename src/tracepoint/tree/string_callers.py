@@ -10,10 +10,10 @@ from tracepoint.errors import TracepointError
 from tracepoint.model.field import ScalarField
 from tracepoint.source.text import decode
 from tracepoint.tree.opening import read_if_sane
-from tracepoint.tree.query_open import open_saved
+from tracepoint.tree.query_open import open_saved, saved_identity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tracepoint.model.event import Event, TraceHeader
@@ -37,23 +37,31 @@ class StringCallers:
         except TracepointError:
             return None
 
-    def of(self, header: TraceHeader) -> Mapping[str, bool]:
+    @cached_property
+    def identity(self) -> str:
+        """What is another text when answers may be others: of the index and all that it knows of."""
+        return saved_identity(self._root) if self._root is not None else ""
+
+    def of(self, events: Sequence[str]) -> dict[str, bool]:
         """Return whether a file that calls an event uses `tracepoint_string()`.
 
-        That is asked of the events with string pointers, named `system:event`; one that nothing calls is
-        not in the answer.
+        `events` are those of `string_events`; one that nothing calls is not in the answer.
         """
         answer: dict[str, bool] = {}
-        events = [event for event in header.events if _has_string_pointer(event)]
         if self._root is None or not events or self._tree is None:
             return answer
         for event in events:
-            paths = {site.span.path for site in self._tree.call_sites(event.full_name)}
+            paths = {site.span.path for site in self._tree.call_sites(event)}
             for path in paths - self._uses.keys():
                 self._uses[path] = _exports_strings(self._root / path)
             if paths:
-                answer[event.full_name] = any(self._uses[path] for path in paths)
+                answer[event] = any(self._uses[path] for path in paths)
         return answer
+
+
+def string_events(header: TraceHeader) -> list[str]:
+    """Return the events of a header with string pointers, named `system:event`."""
+    return [event.full_name for event in header.events if _has_string_pointer(event)]
 
 
 def _has_string_pointer(event: Event) -> bool:

@@ -54,21 +54,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
+    """A class that no event of its own header uses."""
+
     name: str
     place: Located
 
 
-def candidates(context: CheckContext) -> Iterator[_Candidate]:
+def candidates(context: CheckContext) -> Iterator[Candidate]:
     """Yield the classes that no event of their own header uses."""
     for view in context.classes:
         cls = view.event_class
         place = located_origin(cls)
         if not view.events and place is not None and not cls.macro.endswith("_NOP"):
-            yield _Candidate(cls.name, place)
+            yield Candidate(cls.name, place)
 
 
-def decide(unused: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+def decide(unused: Iterable[Candidate], across: Across) -> Iterator[Finding]:
     """Yield classes that no event of any header uses."""
     for cls in unused:
         if cls.name not in across.used_classes:

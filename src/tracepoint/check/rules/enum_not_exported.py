@@ -79,7 +79,7 @@ _KNOWN = frozenset({"true", "false", "NULL"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
     """The constants of one print format, with where each stands; `fixed_at` is where exports would go."""
 
     system: str
@@ -89,7 +89,7 @@ class _Candidate:
     fixed_at: int | None
 
 
-def candidates(context: CheckContext) -> Iterator[_Candidate]:
+def candidates(context: CheckContext) -> Iterator[Candidate]:
     """Yield print formats with enum constants that the header and what it includes do not export."""
     if context.header.environment is None:
         return
@@ -102,10 +102,10 @@ def candidates(context: CheckContext) -> Iterator[_Candidate]:
                 missing[name.name] = locate(name)
         if missing:
             at = _place_of_exports(context, view)
-            yield _Candidate(context.header.system, missing, view.event_name, context.header.path, at)
+            yield Candidate(context.header.system, missing, view.event_name, context.header.path, at)
 
 
-def decide(formats: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+def decide(formats: Iterable[Candidate], across: Across) -> Iterator[Finding]:
     """Yield print formats with enum constants that no header exports."""
     done: set[str] = set()
     for printed in formats:
@@ -177,7 +177,7 @@ def _place_of_exports(context: CheckContext, view: PrintView) -> int | None:
     return line_start
 
 
-def _fix(printed: _Candidate, names: list[str]) -> Fix | None:
+def _fix(printed: Candidate, names: list[str]) -> Fix | None:
     at = printed.fixed_at
     if at is None or not names:
         return None

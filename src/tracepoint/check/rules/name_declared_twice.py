@@ -87,22 +87,24 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
+    """An event as it is declared first in its header."""
+
     path: str
     name: str
     full_name: str
     place: Located
 
 
-def candidates(context: CheckContext) -> Iterator[_Candidate]:
+def candidates(context: CheckContext) -> Iterator[Candidate]:
     """Yield the first event of each name."""
     for event in {event.name: event for event in reversed(context.header.events)}.values():
         place = located_origin(event)
         if place is not None:
-            yield _Candidate(context.header.path, event.name, event.full_name, place)
+            yield Candidate(context.header.path, event.name, event.full_name, place)
 
 
-def decide(events: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+def decide(events: Iterable[Candidate], across: Across) -> Iterator[Finding]:
     """Yield events that a header before this one declares too."""
     for event in events:
         for path, other in across.declared_elsewhere(event.name, event.path):

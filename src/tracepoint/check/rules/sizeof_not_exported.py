@@ -58,13 +58,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidate:
+class Candidate:
+    """A size of a type, with what is to be said if no header exports it."""
+
     system: str
     ctype: str
     finding: Finding
 
 
-def candidates(context: CheckContext) -> Iterator[_Candidate]:
+def candidates(context: CheckContext) -> Iterator[Candidate]:
     """Yield sizes of types that the header itself does not export."""
     for view in context.prints:
         for node in view.all_nodes:
@@ -79,10 +81,10 @@ def candidates(context: CheckContext) -> Iterator[_Candidate]:
                 help=(f"TRACE_DEFINE_SIZEOF({ctype});",),
                 event=view.event_name,
             )
-            yield _Candidate(context.header.system, ctype, finding)
+            yield Candidate(context.header.system, ctype, finding)
 
 
-def decide(sizes: Iterable[_Candidate], across: Across) -> Iterator[Finding]:
+def decide(sizes: Iterable[Candidate], across: Across) -> Iterator[Finding]:
     """Yield sizes of types that no header exports."""
     for size in sizes:
         if not across.exports(size.system, size.ctype):

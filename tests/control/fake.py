@@ -10,12 +10,12 @@ import errno
 import re
 from dataclasses import dataclass, field
 
-from tracepoint.control.trigger import parse_trigger
-from tracepoint.errors import TracefsError
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_1, FilterProfile
 from tracepoint.layout.format import EventFormat, read_format, write_format
+from tracepoint.trigger.command import parse_trigger
+from tracepoint.trigger.error import TriggerError
 
 COMMON = """name: {name}
 ID: {id}
@@ -436,7 +436,7 @@ class FakeTracefs:
             trigger = parse_trigger(text)
             if trigger.filter and not trigger.is_removal:
                 parse_filter(trigger.filter, self.formats[name], self.profile)
-        except (TracefsError, FilterError):
+        except (TriggerError, FilterError):
             raise fail(errno.EINVAL) from None
         target = array.events.get(trigger.target)
         if trigger.target and target is None:

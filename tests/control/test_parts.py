@@ -17,7 +17,7 @@ from control.fake import FakeTracefs
 from tracepoint.control import dynamic
 from tracepoint.control.events import State
 from tracepoint.control.files import MountedFiles, find_files, find_mount
-from tracepoint.control.hist import Named, read_hist_tables, read_hist_trigger, read_value
+from tracepoint.control.hist import Named, read_hist_tables, read_value
 from tracepoint.control.journal import (
     Journal,
     identity,
@@ -29,8 +29,10 @@ from tracepoint.control.journal import (
 from tracepoint.control.restore import restore_journals, restore_settings
 from tracepoint.control.session import open_tracefs
 from tracepoint.control.settings import read_settings
-from tracepoint.control.trigger import parse_trigger, read_trigger_file
+from tracepoint.control.validate import read_trigger
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
+from tracepoint.trigger.command import parse_trigger, read_trigger_file
+from tracepoint.trigger.hist import read_hist_trigger
 
 
 @pytest.fixture
@@ -214,6 +216,9 @@ def test_any_text_is_judged_or_taken(text):
         ("hist:keys=pid:s=if", "filter", ""),
         ("!traceoff:junk if more junk", "text", "!traceoff"),
         ("  snapshot\n", "text", "snapshot"),
+        # trigger_process_regex() cuts at a colon or a blank, and drops the blanks that follow.
+        ("traceoff: if a == 1", "filter", "a == 1"),
+        ("hist keys=pid", "parameters", "keys=pid"),
     ],
 )
 def test_triggers(text, part, value):
@@ -248,7 +253,7 @@ def test_triggers(text, part, value):
 )
 def test_wrong_triggers(text):
     with pytest.raises(TracefsError) as caught:
-        parse_trigger(text)
+        read_trigger(text)
     assert caught.value.errno == errno.EINVAL
 
 
@@ -273,7 +278,7 @@ def test_what_the_kernel_shows_of_triggers_sets_them_again():
     [
         ("hist:keys=prev_pidd", "did you mean prev_pid"),
         ("hist:keys=prev_pid.hexx", "unknown modifier .hexx"),
-        ("hist:keys=prev_pid:size=big", "no number of entries"),
+        ("hist:keys=prev_pid:size=big", "not a number of entries"),
         ("hist:keys=prev_pid.execname", "execname is for common_pid only"),
         ("enable_event:sched:sched_wakup", "did you mean sched:sched_wakeup"),
         ("traceoff if nosuch == 1", "Field not found"),
@@ -366,7 +371,7 @@ def test_parts_of_a_hist_trigger():
         "key=a,b:ts=common_timestamp,x=$y+1:val=c:sort=c.descending:size=256:onmax($x).save(a,b):pause"
     )
     assert (hist.keys, hist.values, hist.sort, hist.size) == (("a", "b"), ("c",), ("c.descending",), 256)
-    assert (hist.variables, hist.actions) == (
+    assert (dict(hist.definitions), hist.actions) == (
         {"ts": "common_timestamp", "x": "$y+1"},
         ("onmax($x).save(a,b)",),
     )

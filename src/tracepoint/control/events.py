@@ -9,11 +9,11 @@ from tracepoint.control.hist import HistTable, read_hist_tables
 from tracepoint.control.names import no_such_event
 from tracepoint.control.restore import restore_settings
 from tracepoint.control.settings import capture
-from tracepoint.control.trigger import Trigger, parse_trigger, read_trigger_file
-from tracepoint.control.validate import check_filter, check_trigger
+from tracepoint.control.validate import check_filter, check_trigger, read_trigger
 from tracepoint.errors import TracefsError
 from tracepoint.filter.parse import is_clear
 from tracepoint.layout.format import read_format
+from tracepoint.trigger.command import Trigger, read_trigger_file
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class EventControl:
         if is_checked:
             trigger = check_trigger(text, self.format, self._array.event_names)
         else:
-            trigger = parse_trigger(text)
+            trigger = read_trigger(text)
         # Never truncating: that would take the histograms away that are there.
         self._tracefs.write(f"{self.path}/trigger", text.strip())
         return trigger

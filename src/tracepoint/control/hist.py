@@ -1,88 +1,20 @@
-"""Histograms: what a `hist` trigger says, and its table as rows of typed values.
+"""Histograms: the table of a `hist` trigger as rows of typed values.
 
-Facts: parse_hist_trigger_attrs(), hist_trigger_show() and its print functions in
+Facts: hist_trigger_show() and its print functions in
 kernel/trace/trace_events_hist.c.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from tracepoint.control.trigger import split_parts
-from tracepoint.errors import TracefsError
+from tracepoint.trigger.hist import HistTrigger, read_hist_trigger
 from tracepoint.wording import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-MODIFIERS = (
-    *("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs", "bucket", "buckets"),
-    *("percent", "graph", "stacktrace", "string"),
-)
-SPECIAL_FIELDS = ("hitcount", "stacktrace", "common_stacktrace", "common_timestamp", "common_cpu", "cpu")
-_LISTS = {"key": "keys", "keys": "keys", "val": "values", "vals": "values", "values": "values"}
-_FLAGS = ("pause", "continue", "cont", "clear", "nohitcount", "NOHC")
-_ACTION = re.compile(r"(onmatch|onmax|onchange)\(")
-
-
-@dataclass(frozen=True, slots=True)
-class HistTrigger:
-    """The parameters of a `hist` trigger: `variables` are name -> expression, `actions` as written."""
-
-    keys: tuple[str, ...]
-    values: tuple[str, ...] = ()
-    sort: tuple[str, ...] = ()
-    size: int = 2048
-    name: str = ""
-    clock: str = ""
-    variables: dict[str, str] = field(default_factory=dict)
-    actions: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-
-def read_hist_trigger(parameters: str) -> HistTrigger:
-    """Read what stands between `hist:` and the filter.
-
-    Raises TracefsError for a size that is no number.
-
-    >>> read_hist_trigger("keys=common_pid,comm:vals=bytes:sort=bytes.descending").values
-    ('bytes',)
-    """
-    lists: dict[str, tuple[str, ...]] = {"keys": (), "values": (), "sort": ()}
-    named = {"name": "", "clock": "", "size": "2048"}
-    variables: dict[str, str] = {}
-    actions: list[str] = []
-    flags: list[str] = []
-    for part in split_parts(parameters):
-        name, equals, value = part.partition("=")
-        if _ACTION.match(part):
-            actions.append(part)
-        elif part in _FLAGS:
-            flags.append(part)
-        elif name in _LISTS or name == "sort":
-            lists[_LISTS.get(name, "sort")] += tuple(value.split(","))
-        elif name in named:
-            named[name] = value
-        elif equals:
-            # A comma parts several assignments: `a=pid,b=common_timestamp`.
-            for assignment in part.split(","):
-                variable, _, expression = assignment.partition("=")
-                variables[variable] = expression
-    if not named["size"].isdecimal():
-        raise TracefsError(f"hist: size={named['size']} is no number of entries (128 to 131072)")
-    return HistTrigger(
-        lists["keys"],
-        lists["values"],
-        lists["sort"],
-        int(named["size"]),
-        named["name"],
-        named["clock"],
-        variables,
-        tuple(actions),
-        tuple(flags),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +56,7 @@ class HistTable:
     def hist(self) -> HistTrigger:
         """The trigger in its parts."""
         text = re.sub(r" \[(active|paused)\]$", "", self.trigger).removeprefix("hist:")
-        return read_hist_trigger(re.split(r"[ \t]if[ \t]", text, maxsplit=1)[0])
+        return read_hist_trigger(re.split(r"[ \t]if[ \t]", text, maxsplit=1)[0], is_shown=True)
 
 
 _INFO = "# trigger info: "

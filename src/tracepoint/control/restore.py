@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.control.journal import is_of_this_boot, is_running, read_journal
 from tracepoint.control.settings import SNAPSHOT_FREED, capture, split_array
-from tracepoint.control.trigger import Trigger, read_trigger_file
 from tracepoint.filter.error import FilterFault
+from tracepoint.trigger.command import Trigger, read_trigger_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,8 +10,8 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from tracepoint.control.trigger import parse_trigger
-from tracepoint.errors import TracefsError
+from tracepoint.trigger.command import parse_trigger
+from tracepoint.trigger.error import TriggerError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -77,7 +77,7 @@ def _touched_by_trigger(array: str, text: str) -> Iterator[str]:
     """Yield what a trigger changes beside itself: right away, or each time it fires."""
     try:
         trigger = parse_trigger(text)
-    except TracefsError:
+    except TriggerError:
         return
     match trigger.command:
         case "traceon" | "traceoff":

@@ -6,26 +6,31 @@ the kernel has the last word.
 
 from __future__ import annotations
 
+import errno
 import re
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from tracepoint.control.hist import MODIFIERS, SPECIAL_FIELDS, read_hist_trigger
-from tracepoint.control.trigger import TARGETED, parse_trigger
 from tracepoint.errors import TracefsError
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_1, KERNEL_6_1_187, KERNEL_6_12
+from tracepoint.trigger.command import TARGETED, parse_trigger
+from tracepoint.trigger.error import HistError, TriggerError
+from tracepoint.trigger.expression import BUCKETS, MODIFIERS, SHARES, SPECIAL, SYNONYMS
+from tracepoint.trigger.hist import read_hist_trigger
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.control.trigger import Trigger
     from tracepoint.layout.format import EventFormat
+    from tracepoint.trigger.command import Trigger
 
 _PROFILES = (KERNEL_6_12, KERNEL_6_1, KERNEL_6_1_187)
 # parse_field() in kernel/trace/trace_events_hist.c refuses it for every other field.
 _ONLY_FIELD = {"execname": "common_pid"}
+# `stacktrace` and `string` are for fields of synthetic events.
+_MODIFIERS = (*MODIFIERS, *BUCKETS, *SHARES, "stacktrace", "string")
 _WORD = re.compile(r"\w+\Z")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -66,12 +71,30 @@ def _advice(error: FilterError, event: EventFormat) -> str:
     return ""
 
 
+def read_trigger(text: str) -> Trigger:
+    """Return a trigger in its parts, or raise TracefsError for what no event takes."""
+    try:
+        trigger = parse_trigger(text)
+        has_keys = trigger.command != "hist" or read_hist_trigger(trigger.parameters).keys
+    except HistError as error:
+        raise _refuse(text, str(error), error.errno) from error
+    except TriggerError as error:
+        raise TracefsError(str(error), wrote=text, errno=error.errno) from error
+    if not has_keys:
+        raise _refuse(text, "a histogram needs a key: hist:keys=FIELD[,FIELD...]")
+    return trigger
+
+
+def _refuse(text: str, reason: str, number: int = errno.EINVAL) -> TracefsError:
+    return TracefsError(f"trigger {text.strip()!r}: {reason}", wrote=text, errno=number)
+
+
 def check_trigger(text: str, event: EventFormat, events: Sequence[str]) -> Trigger:
     """Return the trigger in its parts, or raise TracefsError saying what is wrong with it for `event`.
 
     `events` are the names (`system:event`) that it may switch.
     """
-    trigger = parse_trigger(text)
+    trigger = read_trigger(text)
     if trigger.command in TARGETED and trigger.target not in events:
         close = get_close_matches(trigger.target, events, n=1)
         hint = f"; did you mean {close[0]}?" if close else ""
@@ -87,7 +110,7 @@ def check_trigger(text: str, event: EventFormat, events: Sequence[str]) -> Trigg
 
 def _check_hist(trigger: Trigger, event: EventFormat) -> None:
     hist = read_hist_trigger(trigger.parameters)
-    known = [field.name for field in event.fields] + list(SPECIAL_FIELDS)
+    known = [*(field.name for field in event.fields), *SPECIAL, *SYNONYMS]
     for item in (*hist.keys, *hist.values):
         name, _, modifier = item.partition(".")
         if not _NAME.fullmatch(name):
@@ -101,8 +124,7 @@ def _check_hist(trigger: Trigger, event: EventFormat) -> None:
             raise TracefsError(
                 f".{modifier} is for {_ONLY_FIELD[modifier]} only, not for {name}", wrote=trigger.text
             )
-        if modifier and modifier.partition("=")[0] not in MODIFIERS:
-            raise TracefsError(
-                f"unknown modifier .{modifier} of {name}; there are: {', '.join('.' + m for m in MODIFIERS)}",
-                wrote=trigger.text,
-            )
+        if modifier and modifier.partition("=")[0] not in _MODIFIERS:
+            known_ones = ", ".join(f".{word}" for word in _MODIFIERS)
+            message = f"unknown modifier .{modifier} of {name}; there are: {known_ones}"
+            raise TracefsError(message, wrote=trigger.text)

@@ -12,8 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.record.field import field_bytes, integer, is_text
 from tracepoint.runtime.files import U64
-from tracepoint.runtime.hist_expr import (
-    HistError,
+from tracepoint.runtime.hist_text import hist_text
+from tracepoint.runtime.symbols import stack_of
+from tracepoint.runtime.synthetic import Synthetic, SynthField, known
+from tracepoint.runtime.this_thread import current_cpu
+from tracepoint.trigger.error import HistError
+from tracepoint.trigger.expression import (
     Kind,
     Operand,
     Surroundings,
@@ -22,18 +26,14 @@ from tracepoint.runtime.hist_expr import (
     read_field,
     references,
 )
-from tracepoint.runtime.hist_text import hist_text
-from tracepoint.runtime.symbols import stack_of
-from tracepoint.runtime.synthetic import Synthetic, SynthField, known
-from tracepoint.runtime.this_thread import current_cpu
 
 if TYPE_CHECKING:
     from tracepoint.filter.program import FilterProgram
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.files_state import InstanceState
-    from tracepoint.runtime.hist_expr import Expression
-    from tracepoint.runtime.hist_parse import Action, HistSpec
+    from tracepoint.trigger.expression import Expression
+    from tracepoint.trigger.hist import Action, HistSpec
 
 Value = int | str | tuple[int, ...]
 Key = tuple[Value, ...]
@@ -56,7 +56,7 @@ class Entry:
 
 
 @dataclass(slots=True)
-class HistTable:
+class HistRows:
     """The rows of a hist trigger; triggers with one name share it."""
 
     entries: dict[Key, Entry] = field(default_factory=dict)
@@ -74,10 +74,10 @@ class Neighbours(Surroundings, Protocol):
 
     def find_variable(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
-    ) -> HistTrigger | None:
+    ) -> RunningHist | None:
         """Return the hist that defines a variable; raises HistError when several do."""
 
-    def make_field_variable(self, user: HistTrigger, system: str, event: str, name: str) -> HistTrigger:
+    def make_field_variable(self, user: RunningHist, system: str, event: str, name: str) -> RunningHist:
         """Return a hist on another event with the variable `synthetic_NAME`; raises HistError."""
 
 
@@ -85,12 +85,12 @@ class Neighbours(Surroundings, Protocol):
 class _Reference:
     """A variable of another hist; one that an expression reads is empty afterwards."""
 
-    hist: HistTrigger
+    hist: RunningHist
     name: str
     is_read_once: bool
 
 
-class HistTrigger:
+class RunningHist:
     """One hist trigger of an event in an instance."""
 
     def __init__(
@@ -108,8 +108,8 @@ class HistTrigger:
         self.filter_text = ""
         self.program: FilterProgram | None = None
         self.is_paused = "pause" in spec.words
-        self.table = HistTable()
-        self.made: list[HistTrigger] = []
+        self.table = HistRows()
+        self.made: list[RunningHist] = []
         self._others = others
         self._matched = tuple(action.matched for action in spec.actions if action.handler == "onmatch")
         self._foreign: dict[str, _Reference] = {}
@@ -130,7 +130,7 @@ class HistTrigger:
         kinds = [kind_of_operand(operand, self.layout) for operand in self.spec.keys]
         return [(kind.ctype, kind.size, kind.is_signed) for kind in kinds]
 
-    def refers_to(self, other: HistTrigger) -> bool:
+    def refers_to(self, other: RunningHist) -> bool:
         """Whether it reads a variable of another one."""
         return any(found.hist is other for found in self._foreign.values())
 

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.filter.error import FilterError
-from tracepoint.filter.numbers import read_u64
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import FilterProgram, RecordContext, compile_filter
-from tracepoint.runtime.files import MAX_WRITE, failure
+from tracepoint.runtime.files import failure
 from tracepoint.runtime.files_text import NO_TRIGGER, OWN_BY_NAME, STACK_ID
-from tracepoint.runtime.hist import HistTrigger
-from tracepoint.runtime.hist_expr import HistError
-from tracepoint.runtime.hist_parse import parse_hist
+from tracepoint.runtime.hist import RunningHist
 from tracepoint.runtime.probes import EventError
 from tracepoint.runtime.symbols import stack_of
 from tracepoint.runtime.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.this_thread import comm_of_thread, current_cpu
+from tracepoint.trigger.command import MAX_TRIGGER, parse_trigger
+from tracepoint.trigger.error import HistError, TriggerError
+from tracepoint.trigger.hist import parse_hist
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.files_state import InstanceState
     from tracepoint.runtime.hierarchy import EventControl
-    from tracepoint.runtime.hist_expr import Kind
-    from tracepoint.runtime.hist_parse import HistSpec
+    from tracepoint.trigger.command import Trigger
+    from tracepoint.trigger.expression import Kind
+    from tracepoint.trigger.hist import HistSpec
 
 PRINT = "ftrace:print"
 MAX_MARKER = 1024
@@ -65,7 +66,7 @@ _POST = ("traceoff", "stacktrace")
 
 
 @dataclass(slots=True, eq=False)
-class Trigger:
+class RunningTrigger:
     """One trigger: `count` is how often it still acts (None: always), `target` the event that it switches."""
 
     command: str
@@ -135,7 +136,7 @@ class TriggerSet:
     def __init__(self, state: InstanceState, name: str) -> None:
         self._state = state
         self._event = None if name == PRINT else state.tracing.event(name)
-        self._items: list[Trigger | HistTrigger] = []
+        self._items: list[RunningTrigger | RunningHist] = []
         self._name = name
         self._pending = threading.local()
         self._tap: Tap | None = None
@@ -159,9 +160,9 @@ class TriggerSet:
         return "\n\n".join(hist.text() for hist in self.hists)
 
     @property
-    def hists(self) -> list[HistTrigger]:
+    def hists(self) -> list[RunningHist]:
         """Its hist triggers, oldest first."""
-        return [item for item in self._items if isinstance(item, HistTrigger)]
+        return [item for item in self._items if isinstance(item, RunningHist)]
 
     def truncate(self) -> None:
         """Remove the hist triggers, unless another reads a variable; simple ones stay: hist_unreg_all()."""
@@ -169,18 +170,17 @@ class TriggerSet:
         if not any(others.is_read(hist) for hist in self.hists):
             self._remove(self.hists)
 
-    def _write_hist(self, text: str, rest: str, *, is_removal: bool) -> None:
+    def _write_hist(self, text: str, trigger: Trigger) -> None:
         """Take a hist trigger: event_hist_trigger_parse()."""
-        attributes, _, condition = rest.partition(" if ")
         try:
-            self.take_hist(attributes.strip(), condition.strip(), is_removal=is_removal)
+            self.take_hist(trigger.parameters, trigger.filter, is_removal=trigger.is_removal)
         except HistError as error:
             for words, needle in error.entries:
                 at = max(text.find(needle), 0)
                 caret = " " * (len("  Command: ") + at) + "^"
                 where = f"hist:{self._name}"
                 self._state.instance.log_error(f"{where}: error: {words}\n  Command: {text}\n{caret}\n")
-            raise failure(error.number) from None
+            raise failure(error.errno) from None
 
     def take_hist(self, attributes: str, condition: str, *, is_removal: bool = False) -> None:
         """Make, change or remove a hist trigger; raises HistError, OSError."""
@@ -199,7 +199,7 @@ class TriggerSet:
             self._make(spec, condition, others)
 
     def _make(self, spec: HistSpec, condition: str, others: _Others) -> None:
-        made = HistTrigger(self._state, self._name, self.layout, spec, others)
+        made = RunningHist(self._state, self._name, self.layout, spec, others)
         namesake = next((h for h in others if spec.name and h.spec.name == spec.name), None)
         if namesake is not None:
             if namesake.spec.identity != spec.identity:
@@ -210,13 +210,13 @@ class TriggerSet:
             made.filter_text, made.program = self._filter(condition)
         self._add(made)
 
-    def remove_hist(self, hist: HistTrigger) -> None:
+    def remove_hist(self, hist: RunningHist) -> None:
         """Remove a hist trigger that another one made, when nobody reads its variable any more."""
         if hist in self._items and not _Others(self._state).is_read(hist):
             self._remove([hist])
 
     @staticmethod
-    def _change(known: HistTrigger, words: set[str]) -> None:
+    def _change(known: RunningHist, words: set[str]) -> None:
         if not words:
             raise HistError("Hist trigger already exists", number=errno.EEXIST)
         if "clear" in words:
@@ -227,51 +227,30 @@ class TriggerSet:
     def write(self, data: bytes) -> None:
         """Take one line of the grammar; raises OSError."""
         text = data.split(b"\0", 1)[0].strip().decode(errors="surrogateescape")
-        if not data or len(data) > MAX_WRITE:
+        if not data or len(data) > MAX_TRIGGER:
             raise failure(errno.EINVAL)
-        word, rest = _split_at(text, ": \t")
-        is_removal = word.startswith("!")
-        command = word.removeprefix("!")
-        if command == "hist":
-            self._write_hist(text.removeprefix("!"), rest, is_removal=is_removal)
+        try:
+            trigger = parse_trigger(text)
+        except TriggerError as error:
+            raise failure(error.errno) from None
+        if trigger.command == "hist":
+            self._write_hist(text.removeprefix("!"), trigger)
             return
-        if command not in _TYPES:
-            raise failure(errno.EINVAL)
-        made, rest = self._parse_target(command, rest)
-        if is_removal:
-            self._remove([i for i in self._items if isinstance(i, Trigger) and i.type == made.type])
+        made = RunningTrigger(trigger.command, trigger.count, target=self._find_target(trigger.target))
+        if trigger.is_removal:
+            self._remove([i for i in self._items if isinstance(i, RunningTrigger) and i.type == made.type])
             return
-        self._parse_rest(made, rest)
-        if any(isinstance(item, Trigger) and item.type == made.type for item in self._items):
+        if trigger.filter:
+            made.filter_text, made.program = self._filter(trigger.filter)
+        if any(isinstance(item, RunningTrigger) and item.type == made.type for item in self._items):
             raise failure(errno.EEXIST)
         self._add(made)
 
-    def _parse_target(self, command: str, rest: str) -> tuple[Trigger, str]:
-        if not command.endswith(("_event", "_hist")):
-            return Trigger(command), rest
-        parameters, filter_part = _split_at(rest, " \t")
-        system, colon, name = parameters.partition(":")
-        name, _, count = name.partition(":")
+    def _find_target(self, name: str) -> EventControl | None:
         try:
-            target = self._state.tracing.event(f"{system}:{name}")
+            return self._state.tracing.event(name) if name else None
         except KeyError:
             raise failure(errno.EINVAL) from None
-        if not colon:
-            raise failure(errno.EINVAL)
-        return Trigger(command, target=target), f"{count} {filter_part}".strip()
-
-    def _parse_rest(self, made: Trigger, rest: str) -> None:
-        if rest[:1].isdigit():
-            parameters, rest = _split_at(rest, " \t")
-            made.count = read_u64(parameters.split(":", 1)[0].encode())
-            if made.count is None:
-                raise failure(errno.EINVAL)
-        if not rest:
-            return
-        word, text = _split_at(rest, " \t")
-        if word != "if" or not text:
-            raise failure(errno.EINVAL)
-        made.filter_text, made.program = self._filter(text)
 
     def _filter(self, text: str) -> tuple[str, FilterProgram]:
         try:
@@ -280,19 +259,19 @@ class TriggerSet:
             raise failure(error.errno) from None
         return parsed.text, compile_filter(parsed)
 
-    def _hold_others(self, item: Trigger | HistTrigger, n: int) -> None:
-        if isinstance(item, HistTrigger):
+    def _hold_others(self, item: RunningTrigger | RunningHist, n: int) -> None:
+        if isinstance(item, RunningHist):
             item.hold(n)
         elif item.target is not None and item.command.endswith("_event"):
             item.target.hold(self._state.instance, n)
 
-    def _add(self, made: Trigger | HistTrigger) -> None:
+    def _add(self, made: RunningTrigger | RunningHist) -> None:
         if made.takes_snapshots:
             # Made when the trigger is set, to need no memory when it fires.
             self._state.arm_snapshot()
         if self._event is not None and self._tap is None:
             self._tap = self._listen(self._event)
-        self._items.insert(len(self._items) if isinstance(made, HistTrigger) else 0, made)
+        self._items.insert(len(self._items) if isinstance(made, RunningHist) else 0, made)
         self._hold_others(made, 1)
         if self._event is not None:
             self._event.hold(self._state.instance)
@@ -307,13 +286,13 @@ class TriggerSet:
             raise failure(error.errno) from None
         return tap
 
-    def _remove(self, gone: Sequence[Trigger | HistTrigger]) -> None:
+    def _remove(self, gone: Sequence[RunningTrigger | RunningHist]) -> None:
         for item in gone:
             self._items.remove(item)
             self._hold_others(item, -1)
             if self._event is not None:
                 self._event.hold(self._state.instance, -1)
-            if isinstance(item, HistTrigger):
+            if isinstance(item, RunningHist):
                 for made in item.made:
                     trigger_set(self._state, made.event_name).remove_hist(made)
         if not self._items and self._tap is not None:
@@ -336,7 +315,7 @@ class TriggerSet:
                 context = context or RecordContext(current_cpu(), comm_of_thread())
                 if not item.program.matches(record.data, context):
                     continue
-            if isinstance(item, HistTrigger):
+            if isinstance(item, RunningHist):
                 item.act(record)
             elif item.command in _POST:
                 self._pending.__dict__.setdefault("items", []).append((item, record))
@@ -359,11 +338,11 @@ class _Others:
         self._state = state
         self._name = name
 
-    def __iter__(self) -> Iterator[HistTrigger]:
+    def __iter__(self) -> Iterator[RunningHist]:
         for triggers in self._state.triggers.values():
             yield from triggers.hists
 
-    def is_read(self, hist: HistTrigger) -> bool:
+    def is_read(self, hist: RunningHist) -> bool:
         """Whether another one reads a variable of it."""
         return any(other.refers_to(hist) for other in self)
 
@@ -378,7 +357,7 @@ class _Others:
 
     def find_variable(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
-    ) -> HistTrigger | None:
+    ) -> RunningHist | None:
         """Return the hist that defines a variable: find_event_var(); raises HistError when several do."""
         having = [hist for hist in self if name in hist.spec.kinds]
         if system:
@@ -399,7 +378,7 @@ class _Others:
         hist = self.find_variable(system, event, name, matched)
         return hist.spec.kinds[name] if hist is not None else None
 
-    def make_field_variable(self, user: HistTrigger, system: str, event: str, name: str) -> HistTrigger:
+    def make_field_variable(self, user: RunningHist, system: str, event: str, name: str) -> RunningHist:
         """Let a hist on another event keep a field: create_field_var_hist(); raises HistError."""
         if not self.has_event(system, event):
             raise HistError("Couldn't find param", name)
@@ -430,9 +409,3 @@ def trigger_set(state: InstanceState, name: str) -> TriggerSet:
     if found is None:
         found = state.triggers[name] = TriggerSet(state, name)
     return found
-
-
-def _split_at(text: str, separators: str) -> tuple[str, str]:
-    """Cut at the first separator, and drop blanks behind it."""
-    at = next((i for i, char in enumerate(text) if char in separators), len(text))
-    return text[:at], text[at + 1 :].lstrip(" \t")

@@ -6,13 +6,12 @@ kernel/trace/trace_events_trigger.c, event_hist_trigger_parse() in trace_events_
 
 from __future__ import annotations
 
-import errno
 import re
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from tracepoint.errors import TracefsError
 from tracepoint.filter.numbers import read_u64
+from tracepoint.trigger.error import TriggerError
 
 COUNTED = ("traceon", "traceoff", "snapshot", "stacktrace")
 TARGETED = ("enable_event", "disable_event", "enable_hist", "disable_hist")
@@ -28,7 +27,7 @@ class Trigger:
 
     `parameters` is the text between the command and the filter (without the first colon), `count`
     how often it still acts (None: without end), `target` the `system:event` that it switches,
-    `filter` what stands behind `if`, `is_removal` whether a `!` takes it away, `is_paused` the
+    `filter` what follows `if`, `is_removal` whether a `!` takes it away, `is_paused` the
     state that a histogram is shown with.
     """
 
@@ -63,7 +62,7 @@ class Trigger:
 def parse_trigger(text: str) -> Trigger:
     """Read a trigger as it is written to a `trigger` file.
 
-    Raises TracefsError (EINVAL) for what the kernel would refuse without looking at the event.
+    Raises TriggerError (EINVAL) for what the kernel would refuse without looking at the event.
 
     >>> parse_trigger("enable_event:kmem:kmalloc:3 if nr_rq > 1").target
     'kmem:kmalloc'
@@ -74,76 +73,63 @@ def parse_trigger(text: str) -> Trigger:
     if not stripped or len(stripped.encode(errors="surrogateescape")) > MAX_TRIGGER:
         raise _refuse(text, "an empty trigger" if not stripped else f"longer than {MAX_TRIGGER} bytes")
     is_removal = stripped.startswith("!")
-    body = stripped[is_removal:]
-    command = re.split(r"[: \t]", body, maxsplit=1)[0]
+    command, rest = _split_at(stripped[is_removal:], ": \t")
     if command not in COMMANDS:
         close = get_close_matches(command, COMMANDS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(COMMANDS)}"
         raise _refuse(text, f"unknown trigger {command!r}; {hint}")
-    rest = body[len(command) :]
     if command == "hist":
         return _parse_hist(text, rest, is_removal=is_removal)
-    if is_removal and command in COUNTED:
-        return Trigger(command, is_removal=True)
-    return _parse_simple(text, command, rest, is_removal=is_removal)
-
-
-def _parse_simple(text: str, command: str, rest: str, *, is_removal: bool) -> Trigger:
-    given, _, tail = rest[1:].partition(" ") if rest[:1] == ":" else ("", "", rest)
-    given, tab, more = given.partition("\t")
-    condition = _condition(text, more + tail if tab else tail)
-    words = given.split(":") if rest[:1] == ":" else []
     target = ""
     if command in TARGETED:
-        if len(words) < 2 or not words[0] or not words[1]:
-            raise _refuse(text, f"{command} needs an event: {command}:SYSTEM:EVENT[:COUNT][ if FILTER]")
-        target, words = f"{words[0]}:{words[1]}", words[2:]
-    count = None
-    if words and not is_removal:
-        count = read_u64(words[0].encode(errors="surrogateescape"))
+        target, rest = _parse_target(text, command, rest)
+    if is_removal:
+        return Trigger(command, target=target, is_removal=True)
+    return _parse_rest(text, command, target, rest)
+
+
+def _parse_target(text: str, command: str, rest: str) -> tuple[str, str]:
+    """Return the event that a trigger switches, and what follows it: event_enable_trigger_parse()."""
+    parameters, condition = _split_at(rest, " \t")
+    system, _, name = parameters.partition(":")
+    name, _, count = name.partition(":")
+    if not system or not name:
+        raise _refuse(text, f"{command} needs an event: {command}:SYSTEM:EVENT[:COUNT][ if FILTER]")
+    return f"{system}:{name}", f"{count} {condition}".strip()
+
+
+def _parse_rest(text: str, command: str, target: str, rest: str) -> Trigger:
+    """Read `[COUNT][ if FILTER]`: event_trigger_separate_filter(), event_trigger_parse_num()."""
+    count, parameters = None, ""
+    if rest[:1].isdigit():
+        parameters, rest = _split_at(rest, " \t")
+        count = read_u64(parameters.split(":", 1)[0].encode(errors="surrogateescape"))
         if count is None:
-            raise _refuse(text, f"{words[0]!r} is no count: {command}[:N], N = 0 and more")
-    return Trigger(command, given, count, target, condition, is_removal)
-
-
-def _condition(text: str, rest: str) -> str:
-    rest = rest.strip(" \t")
+            raise _refuse(text, f"{parameters!r} is not a count: {command}[:N], N = 0 and more")
     if not rest:
-        return ""
-    if not re.match(r"if[ \t]+\S", rest):
+        return Trigger(command, parameters, count, target)
+    word, condition = _split_at(rest, " \t")
+    if word != "if" or not condition:
         raise _refuse(text, f"{rest!r} is not understood: a trigger may end with ` if FILTER`")
-    return rest[2:].strip(" \t")
+    return Trigger(command, parameters, count, target, condition)
 
 
 def _parse_hist(text: str, rest: str, *, is_removal: bool) -> Trigger:
-    if rest[:1] != ":" or not rest[1:].strip():
-        raise _refuse(text, "a histogram needs a key: hist:keys=FIELD[,FIELD...]")
-    body = rest[1:]
-    found = _HIST_FILTER.search(body)
-    parameters = (body[: found.start()] if found else body).strip(" \t")
-    condition = body[found.end() :].strip(" \t") if found else ""
+    """Separate the filter: event_hist_trigger_parse()."""
+    found = _HIST_FILTER.search(rest)
+    parameters = (rest[: found.start()] if found else rest).strip(" \t")
+    condition = rest[found.end() :].strip(" \t") if found else ""
     if found and not condition:
-        raise _refuse(text, "nothing stands behind `if`")
-    if not any(part.split("=")[0] in ("keys", "key") and "=" in part for part in split_parts(parameters)):
+        raise _refuse(text, "nothing follows `if`")
+    if not parameters:
         raise _refuse(text, "a histogram needs a key: hist:keys=FIELD[,FIELD...]")
     return Trigger("hist", parameters, filter=condition, is_removal=is_removal)
 
 
-def split_parts(parameters: str) -> list[str]:
-    """Split the parameters of a histogram at colons that are not inside parentheses.
-
-    >>> split_parts("keys=pid:onmatch(sched.sched_waking).trace(wake,pid)")
-    ['keys=pid', 'onmatch(sched.sched_waking).trace(wake,pid)']
-    """
-    parts = [""]
-    depth = 0
-    for char in parameters:
-        depth += (char == "(") - (char == ")")
-        if char == ":" and depth <= 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return parts
+def _split_at(text: str, separators: str) -> tuple[str, str]:
+    """Cut at the first separator, and drop the blanks that follow."""
+    at = next((i for i, char in enumerate(text) if char in separators), len(text))
+    return text[:at], text[at + 1 :].lstrip(" \t")
 
 
 def read_trigger_file(text: str) -> list[Trigger]:
@@ -168,5 +154,5 @@ def _read_line(line: str) -> Trigger:
     return Trigger(words[0], "", count, ":".join(words[1:]), condition)
 
 
-def _refuse(text: str, message: str) -> TracefsError:
-    return TracefsError(f"trigger {text.strip()!r}: {message}", wrote=text, errno=errno.EINVAL)
+def _refuse(text: str, message: str) -> TriggerError:
+    return TriggerError(f"trigger {text.strip()!r}: {message}", text)

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.filter.numbers import read_u64
-from tracepoint.runtime.hist_expr import (
+from tracepoint.trigger.error import HistError
+from tracepoint.trigger.expression import (
+    BUCKETS,
     Alone,
     Expression,
     ExpressionReader,
-    HistError,
     Kind,
     Operand,
     Surroundings,
@@ -27,12 +28,26 @@ if TYPE_CHECKING:
 
 MAX_KEYS, MAX_VALUES, MAX_SORT, MAX_VARIABLES = 3, 3, 2, 16
 DEFAULT_SIZE, LEAST_SIZE, MOST_SIZE = 2048, 128, 131072
-_SYNONYMS = {"keys": "keys", "key": "keys", "values": "values", "vals": "values", "val": "values"}
-_WORDS = {"pause": "pause", "continue": "continue", "cont": "continue", "clear": "clear"}
-_NO_HITCOUNT = ("nohitcount", "NOHC")
+_LISTS = {
+    "keys": "keys",
+    "key": "keys",
+    "values": "values",
+    "vals": "values",
+    "val": "values",
+    "sort": "sort",
+}
+_NO_HITCOUNT = "nohitcount"
+_WORDS = {
+    "pause": "pause",
+    "continue": "continue",
+    "cont": "continue",
+    "clear": "clear",
+    "nohitcount": _NO_HITCOUNT,
+    "NOHC": _NO_HITCOUNT,
+}
 # __create_val_field(): modifiers that make keys only.
-_NO_VALUE = frozenset({"bucket", "buckets", "log2", "sym", "sym-offset", "syscall"})
-_NO_VARIABLE = frozenset({"bucket", "buckets", "log2"})
+_NO_VALUE = frozenset({*BUCKETS, "log2", "sym", "sym-offset", "syscall"})
+_NO_VARIABLE = frozenset({*BUCKETS, "log2"})
 _HANDLERS = ("onmatch", "onmax", "onchange")
 
 
@@ -125,78 +140,124 @@ class HistSpec:
         return next((operand for operand in self.values + self.keys if operand.name == name), None)
 
 
+@dataclass(frozen=True, slots=True)
+class HistTrigger:
+    """The parameters of a `hist` trigger as texts: `assignments` to variables, `flags` as single words.
+
+    A key, value or sort key may have a modifier, `pid.hex`; `size` is a power of two.
+    """
+
+    keys: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    sort: tuple[str, ...] = ()
+    size: int = DEFAULT_SIZE
+    name: str = ""
+    clock: str = ""
+    assignments: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def definitions(self) -> tuple[tuple[str, str], ...]:
+        """The variables and what they are set to: parse_var_defs().  Raises HistError."""
+        found: list[tuple[str, str]] = []
+        # A comma parts several assignments: `a=pid,b=common_timestamp`.
+        for assignment in ",".join(self.assignments).split(",") if self.assignments else ():
+            name, equals, text = assignment.partition("=")
+            if not equals:
+                raise HistError("Malformed assignment", name)
+            if len(found) == MAX_VARIABLES:
+                raise HistError("Too many variables defined", name)
+            found.append((name, text))
+        return tuple(found)
+
+
+def read_hist_trigger(parameters: str, *, is_shown: bool = False) -> HistTrigger:
+    """Read what follows `hist:`, without the filter: parse_hist_trigger_attrs(); raises HistError.
+
+    `is_shown` is for what a kernel shows: words that are not known are those of a newer one, and left out.
+
+    >>> read_hist_trigger("keys=common_pid,comm:vals=bytes:sort=bytes.descending").values
+    ('bytes',)
+    """
+    lists: dict[str, tuple[str, ...]] = {}
+    named = {"name": "", "clock": ""}
+    size = DEFAULT_SIZE
+    several: dict[str, list[str]] = {"assignments": [], "actions": [], "flags": []}
+    for part in map(str.strip, parameters.split(":")):
+        name, equals, value = part.partition("=")
+        if part.startswith(tuple(f"{handler}(" for handler in _HANDLERS)):
+            several["actions"].append(part)
+        elif part in _WORDS:
+            several["flags"].append(_WORDS[part])
+        elif not equals:
+            if not is_shown:
+                raise HistError(why=f"{part!r} is not a parameter of a histogram")
+        elif not value:
+            raise HistError("Empty assignment", part)
+        elif name in _LISTS:
+            lists[_LISTS[name]] = tuple(value.split(","))
+        elif name == "size":
+            size = _size(value)
+        elif name in named:
+            named[name] = value
+        else:
+            several["assignments"].append(part)
+    return HistTrigger(
+        lists.get("keys", ()),
+        lists.get("values", ()),
+        lists.get("sort", ()),
+        size,
+        named["name"],
+        named["clock"],
+        tuple(several["assignments"]),
+        tuple(several["actions"]),
+        tuple(several["flags"]),
+    )
+
+
 def parse_hist(text: str, event: EventFormat, surroundings: Surroundings | None = None) -> HistSpec:
-    """Read what stands behind `hist:`, without the filter; raises HistError.
+    """Read what follows `hist:`, without the filter, for an event; raises HistError.
 
     >>> from tracepoint.layout.format import EventFormat, FieldFormat
     >>> event = EventFormat("s", "e", (FieldFormat("n", "int", 8, 4, True),), "", n_common=0)
     >>> str(parse_hist("keys=n.log2:sort=n", event))
     'hist:keys=n.log2:vals=hitcount:sort=n:size=2048'
     """
-    reader = _Reader(event, surroundings or Alone())
-    for part in text.split(":"):
-        reader.take(part.strip())
-    return reader.finish()
+    return _Reader(read_hist_trigger(text), event, surroundings or Alone()).read()
 
 
 class _Reader:
-    def __init__(self, event: EventFormat, surroundings: Surroundings) -> None:
+    def __init__(self, given: HistTrigger, event: EventFormat, surroundings: Surroundings) -> None:
+        self._given = given
         self._event = event
         self._surroundings = surroundings
-        self._spec = HistSpec()
-        self._texts: dict[str, str] = {}
-        self._assignments: list[str] = []
-        self._actions: list[str] = []
+        words = set(given.flags)
+        self._spec = HistSpec(
+            size=given.size, name=given.name, clock=given.clock, words=words - {_NO_HITCOUNT}
+        )
+        self._spec.has_hitcount = _NO_HITCOUNT not in words
 
-    def take(self, text: str) -> None:
-        """Take one part between colons: parse_hist_trigger_attrs()."""
-        name, equals, value = text.partition("=")
-        if text.startswith(tuple(f"{handler}(" for handler in _HANDLERS)):
-            self._actions.append(text)
-        elif text in _WORDS:
-            self._spec.words.add(_WORDS[text])
-        elif text in _NO_HITCOUNT:
-            self._spec.has_hitcount = False
-        elif not equals:
-            raise HistError
-        elif not value:
-            raise HistError("Empty assignment", text)
-        elif name in _SYNONYMS or name == "sort":
-            self._texts[_SYNONYMS.get(name, name)] = value
-        elif name == "size":
-            self._spec.size = _size(value)
-        elif name == "name":
-            self._spec.name = value
-        elif name == "clock":
-            self._spec.clock = value
-        else:
-            self._assignments.append(text)
-
-    def finish(self) -> HistSpec:
+    def read(self) -> HistSpec:
         """Read the parts in the kernel's order and return the whole."""
-        spec = self._spec
-        if not self._texts.get("keys"):
+        spec, given = self._spec, self._given
+        if not given.keys:
             raise HistError
-        spec.actions = [read_action(text, self._surroundings) for text in self._actions]
-        definitions = self._definitions()
+        spec.actions = [read_action(text, self._surroundings) for text in given.actions]
+        definitions = given.definitions
         spec.values = tuple(self._values())
         for name, text in definitions:
             self._define(name, text, dict(definitions))
-        keys = self._words("keys")
-        spec.keys = tuple(self._field(word) for word in keys[:MAX_KEYS])
-        if len(keys) > MAX_KEYS:
+        spec.keys = tuple(self._field(word) for word in given.keys[:MAX_KEYS])
+        if len(given.keys) > MAX_KEYS:
             raise HistError
         times = [f for f in spec.keys + spec.values if f.name == "common_timestamp"]
         uses_time = times or any("common_timestamp" in text for _, text in definitions)
         if uses_time and not spec.clock:
             spec.clock = "global"
-        if "sort" in self._texts:
-            self._sort(self._texts["sort"])
+        if given.sort:
+            self._sort(given.sort)
         return spec
-
-    def _words(self, role: str) -> list[str]:
-        text = self._texts.get(role, "")
-        return text.split(",") if text else []
 
     def _field(self, text: str, *, is_value: bool = False) -> Operand:
         if text.startswith("$"):
@@ -206,7 +267,7 @@ class _Reader:
 
     def _values(self) -> list[Operand]:
         """Return what is summed: create_val_fields(), where the hitcount is one of three."""
-        words, found = self._words("values"), list[Operand]()
+        words, found = list(self._given.values), list[Operand]()
         at, has_hitcount = 0, False
         while at < min(len(words), MAX_VALUES) and len(found) < MAX_VALUES - 1:
             if words[at] == "hitcount" and not has_hitcount:
@@ -225,19 +286,6 @@ class _Reader:
         if made.modifier.partition("=")[0] in _NO_VALUE or made.name == "common_stacktrace":
             raise HistError("Invalid field modifier", text)
         return made
-
-    def _definitions(self) -> list[tuple[str, str]]:
-        """Return names and texts of the variables; several may be set at once: parse_var_defs()."""
-        found: list[tuple[str, str]] = []
-        for part in self._assignments:
-            for assignment in part.split(","):
-                name, equals, text = assignment.partition("=")
-                if not equals:
-                    raise HistError("Malformed assignment", name)
-                if len(found) == MAX_VARIABLES:
-                    raise HistError("Too many variables defined", name)
-                found.append((name, text))
-        return found
 
     def _define(self, name: str, text: str, definitions: dict[str, str]) -> None:
         spec = self._spec
@@ -262,8 +310,7 @@ class _Reader:
     def _matched(self) -> tuple[tuple[str, str], ...]:
         return tuple(action.matched for action in self._spec.actions if action.handler == "onmatch")
 
-    def _sort(self, text: str) -> None:
-        words = text.split(",")
+    def _sort(self, words: tuple[str, ...]) -> None:
         found = []
         known = {f.name for f in self._spec.keys + self._spec.values} | {"hitcount"}
         for i, word in enumerate(words):
@@ -318,5 +365,5 @@ def _parameters(text: str) -> tuple[str, ...]:
 def _size(text: str) -> int:
     number = read_u64(text.encode(errors="replace"))
     if not number or not LEAST_SIZE <= 1 << (number - 1).bit_length() <= MOST_SIZE:
-        raise HistError
+        raise HistError(why=f"size={text} is not a number of entries ({LEAST_SIZE} to {MOST_SIZE})")
     return 1 << (number - 1).bit_length()

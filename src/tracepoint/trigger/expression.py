@@ -1,7 +1,7 @@
 """Fields, variables and expressions of hist triggers, read as kernel/trace/trace_events_hist.c reads them.
 
 An expression is cut at its last operator of the lowest rank (contains_operator()); parentheses stand
-only behind a minus in front, `-(...)`.
+only after a minus in front, `-(...)`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.filter.numbers import read_u64
-from tracepoint.runtime.files import U64
+from tracepoint.trigger.error import HistError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,34 +19,18 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat
 
 MAX_SUBEXPRESSIONS = 3
+U64 = 1 << 64
 SPECIAL = ("hitcount", "common_stacktrace", "common_timestamp", "common_cpu")
 # Older names, where the event has no field of that name.
-_SYNONYMS = {"cpu": "common_cpu", "CPU": "common_cpu"} | dict.fromkeys(
+SYNONYMS = {"cpu": "common_cpu", "CPU": "common_cpu"} | dict.fromkeys(
     ("stacktrace", "STACKTRACE"), "common_stacktrace"
 )
+#: What may follow the name of a field that is the event's own, `bucket` and `buckets` with `=SIZE`.
 MODIFIERS = ("hex", "sym", "sym-offset", "execname", "syscall", "log2", "usecs")
-# Of values only; what stands behind them is not looked at.
-_SHARES = ("percent", "graph")
+BUCKETS = ("bucket", "buckets")
+#: Of values only; what follows them is not looked at.
+SHARES = ("percent", "graph")
 _DASHED, _DASHLESS = ".sym-offset", ".symXoffset"
-
-
-class HistError(Exception):
-    """A hist trigger that the kernel would refuse.
-
-    `text` is its message (empty when it logs nothing), `needle` what the caret shows where it stands
-    first in the command (empty: the begin), `number` the errno; `entries` are those two of every
-    message that is logged, as a failure deep inside is told again by those who asked for it.
-    """
-
-    def __init__(self, text: str = "", needle: str = "", number: int = errno.EINVAL) -> None:
-        super().__init__(text)
-        self.entries = [(text, needle)] if text else []
-        self.number = number
-
-    def also(self, *texts: str, needle: str) -> HistError:
-        """Add further messages and return itself."""
-        self.entries.extend((text, needle) for text in texts)
-        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +136,7 @@ def read_field(text: str, event: EventFormat, *, is_value: bool = False) -> Oper
     if dot:
         modifier = _read_modifier(name, modifier, is_value=is_value)
     if name not in event:
-        name = _SYNONYMS.get(name, name)
+        name = SYNONYMS.get(name, name)
     if name not in event and name not in SPECIAL:
         raise HistError("Couldn't find field", name)
     if modifier == "stacktrace":
@@ -169,7 +153,7 @@ def _read_modifier(name: str, modifier: str, *, is_value: bool) -> str:
         if not read_u64(size[1:].encode()):
             raise HistError("Invalid field modifier", size[1:])
         return modifier
-    share = next((word for word in _SHARES if modifier.startswith(word)), "")
+    share = next((word for word in SHARES if modifier.startswith(word)), "")
     if share and is_value:
         return share
     if modifier not in (*MODIFIERS, "stacktrace"):

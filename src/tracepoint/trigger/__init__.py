@@ -1,0 +1,1 @@
+"""The language of `trigger` files: commands, and the parameters of histograms."""

@@ -1,4 +1,4 @@
-"""A whole kernel tree: read in one process, formatted, rehearsed, and compared with a booted kernel."""
+"""A whole kernel tree: read in one process, formatted, simulated, and compared with a booted kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks.harness import MissingError, Row
 from tracepoint.errors import TracepointError
 from tracepoint.lab.packages import cache_folder
-from tracepoint.lab.rehearse import rehearse_event
+from tracepoint.lab.simulate import simulate_event
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
@@ -130,8 +130,8 @@ def layouts_right() -> Row:
     )
 
 
-def rehearsed() -> Row:
-    """Events of include/trace/events that `try` can rehearse."""
+def simulated() -> Row:
+    """Events of include/trace/events that `try` can simulate."""
     n_done = n_all = 0
     for header in headers():
         if "/include/trace/events/" not in header.path:
@@ -139,12 +139,12 @@ def rehearsed() -> Row:
         for event in header.events:
             n_all += 1
             try:
-                done = rehearse_event(event, environment=header.environment, enums=header.exported_enums)
+                done = simulate_event(event, environment=header.environment, enums=header.exported_enums)
             except TracepointError:
                 continue
             n_done += done.is_complete
     return Row(
-        "events of include/trace/events rehearsed",
+        "events of include/trace/events simulated",
         100 * n_done / max(n_all, 1),
         "%",
         90,
@@ -182,4 +182,4 @@ def tokens_kept() -> Row:
     return Row("fmt keeps tokens and is idempotent", n_right, "headers", len(paths()), False)
 
 
-ROWS = (read_time, unread_headers, names_found, layouts_right, rehearsed, objects_read, tokens_kept)
+ROWS = (read_time, unread_headers, names_found, layouts_right, simulated, objects_read, tokens_kept)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         TracepointError,
         TreeError,
     )
-    from tracepoint.lab.rehearse import rehearse_event
+    from tracepoint.lab.simulate import simulate_event
     from tracepoint.layout.abi import Abi
     from tracepoint.layout.compare import compare_formats
     from tracepoint.layout.compute import compute_layout
@@ -92,7 +92,7 @@ _HOMES = {
         "FaultWarning LabError LayoutError LossWarning RenderError SourceError TracefsError TracefsNotFound "
         "TracefsPermission TracepointError TreeError"
     ),
-    "lab.rehearse": "rehearse_event",
+    "lab.simulate": "simulate_event",
     "layout.abi": "Abi",
     "layout.compare": "compare_formats",
     "layout.compute": "compute_layout",
@@ -187,7 +187,6 @@ __all__ = [
     "read_header_text",
     "read_json",
     "read_object",
-    "rehearse_event",
     "render_record",
     "s8",
     "s16",
@@ -195,6 +194,7 @@ __all__ = [
     "s64",
     "save",
     "scalar",
+    "simulate_event",
     "sites",
     "sockaddr",
     "static_keys",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.check.engine import check_header, fix_text
 from tracepoint.errors import TracepointError
 from tracepoint.filter.parse import parse_filter
-from tracepoint.lab.rehearse import rehearse_event
+from tracepoint.lab.simulate import simulate_event
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compressed import decompress
 from tracepoint.layout.compute import compute_layout
@@ -87,7 +87,7 @@ def _fuzz_try(data: bytes) -> None:
     header = read_header_text(decode(data), "fuzz.h")
     for event in header.events[:4]:
         try:
-            rehearse_event(event, environment=header.environment, enums=header.exported_enums)
+            simulate_event(event, environment=header.environment, enums=header.exported_enums)
         except TracepointError:
             continue
 

@@ -19,7 +19,7 @@ from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab.build import build_modules
 from tracepoint.lab.headers import fetch_headers
-from tracepoint.lab.rehearse import rehearse_event
+from tracepoint.lab.simulate import simulate_event
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.tree.headers import read_header
@@ -151,7 +151,7 @@ def test_a_probe_found_by_name_counts_with_the_ring_buffer(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("name", ["swap", "traps", "sched_switch", "block_class", "every_field"])
-def test_leaf_modules_show_what_the_rehearsal_showed(lab: Lab, name: str) -> None:
+def test_leaf_modules_show_what_the_simulation_showed(lab: Lab, name: str) -> None:
     header = read_header(EXAMPLES / f"{name}.h")
     leaves = leaves_of(header)
     plan = plan_leaves(header.events, leaves)
@@ -167,13 +167,13 @@ def test_leaf_modules_show_what_the_rehearsal_showed(lab: Lab, name: str) -> Non
         )
     )
     for event in header.events:
-        rehearsal = rehearse_event(event, environment=header.environment, enums=header.enums)
-        assert rehearsal.is_complete
-        values = {leaf.text: leaf.value for leaf in rehearsal.leaves if leaf.is_used}
+        simulation = simulate_event(event, environment=header.environment, enums=header.enums)
+        assert simulation.is_complete
+        values = {leaf.text: leaf.value for leaf in simulation.leaves if leaf.is_used}
         enable = f"{TRACING}/events/mine_{name}/t_{event.name}/enable"
         fire = f"echo '{plan.line(event.name, values)}' >{DEBUG}/leafy_{name}/t_{event.name}"
         lab.guest.run(f"echo >{TRACING}/trace; echo 1 >{enable}; {fire}; echo 0 >{enable}")
-        expected = ["t_" + line.split(": ", 1)[1] for line in rehearsal.lines]
+        expected = ["t_" + line.split(": ", 1)[1] for line in simulation.lines]
         # A guest hashes addresses with a key of its own.
         hashed = re.compile(r"cookie=\w+")
         assert [hashed.sub("", line) for line in lab.lines()] == [hashed.sub("", line) for line in expected]

@@ -303,7 +303,7 @@ def declarations(draw: Draw, number: int) -> Event:
     locals_ = "int i; " if any("for (i" in piece.assign for piece in pieces) else ""
     return tp.declare(
         f"w{number:02}",
-        system="witnessed",
+        system="verified",
         proto=PROTO,
         struct=[piece.field for piece in pieces],
         assign=Code(locals_ + " ".join(piece.assign for piece in draw(shuffled(pieces)))),

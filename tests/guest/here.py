@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.assign.leaves import param_types
-from tracepoint.lab.witness_script import body_of, read_lines
+from tracepoint.lab.verify_script import body_of, read_lines
 from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tracepoint.lab.rehearsal import Rehearsal
-    from tracepoint.lab.witness import Witness
+    from tracepoint.lab.simulation import Simulation
+    from tracepoint.lab.verify import Verification
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.ctype import CType
 
@@ -59,9 +59,9 @@ def value_of(texts: tuple[str, ...], inputs: Mapping[str, Any]) -> Any:
 
 
 def fire_here(
-    header: TraceHeader, rehearsals: Iterable[Rehearsal], *, is_char_signed: bool
+    header: TraceHeader, simulations: Iterable[Simulation], *, is_char_signed: bool
 ) -> dict[str, Seen]:
-    """Load the header into an own hierarchy and fire each event with the inputs of its rehearsal."""
+    """Load the header into an own hierarchy and fire each event with the inputs of its simulation."""
     kept = {
         name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("tracepoint.runtime.")
     }
@@ -70,11 +70,11 @@ def fire_here(
         files = importlib.import_module("tracepoint.runtime.files_tree")
         tracing = importlib.import_module("tracepoint.runtime.hierarchy").tracing
         tree = files.ControlFiles(tracing, n_cpus=1)
-        wanted = list(rehearsals)
+        wanted = list(simulations)
         constants = {
             name: value
-            for rehearsal in wanted
-            for shot in rehearsal.shots
+            for simulation in wanted
+            for shot in simulation.shots
             for name, value in shot.inputs.items()
             if name.startswith("nr_")
         }
@@ -96,20 +96,20 @@ def as_argument(value: Any, ctype: CType) -> Any:
     return value if kind is None else kind.wrap(value)
 
 
-def fire(tracepoint: Any, control: Any, tree: Any, rehearsal: Rehearsal) -> Seen:
-    """Fire one event as often as it was rehearsed."""
-    types = param_types(rehearsal.event.proto)
+def fire(tracepoint: Any, control: Any, tree: Any, simulation: Simulation) -> Seen:
+    """Fire one event as often as it was simulated."""
+    types = param_types(simulation.event.proto)
     tree.tracing.clear()
     control.enable()
-    for shot in rehearsal.shots:
+    for shot in simulation.shots:
         tracepoint(*(as_argument(value_of((name,), shot.inputs), ctype) for name, ctype in types.items()))
-    assert tree.tracing.faults == (0, []), (rehearsal.event.name, tree.tracing.faults)
+    assert tree.tracing.faults == (0, []), (simulation.event.name, tree.tracing.faults)
     text = tree.read_text("trace").partition("| |         |   |||||     |         |\n")[2]
     control.disable()
     return Seen(
         control.format,
         tuple(record.data[COMMON:] for record in tree.tracing.records()),
-        tuple(body_of(line, rehearsal.event.name) for line in read_lines(text)),
+        tuple(body_of(line, simulation.event.name) for line in read_lines(text)),
     )
 
 
@@ -131,16 +131,16 @@ def is_same_record(here: bytes, there: bytes, written: bytes) -> bool:
 
 
 def differences(
-    header: TraceHeader, witnesses: Iterable[Witness], *, is_char_signed: bool
+    header: TraceHeader, verifications: Iterable[Verification], *, is_char_signed: bool
 ) -> dict[str, list[str]]:
     """Return what is not equal between this process and the guest, by event."""
-    wanted = list(witnesses)
-    rehearsals = [witness.rehearsal for witness in wanted]
-    seen = fire_here(header, rehearsals, is_char_signed=is_char_signed)
+    wanted = list(verifications)
+    simulations = [verification.simulation for verification in wanted]
+    seen = fire_here(header, simulations, is_char_signed=is_char_signed)
     found: dict[str, list[str]] = {}
-    for witness in wanted:
-        here, there, name = seen[witness.event.name], witness.answer, witness.event.name
-        written = [shot.written[COMMON:] for shot in witness.rehearsal.shots if shot.record]
+    for verification in wanted:
+        here, there, name = seen[verification.event.name], verification.answer, verification.event.name
+        written = [shot.written[COMMON:] for shot in verification.simulation.shots if shot.record]
         records = [record[COMMON:] for record in there.records]
         if without_id(here.format) != without_id(there.format):
             found.setdefault(name, []).append(f"format\n{here.format}{there.format}")

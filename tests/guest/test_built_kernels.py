@@ -113,7 +113,7 @@ def objects_left(built: BuiltKernel) -> int:
 
 @pytest.fixture(scope="module")
 def cycle(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Cycle:
-    """A kernel with an event, its patch changed to what no cache has seen, rebuilt, booted and witnessed."""
+    """A kernel with an event, its patch changed to what no cache has seen, rebuilt, booted and verified."""
     first = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), make_patch(source, 1))])
     stamp = time.time_ns() % 1_000_000_000
     patch = make_patch(source, stamp)
@@ -125,7 +125,7 @@ def cycle(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Cycle:
             f"uname -r; echo 1 > {event}/enable; head -c 100000 /dev/zero | wc -c; echo 0 > {event}/enable;"
             " cd /sys/kernel/tracing; grep -c lab_changed: trace; grep -m1 lab_changed: trace"
         ).text.splitlines()
-    # Its declaration, rehearsed, against the same kernel by a module that is built for it.
+    # Its declaration, simulated, against the same kernel by a module that is built for it.
     with contextlib.redirect_stdout(io.StringIO()) as said:
         status = main(["try", f"{built.source / HEADER}:lab_changed", "--kernel", f"built:{built.name}"])
     again = build_kernel(KERNEL, [write(tmp_path_factory.mktemp("patch"), patch)])
@@ -151,7 +151,7 @@ def test_a_changed_patch_is_seen_in_a_guest_after_few_steps(cycle: Cycle) -> Non
     assert int(n_events) > 10
     assert event.endswith(f" order=3 stamp={cycle.stamp}")
     assert cycle.status == 0, cycle.said
-    assert "1 of 1 events as rehearsed" in cycle.said
+    assert "1 of 1 events as simulated" in cycle.said
 
 
 def test_folders_that_a_change_does_not_reach_have_nothing_left_to_build(cycle: Cycle) -> None:

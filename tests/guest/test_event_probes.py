@@ -8,7 +8,7 @@ import pytest
 
 from runtime import control_tree
 from runtime.conftest import RUNTIME
-from tracepoint.lab.witness_script import read_records
+from tracepoint.lab.verify_script import read_records
 from tracepoint.layout.format import read_format
 from tracepoint.printk.render import render_record
 from tracepoint.runtime.probe_values import make_probe_record

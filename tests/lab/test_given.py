@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracepoint.lab.given import GivenValueError, parse_given, split_assignment
-from tracepoint.lab.rehearsal import show_value
+from tracepoint.lab.simulation import show_value
 
 
 @pytest.mark.parametrize(

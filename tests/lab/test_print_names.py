@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tracepoint.lab.rehearsal import Rehearsal
-from tracepoint.lab.rehearse import rehearse_event
+from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.simulation import Simulation
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import SourceFile
 
 
-def simulate(fields: str, assign: str, printk: str, before: str = "", **given: str) -> Rehearsal:
+def simulate(fields: str, assign: str, printk: str, before: str = "", **given: str) -> Simulation:
     header = read_header_text(
         f"#define TRACE_SYSTEM demo\n{before}\nTRACE_EVENT(tick, TP_PROTO(unsigned long n, struct fid *f), "
         f"TP_ARGS(n, f), TP_STRUCT__entry({fields}), TP_fast_assign({assign}), TP_printk({printk}));\n"
     )
-    return rehearse_event(header["tick"], environment=header.environment, set_values=given)
+    return simulate_event(header["tick"], environment=header.environment, set_values=given)
 
 
 SYMBOLS = '"%s", __print_symbolic(__entry->n, {0, "zero"}, {DEMO_RED, "red"}, {DEMO_BLUE, "blue"})'
@@ -47,7 +47,7 @@ def test_a_constant_that_the_whole_source_lacks_is_not_made_up() -> None:
         loader=Files(),
         extra_includes=[("demo.c", True, "demo.c")],
     )
-    found = rehearse_event(header["tick"], environment=header.environment, set_values={"n": "2"})
+    found = simulate_event(header["tick"], environment=header.environment, set_values={"n": "2"})
     assert not found.is_complete
     assert "DEMO_RED" in found.reason
 

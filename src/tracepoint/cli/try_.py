@@ -16,14 +16,14 @@ from tracepoint.cli.try_session import (
     Session,
     as_document,
     find_findings,
-    rehearse_with,
+    simulate_with,
     write_findings,
     write_title,
 )
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.given import GivenValueError, split_assignment
-from tracepoint.lab.rehearsal import SECTIONS, write_rehearsal
+from tracepoint.lab.simulation import SECTIONS, write_simulation
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _one(session: Session, header: TraceHeader, event: Event) -> None:
     """Simulate one event and show it."""
     out = session.out
     try:
-        rehearsal = rehearse_with(session, header, event)
+        simulation = simulate_with(session, header, event)
     except GivenValueError:
         raise
     except TracepointError as error:
@@ -136,27 +136,27 @@ def _one(session: Session, header: TraceHeader, event: Event) -> None:
             write_title(out, event)
             out.line(out.style(f"cannot be simulated: {error}", "yellow"))
         return
-    if rehearsal.is_complete:
-        session.rehearsed += 1
+    if simulation.is_complete:
+        session.simulated += 1
     else:
-        session.failed.append((event.full_name, rehearsal.reason))
+        session.failed.append((event.full_name, simulation.reason))
     if session.args.json:
-        session.documents.append(as_document(rehearsal))
+        session.documents.append(as_document(simulation))
     elif session.shows_events:
         write_title(out, event)
-        write_rehearsal(out, rehearsal, session.args.only)
+        write_simulation(out, simulation, session.args.only)
 
 
 def _write_summary(session: Session) -> None:
     out = session.out
-    if session.total == session.rehearsed == 1 and session.shows_events:
+    if session.total == session.simulated == 1 and session.shows_events:
         return
     lists_all = out.verbosity > 0 or not session.args.summary
-    share = f" ({100 * session.rehearsed / session.total:.1f} %)" if session.failed else ""
+    share = f" ({100 * session.simulated / session.total:.1f} %)" if session.failed else ""
     hint = "" if lists_all or not session.failed else "; -v lists the rest"
     if session.shows_events:
         out.line()
-    out.line(f"{session.rehearsed:,} of {counted(session.total, 'event')} simulated{share}{hint}")
+    out.line(f"{session.simulated:,} of {counted(session.total, 'event')} simulated{share}{hint}")
     for name, reason in session.failed if lists_all else ():
         out.line(f"  {name}: {reason}")
 
@@ -180,7 +180,7 @@ def _write_json(session: Session, findings: list[Diagnostic]) -> None:
         "findings": [finding_as_data(d) for d in findings],
         "events": session.documents,
         "summary": {
-            "rehearsed": session.rehearsed,
+            "simulated": session.simulated,
             "total": session.total,
             "failed": [{"event": name, "reason": reason} for name, reason in session.failed],
         },

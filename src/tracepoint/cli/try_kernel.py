@@ -1,4 +1,4 @@
-"""`tracepoint try --kernel`: the events of a header in a booted kernel, beside their rehearsals."""
+"""`tracepoint try --kernel`: the events of a header in a booted kernel, beside their simulations."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.check.report_json import finding_as_data
 from tracepoint.cli.inputs import open_input
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
-from tracepoint.cli.try_kernel_text import write_summary, write_witness
+from tracepoint.cli.try_kernel_text import write_summary, write_verification
 from tracepoint.cli.try_session import (
     SCHEMA,
     as_document,
     find_findings,
-    rehearse_with,
+    simulate_with,
     write_findings,
     write_title,
 )
@@ -24,7 +24,7 @@ from tracepoint.diagnostics import Severity
 from tracepoint.errors import TracepointError
 from tracepoint.lab.as_written import compile_as_written
 from tracepoint.lab.suites import apt_options
-from tracepoint.lab.witness import fetch_kernel_at_hand, witness_events
+from tracepoint.lab.verify import fetch_kernel_at_hand, verify_events
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.cli.try_session import Session
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.lab.rehearsal import Rehearsal
-    from tracepoint.lab.witness import KernelAtHand, Sighting, Witness
+    from tracepoint.lab.simulation import Simulation
+    from tracepoint.lab.verify import KernelAtHand, Sighting, Verification
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def run(session: Session) -> int:
-    """Show every named event in the kernel; the exit status is 1 when one is not as rehearsed.
+    """Show every named event in the kernel; the exit status is 1 when one is not as simulated.
 
     Raises LabError when the kernel cannot be booted, or a module around the events not built or loaded.
     """
@@ -61,12 +61,12 @@ def run(session: Session) -> int:
     private = [note for item in inputs for note in _compile(item, kernel, chosen, out)]
     findings = find_findings(inputs, chosen)
 
-    def rehearse(
+    def simulate(
         header: TraceHeader, event: Event, layout: EventFormat, facts: RenderFacts, btf: Btf | None
-    ) -> Rehearsal:
-        return rehearse_with(session, header, event, layout, facts=facts, btf=btf)
+    ) -> Simulation:
+        return simulate_with(session, header, event, layout, facts=facts, btf=btf)
 
-    sighting = witness_events(events, kernel, rehearse=rehearse, say=out.say)
+    sighting = verify_events(events, kernel, simulate=simulate, say=out.say)
     session.raise_unmet()
     if session.args.json:
         _write_json(out, sighting, findings, private)
@@ -75,7 +75,7 @@ def run(session: Session) -> int:
         for note in private:
             out.line(f"note: {note}")
     is_bad = any(d.severity is Severity.ERROR for d in findings)
-    return EXIT_DONE if all(w.is_equal for w in sighting.witnesses) and not is_bad else EXIT_FINDINGS
+    return EXIT_DONE if all(w.is_equal for w in sighting.verifications) and not is_bad else EXIT_FINDINGS
 
 
 def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> Input:
@@ -125,18 +125,18 @@ def _write_text(
 ) -> None:
     out = session.out
     shown: set[str] = set()
-    by_name = {witness.event.full_name: witness for witness in sighting.witnesses}
+    by_name = {verification.event.full_name: verification for verification in sighting.verifications}
     for header, event in events if not session.args.summary else ():
         if header.path not in shown:
             shown.add(header.path)
             write_findings(out, header, findings)
         write_title(out, event)
-        write_witness(out, by_name[event.full_name], sighting.release)
+        write_verification(out, by_name[event.full_name], sighting.release)
     write_summary(out, sighting)
 
 
 def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic], private: list[str]) -> None:
-    equal = sum(witness.is_equal for witness in sighting.witnesses)
+    equal = sum(verification.is_equal for verification in sighting.verifications)
     document = {
         "schema": SCHEMA,
         "kernel": {
@@ -146,34 +146,34 @@ def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic], pri
             "notes": private,
         },
         "findings": [finding_as_data(d) for d in findings],
-        "events": [_document(witness) for witness in sighting.witnesses],
-        "summary": {"witnessed": equal, "total": len(sighting.witnesses)},
+        "events": [_document(verification) for verification in sighting.verifications],
+        "summary": {"verified": equal, "total": len(sighting.verifications)},
     }
     out.line(json.dumps(document, indent=1))
 
 
-def _document(witness: Witness) -> dict[str, Any]:
-    """Return the rehearsal's document with what the kernel said under `witness`."""
-    answer = witness.answer
-    if witness.rehearsal is None or answer is None:
-        return {"event": witness.event.full_name, "is_complete": False, "reason": witness.reason}
+def _document(verification: Verification) -> dict[str, Any]:
+    """Return the simulation's document with what the kernel said under `kernel`."""
+    answer = verification.answer
+    if verification.simulation is None or answer is None:
+        return {"event": verification.event.full_name, "is_complete": False, "reason": verification.reason}
     shown = {
-        "system": witness.system,
+        "system": verification.system,
         "is_listed": answer.is_listed,
         "id": answer.id,
         "format": answer.format,
         "enable": answer.enable,
-        "filter": {"written": witness.filter, "read": answer.filter},
+        "filter": {"written": verification.filter, "read": answer.filter},
         "probe_count": answer.count,
         "shots": [
             {"record_hex": record.hex(), "line": line}
             for record, line in zip(answer.records, answer.lines, strict=True)
         ],
-        "is_equal": witness.is_equal,
+        "is_equal": verification.is_equal,
         "differences": [
-            {"what": d.what, "shot": d.shot, "rehearsed": d.rehearsed, "witnessed": d.witnessed}
-            for d in witness.differences
+            {"what": d.what, "shot": d.shot, "simulated": d.simulated, "recorded": d.recorded}
+            for d in verification.differences
         ],
-        "notes": list(witness.notes),
+        "notes": list(verification.notes),
     }
-    return {**as_document(witness.rehearsal), "witness": shown}
+    return {**as_document(verification.simulation), "kernel": shown}

@@ -1,4 +1,4 @@
-"""A witnessed event as people read it: the kernel's own words, marked where the rehearsal differs."""
+"""A verified event as people read it: the kernel's own words, marked where the simulation differs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import difflib
 from typing import TYPE_CHECKING
 
 from tracepoint.lab.dump import dump_record
-from tracepoint.lab.rehearsal import write_heading, write_indented, write_inputs, write_row
+from tracepoint.lab.simulation import write_heading, write_indented, write_inputs, write_row
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
     from tracepoint.cli.output import Output
-    from tracepoint.lab.rehearsal import Rehearsal
-    from tracepoint.lab.witness import Sighting, Witness
-    from tracepoint.lab.witness_compare import Difference
-    from tracepoint.lab.witness_script import Answer
+    from tracepoint.lab.simulation import Simulation
+    from tracepoint.lab.verify import Sighting, Verification
+    from tracepoint.lab.verify_compare import Difference
+    from tracepoint.lab.verify_script import Answer
 
 _NORMALISED = (
     "taken from the kernel before comparing: ids, flags and pids; task, processor and time of the lines",
@@ -22,65 +22,65 @@ _NORMALISED = (
 )
 
 
-def write_witness(out: Output, witness: Witness, release: str) -> None:
-    """Write one event as the kernel showed it, with everything in which the rehearsal differs."""
-    if witness.rehearsal is None or witness.answer is None:
-        out.line(out.style(f"not witnessed: {witness.reason}", "yellow"))
+def write_verification(out: Output, verification: Verification, release: str) -> None:
+    """Write one event as the kernel showed it, with everything in which the simulation differs."""
+    if verification.simulation is None or verification.answer is None:
+        out.line(out.style(f"not verified: {verification.reason}", "yellow"))
         return
-    rehearsal, answer = witness.rehearsal, witness.answer
-    found = {(d.what, d.shot): d for d in witness.differences}
-    _format(out, rehearsal, answer, found.get(("format", -1)))
+    simulation, answer = verification.simulation, verification.answer
+    found = {(d.what, d.shot): d for d in verification.differences}
+    _format(out, simulation, answer, found.get(("format", -1)))
     write_heading(out, "inputs")
-    write_inputs(out, rehearsal.leaves)
-    fired = [index for index, shot in enumerate(rehearsal.shots) if shot.record]
+    write_inputs(out, simulation.leaves)
+    fired = [index for index, shot in enumerate(simulation.shots) if shot.record]
     for index, record in zip(fired, answer.records, strict=False):
-        _record(out, rehearsal, index, record, found.get(("record", index)))
-    texts = [d for d in witness.differences if d.what == "text"]
+        _record(out, simulation, index, record, found.get(("record", index)))
+    texts = [d for d in verification.differences if d.what == "text"]
     write_heading(out, "trace", _verdict(out, is_equal=not texts))
     for index, line in zip(fired, answer.lines, strict=False):
         out.line(line)
         if ("text", index) in found:
-            out.line(out.style(f"  rehearsed: {found['text', index].rehearsed}", "red"))
+            out.line(out.style(f"  simulated: {found['text', index].simulated}", "red"))
     if not answer.lines:
         out.line("  nothing: the event does not fire")
-    _control(out, witness, answer, release)
+    _control(out, verification, answer, release)
 
 
 def _verdict(out: Output, *, is_equal: bool) -> str:
-    return out.style("as rehearsed", "green") if is_equal else out.style("not as rehearsed", "red")
+    return out.style("as simulated", "green") if is_equal else out.style("not as simulated", "red")
 
 
-def _format(out: Output, rehearsal: Rehearsal, answer: Answer, difference: Difference | None) -> None:
+def _format(out: Output, simulation: Simulation, answer: Answer, difference: Difference | None) -> None:
     write_heading(out, "format", _verdict(out, is_equal=difference is None))
     if difference is None:
         write_indented(out, answer.format)
         return
-    rehearsed = write_format(rehearsal.layout)
-    for line in difflib.ndiff(rehearsed.splitlines(), answer.format.splitlines()):
+    simulated = write_format(simulation.layout)
+    for line in difflib.ndiff(simulated.splitlines(), answer.format.splitlines()):
         if not line.startswith("?"):
             out.line(out.style(line, "red") if line[0] in "+-" else line)
-    out.line("  (- rehearsed, + the kernel's)")
+    out.line("  (- simulated, + the kernel's)")
 
 
 def _record(
-    out: Output, rehearsal: Rehearsal, index: int, record: bytes, difference: Difference | None
+    out: Output, simulation: Simulation, index: int, record: bytes, difference: Difference | None
 ) -> None:
-    number = f" {index + 1}" if len(rehearsal.shots) > 1 else ""
-    shown = record[: len(rehearsal.shots[index].record)] if difference is None else record
+    number = f" {index + 1}" if len(simulation.shots) > 1 else ""
+    shown = record[: len(simulation.shots[index].record)] if difference is None else record
     verdict = _verdict(out, is_equal=difference is None)
     write_heading(out, f"record{number}", f"{len(shown)} bytes, {verdict}")
-    for row in dump_record(shown, rehearsal.layout):
+    for row in dump_record(shown, simulation.layout):
         write_row(out, row)
     if difference is not None:
         places = ", ".join(str(place) for place in difference.places[:16])
         more = " ..." if len(difference.places) > 16 else ""
-        out.line(out.style(f"  rehearsed otherwise at byte {places}{more}:", "red"))
-        for row in dump_record(bytes.fromhex(difference.rehearsed), rehearsal.layout):
+        out.line(out.style(f"  simulated otherwise at byte {places}{more}:", "red"))
+        for row in dump_record(bytes.fromhex(difference.simulated), simulation.layout):
             if any(row.offset <= place < row.offset + row.size for place in difference.places):
                 write_row(out, row)
 
 
-def _control(out: Output, witness: Witness, answer: Answer, release: str) -> None:
+def _control(out: Output, verification: Verification, answer: Answer, release: str) -> None:
     write_heading(out, "kernel", release)
     rows = [
         ("available_events", "has it" if answer.is_listed else "does not have it"),
@@ -90,33 +90,33 @@ def _control(out: Output, witness: Witness, answer: Answer, release: str) -> Non
         ("probe", f"called {answer.count} times" if answer.count != 1 else "called once"),
     ]
     wrong = {"listed": "available_events", "enable": "enable", "filter": "filter", "probe": "probe"}
-    marked = {wrong[d.what] for d in witness.differences if d.what in wrong}
+    marked = {wrong[d.what] for d in verification.differences if d.what in wrong}
     for name, text in rows:
         mark = "  " + _verdict(out, is_equal=False) if name in marked else ""
         out.line(f"  {name:<17} {text}{mark}")
-    for difference in witness.differences:
+    for difference in verification.differences:
         if difference.what == "firing":
-            words = f"  {difference.witnessed} instead of {difference.rehearsed}"
+            words = f"  {difference.recorded} instead of {difference.simulated}"
             out.line(out.style(words, "red"))
-    for note in witness.notes:
+    for note in verification.notes:
         out.line(f"  note: {note}")
-    if not witness.rehearsal or not witness.rehearsal.is_complete:
-        reason = witness.rehearsal.reason if witness.rehearsal else ""
-        out.line("  " + out.style(f"the rehearsal is not complete: {reason}", "yellow"))
+    if not verification.simulation or not verification.simulation.is_complete:
+        reason = verification.simulation.reason if verification.simulation else ""
+        out.line("  " + out.style(f"the simulation is not complete: {reason}", "yellow"))
 
 
 def write_summary(out: Output, sighting: Sighting) -> None:
-    """Write how many events were as rehearsed, which were not, and what the comparison leaves out."""
+    """Write how many events were as simulated, which were not, and what the comparison leaves out."""
     out.line()
     for text in sighting.log:
         out.line(out.style(f"kernel log: {text}", "yellow"))
-    equal = sum(witness.is_equal for witness in sighting.witnesses)
-    total = len(sighting.witnesses)
+    equal = sum(verification.is_equal for verification in sighting.verifications)
+    total = len(sighting.verifications)
     seconds = sum(sighting.seconds.values())
-    out.line(f"{equal} of {total} events as rehearsed on {sighting.release} ({seconds:.1f} s)")
-    for witness in sighting.witnesses:
-        if not witness.is_equal:
-            kinds = ", ".join(dict.fromkeys(d.what for d in witness.differences))
-            out.line(f"  {witness.event.full_name}: {witness.reason or f'differs in {kinds}'}")
+    out.line(f"{equal} of {total} events as simulated on {sighting.release} ({seconds:.1f} s)")
+    for verification in sighting.verifications:
+        if not verification.is_equal:
+            kinds = ", ".join(dict.fromkeys(d.what for d in verification.differences))
+            out.line(f"  {verification.event.full_name}: {verification.reason or f'differs in {kinds}'}")
     for text in _NORMALISED:
         out.say(text)

@@ -9,7 +9,7 @@ from tracepoint.check.engine import check_headers
 from tracepoint.check.report_text import write_concise, write_full
 from tracepoint.cli.inputs import char_sign, find_abi
 from tracepoint.lab.given import GivenValueError
-from tracepoint.lab.rehearse import rehearse_event
+from tracepoint.lab.simulate import simulate_event
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.given import Given
-    from tracepoint.lab.rehearsal import LeafInput, Rehearsal, Shot
+    from tracepoint.lab.simulation import LeafInput, Shot, Simulation
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
@@ -33,7 +33,7 @@ SCHEMA = "tracepoint.try/1"
 class Session:
     """One run: what was asked, how it went so far.
 
-    `failed` holds the events that could not be rehearsed with the reason, `met` the given inputs
+    `failed` holds the events that could not be simulated with the reason, `met` the given inputs
     that some event has, `refused` what was said first of each that an event does not have.
     """
 
@@ -41,7 +41,7 @@ class Session:
     out: Output
     chosen: Settings
     given: dict[str, str]
-    rehearsed: int = 0
+    simulated: int = 0
     failed: list[tuple[str, str]] = field(default_factory=list)
     met: set[str] = field(default_factory=set)
     refused: dict[str, str] = field(default_factory=dict)
@@ -50,7 +50,7 @@ class Session:
     @property
     def total(self) -> int:
         """How many events were tried."""
-        return self.rehearsed + len(self.failed)
+        return self.simulated + len(self.failed)
 
     def raise_unmet(self) -> None:
         """Raise GivenValueError for given values that no event has."""
@@ -88,7 +88,7 @@ def write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic])
     out.write(write_full(mine, sources, out.style) if len(mine) <= 5 else write_concise(mine, out.style))
 
 
-def rehearse_with(
+def simulate_with(
     session: Session,
     header: TraceHeader,
     event: Event,
@@ -96,7 +96,7 @@ def rehearse_with(
     *,
     facts: RenderFacts | None = None,
     btf: Btf | None = None,
-) -> Rehearsal:
+) -> Simulation:
     """Simulate with those of the given values that name an input of this event.
 
     `layout` is a kernel's own format; without it the layout is computed.
@@ -105,7 +105,7 @@ def rehearse_with(
     usable: dict[str, str | Given] = dict(session.given)
     while True:
         try:
-            rehearsal = rehearse_event(
+            simulation = simulate_event(
                 event,
                 abi=abi,
                 set_values=usable,
@@ -124,7 +124,7 @@ def rehearse_with(
             del usable[error.leaf]
         else:
             session.met.update(usable)
-            return rehearsal
+            return simulation
 
 
 def write_title(out: Output, event: Event) -> None:
@@ -134,20 +134,20 @@ def write_title(out: Output, event: Event) -> None:
     out.line(out.style(event.full_name, "bold", "cyan") + place)
 
 
-def as_document(rehearsal: Rehearsal) -> dict[str, Any]:
-    """Return a rehearsal as plain values for JSON."""
-    origin = rehearsal.event.origin
+def as_document(simulation: Simulation) -> dict[str, Any]:
+    """Return a simulation as plain values for JSON."""
+    origin = simulation.event.origin
     return {
-        "event": rehearsal.event.full_name,
+        "event": simulation.event.full_name,
         "path": origin.span.path if origin else "",
         "line": origin.span.line if origin else 0,
-        "format": write_format(rehearsal.layout),
-        "size_bytes": rehearsal.layout.size_bytes,
-        "inputs": [_input(leaf) for leaf in rehearsal.leaves if leaf.values],
-        "shots": [_shot(shot) for shot in rehearsal.shots],
-        "notes": list(rehearsal.notes),
-        "is_complete": rehearsal.is_complete,
-        "reason": rehearsal.reason,
+        "format": write_format(simulation.layout),
+        "size_bytes": simulation.layout.size_bytes,
+        "inputs": [_input(leaf) for leaf in simulation.leaves if leaf.values],
+        "shots": [_shot(shot) for shot in simulation.shots],
+        "notes": list(simulation.notes),
+        "is_complete": simulation.is_complete,
+        "reason": simulation.reason,
     }
 
 

@@ -69,7 +69,7 @@ class LeafPlan:
     def line(self, event_name: str, values: Mapping[str, LeafValue]) -> str:
         """Return the line, without its end, that sets the inputs of an event and fires it.
 
-        `values` maps leaf texts to values as `lab.rehearse` uses them; inputs without one are zero or
+        `values` maps leaf texts to values as `lab.simulate` uses them; inputs without one are zero or
         NULL.  The words are `-` (zero, NULL) or `=` and the bytes in hexadecimal.  Raises
         GenerateError for a value that cannot be handed over.
         """

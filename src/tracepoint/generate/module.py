@@ -10,7 +10,7 @@ hexadecimal for a `void *` that the event copies from; missing ones are zero.  P
 objects of zeros, or the C expression given in `arguments`.
 
 With `leaves` (leaf mode) the module does not need the objects that an event reads: every input of
-TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A witness then does
+TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A verification then does
 
     plan = plan_leaves(header.events, leaves)       # the variables, as kernel_module has them
     files = kernel_module(header, name=NAME, leaves=leaves)
@@ -18,7 +18,7 @@ TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A witness 
     path = f"/sys/kernel/debug/{NAME}/{event.name}" # ... and where: it sets the inputs and fires
 
 `leaves` maps `system:event` to its leaves, and `values_of_shot` leaf texts to the values of one shot of a
-rehearsal.  A line ends with a newline; one write() may hold several lines, and a line may come in
+simulation.  A line ends with a newline; one write() may hold several lines, and a line may come in
 several writes.  An empty line fires with all inputs zero.
 """
 

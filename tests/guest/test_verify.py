@@ -1,4 +1,4 @@
-"""Declared events in booted kernels: what they show is what was rehearsed, byte for byte."""
+"""Declared events in booted kernels: what they show is what was simulated, byte for byte."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from guest.here import differences
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 from tracepoint.lab.headers import has_unsigned_char
-from tracepoint.lab.rehearse import rehearse_event
-from tracepoint.lab.witness import KernelAtHand, fetch_kernel_at_hand, plain_rehearser, witness_events
+from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.verify import KernelAtHand, fetch_kernel_at_hand, plain_simulator, verify_events
 from tracepoint.layout.format import write_format
 
 pytestmark = pytest.mark.guest
@@ -63,11 +63,11 @@ def fitting(leaf, layout):
     return [number for number in NUMBERS if 0 <= number < 1 << 8 * (leaf.size or 1) - 1]
 
 
-def wild_rehearser(number: int):
-    """Rehearse with values at the edges of all types, the same for a number."""
+def wild_simulator(number: int):
+    """Simulate with values at the edges of all types, the same for a number."""
 
-    def rehearse(header, event, layout, facts, btf):
-        uses = plain_rehearser()(header, event, layout, facts, btf).uses
+    def simulate(header, event, layout, facts, btf):
+        uses = plain_simulator()(header, event, layout, facts, btf).uses
         chosen = {}
         for leaf in uses:
             source = random.Random(zlib.crc32(f"{number} {event.name} {leaf.text}".encode()))
@@ -77,36 +77,38 @@ def wild_rehearser(number: int):
                 chosen[leaf.text] = source.randbytes(leaf.length)
             elif leaf.role == "int" and "[" not in leaf.text:
                 chosen[leaf.text] = source.choice(fitting(leaf, layout))
-        return rehearse_event(
+        return simulate_event(
             event, set_values=chosen, count=2, environment=header.environment, btf=btf, facts=facts,
             format=layout, enums=header.exported_enums,
         )  # fmt: skip
 
-    return rehearse
+    return simulate
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
-def test_fifty_declarations_are_as_rehearsed(kernel, tmp_path, number):
+def test_fifty_declarations_are_as_simulated(kernel, tmp_path, number):
     """All kinds of fields, conditions and print formats; format text, record bytes and rendering."""
     events = draw_events(N_EVENTS, number)
-    path = tmp_path / "witnessed.h"
-    path.write_text(header_text(events, "witnessed"))
+    path = tmp_path / "verified.h"
+    path.write_text(header_text(events, "verified"))
     header = kernel.reader().read(path)
     assert len(header.events) == N_EVENTS
     assert max(50, 2 * len(KINDS)) <= N_EVENTS
-    rehearse = plain_rehearser(count=3) if number == 1 else wild_rehearser(number)
-    sighting = witness_events([(header, event) for event in header.events], kernel, rehearse=rehearse)
+    simulate = plain_simulator(count=3) if number == 1 else wild_simulator(number)
+    sighting = verify_events([(header, event) for event in header.events], kernel, simulate=simulate)
     assert sighting.log == ()
-    different = {w.event.name: w.differences or w.reason for w in sighting.witnesses if not w.is_equal}
+    different = {w.event.name: w.differences or w.reason for w in sighting.verifications if not w.is_equal}
     assert different == {}
-    unsure = {w.event.name: w.rehearsal.reason for w in sighting.witnesses if not w.rehearsal.is_complete}
+    unsure = {
+        w.event.name: w.simulation.reason for w in sighting.verifications if not w.simulation.is_complete
+    }
     assert unsure == {}
-    fired = sum(len(w.answer.records) for w in sighting.witnesses)
+    fired = sum(len(w.answer.records) for w in sighting.verifications)
     assert fired > N_EVENTS
-    assert all(w.answer.count == len(w.answer.records) for w in sighting.witnesses)
-    assert all(w.answer.format == write_format(w.rehearsal.layout) for w in sighting.witnesses)
+    assert all(w.answer.count == len(w.answer.records) for w in sighting.verifications)
+    assert all(w.answer.format == write_format(w.simulation.layout) for w in sighting.verifications)
     is_signed = not has_unsigned_char(kernel.headers)
-    here = differences(header, sighting.witnesses, is_char_signed=is_signed)
+    here = differences(header, sighting.verifications, is_char_signed=is_signed)
     assert here == {}, "fired in this process with the same values"
 
 
@@ -143,9 +145,9 @@ def write(tmp_path, system="bad", name="an_event", assign="__entry->n = n;", sho
     return path
 
 
-def witnessed(kernel, path, rehearse=None):
+def verified(kernel, path, simulate=None):
     header = kernel.reader().read(path)
-    return witness_events([(header, event) for event in header.events], kernel, rehearse=rehearse)
+    return verify_events([(header, event) for event in header.events], kernel, simulate=simulate)
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +159,7 @@ def old_kernel() -> KernelAtHand:
 def test_a_header_that_does_not_compile_names_its_own_line(old_kernel, tmp_path):
     path = write(tmp_path, shown="no_such_thing")
     with pytest.raises(LabError, match="its events do not compile for this kernel") as caught:
-        witnessed(old_kernel, path)
+        verified(old_kernel, path)
     assert f"{path}:15: " in str(caught.value)
     assert "no_such_thing" in str(caught.value)
 
@@ -166,7 +168,7 @@ def test_a_kernel_that_breaks_says_how(old_kernel, tmp_path):
     """Reading the trace follows a pointer that leads nowhere."""
     path = write(tmp_path, shown="*(int *)16 + __entry->n")
     with pytest.raises(LabError, match="the guest is gone") as caught:
-        witnessed(old_kernel, path)
+        verified(old_kernel, path)
     assert "BUG: kernel NULL pointer dereference" in caught.value.log_tail
     assert "RIP: 0010:trace_raw_output_an_event" in caught.value.log_tail
     assert caught.value.log_path
@@ -175,42 +177,42 @@ def test_a_kernel_that_breaks_says_how(old_kernel, tmp_path):
 def test_a_guest_that_hangs_is_ended(old_kernel, tmp_path, monkeypatch):
     """Reading the trace never ends, and nothing else runs on the one processor."""
     path = write(tmp_path, shown="({ local_irq_disable(); while (1) cpu_relax(); 0; })")
-    monkeypatch.setattr("tracepoint.lab.witness._SECONDS", 3)
+    monkeypatch.setattr("tracepoint.lab.verify._SECONDS", 3)
     monkeypatch.setattr("tracepoint.lab.guest._GRACE_SECONDS", 3)
     with pytest.raises(LabError, match="the guest hangs: no answer in time"):
-        witnessed(old_kernel, path)
+        verified(old_kernel, path)
 
 
 def test_an_event_that_the_kernel_has_is_shown_under_another_system(old_kernel, tmp_path):
-    (one,) = witnessed(old_kernel, write(tmp_path, system="sched", name="sched_waking")).witnesses
+    (one,) = verified(old_kernel, write(tmp_path, system="sched", name="sched_waking")).verifications
     assert one.is_equal
     assert one.system == "tp_sched"
-    assert one.notes[0] == "sched:sched_waking is the kernel's own: witnessed as tp_sched:sched_waking"
+    assert one.notes[0] == "sched:sched_waking is the kernel's own: verified as tp_sched:sched_waking"
 
 
 def test_a_difference_is_found(old_kernel, tmp_path):
-    """A rehearsal that is wrong about everything is contradicted in everything."""
+    """A simulation that is wrong about everything is contradicted in everything."""
 
     def wrong(header, event, layout, facts, btf):
-        right = plain_rehearser({"n": "7"})(header, event, layout, facts, btf)
+        right = plain_simulator({"n": "7"})(header, event, layout, facts, btf)
         (shot,) = right.shots
         record = shot.record[:8] + b"\x63\0\0\0"
         other = replace(shot, record=record, line=shot.line.replace("n=7", "n=99"))
         return replace(right, shots=(other,), layout=replace(layout, print_fmt='"n=%u", REC->n'))
 
-    (one,) = witnessed(old_kernel, write(tmp_path), wrong).witnesses
+    (one,) = verified(old_kernel, write(tmp_path), wrong).verifications
     assert [d.what for d in one.differences] == ["format", "record", "text"]
     record, text = one.differences[-2:]
     assert record.places == (8,)
-    assert (text.rehearsed, text.witnessed) == ("n=99", "n=7")
+    assert (text.simulated, text.recorded) == ("n=99", "n=7")
 
 
-def test_try_shows_kernel_and_rehearsal(old_kernel, capsys):
+def test_try_shows_kernel_and_simulation(old_kernel, capsys):
     assert main(["try", "examples/swap.h", "--kernel", "6.1", "--count", "2", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["summary"] == {"witnessed": 2, "total": 2}
+    assert document["summary"] == {"verified": 2, "total": 2}
     for event in document["events"]:
-        seen = event["witness"]
+        seen = event["verification"]
         assert seen["is_equal"]
         assert seen["is_listed"]
         assert seen["enable"] == "1"
@@ -219,12 +221,12 @@ def test_try_shows_kernel_and_rehearsal(old_kernel, capsys):
         assert f"ID: {seen['id']}\n" in seen["format"] == event["format"]
     assert main(["try", "examples/swap.h:mm_page_swap_out", "--kernel", "6.1"]) == 0
     text = capsys.readouterr().out
-    assert "record  24 bytes, as rehearsed" in text
-    assert "1 of 1 events as rehearsed on 6.1." in text
+    assert "record  24 bytes, as simulated" in text
+    assert "1 of 1 events as simulated on 6.1." in text
 
 
 def test_try_compiles_the_header_as_it_is_written(old_kernel, tmp_path, capsys):
-    """Before, what is no parameter was a variable, and all of this was as rehearsed."""
+    """Before, what is no parameter was a variable, and all of this was as simulated."""
     path = write(tmp_path, assign="__entry->n = no_such_function(n);")
     assert main(["try", str(path), "--kernel", "6.1"]) == 5
     assert f"{path}:13:" in (said := capsys.readouterr().err)
@@ -241,7 +243,7 @@ def test_an_event_that_no_module_can_declare_does_not_stop_the_others(old_kernel
     start, end = text.index("TRACE_EVENT("), text.index("#endif\n")
     other = text[start:end].replace("an_event", "other_event").replace("= n;", "= table[1][2] + n;")
     (tmp_path / "bad.h").write_text(text[:end] + other + text[end:])
-    good, refused = witnessed(old_kernel, tmp_path / "bad.h").witnesses
+    good, refused = verified(old_kernel, tmp_path / "bad.h").verifications
     assert good.is_equal
     assert refused.event.name == "other_event"
     assert refused.answer is None

@@ -1,6 +1,6 @@
 """See declared events in a real kernel: build a module around them, boot, load, control, fire, compare.
 
-Every event is rehearsed for exactly this kernel, and fired there with the inputs of the rehearsal.
+Every event is simulated for exactly this kernel, and fired there with the inputs of the simulation.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages
 from tracepoint.lab.build import BuildError, build_modules, disk_errors
 from tracepoint.lab.headers import fetch_headers, has_unsigned_char, read_texts
-from tracepoint.lab.rehearse import rehearse_event
-from tracepoint.lab.witness_compare import Difference, find_differences, stale_offsets
-from tracepoint.lab.witness_module import at_the_header, make_module, replaced_parts
-from tracepoint.lab.witness_script import ARCHIVE, Answer, Target, read_answers, write_script
+from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.verify_compare import Difference, find_differences, stale_offsets
+from tracepoint.lab.verify_module import at_the_header, make_module, replaced_parts
+from tracepoint.lab.verify_script import ARCHIVE, Answer, Target, read_answers, write_script
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compute import compute_layout
 from tracepoint.printk.facts import RenderFacts
@@ -34,42 +34,42 @@ if TYPE_CHECKING:
     from tracepoint.generate.fileset import FileSet
     from tracepoint.generate.leaf_variables import LeafPlan
     from tracepoint.lab.guest import Guest
-    from tracepoint.lab.rehearsal import Rehearsal
+    from tracepoint.lab.simulation import Simulation
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
 
-MODULE = "tp_witness"
+MODULE = "tp_verify"
 _HZ = 250
 _MEMORY_MB = 384
 _SECONDS = 120
-# Addresses as the rehearsal knows them, %p as it stands: what cannot be compared otherwise.
+# Addresses as the simulation knows them, %p as it stands: what cannot be compared otherwise.
 _APPEND = "no_hash_pointers nokaslr"
 _SYMBOLS = ("%ps", "%pS", "%pB", "%pf", "%pF")
 _RECORD_OVERHEAD = 16
 
 
-class Rehearser(Protocol):
-    """Rehearses one event with a given layout for a kernel of which `facts` are known."""
+class Simulator(Protocol):
+    """Simulates one event with a given layout for a kernel of which `facts` are known."""
 
     def __call__(
         self, header: TraceHeader, event: Event, layout: EventFormat, facts: RenderFacts, btf: Btf | None
-    ) -> Rehearsal:
-        """Return the rehearsal; raises TracepointError when the event has none."""
+    ) -> Simulation:
+        """Return the simulation; raises TracepointError when the event has none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class Verification:
     """One event as a kernel showed it.
 
-    `rehearsal` was made for this kernel (its layout has the kernel's id), `answer` is what the kernel
+    `simulation` was made for this kernel (its layout has the kernel's id), `answer` is what the kernel
     said; `filter` the expression tried; `system` the one under which it was declared there;
-    `differences` is empty when all is as rehearsed; `notes` say what was taken from the kernel.
-    `reason` says why there is no answer (then `rehearsal` and `answer` are None).
+    `differences` is empty when all is as simulated; `notes` say what was taken from the kernel.
+    `reason` says why there is no answer (then `simulation` and `answer` are None).
     """
 
     event: Event
-    rehearsal: Rehearsal | None = None
+    simulation: Simulation | None = None
     answer: Answer | None = None
     filter: str = ""
     system: str = ""
@@ -79,7 +79,7 @@ class Witness:
 
     @property
     def is_equal(self) -> bool:
-        """Whether the kernel showed exactly what was rehearsed."""
+        """Whether the kernel showed exactly what was simulated."""
         return self.answer is not None and not self.differences
 
 
@@ -88,7 +88,7 @@ class Sighting:
     """All events of one boot: `release` of the kernel, what its log said, and how long each part took."""
 
     release: str
-    witnesses: list[Witness]
+    verifications: list[Verification]
     log: tuple[str, ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -123,7 +123,7 @@ class _Job:
     name: str
     header: TraceHeader
     system: str
-    rehearsals: list[Rehearsal]
+    simulations: list[Simulation]
     lines: list[tuple[str, ...]] = field(default_factory=list)
     modules: tuple[Path, ...] = ()
     notes: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -135,20 +135,20 @@ class _Stand:
 
     guest: Guest
     kernel: KernelAtHand
-    rehearse: Rehearser
+    simulate: Simulator
     say: Callable[[str], None]
-    failed: list[Witness] = field(default_factory=list)
+    failed: list[Verification] = field(default_factory=list)
     btf: Btf | None = None
     symbols: Kallsyms | None = None
 
 
-def plain_rehearser(set_values: Mapping[str, str] | None = None, count: int = 1) -> Rehearser:
-    """Return what rehearses `count` firings with the given values and samples for the rest."""
+def plain_simulator(set_values: Mapping[str, str] | None = None, count: int = 1) -> Simulator:
+    """Return what simulates `count` firings with the given values and samples for the rest."""
 
-    def rehearse(
+    def simulate(
         header: TraceHeader, event: Event, layout: EventFormat, facts: RenderFacts, btf: Btf | None
-    ) -> Rehearsal:
-        return rehearse_event(
+    ) -> Simulation:
+        return simulate_event(
             event,
             set_values=set_values,
             count=count,
@@ -159,7 +159,7 @@ def plain_rehearser(set_values: Mapping[str, str] | None = None, count: int = 1)
             enums=header.exported_enums,
         )
 
-    return rehearse
+    return simulate
 
 
 def fetch_kernel_at_hand(
@@ -176,18 +176,18 @@ def fetch_kernel_at_hand(
         return KernelAtHand(image, headers, read_facts(read_texts(headers, FACT_FILES)))
 
 
-def witness_events(
+def verify_events(
     events: Iterable[tuple[TraceHeader, Event]],
     kernel: KernelAtHand,
     *,
-    rehearse: Rehearser | None = None,
+    simulate: Simulator | None = None,
     say: Callable[[str], None] = lambda _words: None,
 ) -> Sighting:
-    """Show events (each with its header) in a booted kernel and compare with their rehearsals.
+    """Show events (each with its header) in a booted kernel and compare with their simulations.
 
-    The headers are best read with the kernel's `include_paths`; `rehearse` makes the rehearsals
+    The headers are best read with the kernel's `include_paths`; `simulate` makes the simulations
     (default: one firing with samples); `say` is told what is going on.  One boot serves all.  An
-    event that cannot be shown gets a Witness with the reason.  Raises LabError when compiler or QEMU
+    event that cannot be shown gets a Verification with the reason.  Raises LabError when compiler or QEMU
     are missing, when a module does not compile or load, or when the kernel breaks.
     """
     clock = _Clock()
@@ -196,15 +196,15 @@ def witness_events(
         plan = lab_guest.GuestPlan(kernel.image, _MEMORY_MB, cpus=1, append=_APPEND)
         with lab_guest.boot_plan(plan) as guest:
             clock.lap("boot")
-            stand = _Stand(guest, kernel, rehearse or plain_rehearser(), say)
+            stand = _Stand(guest, kernel, simulate or plain_simulator(), say)
             jobs = _plan(stand, list(events))
-            clock.lap("rehearse")
+            clock.lap("simulate")
             _build(stand, jobs)
             clock.lap("build")
-            witnesses = _show(stand, jobs) if jobs else []
+            verifications = _show(stand, jobs) if jobs else []
             clock.lap("show")
             log = _warnings(guest)
-    return Sighting(kernel.image.release, [*witnesses, *stand.failed], log, clock.seconds)
+    return Sighting(kernel.image.release, [*verifications, *stand.failed], log, clock.seconds)
 
 
 class _Clock:
@@ -221,34 +221,34 @@ class _Clock:
 
 
 def _plan(stand: _Stand, events: Sequence[tuple[TraceHeader, Event]]) -> list[_Job]:
-    """Rehearse all events and put those that can be shown into one module for each header.
+    """Simulate all events and put those that can be shown into one module for each header.
 
     An event whose inputs cannot be handed over is set aside, so that it does not stop the others.
     """
     taken = set(stand.guest.read("/sys/kernel/tracing/available_events").split())
-    groups: dict[int, tuple[TraceHeader, list[Rehearsal]]] = {}
+    groups: dict[int, tuple[TraceHeader, list[Simulation]]] = {}
     for header, event in events:
         group = groups.setdefault(id(header), (header, []))
         try:
-            rehearsal = _rehearse(stand, header, event)
-            plan = plan_leaves((event,), {event.full_name: rehearsal.uses})
-            for shot in rehearsal.shots:
+            simulation = _simulate(stand, header, event)
+            plan = plan_leaves((event,), {event.full_name: simulation.uses})
+            for shot in simulation.shots:
                 plan.line(event.name, shot.inputs)
-            group[1].append(rehearsal)
+            group[1].append(simulation)
         except TracepointError as error:
-            stand.failed.append(Witness(event, reason=str(error)))
+            stand.failed.append(Verification(event, reason=str(error)))
     jobs = []
-    for number, (header, rehearsals) in enumerate(g for g in groups.values() if g[1]):
-        own = tuple(r.event for r in rehearsals)
+    for number, (header, simulations) in enumerate(g for g in groups.values() if g[1]):
+        own = tuple(r.event for r in simulations)
         is_taken = any(e.full_name in taken for e in own)
         name = f"{MODULE}{number or ''}"
         chosen = replace(header, events=own, tracepoints=())
-        jobs.append(_Job(name, chosen, f"tp_{header.system}" if is_taken else "", rehearsals))
+        jobs.append(_Job(name, chosen, f"tp_{header.system}" if is_taken else "", simulations))
     return jobs
 
 
-def _rehearse(stand: _Stand, header: TraceHeader, event: Event) -> Rehearsal:
-    """Rehearse for this kernel; its own type information is asked when the header does not say enough."""
+def _simulate(stand: _Stand, header: TraceHeader, event: Event) -> Simulation:
+    """Simulate for this kernel; its own type information is asked when the header does not say enough."""
     try:
         layout = _layout(stand, header, event)
     except LayoutError:
@@ -260,7 +260,7 @@ def _rehearse(stand: _Stand, header: TraceHeader, event: Event) -> Rehearsal:
     if stand.symbols is None and any(mark in layout.print_fmt for mark in _SYMBOLS):
         stand.symbols = Kallsyms(stand.guest.read("/proc/kallsyms"))
     facts = RenderFacts(kallsyms=stand.symbols, hz=_HZ, hash_pointers=False, n_possible_cpus=1)
-    return stand.rehearse(header, event, layout, facts, stand.btf)
+    return stand.simulate(header, event, layout, facts, stand.btf)
 
 
 def _layout(stand: _Stand, header: TraceHeader, event: Event) -> EventFormat:
@@ -288,28 +288,28 @@ def _build(stand: _Stand, jobs: list[_Job]) -> None:
             job.modules = build_modules(files, stand.kernel.headers, warnings_fail=False)
         except BuildError as error:
             raise at_the_header(error, job.header, files) from error
-        for rehearsal in job.rehearsals:
-            lines = tuple(plan.line(rehearsal.event.name, shot.inputs) for shot in rehearsal.shots)
+        for simulation in job.simulations:
+            lines = tuple(plan.line(simulation.event.name, shot.inputs) for shot in simulation.shots)
             job.lines.append(lines)
 
 
 def _generate(stand: _Stand, job: _Job) -> tuple[FileSet, LeafPlan] | None:
     """Return the module's files; events that no module can declare are set aside with the reason."""
-    while job.rehearsals:
-        leaves = {r.event.full_name: r.uses for r in job.rehearsals}
+    while job.simulations:
+        leaves = {r.event.full_name: r.uses for r in job.simulations}
         try:
             return make_module(job.header, job.name, leaves, stand.kernel.facts, job.system)
         except GenerateError as error:
-            refused = [r.event for r in job.rehearsals if r.event.full_name == error.event]
+            refused = [r.event for r in job.simulations if r.event.full_name == error.event]
             if not refused:
                 raise
-            stand.failed += [Witness(event, reason=str(error)) for event in refused]
-            job.rehearsals = [r for r in job.rehearsals if r.event not in refused]
-            job.header = replace(job.header, events=tuple(r.event for r in job.rehearsals))
+            stand.failed += [Verification(event, reason=str(error)) for event in refused]
+            job.simulations = [r for r in job.simulations if r.event not in refused]
+            job.header = replace(job.header, events=tuple(r.event for r in job.simulations))
     return None
 
 
-def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Witness]:
+def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Verification]:
     """Load the modules, fire everything, and compare."""
     guest = stand.guest
     targets: list[Target] = []
@@ -319,38 +319,38 @@ def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Witness]:
             raise LabError(f"the kernel has a module {job.name} already")
         for module in job.modules:
             guest.insmod(module)
-        for rehearsal, lines in zip(job.rehearsals, job.lines, strict=True):
-            event = rehearsal.event
+        for simulation, lines in zip(job.simulations, job.lines, strict=True):
+            event = simulation.event
             path = f"/sys/kernel/debug/{job.name}/{event.name}"
             targets.append(
-                Target(job.system or event.system, event.name, path, lines, choose_filter(rehearsal))
+                Target(job.system or event.system, event.name, path, lines, choose_filter(simulation))
             )
     counters = [f"/sys/module/{job.name}/parameters/probes" for job in jobs]
     stand.say(f"firing {len(targets)} events")
-    size = sum(len(r) + _RECORD_OVERHEAD for job in jobs for x in job.rehearsals for r in x.records)
-    guest.put("/tmp/witness.sh", write_script(targets, counters, 256 + size // 512).encode())  # noqa: S108
-    guest.run("sh /tmp/witness.sh", timeout=_SECONDS + sum(len(t.lines) for t in targets) // 10)
+    size = sum(len(r) + _RECORD_OVERHEAD for job in jobs for x in job.simulations for r in x.records)
+    guest.put("/tmp/verify.sh", write_script(targets, counters, 256 + size // 512).encode())  # noqa: S108
+    guest.run("sh /tmp/verify.sh", timeout=_SECONDS + sum(len(t.lines) for t in targets) // 10)
     answers = read_answers(guest.get(ARCHIVE), targets)
     for job in jobs:
         guest.rmmod(job.name)
-    rehearsals = [(r, job.notes[r.event.full_name]) for job in jobs for r in job.rehearsals]
+    simulations = [(r, job.notes[r.event.full_name]) for job in jobs for r in job.simulations]
     return [
-        _compare(rehearsal, answer, target, notes)
-        for (rehearsal, notes), answer, target in zip(rehearsals, answers, targets, strict=True)
+        _compare(simulation, answer, target, notes)
+        for (simulation, notes), answer, target in zip(simulations, answers, targets, strict=True)
     ]
 
 
-def _compare(rehearsal: Rehearsal, answer: Answer, target: Target, replaced: Sequence[str]) -> Witness:
-    """Put what was rehearsed beside what the kernel said."""
-    layout = replace(rehearsal.layout, id=answer.id)
-    same = replace(rehearsal, layout=layout)
+def _compare(simulation: Simulation, answer: Answer, target: Target, replaced: Sequence[str]) -> Verification:
+    """Put what was simulated beside what the kernel said."""
+    layout = replace(simulation.layout, id=answer.id)
+    same = replace(simulation, layout=layout)
     if not answer.id:
         reason = f"the kernel made no event {target.system}:{target.name} of it"
-        return Witness(rehearsal.event, reason=reason, system=target.system)
+        return Verification(simulation.event, reason=reason, system=target.system)
     notes = []
-    if target.system != rehearsal.event.system:
+    if target.system != simulation.event.system:
         notes.append(
-            f"{rehearsal.event.full_name} is the kernel's own: witnessed as {target.system}:{target.name}"
+            f"{simulation.event.full_name} is the kernel's own: verified as {target.system}:{target.name}"
         )
     if answer.refused:
         notes.append(f"a line was refused: {answer.refused}")
@@ -359,13 +359,15 @@ def _compare(rehearsal: Rehearsal, answer: Answer, target: Target, replaced: Seq
     if stale:
         notes.append(f"{stale} bytes that nothing stores to are taken as the ring buffer had them")
     differences = find_differences(same, answer, target.filter)
-    return Witness(rehearsal.event, same, answer, target.filter, target.system, differences, tuple(notes))
+    return Verification(
+        simulation.event, same, answer, target.filter, target.system, differences, tuple(notes)
+    )
 
 
-def choose_filter(rehearsal: Rehearsal) -> str:
+def choose_filter(simulation: Simulation) -> str:
     """Return a filter that the first record passes: on a field of the event, else on a common one."""
-    shot = next((s for s in rehearsal.shots if s.record), None)
-    for item in rehearsal.layout.event_fields if shot is not None else ():
+    shot = next((s for s in simulation.shots if s.record), None)
+    for item in simulation.layout.event_fields if shot is not None else ():
         if item.is_array or item.is_data_loc or item.size not in (1, 2, 4, 8) or "*" in item.ctype:
             continue
         raw = shot.record[item.offset : item.offset + item.size] if shot is not None else b""

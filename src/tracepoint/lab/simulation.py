@@ -107,7 +107,7 @@ class Shot:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Rehearsal:
+class Simulation:
     """An event fired in this process.
 
     `layout` is the record's format; `leaves` the inputs; `shots` one for each firing;
@@ -140,54 +140,54 @@ class Rehearsal:
     def __str__(self) -> str:
         """Return what `tracepoint try` shows of it."""
         text = _Text()
-        write_rehearsal(text, self)
+        write_simulation(text, self)
         return text.text
 
     def __repr__(self) -> str:
         state = "" if self.is_complete else f", not complete: {self.reason[:60]}"
-        return f"<Rehearsal {self.event.full_name}, {len(self.shots)} fired{state}>"
+        return f"<Simulation {self.event.full_name}, {len(self.shots)} fired{state}>"
 
     def _repr_html_(self) -> str:
         """Return the text for a notebook."""
         return f"<pre>{escape(str(self))}</pre>"
 
 
-def write_rehearsal(out: Writer, rehearsal: Rehearsal, sections: Collection[str] = SECTIONS) -> None:
+def write_simulation(out: Writer, simulation: Simulation, sections: Collection[str] = SECTIONS) -> None:
     """Write format, inputs, record and lines of one event, in the order a person likes to read."""
     writers = (_write_format, _write_inputs, _write_records, _write_lines)
     for section, write in zip(SECTIONS, writers, strict=True):
         if section in sections:
-            write(out, rehearsal)
-    for note in rehearsal.notes:
+            write(out, simulation)
+    for note in simulation.notes:
         out.line(f"  note: {note}")
-    if not rehearsal.is_complete:
-        out.line("  " + out.style(f"not complete: {rehearsal.reason}", "yellow"))
+    if not simulation.is_complete:
+        out.line("  " + out.style(f"not complete: {simulation.reason}", "yellow"))
 
 
-def _write_format(out: Writer, rehearsal: Rehearsal) -> None:
+def _write_format(out: Writer, simulation: Simulation) -> None:
     write_heading(out, "format")
-    write_indented(out, write_format(rehearsal.layout))
+    write_indented(out, write_format(simulation.layout))
 
 
-def _write_inputs(out: Writer, rehearsal: Rehearsal) -> None:
+def _write_inputs(out: Writer, simulation: Simulation) -> None:
     write_heading(out, "inputs")
-    write_inputs(out, rehearsal.leaves)
+    write_inputs(out, simulation.leaves)
 
 
-def _write_records(out: Writer, rehearsal: Rehearsal) -> None:
-    for index, shot in enumerate(rehearsal.shots):
+def _write_records(out: Writer, simulation: Simulation) -> None:
+    for index, shot in enumerate(simulation.shots):
         if shot.record:
-            which = f" {index + 1}" if len(rehearsal.shots) > 1 else ""
+            which = f" {index + 1}" if len(simulation.shots) > 1 else ""
             write_heading(out, f"record{which}", f"{len(shot.record)} bytes")
             for row in shot.rows:
                 write_row(out, row)
 
 
-def _write_lines(out: Writer, rehearsal: Rehearsal) -> None:
+def _write_lines(out: Writer, simulation: Simulation) -> None:
     write_heading(out, "trace")
-    for line in rehearsal.lines:
+    for line in simulation.lines:
         out.line(line)
-    if not rehearsal.lines:
+    if not simulation.lines:
         out.line("  nothing: the event does not fire")
 
 

@@ -1,4 +1,4 @@
-"""The parts of a witness that need no guest: script, answers, pages, comparison, the module's probes."""
+"""The parts of a verification that need no guest: script, answers, pages, comparison, the module's probes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tracepoint.errors import LabError
 from tracepoint.generate.kernel_facts import KernelFacts
 from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab.build import BuildError, CompilerMessage
-from tracepoint.lab.rehearse import rehearse_event
-from tracepoint.lab.witness import choose_filter
-from tracepoint.lab.witness_compare import expected_record, find_differences
-from tracepoint.lab.witness_module import at_the_header, make_module, replaced_parts
-from tracepoint.lab.witness_script import Target, read_answers, read_lines, read_records, write_script
+from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.verify import choose_filter
+from tracepoint.lab.verify_compare import expected_record, find_differences
+from tracepoint.lab.verify_module import at_the_header, make_module, replaced_parts
+from tracepoint.lab.verify_script import Target, read_answers, read_lines, read_records, write_script
 from tracepoint.layout.format import write_format
 from tracepoint.model.read import read_header_text
 
@@ -52,20 +52,20 @@ def header():
 def test_what_is_replaced_and_left_out_is_listed():
     text = TEXT.replace("__entry->n = n;", "WARN_ON_ONCE(!p); __entry->n = READ_ONCE(p->n) + lookup(p, n);")
     header = read_header_text(text, "demo.h")
-    uses = rehearse_event(header["one"]).uses
+    uses = simulate_event(header["one"]).uses
     found = replaced_parts(header, plan_leaves(header.events, {"demo:one": uses}))
     assert found["demo:one"] == (
         "variables stand for: p->small, p->n, lookup(p, n)",
         "left out to fire it: WARN_ON_ONCE(!p)",
     )
     plain = read_header_text(TEXT.replace("p->small", "n"), "demo.h")
-    uses = rehearse_event(plain["one"]).uses
+    uses = simulate_event(plain["one"]).uses
     assert replaced_parts(plain, plan_leaves(plain.events, {"demo:one": uses}))["demo:one"] == ()
 
 
 @pytest.fixture
-def rehearsal(header):
-    made = rehearse_event(header["one"], set_values={"n": "-5", "p->small": "3"})
+def simulation(header):
+    made = simulate_event(header["one"], set_values={"n": "-5", "p->small": "3"})
     return replace(made, layout=replace(made.layout, id=1392))
 
 
@@ -91,9 +91,9 @@ def archive(files: dict[str, bytes]) -> bytes:
     return buffer.getvalue()
 
 
-def kernel_record(rehearsal, n=-5) -> bytes:
+def kernel_record(simulation, n=-5) -> bytes:
     """What a kernel makes of it: its id and pid, and old bytes where nothing is stored."""
-    record = bytearray(rehearsal.shots[0].record)
+    record = bytearray(simulation.shots[0].record)
     record[:8] = struct.pack("<HBBi", 1392, 4, 1, 165)
     record[9:12] = b"old"
     record[12:16] = struct.pack("<i", n)
@@ -101,22 +101,22 @@ def kernel_record(rehearsal, n=-5) -> bytes:
     return bytes(record)
 
 
-def answers(rehearsal, **changed):
+def answers(simulation, **changed):
     files = {
         "0/listed": b"1\n", "0/id": b"1392\n", "0/enable": b"1\n", "0/disabled": b"0\n",
-        "0/format": write_format(rehearsal.layout).encode(), "0/filter": b"small == 3\n",
+        "0/format": write_format(simulation.layout).encode(), "0/filter": b"small == 3\n",
         "0/filter_text": b"small == 3\n", "counts": b"1\n", "lost": b"0\n0\n",
-        "trace": f"# tracer: nop\n{LINE}\n".encode(), "raw": page(kernel_record(rehearsal)),
+        "trace": f"# tracer: nop\n{LINE}\n".encode(), "raw": page(kernel_record(simulation)),
     }  # fmt: skip
     return read_answers(archive(files | changed), [Target("demo", "one", "/x", ("-",), "small == 3")])
 
 
-def test_what_a_kernel_says_as_rehearsed_is_no_difference(rehearsal):
-    (answer,) = answers(rehearsal)
+def test_what_a_kernel_says_as_simulated_is_no_difference(simulation):
+    (answer,) = answers(simulation)
     assert (answer.id, answer.count, answer.texts) == (1392, 1, ("small=3 n=-5",))
     assert answer.lines == (LINE,)
-    assert find_differences(rehearsal, answer, "small == 3") == ()
-    assert choose_filter(rehearsal) == "small == 3"
+    assert find_differences(simulation, answer, "small == 3") == ()
+    assert choose_filter(simulation) == "small == 3"
 
 
 @pytest.mark.parametrize(
@@ -131,24 +131,24 @@ def test_what_a_kernel_says_as_rehearsed_is_no_difference(rehearsal):
         ({"raw": b"", "trace": b""}, "firing"),
     ],
 )
-def test_every_difference_is_told(rehearsal, changed, what):
-    (answer,) = answers(rehearsal, **changed)
-    assert [d.what for d in find_differences(rehearsal, answer, "small == 3")] == [what]
+def test_every_difference_is_told(simulation, changed, what):
+    (answer,) = answers(simulation, **changed)
+    assert [d.what for d in find_differences(simulation, answer, "small == 3")] == [what]
 
 
-def test_a_difference_in_format_and_bytes_is_told(rehearsal):
+def test_a_difference_in_format_and_bytes_is_told(simulation):
     changed = {
-        "0/format": write_format(rehearsal.layout).replace("signed:1", "signed:0", 1).encode(),
-        "raw": page(kernel_record(rehearsal, n=7)),
+        "0/format": write_format(simulation.layout).replace("signed:1", "signed:0", 1).encode(),
+        "raw": page(kernel_record(simulation, n=7)),
     }
-    (answer,) = answers(rehearsal, **changed)
-    first, second = find_differences(rehearsal, answer, "small == 3")
+    (answer,) = answers(simulation, **changed)
+    first, second = find_differences(simulation, answer, "small == 3")
     assert (first.what, second.what, second.places) == ("format", "record", (12, 13, 14, 15))
 
 
-def test_only_bytes_that_nothing_stores_are_taken_from_the_kernel(rehearsal):
-    shot = rehearsal.shots[0]
-    expected = expected_record(shot, b"\xff" * len(shot.record), rehearsal.layout)
+def test_only_bytes_that_nothing_stores_are_taken_from_the_kernel(simulation):
+    shot = simulation.shots[0]
+    expected = expected_record(shot, b"\xff" * len(shot.record), simulation.layout)
     kept = [offset for offset in range(8, len(expected)) if expected[offset] != 0xFF]
     # small, n (all ones but its lowest byte, as -5 is), and "ab" with its end.
     assert kept == [8, 12, 16, 17, 18]
@@ -162,9 +162,9 @@ def test_only_bytes_that_nothing_stores_are_taken_from_the_kernel(rehearsal):
         ({"raw": b"\xff" * 4096}, "cannot be read"),
     ],
 )
-def test_answers_that_do_not_fit_together(rehearsal, changed, said):
+def test_answers_that_do_not_fit_together(simulation, changed, said):
     with pytest.raises(LabError, match=said):
-        answers(rehearsal, **changed)
+        answers(simulation, **changed)
 
 
 def test_damaged_archive():
@@ -193,16 +193,16 @@ def test_the_script_is_one_that_a_shell_reads():
     assert "<<'END-OF-LINES'\n=01\n-\nEND-OF-LINES\n" in script
 
 
-def test_the_module_counts_with_a_probe_for_each_event(header, rehearsal):
-    files, plan = make_module(header, "demo", {"demo:one": rehearsal.uses}, KernelFacts(2), "other")
+def test_the_module_counts_with_a_probe_for_each_event(header, simulation):
+    files, plan = make_module(header, "demo", {"demo:one": simulation.uses}, KernelFacts(2), "other")
     assert "static void demo_count_0(void *tracepoint_count, struct thing *p, int n)" in files["demo.c"]
     assert "register_trace_one(demo_count_0, &demo_counts[0])" in files["demo.c"]
     assert "#define TRACE_SYSTEM other" in files["demo_trace.h"]
-    assert plan.line("one", rehearsal.shots[0].inputs) == "=03 =fbffffff"
+    assert plan.line("one", simulation.shots[0].inputs) == "=03 =fbffffff"
 
 
-def test_errors_lead_to_the_lines_that_somebody_wrote(header, rehearsal):
-    files, _ = make_module(header, "demo", {"demo:one": rehearsal.uses}, KernelFacts(2), "")
+def test_errors_lead_to_the_lines_that_somebody_wrote(header, simulation):
+    files, _ = make_module(header, "demo", {"demo:one": simulation.uses}, KernelFacts(2), "")
     lines = files["demo_trace.h"].splitlines()
     number = 1 + next(i for i, line in enumerate(lines) if "TP_printk(" in line)
     messages = (

@@ -20,7 +20,7 @@ from tracepoint.record.pages import read_pages
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_FOLDER = "/tmp/witness"  # noqa: S108  (inside the guest)
+_FOLDER = "/tmp/verify"  # noqa: S108  (inside the guest)
 ARCHIVE = f"{_FOLDER}.tar"
 _LINE = re.compile(r"^ *.{1,16}-\d+ +(?:\(.{7}\) )?\[\d+\] \S{4,5} +\d+\.\d+: ")
 _SCRIPT = """\
@@ -64,7 +64,7 @@ done
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One event to witness: its names, the file that fires it and the lines to write there.
+    """One event to verify: its names, the file that fires it and the lines to write there.
 
     `filter` is an expression to try (empty: none).
     """

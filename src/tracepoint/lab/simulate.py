@@ -18,8 +18,8 @@ from tracepoint.lab.dump import dump_record
 from tracepoint.lab.given import check_given, match_given
 from tracepoint.lab.hints import read_hints, walk
 from tracepoint.lab.print_names import inputs_of, names_of, sample_names, shown_layout
-from tracepoint.lab.rehearsal import LeafInput, Rehearsal, Shot
 from tracepoint.lab.samples import Sampler, Task, task_of
+from tracepoint.lab.simulation import LeafInput, Shot, Simulation
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
@@ -65,7 +65,7 @@ _SIZES = {"struct page": 64}
 
 @dataclass(slots=True)
 class _Stage:
-    """What all firings of one rehearsal share."""
+    """What all firings of one simulation share."""
 
     event: Event
     layout: EventFormat
@@ -110,7 +110,7 @@ class _Stage:
         return value
 
 
-def rehearse_event(
+def simulate_event(
     event: Event,
     *,
     abi: Abi = Abi.X86_64,
@@ -122,7 +122,7 @@ def rehearse_event(
     format: EventFormat | None = None,  # noqa: A002  the kernel's word for it
     enums: Iterable[EnumDef] = (),
     is_char_signed: bool | None = None,
-) -> Rehearsal:
+) -> Simulation:
     """Fire an event `count` times (1 to 10 000) and show what the kernel would.
 
     `set_values` maps leaves to values, as text (`7`, `"bash"`, `[1,2]`, `hex:00ff`) or as Python
@@ -158,13 +158,13 @@ def rehearse_event(
     for index in range(max(1, min(count, MAX_COUNT))):
         sampler = Sampler(event.full_name, hints, layout.long_size, layout.is_big_endian, index)
         shots.append(_shoot(stage, sampler, index))
-    return _rehearsal(stage, tuple(shots))
+    return _simulation(stage, tuple(shots))
 
 
 def _refuse_recordless(event: Event) -> None:
     if event.is_syscall or event.is_nop:
         kind = "system call" if event.is_syscall else "_NOP"
-        raise LayoutError(f"a {kind} event has no assignment to rehearse", event=event.full_name)
+        raise LayoutError(f"a {kind} event has no assignment to simulate", event=event.full_name)
 
 
 def _sizeof(sizes: TypeSizes, ctype: str) -> int | None:
@@ -363,7 +363,7 @@ def _take_notes(stage: _Stage, result: Assigned) -> None:
         stage.fail(f"{item.text}: {item.reason}")
 
 
-def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
+def _simulation(stage: _Stage, shots: tuple[Shot, ...]) -> Simulation:
     leaves = []
     for text, leaf in stage.leaves.items():
         if text in stage.print_names and text not in stage.used and text not in stage.given:
@@ -373,7 +373,7 @@ def _rehearsal(stage: _Stage, shots: tuple[Shot, ...]) -> Rehearsal:
         values = used or ((stage.given[text],) if is_given else ())
         ctype = leaf.ctype or _type_text(leaf, stage.layout)
         leaves.append(LeafInput(text, ctype, values, is_given, bool(used)))
-    return Rehearsal(
+    return Simulation(
         stage.event,
         stage.layout,
         tuple(leaves),
@@ -400,4 +400,4 @@ def _type_text(leaf: Leaf, layout: EventFormat) -> str:
     return f"{'s' if leaf.is_signed else 'u'}{8 * leaf.size}" if leaf.size else "long"
 
 
-__all__ = ["LeafInput", "Rehearsal", "Shot", "rehearse_event"]
+__all__ = ["LeafInput", "Shot", "Simulation", "simulate_event"]

@@ -1,4 +1,4 @@
-"""The module that a witness loads: the declared events in leaf mode, with probes that count.
+"""The module that a verification loads: the declared events in leaf mode, with probes that count.
 
 Writing 1 to the module's parameter `probes` registers a probe with every event, 0 removes them;
 reading it gives the counts in the order of the events.

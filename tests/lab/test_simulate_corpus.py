@@ -1,6 +1,6 @@
 """How many events of include/trace/events can be simulated: in a source tree, and with headers alone.
 
-`pytest -m oracle -s tests/lab/test_rehearse_corpus.py` prints the counts.
+`pytest -m oracle -s tests/lab/test_simulate_corpus.py` prints the counts.
 """
 
 import sys
@@ -10,7 +10,7 @@ import pytest
 
 from oracles import kernel_source
 from tracepoint.errors import TracepointError
-from tracepoint.lab.rehearse import rehearse_event
+from tracepoint.lab.simulate import simulate_event
 from tracepoint.tree.headers import HeaderReader
 
 
@@ -22,7 +22,7 @@ def simulate_all(root: Path) -> tuple[int, dict[str, str]]:
         header = reader.read(path)
         for event in header.events:
             try:
-                found = rehearse_event(event, environment=header.environment, enums=header.exported_enums)
+                found = simulate_event(event, environment=header.environment, enums=header.exported_enums)
             except TracepointError as error:
                 others[event.full_name] = str(error)
                 continue

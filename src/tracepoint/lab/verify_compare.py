@@ -1,4 +1,4 @@
-"""What a kernel showed of an event against what the rehearsal said: where they differ.
+"""What a kernel showed of an event against what the simulation said: where they differ.
 
 Some bytes cannot be the same, and are taken from the kernel before comparing: the common fields
 (the id that it gave, the flags and pid of whoever fired), and bytes that nothing stores to (holes,
@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.lab.witness_script import body_of
+from tracepoint.lab.verify_script import body_of
 from tracepoint.layout.format import write_format
 
 if TYPE_CHECKING:
-    from tracepoint.lab.rehearsal import Rehearsal, Shot
-    from tracepoint.lab.witness_script import Answer
+    from tracepoint.lab.simulation import Shot, Simulation
+    from tracepoint.lab.verify_script import Answer
     from tracepoint.layout.format import EventFormat
 
 # Lengths in the ring buffer are multiples of four.
@@ -24,29 +24,29 @@ _ROUNDING = 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing in which kernel and rehearsal differ.
+    """One thing in which kernel and simulation differ.
 
     `what` is `format`, `record`, `text`, `listed`, `enable`, `filter`, `firing` or `probe`; `shot` the
     number of the firing from 0 (-1: none); `places` the offsets of bytes that differ.
     """
 
     what: str
-    rehearsed: str
-    witnessed: str
+    simulated: str
+    recorded: str
     shot: int = -1
     places: tuple[int, ...] = ()
 
 
-def expected_record(shot: Shot, witnessed: bytes, layout: EventFormat) -> bytes:
-    """Return the rehearsed record with what only the kernel knows taken from the witnessed one."""
+def expected_record(shot: Shot, recorded: bytes, layout: EventFormat) -> bytes:
+    """Return the simulated record with what only the kernel knows taken from the recorded one."""
     record = bytearray(shot.record)
     for field in layout.common_fields:
         end = field.offset + field.size
-        if end <= len(witnessed):
-            record[field.offset : end] = witnessed[field.offset : end]
+        if end <= len(recorded):
+            record[field.offset : end] = recorded[field.offset : end]
     for offset in stale_offsets(shot, layout):
-        if offset < len(witnessed):
-            record[offset] = witnessed[offset]
+        if offset < len(recorded):
+            record[offset] = recorded[offset]
     return bytes(record)
 
 
@@ -58,13 +58,13 @@ def stale_offsets(shot: Shot, layout: EventFormat) -> list[int]:
     return [offset for offset in range(len(shot.record)) if not stored[offset]]
 
 
-def find_differences(rehearsal: Rehearsal, answer: Answer, filter_text: str) -> tuple[Difference, ...]:
-    """Return everything in which the kernel's answer is not what was rehearsed.
+def find_differences(simulation: Simulation, answer: Answer, filter_text: str) -> tuple[Difference, ...]:
+    """Return everything in which the kernel's answer is not what was simulated.
 
-    The rehearsal's layout carries the id that the kernel gave.
+    The simulation's layout carries the id that the kernel gave.
     """
     found = []
-    expected = write_format(rehearsal.layout)
+    expected = write_format(simulation.layout)
     if answer.format != expected:
         found.append(Difference("format", expected, answer.format))
     if not answer.is_listed:
@@ -73,27 +73,27 @@ def find_differences(rehearsal: Rehearsal, answer: Answer, filter_text: str) -> 
         found.append(Difference("enable", "1, then 0", f"{answer.enable}, then {answer.disabled}"))
     if filter_text and answer.filter != filter_text:
         found.append(Difference("filter", filter_text, answer.filter or answer.filter_text))
-    fired = [(number, shot) for number, shot in enumerate(rehearsal.shots) if shot.record]
+    fired = [(number, shot) for number, shot in enumerate(simulation.shots) if shot.record]
     if len(answer.records) != len(fired):
         found.append(Difference("firing", f"{len(fired)} records", f"{len(answer.records)} records"))
     if answer.count not in (-1, len(fired)):
         found.append(Difference("probe", f"{len(fired)} calls", f"{answer.count} calls"))
     for (number, shot), record, text in zip(fired, answer.records, answer.texts, strict=False):
-        found += _shot_differences(number, shot, record, text, rehearsal)
+        found += _shot_differences(number, shot, record, text, simulation)
     return tuple(found)
 
 
 def _shot_differences(
-    number: int, shot: Shot, record: bytes, text: str, rehearsal: Rehearsal
+    number: int, shot: Shot, record: bytes, text: str, simulation: Simulation
 ) -> list[Difference]:
     found = []
-    expected = expected_record(shot, record, rehearsal.layout)
+    expected = expected_record(shot, record, simulation.layout)
     places = differing_bytes(expected, record)
     if places:
         found.append(Difference("record", expected.hex(), record.hex(), number, places))
-    rehearsed = body_of(shot.line, rehearsal.event.name)
-    if rehearsed != text:
-        found.append(Difference("text", rehearsed, text, number))
+    simulated = body_of(shot.line, simulation.event.name)
+    if simulated != text:
+        found.append(Difference("text", simulated, text, number))
     return found
 
 

@@ -9,20 +9,18 @@ from pathlib import Path
 import pytest
 
 from oracles import kernel_sources
-from tracepoint.lab import guest as lab_guest
 from tracepoint.lab.kernels import ANY_KERNEL
 from tracepoint.lab.packages import cache_folder, cached_kernels
-from tracepoint.layout.format import EventFormat, read_format
-from tracepoint.source.text import decode
+from tracepoint.layout.format import EventFormat
 from tracepoint.tree.index import build_index
 from tracepoint.tree.query import Tree
 from tracepoint.tree.query_diff import tree_formats
+from tree.booted import booted_formats
 
 pytestmark = [pytest.mark.oracle, pytest.mark.guest]
 
 #: `__percpu` is a keyword of newer compilers there.
 OTHER_FIELDS = {"percpu:percpu_alloc_percpu", "percpu:percpu_free_percpu"}
-SCRIPT = "cd /sys/kernel/tracing/events && for f in */*/format; do echo @@ $f; cat $f; done > /mnt/all"
 
 
 def newest_source() -> tuple[Path, str]:
@@ -45,15 +43,7 @@ def newest() -> tuple[Tree, dict[str, EventFormat]]:
     images = cached_kernels(replace(ANY_KERNEL, package_pattern=pattern))
     if not images:
         pytest.skip(f"no image of kernel {version} in the cache: `make test` as root fetches it")
-    with lab_guest.boot(images[-1].package) as guest:
-        guest.run(SCRIPT, timeout=120)
-        text = decode(guest.get("/mnt/all"))
-    formats = {}
-    for part in text.split("@@ ")[1:]:
-        name, _, body = part.partition("\n")
-        system, event, _ = name.split("/")
-        if system != "ftrace":
-            formats[f"{system}:{event}"] = read_format(body, system)
+    formats, _ = booted_formats(images[-1].package)
     return Tree.of(build_index(str(tree.resolve()))[0]), formats
 
 

@@ -41,18 +41,28 @@ PyObject *tp_stats_dict(const struct tp_ring_stats *stats);
 /*
  * Pages are copied first and become Python objects afterwards: making objects may run the garbage
  * collector, whose finalisers may fire a tracepoint, which may need the lock of the buffer.
+ *
+ * A ring may have 65534 pages: they are copied some at a time, without the GIL, so that other threads wait
+ * neither for it nor for the lock of the buffer longer than for those.
  */
-struct tp_copied {
-	unsigned char *pages;
-	size_t n_pages;
-	bool is_out_of_memory;
+enum { TP_PAGES_AT_ONCE = 256 };
+
+struct tp_peek {
+	unsigned char *pages; /* room for TP_PAGES_AT_ONCE */
+	size_t n_pages;       /* that the last step has copied */
+	size_t n_left;        /* that may follow: what is written meanwhile waits for the next time */
+	uint64_t cursor;      /* 0: nothing was copied yet */
 };
 
-void tp_copy_read(struct tp_ring *ring, struct tp_copied *ret);
-void tp_copy_peek(struct tp_ring *ring, struct tp_copied *ret);
-/* Both free what was copied. */
-PyObject *tp_as_list(struct tp_copied *copied);
-PyObject *tp_as_page(struct tp_copied *copied); /* None where there was nothing to read */
+/* One step in a ring that cannot go meanwhile. */
+void tp_peek_some(struct tp_ring *ring, struct tp_peek *peek);
+/*
+ * All pages as a list, by as many steps as that takes: `step` runs without the GIL and calls tp_peek_some();
+ * it returns false when the ring is not there.  NULL with an exception set, or with none: there was no ring.
+ */
+PyObject *tp_peek_all(bool (*step)(void *of, struct tp_peek *peek), void *of);
+/* The page as bytes, or None where there was nothing to read. */
+PyObject *tp_as_page(const unsigned char *page, int size);
 
 /*
  * Keep the exception that is set: something of ours failed while the traced program ran, which must not

@@ -121,38 +121,65 @@ static PyObject *buffer_rings(PyObject *op, PyObject *Py_UNUSED(unused))
 	return rings;
 }
 
-static bool copy_of_ring(PyObject *op, PyObject *serial, void (*copy)(struct tp_ring *, struct tp_copied *),
-			 struct tp_copied *ret)
-{
-	struct tp_buffer *buffer = ((BufferObject *)op)->buffer;
-	unsigned long long wanted = PyLong_AsUnsignedLongLong(serial);
+struct wanted {
+	struct tp_buffer *buffer;
+	uint64_t serial;
+};
 
-	if (PyErr_Occurred())
-		return false;
-	pthread_mutex_lock(&buffer->lock);
-	struct tp_ring_node *node = buffer->rings;
-	while (node && node->serial != wanted)
+static bool get_wanted(PyObject *op, PyObject *serial, struct wanted *ret)
+{
+	ret->buffer = ((BufferObject *)op)->buffer;
+	ret->serial = PyLong_AsUnsignedLongLong(serial);
+	return !PyErr_Occurred();
+}
+
+/* The ring, while the lock of the buffer is held, or NULL. */
+static struct tp_ring *find_ring(const struct wanted *wanted)
+{
+	struct tp_ring_node *node = wanted->buffer->rings;
+
+	while (node && node->serial != wanted->serial)
 		node = node->next;
-	if (node)
-		copy(&node->ring, ret);
-	pthread_mutex_unlock(&buffer->lock);
-	if (!node)
-		PyErr_SetObject(PyExc_KeyError, serial);
-	return node;
+	return node ? &node->ring : NULL;
 }
 
 static PyObject *buffer_read(PyObject *op, PyObject *serial)
 {
-	struct tp_copied copied = { 0 };
+	unsigned char page[TP_PAGE_SIZE] __attribute__((aligned(8)));
+	struct wanted wanted;
 
-	return copy_of_ring(op, serial, tp_copy_read, &copied) ? tp_as_page(&copied) : NULL;
+	if (!get_wanted(op, serial, &wanted))
+		return NULL;
+	pthread_mutex_lock(&wanted.buffer->lock);
+	struct tp_ring *ring = find_ring(&wanted);
+	int size = ring ? tp_ring_read(ring, page) : 0;
+	pthread_mutex_unlock(&wanted.buffer->lock);
+	if (ring)
+		return tp_as_page(page, size);
+	PyErr_SetObject(PyExc_KeyError, serial);
+	return NULL;
+}
+
+static bool peek_step(void *of, struct tp_peek *peek)
+{
+	const struct wanted *wanted = of;
+
+	pthread_mutex_lock(&wanted->buffer->lock);
+	struct tp_ring *ring = find_ring(wanted);
+	if (ring)
+		tp_peek_some(ring, peek);
+	pthread_mutex_unlock(&wanted->buffer->lock);
+	return ring;
 }
 
 static PyObject *buffer_peek(PyObject *op, PyObject *serial)
 {
-	struct tp_copied copied = { 0 };
+	struct wanted wanted;
+	PyObject *list = get_wanted(op, serial, &wanted) ? tp_peek_all(peek_step, &wanted) : NULL;
 
-	return copy_of_ring(op, serial, tp_copy_peek, &copied) ? tp_as_list(&copied) : NULL;
+	if (!list && !PyErr_Occurred())
+		PyErr_SetObject(PyExc_KeyError, serial);
+	return list;
 }
 
 static PyObject *buffer_clear(PyObject *op, PyObject *Py_UNUSED(unused))

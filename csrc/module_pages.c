@@ -11,51 +11,56 @@ PyObject *tp_stats_dict(const struct tp_ring_stats *stats)
 			     "oldest_stamp", (unsigned long long)stats->oldest_stamp);
 }
 
-void tp_copy_read(struct tp_ring *ring, struct tp_copied *ret)
+void tp_peek_some(struct tp_ring *ring, struct tp_peek *peek)
 {
-	ret->pages = aligned_alloc(TP_PAGE_SIZE, TP_PAGE_SIZE);
-	ret->is_out_of_memory = !ret->pages;
-	if (ret->pages)
-		ret->n_pages = tp_ring_read(ring, ret->pages) > 0;
-}
-
-void tp_copy_peek(struct tp_ring *ring, struct tp_copied *ret)
-{
-	uint64_t cursor = 0;
-	/* Pages in slots, the reader's, and no more: what is written meanwhile waits for the next time. */
-	size_t max = ring->n_pages + 1;
-
-	ret->pages = aligned_alloc(TP_PAGE_SIZE, max * TP_PAGE_SIZE);
-	ret->is_out_of_memory = !ret->pages;
-	while (ret->pages && ret->n_pages < max &&
-	       tp_ring_peek(ring, &cursor, ret->pages + ret->n_pages * TP_PAGE_SIZE) > 0)
-		ret->n_pages++;
-}
-
-PyObject *tp_as_list(struct tp_copied *copied)
-{
-	PyObject *list = copied->is_out_of_memory ? PyErr_NoMemory() : PyList_New(0);
-
-	for (size_t i = 0; list && i < copied->n_pages; i++) {
-		const char *at = (const char *)copied->pages + i * TP_PAGE_SIZE;
-		PyObject *page = PyBytes_FromStringAndSize(at, TP_PAGE_SIZE);
-		if (!page || PyList_Append(list, page))
-			Py_CLEAR(list);
-		Py_XDECREF(page);
+	/* Pages in slots, the reader's, and no more. */
+	if (!peek->cursor)
+		peek->n_left = ring->n_pages + 1;
+	while (peek->n_pages < TP_PAGES_AT_ONCE && peek->n_left &&
+	       tp_ring_peek(ring, &peek->cursor, peek->pages + peek->n_pages * TP_PAGE_SIZE) > 0) {
+		peek->n_pages++;
+		peek->n_left--;
 	}
-	free(copied->pages);
+}
+
+static bool append_pages(PyObject *list, const struct tp_peek *peek)
+{
+	for (size_t i = 0; i < peek->n_pages; i++) {
+		const char *at = (const char *)peek->pages + i * TP_PAGE_SIZE;
+		PyObject *page = PyBytes_FromStringAndSize(at, TP_PAGE_SIZE);
+		int failed = page ? PyList_Append(list, page) : -1;
+		Py_XDECREF(page);
+		if (failed)
+			return false;
+	}
+	return true;
+}
+
+PyObject *tp_peek_all(bool (*step)(void *of, struct tp_peek *peek), void *of)
+{
+	struct tp_peek peek = { .pages = aligned_alloc(TP_PAGE_SIZE, TP_PAGES_AT_ONCE * TP_PAGE_SIZE) };
+	PyObject *list = peek.pages ? PyList_New(0) : PyErr_NoMemory();
+	bool is_there = true, is_first = true;
+
+	do {
+		if (!list)
+			break;
+		peek.n_pages = 0;
+		Py_BEGIN_ALLOW_THREADS
+		is_there = step(of, &peek);
+		Py_END_ALLOW_THREADS
+		/* One that goes in the middle has given what it had. */
+		if ((is_first && !is_there) || !append_pages(list, &peek))
+			Py_CLEAR(list);
+		is_first = false;
+	} while (is_there && peek.n_pages == TP_PAGES_AT_ONCE);
+	free(peek.pages);
 	return list;
 }
 
-/* The page, or None where there was nothing to read. */
-PyObject *tp_as_page(struct tp_copied *copied)
+PyObject *tp_as_page(const unsigned char *page, int size)
 {
-	PyObject *list = tp_as_list(copied);
-	PyObject *page = list && PyList_GET_SIZE(list) ? PyList_GET_ITEM(list, 0) : Py_None;
-
-	if (!list)
-		return NULL;
-	Py_INCREF(page);
-	Py_DECREF(list);
-	return page;
+	if (!size)
+		Py_RETURN_NONE;
+	return PyBytes_FromStringAndSize((const char *)page, TP_PAGE_SIZE);
 }

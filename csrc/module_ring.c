@@ -141,18 +141,20 @@ static PyObject *ring_discard(PyObject *op, PyObject *args)
 
 static PyObject *ring_read(PyObject *op, PyObject *Py_UNUSED(unused))
 {
-	struct tp_copied copied = { 0 };
+	unsigned char page[TP_PAGE_SIZE] __attribute__((aligned(8)));
 
-	tp_copy_read(&((RingObject *)op)->ring, &copied);
-	return tp_as_page(&copied);
+	return tp_as_page(page, tp_ring_read(&((RingObject *)op)->ring, page));
+}
+
+static bool peek_step(void *of, struct tp_peek *peek)
+{
+	tp_peek_some(of, peek);
+	return true;
 }
 
 static PyObject *ring_peek(PyObject *op, PyObject *Py_UNUSED(unused))
 {
-	struct tp_copied copied = { 0 };
-
-	tp_copy_peek(&((RingObject *)op)->ring, &copied);
-	return tp_as_list(&copied);
+	return tp_peek_all(peek_step, &((RingObject *)op)->ring);
 }
 
 static PyObject *ring_clear(PyObject *op, PyObject *Py_UNUSED(unused))

@@ -3,6 +3,8 @@
 import itertools
 import random
 import struct
+import sys
+import threading
 import time
 
 import pytest
@@ -80,6 +82,43 @@ def test_an_event_without_fields_carries_no_bytes_of_older_records(c_core):
         bare()
     found = {data[8:] for _, data in records(buffer) if data[0] == 8}
     assert found == {bytes(4)}
+
+
+def test_another_thread_runs_while_pages_are_copied(c_core):
+    """It gets its turn between the pages of a large ring, and between those of one that a file holds."""
+    fields, size, dynamic = lay_out([(STRING, 4, 0)])
+    buffer = c_core.Buffer(8_000)
+    event = c_core.Tracepoint(f"quick:e{next(NUMBERS)}", ("s",), fields, size, dynamic)
+    event.set_entries((("record", buffer, 7, None),))
+    for _ in range(8_000):
+        event("x" * 3_000)
+    ring = c_core.Ring(8_000)
+    for stamp in range(8_000):
+        ring.commit(ring.reserve(stamp, bytes(3_000)))
+    ((serial, *_),) = buffer.rings()
+    turns, is_over = [0], threading.Event()
+
+    def take_turns():
+        while not is_over.is_set():
+            turns[0] += 1
+            time.sleep(0)
+
+    interval = sys.getswitchinterval()
+    thread = threading.Thread(target=take_turns)
+    thread.start()
+    try:
+        # Nobody is made to give way: only who lets go of the lock does.
+        sys.setswitchinterval(10)
+        for peek in (lambda: buffer.peek(serial), ring.peek):
+            before = turns[0]
+            pages = peek()
+            taken = turns[0] - before
+            assert len(pages) >= 7_999
+            assert taken > 0
+    finally:
+        sys.setswitchinterval(interval)
+        is_over.set()
+        thread.join()
 
 
 @UNLIMITED

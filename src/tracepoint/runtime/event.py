@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, cast
 
 from tracepoint.errors import TracepointError
 from tracepoint.model.python_types import event_from_class, event_from_function
+from tracepoint.record.extension import is_main_interpreter
 from tracepoint.runtime.core import Tracepoint
 from tracepoint.runtime.declared import check_defaults, check_event, check_functions, check_plan
 from tracepoint.runtime.environment import enable_as_wished
@@ -287,7 +288,7 @@ def _place_of(function: Callable[..., object]) -> str:
 
 def _listen_if_asked() -> None:
     """Let `tracepoint ps` and `tracepoint mount --pid` in, where the environment asks for it."""
-    if os.environ.get("TRACEPOINT") != "1":
+    if os.environ.get("TRACEPOINT") != "1" or not is_main_interpreter():
         return
     from tracepoint.runtime.socket_server import listen  # noqa: PLC0415 - hardly ever wanted
 

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import TracepointError
+from tracepoint.record.extension import is_main_interpreter
 from tracepoint.runtime.files import File, Folder, Handle
 from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
@@ -280,8 +281,10 @@ def listen() -> Path:
     """Let this user's commands (`tracepoint ps`, `tracepoint mount --pid`) control this process.
 
     Returns the socket's path; a second call changes nothing.  Raises ProcessError when the
-    socket cannot be made.
+    socket cannot be made, and in an interpreter that is not the main one, which has the process's socket.
     """
+    if not is_main_interpreter():
+        raise ProcessError("cannot listen: only the main interpreter of a process can be traced from outside")
     if not _listeners:
         try:
             _listeners.append(Listener())

@@ -73,7 +73,7 @@ static void fault(EventObject *self, const char *where)
 }
 
 static void record_one(EventObject *self, const struct entry *entry, struct tp_record *record,
-		       struct tp_thread *thread)
+		       struct tp_thread *thread, uint64_t begun)
 {
 	struct tp_buffer *buffer = ((BufferObject *)entry->first)->buffer;
 	uint16_t id = (uint16_t)entry->id;
@@ -92,6 +92,8 @@ static void record_one(EventObject *self, const struct entry *entry, struct tp_r
 	memcpy(record->data, &id, sizeof(id));
 	int32_t cpu = tp_cpu_at(thread->cpu);
 	if (entry->second && !tp_filter_passes((FilterObject *)entry->second, record, cpu, ring))
+		return;
+	if (!tp_buffer_takes(buffer, begun))
 		return;
 	void *to = tp_ring_reserve(ring, record->size, tp_buffer_stamp(buffer, ring), cpu);
 	if (!to)
@@ -174,7 +176,7 @@ static bool condition_holds(EventObject *self, PyObject *const *args)
 	return holds > 0;
 }
 
-static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thread)
+static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thread, uint64_t begun)
 {
 	struct table *table = self->table;
 	unsigned char data[TP_PAGE_SIZE] __attribute__((aligned(8)));
@@ -194,7 +196,7 @@ static void fire(EventObject *self, PyObject *const *args, struct tp_thread *thr
 		if (state == NOT_YET)
 			state = get_record(self, args, thread->tid, &record) ? MADE : FAILED;
 		if (state == MADE)
-			record_one(self, entry, &record, thread);
+			record_one(self, entry, &record, thread, begun);
 	}
 	tp_table_release(table);
 }
@@ -247,12 +249,12 @@ static bool bind(EventObject *self, PyObject *const *args, Py_ssize_t n_args, Py
 }
 
 static void fire_bound(EventObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names,
-		       struct tp_thread *thread)
+		       struct tp_thread *thread, uint64_t begun)
 {
 	PyObject *bound[MAX_ARGS], *made[MAX_ARGS + 1] = { NULL };
 
 	if (bind(self, args, n_args, names, bound, made))
-		fire(self, bound, thread);
+		fire(self, bound, thread, begun);
 	else
 		fault(self, "call");
 	for (PyObject **one = made; *one; one++)
@@ -269,11 +271,12 @@ PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObje
 		self->n_nested++;
 		Py_RETURN_NONE;
 	}
+	uint64_t begun = atomic_load_explicit(&tp_generation, memory_order_relaxed);
 	tp_thread_enter(thread);
 	if (n_args == self->n_parameters && !names)
-		fire(self, args, thread);
+		fire(self, args, thread, begun);
 	else
-		fire_bound(self, args, n_args, names, thread);
+		fire_bound(self, args, n_args, names, thread, begun);
 	tp_thread_leave(thread);
 	Py_RETURN_NONE;
 }

@@ -211,26 +211,58 @@ static void add_stats(struct tp_ring_stats *sum, const struct tp_ring_stats *mor
 	sum->nested += more->nested;
 }
 
-/* Give up rings of ended threads: those that were read, and the oldest when there are too many. */
+/*
+ * Give back the pages that an ended thread has never come to.  Up to the end of its first round the pages lie
+ * in the order of their numbers; the reader's spare one, behind them, is never looked into.
+ */
+static void trim_ring(struct tp_ring_node *node)
+{
+	struct tp_ring *ring = &node->ring;
+	size_t step = (size_t)sysconf(_SC_PAGESIZE);
+	size_t used = (unsigned char *)&ring->pages[ring->page_index + 1] - (unsigned char *)ring->head;
+
+	node->is_trimmed = true;
+	used = (used + step - 1) / step * step;
+	if (ring->seq >= ring->n_pages || used >= ring->size)
+		return;
+	if (!munmap((unsigned char *)ring->head + used, ring->size - used))
+		ring->size = used;
+}
+
+static void retire_ring(struct tp_buffer *buffer, struct tp_ring_node *node, struct tp_ring_stats *stats)
+{
+	/* What nobody read is overrun, as in a ring that came round. */
+	stats->overrun += stats->entries;
+	add_stats(&buffer->retired, stats);
+	free_ring(node);
+}
+
+/* Give up rings of ended threads: those that were read, and the oldest when they have too many bytes. */
 static void retire_rings(struct tp_buffer *buffer)
 {
-	uint32_t n_ended = 0;
+	size_t most = TP_ENDED_RINGS * tp_ring_size(buffer->n_pages), used = 0, n_kept = 0;
 
+	if (buffer->next_serial < buffer->next_look)
+		return;
 	/* The list begins with the youngest. */
 	for (struct tp_ring_node **at = &buffer->rings; *at;) {
 		struct tp_ring_node *node = *at;
 		struct tp_ring_stats stats;
+		if (node->is_ended && !node->is_trimmed)
+			trim_ring(node);
 		tp_ring_stats(&node->ring, &stats);
-		if (!node->is_ended || (stats.entries && ++n_ended < TP_MAX_ENDED)) {
+		if (node->is_ended && stats.entries)
+			used += node->ring.size;
+		if (!node->is_ended || (stats.entries && used <= most)) {
 			at = &node->next;
+			n_kept++;
 			continue;
 		}
-		/* What nobody read is overrun, as in a ring that came round. */
-		stats.overrun += stats.entries;
-		add_stats(&buffer->retired, &stats);
 		*at = node->next;
-		free_ring(node);
+		retire_ring(buffer, node, &stats);
 	}
+	/* Seldom where they are many, so that a thread costs the same with a thousand before it. */
+	buffer->next_look = buffer->next_serial + 1 + n_kept / 16;
 }
 
 static struct tp_ring_node *create_ring(struct tp_buffer *buffer, struct tp_thread *thread, const char *name)
@@ -372,6 +404,7 @@ void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret)
 
 void tp_buffer_clear(struct tp_buffer *buffer)
 {
+	atomic_store(&buffer->cleared, tp_grace_begin());
 	pthread_mutex_lock(&buffer->lock);
 	memset(&buffer->retired, 0, sizeof(buffer->retired));
 	atomic_store(&buffer->n_dropped, 0);

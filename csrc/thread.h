@@ -2,7 +2,8 @@
  * Threads and the rings they write to.
  *
  * A buffer is what one trace instance records into: a ring for every thread, made when the thread first
- * records.  The ring of a thread that ended stays until it was read.
+ * records.  The ring of a thread that ended stays until it was read, as far as the rings of all ended threads
+ * fit the space of TP_ENDED_RINGS.
  */
 #ifndef TP_THREAD_H
 #define TP_THREAD_H
@@ -19,7 +20,7 @@
 enum {
 	TP_MAX_BUFFERS = 1024, /* an instance has one, and so has an event with triggers */
 	TP_MAX_DEPTH = 4, /* as the kernel's levels: normal, softirq, irq, nmi */
-	TP_MAX_ENDED = 64,
+	TP_ENDED_RINGS = 64, /* whose bytes the rings of ended threads may have */
 	TP_NAME_SIZE = 16, /* of a thread's name, with its end */
 };
 
@@ -30,6 +31,7 @@ struct tp_ring_node {
 	struct tp_ring_node *next;
 	uint64_t serial;
 	bool is_ended;
+	bool is_trimmed; /* it ended, and has no more memory than it used */
 	bool is_named; /* by tp_name_hook, not by the kernel */
 };
 
@@ -42,7 +44,9 @@ struct tp_buffer {
 	_Atomic uint32_t flags; /* enum tp_ring_flags for new rings */
 	_Atomic uint64_t counter;
 	_Atomic uint64_t n_dropped; /* no memory for a ring */
+	_Atomic uint64_t cleared;   /* generation in which it was cleared last */
 	uint64_t next_serial;
+	uint64_t next_look; /* serial at which rings of ended threads are looked at again */
 	uint32_t n_pages;
 	uint32_t index;
 	char *directory; /* of the mapped files, or NULL */
@@ -110,6 +114,7 @@ bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE]);
 /* A running thread whose name came from the hook has another name now. */
 void tp_buffer_rename(struct tp_buffer *buffer, int32_t tid, const char name[TP_NAME_SIZE]);
 void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret);
+/* Empty all rings; events that began before are not recorded: see tp_buffer_takes(). */
 void tp_buffer_clear(struct tp_buffer *buffer);
 void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags);
 
@@ -120,6 +125,12 @@ static inline struct tp_ring *tp_buffer_ring(struct tp_buffer *buffer, struct tp
 	if (!node)
 		node = tp_buffer_add_ring(buffer, thread);
 	return node ? &node->ring : NULL;
+}
+
+/* Whether an event that began in a generation (tp_generation) may be recorded: not when the buffer was cleared since. */
+static inline bool tp_buffer_takes(const struct tp_buffer *buffer, uint64_t begun)
+{
+	return begun >= atomic_load_explicit(&buffer->cleared, memory_order_relaxed);
 }
 
 enum { TP_MAX_STEP_BACK = 1000000 };

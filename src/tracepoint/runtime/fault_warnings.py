@@ -8,7 +8,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import FaultWarning
-from tracepoint.runtime import twin
+from tracepoint.runtime import twin, twin_faults
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -20,7 +20,7 @@ _WHAT = {
     "condition": "its condition failed",
     "probe": "a probe failed",
 }
-_OURS = frozenset({__file__, twin.__file__})
+_OURS = frozenset({__file__, twin.__file__, twin_faults.__file__})
 
 
 def warn_of_fault(event: str, where: str, text: str) -> None:

@@ -292,6 +292,11 @@ class Ring:
             "read": self._read,
         }
 
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the pages that it holds."""
+        return LAYOUT.page_size * (len(self._pages) + (self._held is not None))
+
     def stats(self) -> dict[str, int]:
         """Return the counts that per_cpu/cpuN/stats shows, by name."""
         waiting = [p for s, p in sorted(self._pages.items()) if s <= self._tail]

@@ -9,7 +9,6 @@ import importlib
 import os
 import threading
 import time
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.program import FilterProgram, RecordContext
@@ -17,8 +16,9 @@ from tracepoint.runtime.arguments import bind
 from tracepoint.runtime.convert import make_record
 from tracepoint.runtime.locks import make_process_lock
 from tracepoint.runtime.plan import FieldKind, FieldPlan
-from tracepoint.runtime.ring import MAX_PAGES, MAX_PAYLOAD, MIN_PAGES, Ring
+from tracepoint.runtime.ring import LAYOUT, MAX_PAGES, MAX_PAYLOAD, MIN_PAGES, Ring
 from tracepoint.runtime.this_thread import comm_of_thread, current_cpu, kernel_comm, name_of
+from tracepoint.runtime.twin_faults import clear_faults, faults, keep_fault, set_fault_hook
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -38,9 +38,8 @@ __all__ = [
 ]
 
 MAX_DEPTH = 4
-MAX_ENDED = 64
-MAX_FAULTS = 64
-MAX_TEXT = 1000
+# Whose bytes the rings of ended threads may have.
+ENDED_RINGS = 64
 COUNTS = ("entries", "overrun", "commit_overrun", "bytes", "dropped", "read", "nested", "oldest_stamp")
 
 _CLOCK_IDS = {
@@ -78,27 +77,14 @@ _lock = make_process_lock()
 _threads: list[_Thread] = []
 _generation = 1
 _buffers: list[Buffer] = []
-_faults: deque[tuple[str, str, str]] = deque(maxlen=MAX_FAULTS)
-_n_faults = 0
-_hooks: list[Callable[[str, str, str], object]] = []
 _local = _Local()
 
 
-def faults() -> tuple[int, list[tuple[str, str, str]]]:
-    """Return how many faults there were, and the last 64 as (event, where, text)."""
-    return _n_faults, list(_faults)
-
-
-def clear_faults() -> None:
-    """Forget all faults."""
-    global _n_faults  # noqa: PLW0603 - one process, one count
-    _n_faults = 0
-    _faults.clear()
-
-
-def set_fault_hook(hook: Callable[[str, str, str], object] | None) -> None:
-    """Call a function with (event, where, text) at the first fault of each event; None for no more."""
-    _hooks[:] = [] if hook is None else [hook]
+def _next_generation() -> int:
+    global _generation  # noqa: PLW0603 - one process, one generation
+    with _lock:
+        _generation += 1
+        return _generation
 
 
 def synchronize() -> None:
@@ -106,12 +92,9 @@ def synchronize() -> None:
 
     Raises RuntimeError in a probe, which would wait for itself.
     """
-    global _generation  # noqa: PLW0603 - one process, one generation
     if _local.depth:
         raise RuntimeError("synchronize() in a probe would wait for itself")
-    with _lock:
-        _generation += 1
-        wanted = _generation
+    wanted = _next_generation()
     pause = 0.00002
     while any(0 < t.active < wanted for t in list(_threads)):
         time.sleep(pause)
@@ -180,6 +163,8 @@ class Buffer:
         self._rings: list[_RingOf] = []
         self._mine = threading.local()
         self._retired = dict.fromkeys(COUNTS, 0)
+        self._next_look = 0
+        self._cleared = 0
         _buffers.append(self)
         # Not at the first event, which may be in a thread that a fork cuts off in the middle of it.
         current_cpu()
@@ -228,26 +213,36 @@ class Buffer:
         return mine
 
     def _retire(self) -> None:
-        """Give up rings of ended threads: those that were read, and the oldest when there are too many."""
-        kept, n_ended = [], 0
+        """Give up rings of ended threads: those that were read, and the oldest of too many bytes."""
+        if self._serial < self._next_look:
+            return
+        kept, used, most = [], 0, ENDED_RINGS * self.n_pages * LAYOUT.page_size
         for item in self._rings:
             stats = item.stats()
-            n_ended += item.is_ended and stats["entries"] > 0
-            if not item.is_ended or (stats["entries"] and n_ended < MAX_ENDED):
+            if item.is_ended and stats["entries"]:
+                used += item.ring.n_bytes
+            if not item.is_ended or (stats["entries"] and used <= most):
                 kept.append(item)
                 continue
             stats["overrun"] += stats["entries"]
             for name in ("overrun", "commit_overrun", "dropped", "read", "nested"):
                 self._retired[name] += stats[name]
         self._rings = kept
+        # Seldom where they are many, so that a thread costs the same with a thousand before it.
+        self._next_look = self._serial + 1 + len(kept) // 16
 
     def write(self, record: bytes) -> bool:
         """Record bytes as they are, but for the thread's id at 4; return whether there was room."""
-        return self.is_on and self._record(bytes(record))
+        return self.record(bytes(record), _generation)
 
-    def _record(self, record: bytes) -> bool:
+    def record(self, record: bytes, begun: int) -> bool:
+        """Write for an event that began in a generation; not when the buffer was cleared since."""
+        if not self.is_on:
+            return False
         tid = (_local.state.tid & 0xFFFFFFFF).to_bytes(4, "little")
-        return self._ring().record(self._stamp, record[:4] + tid + record[8:])
+        ring = self._ring()
+        with ring.lock:
+            return begun >= self._cleared and ring.record(self._stamp, record[:4] + tid + record[8:])
 
     def rings(self) -> list[tuple[int, int, bool, bytes, dict[str, int]]]:
         """Return (serial, tid, is_ended, comm, counts) of every ring, youngest first."""
@@ -273,7 +268,8 @@ class Buffer:
             return item.ring.peek()
 
     def clear(self) -> None:
-        """Take everything and begin counting anew."""
+        """Take everything and begin counting anew; events that began before are not recorded."""
+        self._cleared = _next_generation()
         self._retired = dict.fromkeys(COUNTS, 0)
         for item in self._rings:
             with item.lock:
@@ -390,12 +386,13 @@ class Tracepoint:
         if _local.depth >= MAX_DEPTH:
             self.__dict__["n_nested"] += 1
             return
+        begun = _generation
         if not _local.depth:
-            _local.state.active = _generation
+            _local.state.active = begun
         _local.depth += 1
         try:
             # Read after the mark above: synchronize() would not wait for a table that was read before.
-            self._fire(self._entries, self._bind(args, kwargs))
+            self._fire(self._entries, self._bind(args, kwargs), begun)
         except _FaultError as fault:
             self._keep(fault.where, fault.__cause__)
         except RecursionError:
@@ -410,7 +407,7 @@ class Tracepoint:
             return args
         return self._guard("call", bind, self.parameters, self._defaults, args, kwargs)
 
-    def _fire(self, entries: tuple[tuple[Any, ...], ...], args: tuple[Any, ...]) -> None:
+    def _fire(self, entries: tuple[tuple[Any, ...], ...], args: tuple[Any, ...], begun: int) -> None:
         if self._condition is not None and not self._guard("condition", self._condition, *args):
             return
         record: bytes | None = None
@@ -421,7 +418,7 @@ class Tracepoint:
                     self._guard("probe", first, *rest, *args)
                 elif not has_failed:
                     record = record or self._make(args)
-                    self._record(first, record, *rest)
+                    self._record(first, record, begun, *rest)
             except _FaultError as fault:
                 has_failed = has_failed or kind == "record"
                 self._keep(fault.where, fault.__cause__)
@@ -439,7 +436,9 @@ class Tracepoint:
         return made
 
     @staticmethod
-    def _record(buffer: Buffer, record: bytes, number: int, program: FilterProgram | None) -> None:
+    def _record(
+        buffer: Buffer, record: bytes, begun: int, number: int, program: FilterProgram | None
+    ) -> None:
         if not buffer.is_on:
             return
         record = (number & 0xFFFF).to_bytes(2, "little") + record[2:]
@@ -447,7 +446,7 @@ class Tracepoint:
             context = RecordContext(current_cpu(), comm_of_thread())
             if not program.matches(record, context):
                 return
-        buffer.write(record)
+        buffer.record(record, begun)
 
     @staticmethod
     def _guard(where: str, function: Callable[..., Any], *args: Any) -> Any:
@@ -458,27 +457,8 @@ class Tracepoint:
             raise _FaultError(where) from error
 
     def _keep(self, where: str, error: BaseException | None) -> None:
-        global _n_faults  # noqa: PLW0603 - one process, one count
         self.__dict__["n_faults"] += 1
-        _n_faults += 1
-        is_interrupt = isinstance(error, KeyboardInterrupt)
-        try:
-            text = f"{type(error).__name__}: {f'{error}'[:MAX_TEXT]}"
-        except BaseException as failure:  # noqa: BLE001 - an exception whose own text fails
-            text = type(error).__name__
-            is_interrupt = is_interrupt or isinstance(failure, KeyboardInterrupt)
-        name = self.__dict__["name"]
-        _faults.append((name, where, text))
-        try:
-            for hook in _hooks if self.__dict__["n_faults"] == 1 else ():
-                hook(name, where, text)
-        except BaseException as failure:  # noqa: BLE001 - nothing that it raises reaches the traced program
-            is_interrupt = is_interrupt or isinstance(failure, KeyboardInterrupt)
-        if is_interrupt:
-            # Ctrl-C that came while a probe ran is the program's: it comes again at its next instruction.
-            import _thread  # noqa: PLC0415 - hardly ever needed
-
-            _thread.interrupt_main()
+        keep_fault(self.__dict__["name"], where, error, is_first=self.__dict__["n_faults"] == 1)
 
 
 def event_by_name(name: str) -> Tracepoint:

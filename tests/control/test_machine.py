@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from control import machine
@@ -13,6 +16,7 @@ from tracepoint.control.restore import restore_journals, restore_settings
 from tracepoint.control.session import Tracing, open_tracefs
 from tracepoint.control.settings import read_settings
 from tracepoint.control.tracefs import Tracefs
+from tracepoint.errors import TracefsError
 
 OPERATION = st.sampled_from(machine.OPERATIONS)
 
@@ -25,7 +29,21 @@ def open_fake(files: FakeTracefs) -> Tracing:
     return Tracing(Tracefs(files, Journal(None, files.root)))
 
 
+MADE, LEFT = ("instance", "make"), ("instance", "leave")
+
+
+def read_everything(files: FakeTracefs) -> dict[str, str]:
+    """The settings of the top level and of every instance."""
+    found = read_settings(files)
+    for name in files.names("instances"):
+        found |= read_settings(files, f"instances/{name}/")
+    return found
+
+
 @settings(max_examples=300)
+@example([MADE], [LEFT])
+@example([MADE], [LEFT, MADE])
+@example([MADE], [MADE, LEFT, MADE, LEFT])
 @given(st.lists(OPERATION, max_size=12), st.lists(OPERATION, max_size=25))
 def test_everything_is_as_before(history, work):
     files = FakeTracefs()
@@ -33,14 +51,16 @@ def test_everything_is_as_before(history, work):
         for operation in history:
             machine.perform(tracing, operation)
         tracing.keep()
-    before = read_settings(files)
+    before = read_everything(files)
     with open_fake(files) as tracing:
         for operation in work:
             machine.perform(tracing, operation)
-    assert read_settings(files) == before
+    assert read_everything(files) == before
 
 
 @settings(max_examples=300)
+@example([MADE], [LEFT], 6, False, 2)
+@example([MADE], [LEFT, MADE], 9, True, 3)
 @given(
     st.lists(OPERATION, max_size=12),
     st.lists(OPERATION, min_size=1, max_size=20),
@@ -55,7 +75,7 @@ def test_killed_at_any_write_even_while_restoring(tmp_path_factory, history, wor
         for operation in history:
             machine.perform(tracing, operation)
         tracing.keep()
-    before = read_settings(files)
+    before = read_everything(files)
     journal = Journal(folder, files.root)
     tracing = Tracing(Tracefs(files, journal))
     _kill_at(files, files.n_changes + moment, is_after)
@@ -71,7 +91,7 @@ def test_killed_at_any_write_even_while_restoring(tmp_path_factory, history, wor
         restore_settings(files, entries)
     except Killed:
         restore_settings(files, entries)
-    assert read_settings(files) == before
+    assert read_everything(files) == before
 
 
 def _entries(journal):
@@ -88,6 +108,40 @@ def _kill_at(files: FakeTracefs, moment: int, is_after: bool) -> None:
         files.after_write = die
     else:
         files.before_write = die
+
+
+def test_an_instance_that_was_removed_has_its_settings_again(tmp_path):
+    files = FakeTracefs()
+    with open_fake(files) as tracing:
+        machine.perform(tracing, MADE)
+        instance = tracing.instance("tp-machine")
+        instance.pids = [7]
+        instance.set_option("verbose", True)
+        instance.event("sched:sched_wakeup").set_filter("prio < 100")
+        tracing.keep()
+    before = read_everything(files)
+    with open_tracefs(files, journal=tmp_path) as tracing:
+        tracing.remove_instance("tp-machine")
+        assert tracing.instances == []
+    assert read_everything(files) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_instance_that_somebody_reads_stays_as_it_is(tmp_path):
+    files = FakeTracefs()
+    with open_fake(files) as tracing:
+        machine.perform(tracing, MADE)
+        tracing.keep()
+    with open_tracefs(files, journal=tmp_path) as tracing:
+        remove, files.remove_folder = files.remove_folder, raise_busy
+        with pytest.raises(TracefsError, match="somebody still reads a file of it"):
+            tracing.remove_instance("tp-machine")
+        files.remove_folder = remove
+        assert tracing.tracefs.journal.entries == {}
+
+
+def raise_busy(path):
+    raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), path)
 
 
 def test_every_operation_alone_succeeds_or_fails_as_meant():

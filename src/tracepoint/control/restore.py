@@ -15,7 +15,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.control.journal import is_of_this_boot, is_running, read_journal
-from tracepoint.control.settings import SNAPSHOT_FREED, capture, split_array
+from tracepoint.control.settings import (
+    INSTANCE_MADE,
+    INSTANCE_REMOVED,
+    SNAPSHOT_FREED,
+    capture,
+    split_array,
+)
 from tracepoint.filter.error import FilterFault
 from tracepoint.trigger.command import Trigger, read_trigger_file
 
@@ -49,12 +55,14 @@ class Restored:
 def restore_settings(files: Files, before: Mapping[str, str]) -> Restored:
     """Give every setting in `before` (path -> value) that value again.
 
-    Instances that were made go first, because their triggers may use what has to go; triggers and
+    Instances that were made go first, because their triggers may use what has to go, and those that were
+    removed come back; triggers and
     dynamic events come off before anything else and go on again after filters and clock; events
     are enabled last.  Settings of events that no longer exist are passed over.
     """
     run = _Run(files, before)
     run.remove_instances()
+    run.make_instances()
     run.take_triggers_off()
     run.each(("enable",), lambda path: run.set_enable(path, only_off=True))
     run.dynamic_events()
@@ -98,10 +106,22 @@ class _Run:
 
     def remove_instances(self) -> None:
         """Remove the instances that were made, waiting a little for readers to let go."""
-        for path in self.before:
-            array, rest = split_array(path)
-            if array and not rest:
-                self._guarded(self._remove_instance, array.rstrip("/"))
+        for folder in self._instances(INSTANCE_MADE):
+            self._guarded(self._remove_instance, folder)
+
+    def make_instances(self) -> None:
+        """Make the instances again that were removed; their settings follow with all others."""
+        for folder in self._instances(INSTANCE_REMOVED):
+            self._guarded(self._make_instance, folder)
+
+    def _instances(self, what: str) -> list[str]:
+        arrays = [path for path, value in self.before.items() if value == what and path.endswith("/")]
+        return [array.rstrip("/") for array in arrays if not split_array(array)[1]]
+
+    def _make_instance(self, folder: str) -> None:
+        if not self.files.exists(folder):
+            self.files.make_folder(folder)
+            self.done.changed.append(folder)
 
     def _remove_instance(self, folder: str) -> None:
         for attempt in range(_BUSY_TRIES):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import errno
 import itertools
 import os
 import signal
@@ -105,22 +104,11 @@ class Tracing(TraceArray):
         return self.tracefs.names("instances")
 
     def remove_instance(self, name: str) -> None:
-        """Remove an instance with everything in it; this cannot be undone.  Raises TracefsError."""
-        try:
-            self.tracefs.files.remove_folder(f"instances/{name}")
-        except (FileNotFoundError, ProcessLookupError):
-            # Gone already, maybe with the process that it was in.
-            pass
-        except OSError as error:
-            if error.errno == errno.EBUSY:
-                raise TracefsError(
-                    "somebody still reads a file of it; end that program first",
-                    f"instances/{name}",
-                    "",
-                    error.errno,
-                ) from error
-            raise self.tracefs.explain(error, f"instances/{name}") from error
-        self.tracefs.forget_instance(name)
+        """Remove an instance with everything in it; raises TracefsError (EBUSY) while somebody reads it.
+
+        Undone, its settings come back; what it had recorded does not.
+        """
+        self.tracefs.remove_instance(name)
 
 
 def open_tracefs(

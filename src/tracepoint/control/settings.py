@@ -31,6 +31,9 @@ ARRAY_SETTINGS = (
 SNAPSHOT_FREED = "freed"
 SNAPSHOT_ALLOCATED = "allocated"
 INSTANCE_MADE = "made"
+INSTANCE_REMOVED = "removed"
+# What every event of a new instance has.
+_NEW_EVENT = {"enable": ("0", "0*"), "filter": ("none",), "trigger": ("",)}
 DYNAMIC_FILES = ("synthetic_events", "kprobe_events", "uprobe_events", "dynamic_events")
 _ARRAY = re.compile(r"instances/[^/]+/")
 
@@ -119,7 +122,8 @@ def capture(files: Files, path: str) -> str | None:
     """Return the value of a setting as it is kept and compared, None when there is no such setting.
 
     Only the facts that can be put back count: of a snapshot whether its buffer is there, of the
-    clock the one chosen, of an instance nothing (it is only ever kept as `made`).
+    clock the one chosen, of an instance that is not there yet that it is `made`; for one that is
+    removed see `read_instance`.
     """
     _, rest = split_array(path)
     if path.startswith("instances/") and not rest:
@@ -128,6 +132,18 @@ def capture(files: Files, path: str) -> str | None:
         return _value(rest, files.read(path))
     except FileNotFoundError:
         return None
+
+
+def read_instance(files: Files, array: str) -> dict[str, str]:
+    """Return what makes an instance again that is about to be removed: path -> value.
+
+    Left out is what every event of a new instance has.
+    """
+    return {array: INSTANCE_REMOVED} | {
+        path: value
+        for path, value in read_settings(files, array).items()
+        if value not in _NEW_EVENT.get(path.rpartition("/")[2], ())
+    }
 
 
 def _value(rest: str, text: str) -> str:

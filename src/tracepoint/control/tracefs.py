@@ -1,7 +1,8 @@
 """Reading and writing tracefs: one way in, one way out, every change undoable.
 
-`Tracefs.write` is the only function of this room that changes anything (making an instance's folder
-goes through `make_instance` beside it).  Before the change it keeps what was there in the journal.
+`Tracefs.write` is the only function of this room that changes anything, with `make_instance` and
+`remove_instance` beside it for the folders of instances.  Before the change it keeps what was there in the
+journal.  What is undone are settings: records that are cleared, or go with their instance, do not come back.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import errno
 import os
 from typing import TYPE_CHECKING
 
-from tracepoint.control.settings import capture, split_array, touched_by
+from tracepoint.control.settings import INSTANCE_MADE, capture, read_instance, split_array, touched_by
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
 
 if TYPE_CHECKING:
@@ -68,20 +69,53 @@ class Tracefs:
             raise self.explain(error, path, text) from error
 
     def make_instance(self, name: str) -> None:
-        """Make the instance `name`; what is changed inside it goes with it and needs no journal."""
+        """Make the instance `name`; what is changed inside it goes with it and needs no journal.
+
+        Unless one of that name was removed before: that one comes back in its place.
+        """
         array = f"instances/{name}/"
         self._remember(array, "")
+        is_own = self.journal.entries.get(array) == INSTANCE_MADE
         try:
             self.files.make_folder(array.rstrip("/"))
         except OSError as error:
-            self.journal.forget(array)
+            if is_own:
+                self.journal.forget(array)
             raise self.explain(error, array.rstrip("/")) from error
-        self._own.add(array)
+        if is_own:
+            self._own.add(array)
 
-    def forget_instance(self, name: str) -> None:
-        """Note that an instance made here is gone, or is meant to stay."""
-        self._own.discard(f"instances/{name}/")
-        self.journal.forget(f"instances/{name}/")
+    def remove_instance(self, name: str) -> None:
+        """Remove the instance `name`; undone, one that was not made here has its settings again."""
+        array = f"instances/{name}/"
+        kept = [] if array in self._own else self._remember_instance(array)
+        try:
+            self.files.remove_folder(array.rstrip("/"))
+        except (FileNotFoundError, ProcessLookupError):
+            # Gone already, maybe with the process that it was in.
+            pass
+        except OSError as error:
+            for path in kept:
+                self.journal.forget(path)
+            if error.errno == errno.EBUSY:
+                busy = "somebody still reads a file of it; end that program first"
+                raise TracefsError(busy, array.rstrip("/"), "", error.errno) from error
+            raise self.explain(error, array.rstrip("/")) from error
+        self._own.discard(array)
+        if self.journal.entries.get(array) == INSTANCE_MADE:
+            self.journal.forget(array)
+
+    def _remember_instance(self, array: str) -> list[str]:
+        try:
+            is_there = self.files.exists(array.rstrip("/"))
+            found = read_instance(self.files, array) if is_there else {}
+        except (FileNotFoundError, ProcessLookupError):
+            return []
+        except OSError as error:
+            raise self.explain(error, array.rstrip("/")) from error
+        kept = [path for path in found if path not in self.journal.entries]
+        self.journal.record(found)
+        return kept
 
     def explain(self, error: OSError, path: str, wrote: str = "") -> TracefsError:
         """Return the error to raise for a failed system call, with the kernel's own words."""

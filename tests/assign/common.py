@@ -1,6 +1,6 @@
 """Run TP_fast_assign text over a small record."""
 
-from tracepoint.assign.leaves import find_leaves
+from tracepoint.assign.inputs import find_inputs
 from tracepoint.assign.program import Inputs, read_program, run_program
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -9,7 +9,7 @@ from tracepoint.source.ctype import parse_ctype
 
 
 class Fired:
-    """One event fired with given leaf values."""
+    """One event fired with given input values."""
 
     def __init__(self, result, layout):
         self.result = result
@@ -61,9 +61,9 @@ def fire(struct, assign, values=None, *, abi=Abi.X86_64, **more):
     values = values or {}
     asked = []
 
-    def resolve(leaf):
-        asked.append(leaf)
-        return values.get(leaf.text)
+    def resolve(input_):
+        asked.append(input_)
+        return values.get(input_.text)
 
     inputs = Inputs(layout, event.fields, params, resolve, header.environment.constant)
     fired = Fired(run_program(read_program(event), inputs), layout)
@@ -71,7 +71,9 @@ def fire(struct, assign, values=None, *, abi=Abi.X86_64, **more):
     return fired
 
 
-def leaves(struct, assign, **more):
+def inputs(struct, assign, **more):
     header, event = declare(struct, assign, **more)
     layout = compute_layout(event, Abi.X86_64, environment=header.environment)
-    return {leaf.text: leaf for leaf in find_leaves(event, layout, constant=header.environment.constant)}
+    return {
+        input_.text: input_ for input_ in find_inputs(event, layout, constant=header.environment.constant)
+    }

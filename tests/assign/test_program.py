@@ -1,4 +1,4 @@
-"""Assignments as programs: leaf values in, stored bytes out."""
+"""Assignments as programs: input values in, stored bytes out."""
 
 import struct
 
@@ -33,7 +33,12 @@ def test_a_store_converts_as_c_does(ctype, given_value, stored):
 def test_a_value_that_does_not_fit_is_reported():
     fired = fire("__field(u8, a)", "__entry->a = p->x;", {"p->x": 300})
     (conversion,) = fired.result.conversions
-    assert (conversion.leaf, conversion.value, conversion.stored, conversion.field) == ("p->x", 300, 44, "a")
+    assert (conversion.input_, conversion.value, conversion.stored, conversion.field) == (
+        "p->x",
+        300,
+        44,
+        "a",
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,7 +194,7 @@ def test_locals_resolve_to_what_they_stand_for():
 
 def test_only_the_path_taken_is_asked_for():
     fired = fire(A, "__entry->a = p ? p->x : q(n);", {"p": 0, "q(n)": 2})
-    assert [leaf.text for leaf in fired.asked] == ["p", "q(n)"]
+    assert [input_.text for input_ in fired.asked] == ["p", "q(n)"]
     assert fired["a"] == 2
 
 

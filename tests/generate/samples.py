@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracepoint.assign.leaves import find_leaves
+from tracepoint.assign.inputs import find_inputs
 from tracepoint.layout.compute import compute_layout
 from tracepoint.model.read import read_header_text
 
@@ -57,9 +57,9 @@ def one_event(
     )
 
 
-def leaves_of(header):
+def inputs_of(header):
     return {
-        event.full_name: find_leaves(
+        event.full_name: find_inputs(
             event,
             compute_layout(event, environment=header.environment),
             constant=header.environment.constant,

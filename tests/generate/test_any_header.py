@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from generate.samples import one_event
 from strategies import headers
-from tracepoint.assign.leaves import find_leaves
+from tracepoint.assign.inputs import find_inputs
 from tracepoint.errors import TracepointError
 from tracepoint.generate import bpf_counter, kernel_module, probe_module
 from tracepoint.layout.compute import compute_layout
@@ -33,13 +33,13 @@ def made(make):
 @settings(max_examples=60)
 @given(headers())
 def test_modules_of_random_declarations(header) -> None:
-    leaves = {}
+    inputs = {}
     for event in header.events:
         try:
-            leaves[event.full_name] = find_leaves(event, compute_layout(event))
+            inputs[event.full_name] = find_inputs(event, compute_layout(event))
         except TracepointError:
-            leaves[event.full_name] = ()
-    for more in ({}, {"leaves": leaves}, {"prefix": "p_", "system": "s"}):
+            inputs[event.full_name] = ()
+    for more in ({}, {"inputs": inputs}, {"prefix": "p_", "system": "s"}):
         files = made(lambda more=more: kernel_module(header, name="m", **more))
         if files is None:
             continue
@@ -68,5 +68,5 @@ def test_any_assignment_is_rewritten_or_refused(text: str) -> None:
 
 def module_of_assignment(text: str):
     header = one_event("__field(int, a)", text)
-    leaves = {event.full_name: find_leaves(event, compute_layout(event)) for event in header.events}
-    return kernel_module(header, name="m", leaves=leaves)
+    inputs = {event.full_name: find_inputs(event, compute_layout(event)) for event in header.events}
+    return kernel_module(header, name="m", inputs=inputs)

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from generate.samples import TICK, header_of_text, leaves_of, one_event
+from generate.samples import TICK, header_of_text, inputs_of, one_event
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
-from tracepoint.generate import bpf_counter, kernel_module, plan_leaves, probe_module, read_facts
+from tracepoint.generate import bpf_counter, kernel_module, plan_inputs, probe_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab.build import build_modules
@@ -151,15 +151,15 @@ def test_a_probe_found_by_name_counts_with_the_ring_buffer(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("name", ["swap", "traps", "sched_switch", "block_class", "every_field"])
-def test_leaf_modules_show_what_the_simulation_showed(lab: Lab, name: str) -> None:
+def test_input_mode_modules_show_what_the_simulation_showed(lab: Lab, name: str) -> None:
     header = read_header(EXAMPLES / f"{name}.h")
-    leaves = leaves_of(header)
-    plan = plan_leaves(header.events, leaves)
+    inputs = inputs_of(header)
+    plan = plan_inputs(header.events, inputs)
     lab.load(
         kernel_module(
             header,
-            name=f"leafy_{name}",
-            leaves=leaves,
+            name=f"input_mode_{name}",
+            inputs=inputs,
             facts=lab.facts,
             system=f"mine_{name}",
             prefix="t_",
@@ -169,15 +169,15 @@ def test_leaf_modules_show_what_the_simulation_showed(lab: Lab, name: str) -> No
     for event in header.events:
         simulation = simulate_event(event, environment=header.environment, enums=header.enums)
         assert simulation.is_complete
-        values = {leaf.text: leaf.value for leaf in simulation.leaves if leaf.is_used}
+        values = {input_.text: input_.value for input_ in simulation.inputs if input_.is_used}
         enable = f"{TRACING}/events/mine_{name}/t_{event.name}/enable"
-        fire = f"echo '{plan.line(event.name, values)}' >{DEBUG}/leafy_{name}/t_{event.name}"
+        fire = f"echo '{plan.line(event.name, values)}' >{DEBUG}/input_mode_{name}/t_{event.name}"
         lab.guest.run(f"echo >{TRACING}/trace; echo 1 >{enable}; {fire}; echo 0 >{enable}")
         expected = ["t_" + line.split(": ", 1)[1] for line in simulation.lines]
         # A guest hashes addresses with a key of its own.
         hashed = re.compile(r"cookie=\w+")
         assert [hashed.sub("", line) for line in lab.lines()] == [hashed.sub("", line) for line in expected]
-    lab.clean(f"leafy_{name}")
+    lab.clean(f"input_mode_{name}")
 
 
 def test_an_ebpf_program_counts_with_the_ring_buffer(lab: Lab, tmp_path: Path) -> None:

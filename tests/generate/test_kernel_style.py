@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generate.samples import TICK, header_of_text, leaves_of
+from generate.samples import TICK, header_of_text, inputs_of
 from oracles import installed_headers, kernel_source
 from tracepoint.generate import KernelFacts, kernel_module, probe_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES
@@ -44,8 +44,8 @@ def check_patch(folder: Path, *names: str, ignore: str = "") -> str:
 @pytest.mark.parametrize("has_leaves", [False, True])
 def test_modules_are_clean(name: str, has_leaves: bool, tmp_path: Path) -> None:
     header = read_header(EXAMPLES / f"{name}.h")
-    leaves = leaves_of(header) if has_leaves else None
-    kernel_module(header, name="m", leaves=leaves, export=True).write(tmp_path)
+    inputs = inputs_of(header) if has_leaves else None
+    kernel_module(header, name="m", inputs=inputs, export=True).write(tmp_path)
     assert check_patch(tmp_path, "m.c", "Kbuild", "Makefile") == ""
     assert check_patch(tmp_path, "m_trace.h", ignore=OF_TRACE_EVENT) == ""
 
@@ -68,10 +68,10 @@ def facts(headers: Path) -> KernelFacts:
 
 
 @pytest.mark.parametrize("name", ["swap", "traps", "block_class", "every_field"])
-def test_leaf_modules_build_without_warnings(name: str, headers: Path, facts: KernelFacts) -> None:
+def test_input_mode_modules_build_without_warnings(name: str, headers: Path, facts: KernelFacts) -> None:
     header = read_header(EXAMPLES / f"{name}.h")
     files = kernel_module(
-        header, name="m", leaves=leaves_of(header), facts=facts, includes=["<linux/blkdev.h>"], prefix="t_"
+        header, name="m", inputs=inputs_of(header), facts=facts, includes=["<linux/blkdev.h>"], prefix="t_"
     )
     assert [path.name for path in build_modules(files, headers)] == ["m.ko"]
 

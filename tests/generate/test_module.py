@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from generate.samples import TICK, header_of_text, leaves_of, one_event
+from generate.samples import TICK, header_of_text, inputs_of, one_event
 from tracepoint.errors import GenerateError
 from tracepoint.generate import KernelFacts, kernel_module, module_header
 from tracepoint.model.read import read_header_text
@@ -26,11 +26,11 @@ def compare(name: str, files) -> None:
     assert {p.name: p.read_text() for p in folder.iterdir()} == dict(files)
 
 
-@pytest.mark.parametrize("mode", ["module", "leaves"])
+@pytest.mark.parametrize("mode", ["module", "inputs"])
 def test_golden(mode: str) -> None:
     header = header_of_text(TICK)
-    leaves = leaves_of(header) if mode == "leaves" else None
-    compare(mode, kernel_module(header, name="demo", leaves=leaves, facts=KernelFacts(2), export=True))
+    inputs = inputs_of(header) if mode == "inputs" else None
+    compare(mode, kernel_module(header, name="demo", inputs=inputs, facts=KernelFacts(2), export=True))
 
 
 def test_a_private_include_is_left_out_and_told() -> None:
@@ -60,7 +60,7 @@ def test_own_enums_come_along_once() -> None:
 
 def test_system_and_prefix_rename() -> None:
     header = read_header_text(decode((EXAMPLES / "block_class.h").read_bytes()))
-    files = kernel_module(header, name="m", system="mine", prefix="my_", leaves=leaves_of(header))
+    files = kernel_module(header, name="m", system="mine", prefix="my_", inputs=inputs_of(header))
     again = read_header_text(files["m_trace.h"])
     assert {e.system for e in again.events} == {"mine"}
     assert all(e.name.startswith("my_") and e.event_class.name.startswith("my_") for e in again.events)

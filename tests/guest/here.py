@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.assign.leaves import param_types
+from tracepoint.assign.inputs import param_types
 from tracepoint.lab.verify_script import body_of, read_lines
 from tracepoint.source.cvalue import int_type_of
 
@@ -32,7 +32,7 @@ class Seen:
 
 
 class Named:
-    """A C object known by the text of its leaves: `p->sub.b` is what the inputs say of that text."""
+    """A C object known by the text of its inputs: `p->sub.b` is what the inputs say of that text."""
 
     def __init__(self, text: str, inputs: Mapping[str, Any]) -> None:
         self._text = text

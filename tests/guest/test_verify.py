@@ -54,13 +54,13 @@ def kernel_at_hand(name: str) -> KernelAtHand:
         pytest.skip(f"no headers to build modules with: {error}")
 
 
-def fitting(leaf, layout):
-    """Numbers at the edges of a leaf's type; of the place where it is stored when nothing declares it."""
-    if leaf.ctype:
+def fitting(input_, layout):
+    """Numbers at the edges of an input's type; of the place where it is stored when nothing declares it."""
+    if input_.ctype:
         return NUMBERS
-    if leaf.field in layout and layout[leaf.field].ctype == "bool":
+    if input_.field in layout and layout[input_.field].ctype == "bool":
         return [0, 1]
-    return [number for number in NUMBERS if 0 <= number < 1 << 8 * (leaf.size or 1) - 1]
+    return [number for number in NUMBERS if 0 <= number < 1 << 8 * (input_.size or 1) - 1]
 
 
 def wild_simulator(number: int):
@@ -69,14 +69,14 @@ def wild_simulator(number: int):
     def simulate(header, event, layout, facts, btf):
         uses = plain_simulator()(header, event, layout, facts, btf).uses
         chosen = {}
-        for leaf in uses:
-            source = random.Random(zlib.crc32(f"{number} {event.name} {leaf.text}".encode()))
-            if leaf.role == "string":
-                chosen[leaf.text] = source.choice(WORDS)
-            elif leaf.role == "bytes" and leaf.element == 1 and leaf.length:
-                chosen[leaf.text] = source.randbytes(leaf.length)
-            elif leaf.role == "int" and "[" not in leaf.text:
-                chosen[leaf.text] = source.choice(fitting(leaf, layout))
+        for input_ in uses:
+            source = random.Random(zlib.crc32(f"{number} {event.name} {input_.text}".encode()))
+            if input_.role == "string":
+                chosen[input_.text] = source.choice(WORDS)
+            elif input_.role == "bytes" and input_.element == 1 and input_.length:
+                chosen[input_.text] = source.randbytes(input_.length)
+            elif input_.role == "int" and "[" not in input_.text:
+                chosen[input_.text] = source.choice(fitting(input_, layout))
         return simulate_event(
             event, set_values=chosen, count=2, environment=header.environment, btf=btf, facts=facts,
             format=layout, enums=header.exported_enums,

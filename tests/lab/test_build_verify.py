@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from tracepoint.errors import LabError
+from tracepoint.generate.input_variables import plan_inputs
 from tracepoint.generate.kernel_facts import KernelFacts
-from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab.build import BuildError, CompilerMessage
 from tracepoint.lab.simulate import simulate_event
 from tracepoint.lab.verify import choose_filter
@@ -53,14 +53,14 @@ def test_what_is_replaced_and_left_out_is_listed():
     text = TEXT.replace("__entry->n = n;", "WARN_ON_ONCE(!p); __entry->n = READ_ONCE(p->n) + lookup(p, n);")
     header = read_header_text(text, "demo.h")
     uses = simulate_event(header["one"]).uses
-    found = replaced_parts(header, plan_leaves(header.events, {"demo:one": uses}))
+    found = replaced_parts(header, plan_inputs(header.events, {"demo:one": uses}))
     assert found["demo:one"] == (
         "variables stand for: p->small, p->n, lookup(p, n)",
         "left out to fire it: WARN_ON_ONCE(!p)",
     )
     plain = read_header_text(TEXT.replace("p->small", "n"), "demo.h")
     uses = simulate_event(plain["one"]).uses
-    assert replaced_parts(plain, plan_leaves(plain.events, {"demo:one": uses}))["demo:one"] == ()
+    assert replaced_parts(plain, plan_inputs(plain.events, {"demo:one": uses}))["demo:one"] == ()
 
 
 @pytest.fixture

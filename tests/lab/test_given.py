@@ -41,7 +41,7 @@ def test_damaged_values(text):
 
 @pytest.mark.parametrize("text", ["a", "=1", "a=", "a==1"])
 def test_damaged_assignments(text):
-    with pytest.raises(GivenValueError, match="LEAF=VALUE"):
+    with pytest.raises(GivenValueError, match="INPUT=VALUE"):
         split_assignment(text)
 
 

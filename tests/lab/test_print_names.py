@@ -25,7 +25,7 @@ def test_constants_that_no_header_defines_are_inputs_with_samples() -> None:
     found = simulate("__field(int, n)", "__entry->n = n;", SYMBOLS, n="2")
     assert found.is_complete
     assert found.lines[0].endswith("tick: blue")
-    values = {leaf.text: leaf.value for leaf in found.leaves}
+    values = {input_.text: input_.value for input_ in found.inputs}
     assert {values["DEMO_RED"], values["DEMO_BLUE"]} == {1, 2}
     assert any("DEMO_BLUE is a constant that no header at hand defines" in note for note in found.notes)
 

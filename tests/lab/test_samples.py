@@ -4,19 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracepoint.assign.values import Leaf
+from tracepoint.assign.values import Input
 from tracepoint.lab.hints import FieldHint
 from tracepoint.lab.samples import Sampler, task_of
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.cvalue import IntType
 
 
-def leaf(text, **more):
-    return Leaf(text, parse_expression(text), **more)
+def input_(text, **more):
+    return Input(text, parse_expression(text), **more)
 
 
 def sample(text, hints=None, index=0, **more):
-    return Sampler("demo:one", hints or {}, index=index).sample(leaf(text, **more))
+    return Sampler("demo:one", hints or {}, index=index).sample(input_(text, **more))
 
 
 def test_names():
@@ -33,7 +33,7 @@ def test_pointers_are_kernel_addresses():
     assert 0xFFFF_8880_0000_0000 <= sample("page", role="pointer") < 0xFFFF_8881_0000_0000
     hints = {"f": FieldHint(conversion="pS")}
     assert 0xFFFF_FFFF_8100_0000 <= sample("x", hints, role="pointer", field="f") < 0xFFFF_FFFF_8300_0000
-    small = Sampler("demo:one", {}, long_size=4).sample(leaf("page", role="pointer"))
+    small = Sampler("demo:one", {}, long_size=4).sample(input_("page", role="pointer"))
     assert 0xC000_0000 <= small < 1 << 32
 
 
@@ -43,7 +43,7 @@ def test_the_current_task_is_that_of_the_line():
     assert sample("smp_processor_id()", size=4) == task.cpu
 
 
-def test_samples_depend_on_event_leaf_and_index_only():
+def test_samples_depend_on_event_input_and_index_only():
     assert sample("p->x", size=4) == sample("p->x", size=4)
     assert len({sample("p->x", index=i, size=4) for i in range(20)}) > 5
 

@@ -66,7 +66,7 @@ def test_sched_switch_with_given_values(reader):
     assert body(simulation) == (
         "prev_comm=bash prev_pid=7 prev_prio=120 prev_state=S ==> next_comm=swapper/0 next_pid=0 next_prio=120"
     )
-    assert all(leaf.is_given for leaf in simulation.leaves)
+    assert all(input_.is_given for input_ in simulation.inputs)
     record = simulation.records[0]
     assert len(record) == simulation.layout.size_bytes == 64
     assert record[8:24] == b"bash".ljust(16, b"\0")
@@ -93,7 +93,7 @@ def test_samples_are_the_same_every_time_and_vary_with_count(reader):
     first = simulate_event(header["request_queued"], count=3)
     assert first.lines == simulate_event(header["request_queued"], count=3).lines
     assert len(set(first.records)) == 3
-    assert len(first.leaves[0].values) == 3
+    assert len(first.inputs[0].values) == 3
 
 
 def test_an_unknown_input_is_an_error_with_the_nearest_names():

@@ -3,6 +3,7 @@
 import importlib
 import pickle
 import struct
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -240,9 +241,15 @@ def test_a_second_declaration_is_refused(toy, tmp_path):
 
 def test_what_lies_far_below_the_header_is_not_read(runtime, tmp_path, monkeypatch):
     """A header in a home or in /tmp: the folders below hold anything."""
-    creators = importlib.import_module("tracepoint.tree.creators")
-    read = []
-    monkeypatch.setattr(creators, "_bytes", lambda path: read.append(path.name) or b"")
+    disk = importlib.import_module("tracepoint.tree.disk")
+    read, read_it = [], disk.read_if_sane
+
+    def noted(path):
+        if path.endswith(".c"):
+            read.append(Path(path).name)
+        return read_it(path)
+
+    monkeypatch.setattr(disk, "read_if_sane", noted)
     for name in ("near.c", "below/next.c", "below/far/lost.c"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("")

@@ -56,11 +56,11 @@ def _string_value(machine: Evaluator, found: Value, want: Want) -> bytes | None:
             answer = machine.ask(found, want)
             if is_value(answer):
                 return _string_value(machine, machine.read(answer), want)
-            return _leaf_string(machine, answer)
+            return _input_string(machine, answer)
     raise CannotFollowError("what is copied here is no string")
 
 
-def _leaf_string(machine: Evaluator, answer: object) -> bytes | None:
+def _input_string(machine: Evaluator, answer: object) -> bytes | None:
     match answer:
         case str():
             raw = answer.encode("utf-8", "surrogateescape")

@@ -51,7 +51,7 @@ class Core(State):
             raise CannotFollowError(f"the assignment did not end within {MAX_STEPS} steps")
 
     def mark_length(self, node: ast.Node) -> None:
-        """While looking for leaves: remember that a leaf, or what went into a field, counts bytes."""
+        """While looking for inputs: remember that an input, or what went into a field, counts bytes."""
         plain = self.canonical(node)
         match plain:
             case ast.Member(base=ast.Name(name="__entry"), name=name):
@@ -124,7 +124,7 @@ class Core(State):
         raise CannotFollowError("a condition that is no number")
 
     def attempt(self, node: ast.Node, want: Want) -> Value | None:
-        """While looking for leaves: evaluate and ask, so that both arms are seen."""
+        """While looking for inputs: evaluate and ask, so that both arms are seen."""
         try:
             found = self.read(self.evaluate(node, want))
             if isinstance(found, Outside):

@@ -10,7 +10,7 @@ from tracepoint.layout.format import EventFormat, FieldFormat
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tracepoint.assign.state import LeafValue
+    from tracepoint.assign.state import InputValue
 
 COMMON = (
     FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
@@ -20,12 +20,12 @@ COMMON = (
 )
 
 
-def example_inputs(values: Mapping[str, LeafValue]) -> Inputs:
-    """Return inputs over a record with the one field `int n`, and these leaf values.
+def example_inputs(values: Mapping[str, InputValue]) -> Inputs:
+    """Return inputs over a record with the one field `int n`, and these input values.
 
     >>> example_inputs({}).layout["n"].offset
     8
     """
     fields = (*COMMON, FieldFormat("n", "int", 8, 4, is_signed=True))
     layout = EventFormat("example", "one", fields, "", size_bytes=12)
-    return Inputs(layout, (), {}, lambda leaf: values.get(leaf.text))
+    return Inputs(layout, (), {}, lambda input_: values.get(input_.text))

@@ -1,4 +1,4 @@
-"""Evaluates C expressions of an assignment, asking for leaves only when a value is needed."""
+"""Evaluates C expressions of an assignment, asking for inputs only when a value is needed."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Evaluator(Objects):
             return found
         chosen = self.to_int(self.read(found), want)
         kept = both.wrap(chosen.value)
-        return Int(kept, both, chosen.leaf if kept == chosen.value else "")
+        return Int(kept, both, chosen.input_ if kept == chosen.value else "")
 
     def _binary(self, node: ast.Binary, want: Want) -> Value:
         op = node.op
@@ -149,7 +149,7 @@ class Evaluator(Objects):
         if ctype.base == "bool":
             return Int(int(inner.value != 0), kind)
         kept = kind.wrap(inner.value)
-        return Int(kept, kind, inner.leaf if kept == inner.value else "")
+        return Int(kept, kind, inner.input_ if kept == inner.value else "")
 
     def _pointer_cast(self, ctype: CType, inner: Value) -> Value:
         match inner:

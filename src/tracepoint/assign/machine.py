@@ -344,7 +344,7 @@ class Machine(Evaluator):
         return self.run(chosen) if chosen is not None else ""
 
     def _both(self, statement: If) -> str:
-        """While looking for leaves: walk both arms from the same start."""
+        """While looking for inputs: walk both arms from the same start."""
         saved = {name: Cell(c.ctype, c.slot, c.value, c.node) for name, c in self.locals.items()}
         self.run(statement.then)
         after_then = self.locals

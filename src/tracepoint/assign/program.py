@@ -1,4 +1,4 @@
-"""An assignment as a program: leaf values in, a record's stored bytes out.
+"""An assignment as a program: input values in, a record's stored bytes out.
 
 The record is the kernel's: fixed members where the `EventFormat` says, dynamic ones behind them
 in the order of declaration, as trace_event_get_offsets_*() places them
@@ -50,7 +50,7 @@ class Assigned:
 
     `record` is the whole record without the common fields' values; `unassigned` are fields that
     no statement stored to on this path (the kernel leaves there what the buffer held);
-    `unknown` maps a field to the reason why its value cannot be known; `conversions` are leaf
+    `unknown` maps a field to the reason why its value cannot be known; `conversions` are input
     values that a store cut; `length_fields` hold counts of what is copied; `strings` maps made-up
     kernel addresses to the text behind them; `has_fired` is False when TP_CONDITION was false;
     `written` has a one for every byte of the record that a statement stored to.
@@ -91,8 +91,8 @@ def _tokens(code: Code) -> list:  # type: ignore[type-arg]
 def run_program(program: Program, inputs: Inputs, *, is_exploring: bool = False) -> Assigned:
     """Fire the event once.
 
-    `inputs.resolve` is asked for every leaf whose value is needed; `is_exploring` walks all
-    branches, to find the leaves, and its record means nothing.  Nothing is raised for what the
+    `inputs.resolve` is asked for every input whose value is needed; `is_exploring` walks all
+    branches, to find the inputs, and its record means nothing.  Nothing is raised for what the
     statements do: see `unfollowed`.
 
     >>> from tracepoint.assign.example import example_inputs

@@ -96,7 +96,7 @@ def _pointer_swap(size: int, *, is_big: bool) -> Handler:
         found = machine.value(_arguments(node, 1)[0], Want(role="pointer"))
         if isinstance(found, Outside):
             pointed = Outside(_pointed(found.node))
-            value = machine.leaf_int(pointed, _as_int(want, kind, is_swapped=swaps)).value
+            value = machine.input_int(pointed, _as_int(want, kind, is_swapped=swaps)).value
             raw = kind.wrap(value).to_bytes(size, "big" if machine.inputs.layout.is_big_endian else "little")
         else:
             raw = machine.as_bytes(found, size, want)

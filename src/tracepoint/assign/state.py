@@ -1,4 +1,4 @@
-"""What an assignment runs against: the record, the locals, and whoever knows the leaves."""
+"""What an assignment runs against: the record, the locals, and whoever knows the inputs."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from tracepoint.assign.shapes import Shapes
 from tracepoint.assign.values import (
     CannotFollowError,
+    Input,
     Int,
     Items,
-    Leaf,
     Lost,
     Memory,
     Outside,
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tracepoint.model.field import Field
     from tracepoint.source.ctype import CType
 
-LeafValue: TypeAlias = "int | bytes | str | list[int] | None"
-Resolver: TypeAlias = "Callable[[Leaf], LeafValue]"
+InputValue: TypeAlias = "int | bytes | str | list[int] | None"
+Resolver: TypeAlias = "Callable[[Input], InputValue]"
 
 # Functions and macros that give back what they were given, as far as a value is concerned.
 TRANSPARENT = frozenset(
@@ -74,7 +74,7 @@ class Inputs:
     """Everything around an assignment that is not its statements.
 
     `layout` is the record; `fields` the declared members; `params` the types of TP_PROTO;
-    `resolve` gives leaf values; `constant` the value of a name or None; `sizeof` the size of a
+    `resolve` gives input values; `constant` the value of a name or None; `sizeof` the size of a
     type beyond integers.
     """
 
@@ -98,9 +98,9 @@ class Cell:
 
 @dataclass(slots=True)
 class Conversion:
-    """A leaf value that a store cut or reinterpreted: `value` became `stored` in `field`."""
+    """An input value that a store cut or reinterpreted: `value` became `stored` in `field`."""
 
-    leaf: str
+    input_: str
     value: int
     stored: int
     field: str
@@ -201,8 +201,8 @@ class State:
             return ast.Unary("-", number) if value < 0 else number
         return node
 
-    def ask(self, outside: Outside, want: Want) -> LeafValue | Value:
-        """Ask for a leaf; raises CannotFollowError when nobody knows it."""
+    def ask(self, outside: Outside, want: Want) -> InputValue | Value:
+        """Ask for an input; raises CannotFollowError when nobody knows it."""
         node = outside.node
         if want.role in ("bytes", "string"):
             while isinstance(node, ast.Cast) and node.ctype.pointers:
@@ -213,7 +213,7 @@ class State:
         if text in self.overrides:
             return self.overrides[text]
         kind = want.kind or (int_type_of(outside.ctype, self.shapes.long_size) if outside.ctype else None)
-        leaf = Leaf(
+        input_ = Input(
             text,
             node,
             str(outside.ctype) if outside.ctype is not None else "",
@@ -226,7 +226,7 @@ class State:
             want.is_swapped,
             outside.filler,
         )
-        value = self.inputs.resolve(leaf)
+        value = self.inputs.resolve(input_)
         if value is None:
             raise CannotFollowError(f"{text} has no value")
         return value
@@ -238,8 +238,8 @@ class State:
             return "pointer"
         return want.role
 
-    def leaf_int(self, outside: Outside, want: Want) -> Int:
-        """Return the integer that a leaf stands for."""
+    def input_int(self, outside: Outside, want: Want) -> Int:
+        """Return the integer that an input stands for."""
         value = self.ask(outside, want)
         if not isinstance(value, (int, str, bytes, list)):
             return self.to_int(value, want) if value is not None else Int(0, LLONG)
@@ -263,7 +263,7 @@ class State:
             case Int():
                 return value
             case Outside():
-                return self.leaf_int(value, want)
+                return self.input_int(value, want)
             case Slot(shape=Shape(kind=kind)) if kind is not None:
                 return Int(value.memory.read_int(value.offset, kind), kind)
             case Pointer(memory=memory, offset=offset):

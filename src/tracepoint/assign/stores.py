@@ -106,12 +106,12 @@ class Stores(Core):
         stored = shape.kind.wrap(found.value)
         if shape.name in ("bool", "_Bool"):
             stored = int(found.value != 0)
-        elif stored != found.value and found.leaf:
-            self.conversions.append(Conversion(found.leaf, found.value, stored, want.field))
+        elif stored != found.value and found.input_:
+            self.conversions.append(Conversion(found.input_, found.value, stored, want.field))
         slot.memory.write_int(slot.offset, shape.kind, stored)
 
     def as_bytes(self, value: Value, size: int, want: Want) -> bytes:
-        """Return `size` bytes of an object or of a leaf."""
+        """Return `size` bytes of an object or of an input."""
         match value:
             case Pointer(memory=memory, offset=offset) | Slot(memory=memory, offset=offset):
                 return memory.read(offset, size)
@@ -125,7 +125,7 @@ class Stores(Core):
         raise CannotFollowError("what is copied here is not known")
 
     def pack(self, value: object, size: int, element: int) -> bytes:
-        """Turn a leaf's value into `size` bytes: text and bytes are padded, numbers placed in order."""
+        """Turn an input's value into `size` bytes: text and bytes are padded, numbers placed in order."""
         order = "big" if self.inputs.layout.is_big_endian else "little"
         match value:
             case str():
@@ -140,7 +140,7 @@ class Stores(Core):
                 mask = (1 << (8 * size)) - 1
                 return (value & mask).to_bytes(size, "big" if order == "big" else "little")
             case _:
-                raise CannotFollowError("a leaf without bytes")
+                raise CannotFollowError("an input without bytes")
         return raw[:size].ljust(size, b"\0")
 
     def shape_of(self, ctype: CType, items: ast.InitList | None = None) -> Shape:

@@ -90,11 +90,11 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Int:
-    """An integer of a C type; `leaf` is the leaf it came from unchanged (else empty)."""
+    """An integer of a C type; `input` is the input it came from unchanged (else empty)."""
 
     value: int
     kind: IntType
-    leaf: str = ""
+    input_: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ Value: TypeAlias = Int | Slot | Pointer | Outside | Items | Lost
 
 
 def is_value(answer: object) -> TypeGuard[Value]:
-    """Tell an evaluated value from what a leaf was given as."""
+    """Tell an evaluated value from what an input was given as."""
     return isinstance(answer, (Int, Slot, Pointer, Outside, Items, Lost))
 
 
@@ -166,12 +166,12 @@ class Want:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class Input:
     """One input of an assignment: an expression that needs the world outside.
 
     `text` is canonical C text; `ctype` the C type where it is known (else empty); `size` and
     `is_signed` the integer type that the place of use wants; `role` as in `Want`; `field` the
-    field it is stored to when that happens directly; `length` the bytes wanted of a `bytes` leaf;
+    field it is stored to when that happens directly; `length` the bytes wanted of a `bytes` input;
     `filler` the call of a function that stores it.
     """
 

@@ -31,7 +31,7 @@ def write_verification(out: Output, verification: Verification, release: str) ->
     found = {(d.what, d.shot): d for d in verification.differences}
     _format(out, simulation, answer, found.get(("format", -1)))
     write_heading(out, "inputs")
-    write_inputs(out, simulation.leaves)
+    write_inputs(out, simulation.inputs)
     fired = [index for index, shot in enumerate(simulation.shots) if shot.record]
     for index, record in zip(fired, answer.records, strict=False):
         _record(out, simulation, index, record, found.get(("record", index)))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.lab.given import Given
-    from tracepoint.lab.simulation import LeafInput, Shot, Simulation
+    from tracepoint.lab.simulation import InputValues, Shot, Simulation
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, TraceHeader
@@ -118,10 +118,10 @@ def simulate_with(
                 is_char_signed=char_sign(header.path),
             )
         except GivenValueError as error:
-            if error.leaf not in usable:
+            if error.input not in usable:
                 raise
-            session.refused.setdefault(error.leaf, f"{event.full_name}: {error}")
-            del usable[error.leaf]
+            session.refused.setdefault(error.input, f"{event.full_name}: {error}")
+            del usable[error.input]
         else:
             session.met.update(usable)
             return simulation
@@ -143,7 +143,7 @@ def as_document(simulation: Simulation) -> dict[str, Any]:
         "line": origin.span.line if origin else 0,
         "format": write_format(simulation.layout),
         "size_bytes": simulation.layout.size_bytes,
-        "inputs": [_input(leaf) for leaf in simulation.leaves if leaf.values],
+        "inputs": [_input(input_) for input_ in simulation.inputs if input_.values],
         "shots": [_shot(shot) for shot in simulation.shots],
         "notes": list(simulation.notes),
         "is_complete": simulation.is_complete,
@@ -151,9 +151,9 @@ def as_document(simulation: Simulation) -> dict[str, Any]:
     }
 
 
-def _input(leaf: LeafInput) -> dict[str, Any]:
-    values = [{"hex": v.hex()} if isinstance(v, bytes) else v for v in leaf.values]
-    return {"expression": leaf.text, "ctype": leaf.ctype, "values": values, "is_given": leaf.is_given}
+def _input(input_: InputValues) -> dict[str, Any]:
+    values = [{"hex": v.hex()} if isinstance(v, bytes) else v for v in input_.values]
+    return {"expression": input_.text, "ctype": input_.ctype, "values": values, "is_given": input_.is_given}
 
 
 def _shot(shot: Shot) -> dict[str, Any]:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tracepoint.generate.catalog.data import CatalogVersion, read_catalog
     from tracepoint.generate.catalog.site import make_catalog
     from tracepoint.generate.fileset import FileSet
+    from tracepoint.generate.input_variables import InputPlan, plan_inputs
     from tracepoint.generate.kernel_facts import KernelFacts, read_facts
-    from tracepoint.generate.leaf_variables import LeafPlan, plan_leaves
     from tracepoint.generate.lttng import lttng_probe
     from tracepoint.generate.module import kernel_module, module_header
     from tracepoint.generate.page import markdown_page
@@ -29,7 +29,7 @@ _HOMES = {
     "catalog.site": "make_catalog",
     "fileset": "FileSet",
     "kernel_facts": "KernelFacts read_facts",
-    "leaf_variables": "LeafPlan plan_leaves",
+    "input_variables": "InputPlan plan_inputs",
     "lttng": "lttng_probe",
     "module": "kernel_module module_header",
     "page": "markdown_page",
@@ -42,8 +42,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split
 __all__ = [
     "CatalogVersion",
     "FileSet",
+    "InputPlan",
     "KernelFacts",
-    "LeafPlan",
     "bpf_counter",
     "bpftrace_script",
     "command_lines",
@@ -53,7 +53,7 @@ __all__ = [
     "make_catalog",
     "markdown_page",
     "module_header",
-    "plan_leaves",
+    "plan_inputs",
     "probe_module",
     "read_catalog",
     "read_facts",

@@ -9,15 +9,15 @@ The words are the arguments in the order of TP_PROTO: numbers, texts, numbers jo
 hexadecimal for a `void *` that the event copies from; missing ones are zero.  Pointers to structs are
 objects of zeros, or the C expression given in `arguments`.
 
-With `leaves` (leaf mode) the module does not need the objects that an event reads: every input of
-TP_fast_assign, found by `assign.leaves`, becomes a static variable.  A verification then does
+With `inputs` (input mode) the module does not need the objects that an event reads: every input of
+TP_fast_assign, found by `assign.inputs`, becomes a static variable.  A verification then does
 
-    plan = plan_leaves(header.events, leaves)       # the variables, as kernel_module has them
-    files = kernel_module(header, name=NAME, leaves=leaves)
+    plan = plan_inputs(header.events, inputs)       # the variables, as kernel_module has them
+    files = kernel_module(header, name=NAME, inputs=inputs)
     line = plan.line(event.name, values_of_shot)    # what to write ...
     path = f"/sys/kernel/debug/{NAME}/{event.name}" # ... and where: it sets the inputs and fires
 
-`leaves` maps `system:event` to its leaves, and `values_of_shot` leaf texts to the values of one shot of a
+`inputs` maps `system:event` to its inputs, and `values_of_shot` input texts to the values of one shot of a
 simulation.  A line ends with a newline; one write() may hold several lines, and a line may come in
 several writes.  An empty line fires with all inputs zero.
 """
@@ -30,9 +30,9 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.firing import Target, target_of, write_fire, write_fire_inputs, write_helpers
+from tracepoint.generate.input_rewrite import NO_ARGUMENTS
+from tracepoint.generate.input_variables import BUFFER_BYTES, InputPlan, plan_inputs
 from tracepoint.generate.kernel_facts import KernelFacts, adapt_assignments, check_vocabulary
-from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS
-from tracepoint.generate.leaf_variables import BUFFER_BYTES, LeafPlan, plan_leaves
 from tracepoint.generate.trace_header import (
     check_events,
     pick_arguments,
@@ -47,7 +47,7 @@ from tracepoint.model.write import declare_param, header_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.values import Input
     from tracepoint.model.event import Event, Tracepoint
 
 _ZEROS = 16384
@@ -59,7 +59,7 @@ def kernel_module(
     *,
     name: str,
     arguments: Mapping[str, str] | None = None,
-    leaves: Mapping[str, Sequence[Leaf]] | None = None,
+    inputs: Mapping[str, Sequence[Input]] | None = None,
     facts: KernelFacts | None = None,
     system: str = "",
     prefix: str = "",
@@ -70,7 +70,7 @@ def kernel_module(
 ) -> FileSet:
     """Return the files of a module called `name` that declares and fires the events.
 
-    `arguments` maps names of parameters to C expressions; `leaves` switches to leaf mode (see the
+    `arguments` maps names of parameters to C expressions; `inputs` switches to input mode (see the
     module's text); `facts` are those of the kernel for which it is written; `system` and `prefix`
     rename what a kernel has already; `includes` are more files to include before the header, with
     brackets or quotes; `preamble` is C text that goes before the declarations, for private types;
@@ -83,7 +83,7 @@ def kernel_module(
     check_name(name)
     _check(header, system, prefix, includes)
     given = pick_arguments(header, arguments)
-    plan = plan_leaves(header.events, leaves) if leaves is not None else None
+    plan = plan_inputs(header.events, inputs) if inputs is not None else None
     if plan is not None:
         header = set_inputs(header, plan)
         _check(header, system, prefix, includes)
@@ -154,7 +154,7 @@ class _Body:
     header: TraceHeader
     facts: KernelFacts
     given: Mapping[str, str]
-    plan: LeafPlan | None
+    plan: InputPlan | None
     n_prefix: int
     is_exported: bool
     typedefs: Mapping[str, str]
@@ -250,7 +250,7 @@ def _debugfs_file(event: str) -> list[str]:
     return ["\t" + line for line in break_call("debugfs_create_file", words, ");", TAB)]
 
 
-def write_variables(plan: LeafPlan) -> str:
+def write_variables(plan: InputPlan) -> str:
     """Return the C text that defines the variables of a plan, and one table of them for each class."""
     code = CodeWriter()
     if any(plan.classes.values()):
@@ -285,7 +285,7 @@ def _row(name: str, *, is_buffer: bool) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a leaf's text as it may stand in a comment."""
+    """Return an input's text as it may stand in a comment."""
     shown = text.encode("ascii", "replace").decode().replace("*/", "* /").replace("/*", "/ *")
     return shown if len(shown) <= _COMMENT_WIDTH else shown[: _COMMENT_WIDTH - 4] + " ..."
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.assign.program import read_program
 from tracepoint.errors import GenerateError
-from tracepoint.generate.leaf_rewrite import NO_ARGUMENTS, Rewriter
-from tracepoint.generate.leaf_statements import write_statements
+from tracepoint.generate.input_rewrite import NO_ARGUMENTS, Rewriter
+from tracepoint.generate.input_statements import write_statements
 from tracepoint.generate.writer import check_event, check_name
 from tracepoint.model.field import BitmaskField, DynamicArrayField, SockaddrField, StringField
 from tracepoint.model.fmt import Style, format_text
@@ -28,8 +28,8 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tracepoint.generate.input_variables import InputPlan
     from tracepoint.generate.kernel_facts import KernelFacts
-    from tracepoint.generate.leaf_variables import LeafPlan
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
     from tracepoint.source.definitions import Definition
@@ -183,7 +183,7 @@ def _forward(header: TraceHeader) -> list[str]:
     return [name for proto in protos for param in proto.params for name in _STRUCT.findall(param.ctype)]
 
 
-def set_inputs(header: TraceHeader, plan: LeafPlan) -> TraceHeader:
+def set_inputs(header: TraceHeader, plan: InputPlan) -> TraceHeader:
     """Return the header with the variables of `plan` in the place of all inputs.
 
     Raises GenerateError, naming event and expression, for what cannot be replaced.
@@ -203,7 +203,7 @@ def set_inputs(header: TraceHeader, plan: LeafPlan) -> TraceHeader:
     return replace(header, events=tuple(events), classes=used, tracepoints=())
 
 
-def _rewriter(header: TraceHeader, event: Event, plan: LeafPlan) -> Rewriter:
+def _rewriter(header: TraceHeader, event: Event, plan: InputPlan) -> Rewriter:
     environment = header.environment
 
     def is_constant(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Values that a person gives for leaves: `prev->pid=7`, `prev->comm="bash"`, `lst=[1,2,3]`."""
+"""Values that a person gives for inputs: `prev->pid=7`, `prev->comm="bash"`, `lst=[1,2,3]`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Given: TypeAlias = "int | bytes | str | list[int]"
 class GivenValueError(TracepointError):
     """A given value that cannot be read, or that names no input of the event.
 
-    `leaf` is the name as it was given when no input is called so, else empty.
+    `input` is the name as it was given when no input is called so, else empty.
     """
 
-    def __init__(self, message: str, leaf: str = "") -> None:
+    def __init__(self, message: str, input_: str = "") -> None:
         super().__init__(message)
-        self.leaf = leaf
+        self.input = input_
 
 
 def parse_given(text: str, constant: Callable[[str], int | None] = lambda _name: None) -> Given:
@@ -95,7 +95,7 @@ def _parse_list(text: str, constant: Callable[[str], int | None]) -> list[int]:
 
 
 def split_assignment(text: str) -> tuple[str, str]:
-    """Split `leaf=value` at the first `=` that is no comparison; raises GivenValueError.
+    """Split `input=value` at the first `=` that is no comparison; raises GivenValueError.
 
     >>> split_assignment("a == b=1")
     ('a == b', '1')
@@ -108,27 +108,27 @@ def split_assignment(text: str) -> tuple[str, str]:
         if at and text[at + 1 :].strip():
             return text[:at].strip(), text[at + 1 :].strip()
         break
-    raise GivenValueError(f"{text}: write LEAF=VALUE, for example 'prev->pid=7'")
+    raise GivenValueError(f"{text}: write INPUT=VALUE, for example 'prev->pid=7'")
 
 
 def match_given(
-    given: Mapping[str, str | Given], leaves: Collection[str], constant: Callable[[str], int | None]
+    given: Mapping[str, str | Given], inputs: Collection[str], constant: Callable[[str], int | None]
 ) -> dict[str, Given]:
-    """Return the given values by the canonical text of their leaf.
+    """Return the given values by the canonical text of their input.
 
-    `leaves` are the texts of the event's inputs.  Raises GivenValueError, with the nearest names,
+    `inputs` are the texts of the event's inputs.  Raises GivenValueError, with the nearest names,
     for a value that names none of them.
     """
     matched: dict[str, Given] = {}
     for name, value in given.items():
-        text = canonical_leaf(name)
-        if text not in leaves and not any(leaf.startswith(f"{text}[") for leaf in leaves):
-            raise GivenValueError(_unknown(name, text, leaves), name)
+        text = canonical_input(name)
+        if text not in inputs and not any(input_.startswith(f"{text}[") for input_ in inputs):
+            raise GivenValueError(_unknown(name, text, inputs), name)
         matched[text] = parse_given(value, constant) if isinstance(value, str) else value
     return matched
 
 
-def check_given(leaf: str, ctype: str, value: Given) -> Given:
+def check_given(input_: str, ctype: str, value: Given) -> Given:
     """Return the value given for an input of this C type; raises GivenValueError for a text as number.
 
     A name that no constant has stands for itself, and would be stored as the address of that text.
@@ -138,15 +138,15 @@ def check_given(leaf: str, ctype: str, value: Given) -> Given:
     """
     if isinstance(value, str) and _INTEGER.fullmatch(ctype):
         raise GivenValueError(
-            f"{leaf} is of type {ctype}, and {value[:40]!r} is neither a number nor a constant"
+            f"{input_} is of type {ctype}, and {value[:40]!r} is neither a number nor a constant"
         )
     return value
 
 
-def canonical_leaf(name: str) -> str:
-    """Return the canonical text of a leaf as somebody wrote it.
+def canonical_input(name: str) -> str:
+    """Return the canonical text of an input as somebody wrote it.
 
-    >>> canonical_leaf("prev -> pid")
+    >>> canonical_input("prev -> pid")
     'prev->pid'
     """
     try:
@@ -155,9 +155,9 @@ def canonical_leaf(name: str) -> str:
         return name.strip()
 
 
-def _unknown(name: str, text: str, leaves: Collection[str]) -> str:
-    near = difflib.get_close_matches(text, leaves, n=3, cutoff=0.5)
+def _unknown(name: str, text: str, inputs: Collection[str]) -> str:
+    near = difflib.get_close_matches(text, inputs, n=3, cutoff=0.5)
     if near:
         return f"{name} is no input of this event; did you mean {' or '.join(near)}?"
-    some = ", ".join(list(leaves)[:8])
+    some = ", ".join(list(inputs)[:8])
     return f"{name} is no input of this event; its inputs are: {some or '(none)'}"

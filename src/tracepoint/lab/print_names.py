@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.values import Leaf
+from tracepoint.assign.values import Input
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.lab.hints import walk
 from tracepoint.printk.program import split_print_format
@@ -33,10 +33,10 @@ def names_of(printer: PrintProgram, known: Mapping[str, int]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in known]
 
 
-def inputs_of(names: Iterable[str]) -> list[Leaf]:
+def inputs_of(names: Iterable[str]) -> list[Input]:
     """Return the inputs that stand for names."""
     return [
-        Leaf(name, ast.Name(name), "unsigned long" if name == "jiffies" else "int", size=4) for name in names
+        Input(name, ast.Name(name), "unsigned long" if name == "jiffies" else "int", size=4) for name in names
     ]
 
 

@@ -1,6 +1,6 @@
 """Sample values for the inputs of an event: they fit the type, look sensible, never change.
 
-A value depends on the event, the leaf's text and the number of the record only, so two runs show
+A value depends on the event, the input's text and the number of the record only, so two runs show
 the same.
 """
 
@@ -17,7 +17,7 @@ from tracepoint.source.cvalue import IntType
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.values import Input
     from tracepoint.lab.given import Given
 
 COMM = "worker"
@@ -63,46 +63,46 @@ class Sampler:
     is_big_endian: bool = False
     index: int = 0
 
-    def sample(self, leaf: Leaf) -> Given:
-        """Return a value for a leaf."""
-        number = _hash(self.event_name, leaf.text, self.index)
+    def sample(self, input_: Input) -> Given:
+        """Return a value for an input."""
+        number = _hash(self.event_name, input_.text, self.index)
         task = task_of(self.event_name, self.index)
-        if leaf.text in ("current->comm", "current->pid", "current->tgid"):
-            return task.comm if leaf.text == "current->comm" else task.pid
-        if leaf.text in ("smp_processor_id()", "raw_smp_processor_id()"):
+        if input_.text in ("current->comm", "current->pid", "current->tgid"):
+            return task.comm if input_.text == "current->comm" else task.pid
+        if input_.text in ("smp_processor_id()", "raw_smp_processor_id()"):
             return task.cpu
         makers = {"string": self._string, "bytes": self._bytes, "pointer": self._pointer, "length": _length}
-        return makers.get(leaf.role, self._int)(leaf, number)
+        return makers.get(input_.role, self._int)(input_, number)
 
-    def _hint(self, leaf: Leaf) -> FieldHint:
-        return self.hints.get(leaf.field, NO_HINT)
+    def _hint(self, input_: Input) -> FieldHint:
+        return self.hints.get(input_.field, NO_HINT)
 
-    def _string(self, leaf: Leaf, number: int) -> str:
-        words = _words(leaf)
+    def _string(self, input_: Input, number: int) -> str:
+        words = _words(input_)
         for pattern, make in _STRINGS:
             if pattern.search(words):
                 return make(number, self.index)
-        names = [n for n in _NAMES.findall(leaf.text) if n not in _PLAIN_WORDS]
-        stem = names[-1] if names else leaf.field or "name"
+        names = [n for n in _NAMES.findall(input_.text) if n not in _PLAIN_WORDS]
+        stem = names[-1] if names else input_.field or "name"
         stem = stem.removesuffix("_name").removeprefix("get_").strip("_") or "name"
         return f"{stem[:20]}-{self.index + 1}"
 
-    def _bytes(self, leaf: Leaf, number: int) -> Given:
-        hint = self._hint(leaf).conversion
-        if leaf.length <= 0 or leaf.length > 1 << 16:
+    def _bytes(self, input_: Input, number: int) -> Given:
+        hint = self._hint(input_).conversion
+        if input_.length <= 0 or input_.length > 1 << 16:
             return b""
-        if leaf.element in (2, 4, 8) and leaf.length % leaf.element == 0:
-            count = leaf.length // leaf.element
-            if "mask" in leaf.text or "cpus" in leaf.text:
+        if input_.element in (2, 4, 8) and input_.length % input_.element == 0:
+            count = input_.length // input_.element
+            if "mask" in input_.text or "cpus" in input_.text:
                 return [3 if i == 0 else 0 for i in range(count)]
             return [(number >> 8) % 90 + 10 + i for i in range(count)]
-        if hint == "s" or _LOOKS_TEXT.search(_words(leaf)):
-            return self._string(leaf, number)[: max(leaf.length - 1, 0)]
-        return _address_bytes(leaf, hint, number)[: leaf.length]
+        if hint == "s" or _LOOKS_TEXT.search(_words(input_)):
+            return self._string(input_, number)[: max(input_.length - 1, 0)]
+        return _address_bytes(input_, hint, number)[: input_.length]
 
-    def _pointer(self, leaf: Leaf, number: int) -> int:
-        hint = self._hint(leaf).conversion
-        if hint in ("pS", "ps", "pF", "pf", "pB") or _TEXT_ADDRESS.search(_words(leaf)):
+    def _pointer(self, input_: Input, number: int) -> int:
+        hint = self._hint(input_).conversion
+        if hint in ("pS", "ps", "pF", "pf", "pB") or _TEXT_ADDRESS.search(_words(input_)):
             return self.text_address(number)
         return self.data_address(number)
 
@@ -117,32 +117,32 @@ class Sampler:
             return 0xFFFF_8880_0000_0000 + ((number & 0xFFFFFF) << 6)
         return 0xC200_0000 + ((number & 0x3FFFF) << 6)
 
-    def _int(self, leaf: Leaf, number: int) -> int:
-        size = leaf.size or 8
-        kind = IntType(size, leaf.is_signed)
-        value = self._plain_int(leaf, number, kind)
-        if leaf.is_swapped and size in (2, 4, 8):
+    def _int(self, input_: Input, number: int) -> int:
+        size = input_.size or 8
+        kind = IntType(size, input_.is_signed)
+        value = self._plain_int(input_, number, kind)
+        if input_.is_swapped and size in (2, 4, 8):
             raw = (value & ((1 << 8 * size) - 1)).to_bytes(size, "little")
             value = kind.wrap(int.from_bytes(raw, "big"))
         return _fit(value, kind)
 
-    def _plain_int(self, leaf: Leaf, number: int, kind: IntType) -> int:
-        hint = self._hint(leaf)
+    def _plain_int(self, input_: Input, number: int, kind: IntType) -> int:
+        hint = self._hint(input_)
         choices = [v for v in hint.values if kind.wrap(v) == v]
         if choices:
             return choices[number % len(choices)]
         bits = [v for v in hint.bits if v > 0 and kind.wrap(v) == v]
         if bits:
             return bits[number % len(bits)]
-        if leaf.ctype in ("bool", "_Bool"):
+        if input_.ctype in ("bool", "_Bool"):
             return number & 1
-        if leaf.role == "index":
+        if input_.role == "index":
             return number % 2
-        return self._by_name(leaf, number, kind)
+        return self._by_name(input_, number, kind)
 
-    def _by_name(self, leaf: Leaf, number: int, kind: IntType) -> int:
-        words = _words(leaf)
-        if leaf.role == "condition":
+    def _by_name(self, input_: Input, number: int, kind: IntType) -> int:
+        words = _words(input_)
+        if input_.role == "condition":
             return 0 if _ERROR.search(words) else 1
         if kind.size == self.long_size and _TEXT_ADDRESS.search(words):
             return self.text_address(number)
@@ -161,16 +161,16 @@ def _fit(value: int, kind: IntType) -> int:
     return value
 
 
-def _words(leaf: Leaf) -> str:
-    """Return what names the value: the last name of the leaf, the field, the type."""
-    match = _LAST_NAME.search(leaf.text)
-    last = match[1] if match else leaf.text[-40:]
-    return f"{last} {leaf.field} {leaf.ctype}".lower()
+def _words(input_: Input) -> str:
+    """Return what names the value: the last name of the input, the field, the type."""
+    match = _LAST_NAME.search(input_.text)
+    last = match[1] if match else input_.text[-40:]
+    return f"{last} {input_.field} {input_.ctype}".lower()
 
 
-def _length(leaf: Leaf, number: int) -> int:
-    words = _words(leaf)
-    if leaf.text.startswith("sizeof"):
+def _length(input_: Input, number: int) -> int:
+    words = _words(input_)
+    if input_.text.startswith("sizeof"):
         return 2
     if "nr_cpu" in words or "cpumask" in words or "possible_cpus" in words:
         return 4
@@ -179,18 +179,18 @@ def _length(leaf: Leaf, number: int) -> int:
     return 4 + number % 3
 
 
-def _address_bytes(leaf: Leaf, hint: str, number: int) -> bytes:
+def _address_bytes(input_: Input, hint: str, number: int) -> bytes:
     low = number & 0xFF
-    if leaf.length == 6 or hint.startswith(("pM", "pm")):
+    if input_.length == 6 or hint.startswith(("pM", "pm")):
         return bytes((0x52, 0x54, 0x00, 0x12, 0x34, low))
-    if leaf.length in (16, 28, 128) and ("sockaddr" in leaf.ctype or hint.startswith("pIS")):
+    if input_.length in (16, 28, 128) and ("sockaddr" in input_.ctype or hint.startswith("pIS")):
         family = (2).to_bytes(2, "little")
-        return (family + b"\x1f\x90" + bytes((192, 0, 2, low or 1))).ljust(leaf.length, b"\0")
-    if leaf.length == 16 and (hint.startswith(("pI6", "pi6")) or "addr" in leaf.text):
+        return (family + b"\x1f\x90" + bytes((192, 0, 2, low or 1))).ljust(input_.length, b"\0")
+    if input_.length == 16 and (hint.startswith(("pI6", "pi6")) or "addr" in input_.text):
         return bytes.fromhex("20010db8") + bytes(11) + bytes((low or 1,))
-    if leaf.length == 4 and (hint.startswith(("pI4", "pi4")) or "addr" in leaf.text):
+    if input_.length == 4 and (hint.startswith(("pI4", "pi4")) or "addr" in input_.text):
         return bytes((192, 0, 2, low or 1))
-    return bytes((low + 17 * i) & 0xFF for i in range(min(leaf.length, 4096)))
+    return bytes((low + 17 * i) & 0xFF for i in range(min(input_.length, 4096)))
 
 
 def _pattern(*words: str) -> re.Pattern[str]:

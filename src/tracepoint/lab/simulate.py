@@ -10,7 +10,7 @@ import zlib
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.leaves import find_leaves, merge_leaves, param_types
+from tracepoint.assign.inputs import find_inputs, merge_inputs, param_types
 from tracepoint.assign.program import Inputs, read_program, run_program
 from tracepoint.errors import LayoutError
 from tracepoint.lab.constants import WELL_KNOWN
@@ -19,7 +19,7 @@ from tracepoint.lab.given import check_given, match_given
 from tracepoint.lab.hints import read_hints, walk
 from tracepoint.lab.print_names import inputs_of, names_of, sample_names, shown_layout
 from tracepoint.lab.samples import Sampler, Task, task_of
-from tracepoint.lab.simulation import LeafInput, Shot, Simulation
+from tracepoint.lab.simulation import InputValues, Shot, Simulation
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tracepoint.assign.machine import Unfollowed
     from tracepoint.assign.program import Assigned, Program
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.values import Input
     from tracepoint.lab.given import Given
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
@@ -71,7 +71,7 @@ class _Stage:
     layout: EventFormat
     program: Program
     sizes: TypeSizes
-    leaves: dict[str, Leaf]
+    inputs: dict[str, Input]
     given: dict[str, Given]
     facts: RenderFacts
     printer: PrintProgram
@@ -125,7 +125,7 @@ def simulate_event(
 ) -> Simulation:
     """Fire an event `count` times (1 to 10 000) and show what the kernel would.
 
-    `set_values` maps leaves to values, as text (`7`, `"bash"`, `[1,2]`, `hex:00ff`) or as Python
+    `set_values` maps inputs to values, as text (`7`, `"bash"`, `[1,2]`, `hex:00ff`) or as Python
     values; inputs that are not given get samples.  `environment` is the header's, `btf` answers
     for types, `facts` for what rendering needs beyond the record; `format` is a kernel's own and
     replaces the computed layout, for which `is_char_signed` overrides the ABI.  Raises LayoutError
@@ -144,14 +144,14 @@ def simulate_event(
     stage.printer = compile_print(
         layout, constants=stage.constant, layouts=lambda name: shown_layout(sizes, name)
     )
-    leaves = find_leaves(
+    inputs = find_inputs(
         event, layout, constant=stage.constant, sizeof=lambda t: _sizeof(sizes, str(t)), program=program
     )
-    stage.leaves = {leaf.text: leaf for leaf in leaves}
+    stage.inputs = {input_.text: input_ for input_ in inputs}
     if btf is None and format is None:
         stage.print_names = _print_names(stage, environment)
-        stage.leaves |= {leaf.text: leaf for leaf in inputs_of(stage.print_names)}
-    stage.given = match_given(set_values or {}, stage.leaves, stage.constant)
+        stage.inputs |= {input_.text: input_ for input_ in inputs_of(stage.print_names)}
+    stage.given = match_given(set_values or {}, stage.inputs, stage.constant)
     stage.facts = _facts(stage)
     hints = read_hints(event, lambda name: stage.constant(name) or stage.print_names.get(name))
     shots = []
@@ -252,10 +252,10 @@ def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
 def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, Given]) -> Shot:
     """Fire once; `values` holds values that are decided, and takes those that are asked for."""
 
-    def resolve(leaf: Leaf) -> Given:
-        if leaf.text not in values:
-            values[leaf.text] = _value_of(stage, sampler, leaf)
-        return values[leaf.text]
+    def resolve(input_: Input) -> Given:
+        if input_.text not in values:
+            values[input_.text] = _value_of(stage, sampler, input_)
+        return values[input_.text]
 
     inputs = Inputs(
         stage.layout,
@@ -275,14 +275,14 @@ def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, G
     return Shot(record, dump_record(record, stage.layout), line, is_exact, values, result.written)
 
 
-def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
-    known = stage.leaves.get(leaf.text)
+def _value_of(stage: _Stage, sampler: Sampler, input_: Input) -> Given:
+    known = stage.inputs.get(input_.text)
     # Bytes are as many as this path copies, whatever other paths would.
-    merged = replace(merge_leaves(known, leaf), length=leaf.length) if known is not None else leaf
-    stage.leaves[leaf.text] = merged
-    if leaf.text in stage.given:
-        return check_given(leaf.text, merged.ctype, stage.given[leaf.text])
-    node = leaf.node
+    merged = replace(merge_inputs(known, input_), length=input_.length) if known is not None else input_
+    stage.inputs[input_.text] = merged
+    if input_.text in stage.given:
+        return check_given(input_.text, merged.ctype, stage.given[input_.text])
+    node = input_.node
     if isinstance(node, ast.Index) and isinstance(node.index, ast.Number):
         whole = stage.given.get(write_expression(node.base))
         if isinstance(whole, (list, bytes)) and node.index.value < len(whole):
@@ -290,8 +290,8 @@ def _value_of(stage: _Stage, sampler: Sampler, leaf: Leaf) -> Given:
         if isinstance(whole, str):
             raw = whole.encode("utf-8", "surrogateescape") + b"\0"
             return raw[node.index.value] if node.index.value < len(raw) else 0
-    if leaf.text.isupper() and isinstance(node, ast.Name) and leaf.text not in stage.event.proto.names:
-        stage.note(f"{leaf.text} is a constant that no header at hand defines: its value here is a sample")
+    if input_.text.isupper() and isinstance(node, ast.Name) and input_.text not in stage.event.proto.names:
+        stage.note(f"{input_.text} is a constant that no header at hand defines: its value here is a sample")
     return sampler.sample(merged)
 
 
@@ -351,9 +351,9 @@ def _take_notes(stage: _Stage, result: Assigned) -> None:
     for text in result.notes:
         stage.note(text)
     for conversion in result.conversions:
-        if conversion.leaf in stage.given:
+        if conversion.input_ in stage.given:
             where = f" in {conversion.field}" if conversion.field else ""
-            said = f"{conversion.leaf} = {conversion.value} does not fit"
+            said = f"{conversion.input_} = {conversion.value} does not fit"
             stage.note(f"{said}: {conversion.stored} is stored{where}")
     for name in result.unassigned:
         stage.note(f"{name} is not assigned on this path: the kernel shows what the buffer held, here zeros")
@@ -364,40 +364,40 @@ def _take_notes(stage: _Stage, result: Assigned) -> None:
 
 
 def _simulation(stage: _Stage, shots: tuple[Shot, ...]) -> Simulation:
-    leaves = []
-    for text, leaf in stage.leaves.items():
+    inputs = []
+    for text, input_ in stage.inputs.items():
         if text in stage.print_names and text not in stage.used and text not in stage.given:
             continue
         used = tuple(stage.used.get(text, ()))
         is_given = text in stage.given
         values = used or ((stage.given[text],) if is_given else ())
-        ctype = leaf.ctype or _type_text(leaf, stage.layout)
-        leaves.append(LeafInput(text, ctype, values, is_given, bool(used)))
+        ctype = input_.ctype or _type_text(input_, stage.layout)
+        inputs.append(InputValues(text, ctype, values, is_given, bool(used)))
     return Simulation(
         stage.event,
         stage.layout,
-        tuple(leaves),
+        tuple(inputs),
         shots,
         tuple(stage.unfollowed),
         tuple(stage.notes),
         not stage.reasons,
         stage.reasons[0] if stage.reasons else "",
-        tuple(stage.leaves.values()),
+        tuple(stage.inputs.values()),
     )
 
 
-def _type_text(leaf: Leaf, layout: EventFormat) -> str:
-    """Return a type for a leaf that nothing declares: what the place of use takes."""
-    if leaf.field in layout and leaf.role == "int" and not layout[leaf.field].is_array:
-        return layout[leaf.field].ctype
-    match leaf.role:
+def _type_text(input_: Input, layout: EventFormat) -> str:
+    """Return a type for an input that nothing declares: what the place of use takes."""
+    if input_.field in layout and input_.role == "int" and not layout[input_.field].is_array:
+        return layout[input_.field].ctype
+    match input_.role:
         case "pointer":
             return "void *"
         case "string":
             return "const char *"
         case "bytes":
-            return f"{leaf.length} bytes" if leaf.length else "bytes"
-    return f"{'s' if leaf.is_signed else 'u'}{8 * leaf.size}" if leaf.size else "long"
+            return f"{input_.length} bytes" if input_.length else "bytes"
+    return f"{'s' if input_.is_signed else 'u'}{8 * input_.size}" if input_.size else "long"
 
 
-__all__ = ["LeafInput", "Shot", "Simulation", "simulate_event"]
+__all__ = ["InputValues", "Shot", "Simulation", "simulate_event"]

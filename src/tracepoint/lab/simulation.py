@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from tracepoint.assign.machine import Unfollowed
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.values import Input
     from tracepoint.lab.dump import DumpRow
     from tracepoint.lab.given import Given
     from tracepoint.layout.format import EventFormat
@@ -48,7 +48,7 @@ class _Text:
 
 
 @dataclass(frozen=True, slots=True)
-class LeafInput:
+class InputValues:
     """One input as it was used: its text, C type as far as known, value, and whether it was given.
 
     `values` are those of every record, in order; `is_used` is False when no record's path read it.
@@ -94,7 +94,7 @@ class Shot:
     """One firing: the record, its bytes cut at the fields, the trace line, and whether it is exact.
 
     `line` is what `trace` would show; empty when TP_CONDITION kept the event from firing.
-    `inputs` are the values of this firing by their leaves' text; `written` has a one for every byte
+    `inputs` are the values of this firing by their inputs' text; `written` has a one for every byte
     of the record that the assignment stored to.
     """
 
@@ -110,22 +110,22 @@ class Shot:
 class Simulation:
     """An event fired in this process.
 
-    `layout` is the record's format; `leaves` the inputs; `shots` one for each firing;
+    `layout` is the record's format; `inputs` the inputs; `shots` one for each firing;
     `unfollowed` what the assignment does that could not be followed; `notes` remarks for people;
-    `uses` how the assignment uses each leaf;
+    `uses` how the assignment uses each input;
     `is_complete` tells that every stored value and every line is what the kernel would make of
     these inputs, `reason` why not.
     """
 
     event: Event
     layout: EventFormat
-    leaves: tuple[LeafInput, ...]
+    inputs: tuple[InputValues, ...]
     shots: tuple[Shot, ...]
     unfollowed: tuple[Unfollowed, ...] = ()
     notes: tuple[str, ...] = ()
     is_complete: bool = True
     reason: str = ""
-    uses: tuple[Leaf, ...] = ()
+    uses: tuple[Input, ...] = ()
 
     @property
     def records(self) -> tuple[bytes, ...]:
@@ -171,7 +171,7 @@ def _write_format(out: Writer, simulation: Simulation) -> None:
 
 def _write_inputs(out: Writer, simulation: Simulation) -> None:
     write_heading(out, "inputs")
-    write_inputs(out, simulation.leaves)
+    write_inputs(out, simulation.inputs)
 
 
 def _write_records(out: Writer, simulation: Simulation) -> None:
@@ -203,12 +203,12 @@ def write_indented(out: Writer, text: str) -> None:
         out.line(f"  {line}" if line else "")
 
 
-def write_inputs(out: Writer, leaves: tuple[LeafInput, ...]) -> None:
+def write_inputs(out: Writer, inputs: tuple[InputValues, ...]) -> None:
     """Write one row for each input that was used: expression, type, value, where it is from."""
     rows = [
-        (leaf.text, leaf.ctype, _values(leaf), "given" if leaf.is_given else "sample")
-        for leaf in leaves
-        if leaf.values
+        (input_.text, input_.ctype, _values(input_), "given" if input_.is_given else "sample")
+        for input_ in inputs
+        if input_.values
     ]
     if not rows:
         out.line("  none: nothing from outside is recorded")
@@ -218,11 +218,11 @@ def write_inputs(out: Writer, leaves: tuple[LeafInput, ...]) -> None:
         out.line(f"  {text:<{widths[0]}}  {ctype:<{widths[1]}}  {value:<{widths[2]}}  {kind}")
 
 
-def _values(leaf: LeafInput) -> str:
-    shown = [show_value(value, leaf.ctype) for value in leaf.values[:4]]
-    if len(set(shown)) == 1 and len(leaf.values) <= 4:
+def _values(input_: InputValues) -> str:
+    shown = [show_value(value, input_.ctype) for value in input_.values[:4]]
+    if len(set(shown)) == 1 and len(input_.values) <= 4:
         return shown[0]
-    return ", ".join(shown) + (", ..." if len(leaf.values) > 4 else "")
+    return ", ".join(shown) + (", ..." if len(input_.values) > 4 else "")
 
 
 def write_row(out: Writer, row: DumpRow) -> None:

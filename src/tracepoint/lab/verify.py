@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.errors import GenerateError, LabError, LayoutError, TracepointError
+from tracepoint.generate.input_variables import plan_inputs
 from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
-from tracepoint.generate.leaf_variables import plan_leaves
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages
 from tracepoint.lab.build import BuildError, build_modules, disk_errors
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracepoint.generate.fileset import FileSet
-    from tracepoint.generate.leaf_variables import LeafPlan
+    from tracepoint.generate.input_variables import InputPlan
     from tracepoint.lab.guest import Guest
     from tracepoint.lab.simulation import Simulation
     from tracepoint.layout.btf import Btf
@@ -231,7 +231,7 @@ def _plan(stand: _Stand, events: Sequence[tuple[TraceHeader, Event]]) -> list[_J
         group = groups.setdefault(id(header), (header, []))
         try:
             simulation = _simulate(stand, header, event)
-            plan = plan_leaves((event,), {event.full_name: simulation.uses})
+            plan = plan_inputs((event,), {event.full_name: simulation.uses})
             for shot in simulation.shots:
                 plan.line(event.name, shot.inputs)
             group[1].append(simulation)
@@ -293,12 +293,12 @@ def _build(stand: _Stand, jobs: list[_Job]) -> None:
             job.lines.append(lines)
 
 
-def _generate(stand: _Stand, job: _Job) -> tuple[FileSet, LeafPlan] | None:
+def _generate(stand: _Stand, job: _Job) -> tuple[FileSet, InputPlan] | None:
     """Return the module's files; events that no module can declare are set aside with the reason."""
     while job.simulations:
-        leaves = {r.event.full_name: r.uses for r in job.simulations}
+        inputs = {r.event.full_name: r.uses for r in job.simulations}
         try:
-            return make_module(job.header, job.name, leaves, stand.kernel.facts, job.system)
+            return make_module(job.header, job.name, inputs, stand.kernel.facts, job.system)
         except GenerateError as error:
             refused = [r.event for r in job.simulations if r.event.full_name == error.event]
             if not refused:

@@ -1,4 +1,4 @@
-"""The module that a verification loads: the declared events in leaf mode, with probes that count.
+"""The module that a verification loads: the declared events in input mode, with probes that count.
 
 Writing 1 to the module's parameter `probes` registers a probe with every event, 0 removes them;
 reading it gives the counts in the order of the events.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.assign.state import TRANSPARENT
 from tracepoint.generate.fileset import FileSet
-from tracepoint.generate.leaf_variables import plan_leaves
+from tracepoint.generate.input_variables import plan_inputs
 from tracepoint.generate.module import kernel_module
 from tracepoint.generate.trace_header import set_inputs
 from tracepoint.lab.build import BuildError, CompilerMessage
@@ -25,9 +25,9 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.values import Input
+    from tracepoint.generate.input_variables import InputPlan
     from tracepoint.generate.kernel_facts import KernelFacts
-    from tracepoint.generate.leaf_variables import LeafPlan
     from tracepoint.model.event import Event, EventClass, TraceHeader
 
 _PROBES = """
@@ -73,20 +73,20 @@ _OPENING = re.compile(r"^[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)(?:,\s*(\w
 
 
 def make_module(
-    header: TraceHeader, name: str, leaves: Mapping[str, Sequence[Leaf]], facts: KernelFacts, system: str
-) -> tuple[FileSet, LeafPlan]:
+    header: TraceHeader, name: str, inputs: Mapping[str, Sequence[Input]], facts: KernelFacts, system: str
+) -> tuple[FileSet, InputPlan]:
     """Return the files of the module `name` for all events of `header`, and the plan of its inputs.
 
     `system` is another TRACE_SYSTEM (empty: the header's own).  Raises GenerateError when an event
     cannot be declared by a module for this kernel.
     """
-    files = kernel_module(header, name=name, leaves=leaves, facts=facts, system=system)
+    files = kernel_module(header, name=name, inputs=inputs, facts=facts, system=system)
     texts = dict(files)
     texts[f"{name}.c"] += write_probes(name, header.events)
-    return FileSet(texts, files.notes), plan_leaves(header.events, leaves)
+    return FileSet(texts, files.notes), plan_inputs(header.events, inputs)
 
 
-def replaced_parts(header: TraceHeader, plan: LeafPlan) -> dict[str, tuple[str, ...]]:
+def replaced_parts(header: TraceHeader, plan: InputPlan) -> dict[str, tuple[str, ...]]:
     """Return, by full name of an event, what its module does otherwise than its header.
 
     Inputs that are no parameters are variables, and calls that store nothing are not made.

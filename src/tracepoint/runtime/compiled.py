@@ -19,11 +19,11 @@ from tracepoint.assign.machine import QUIET, Machine
 from tracepoint.assign.program import MAX_DYNAMIC, Program
 from tracepoint.assign.state import TRANSPARENT, Inputs
 from tracepoint.assign.tree import Run
-from tracepoint.assign.values import Leaf
+from tracepoint.assign.values import Input
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import StringField
 from tracepoint.record.field import location_origin
-from tracepoint.runtime.objects import as_leaf_value
+from tracepoint.runtime.objects import as_input_value
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression, write_expression
 from tracepoint.source.cvalue import (
@@ -68,11 +68,11 @@ def _member(base: Any, name: str) -> Any:
     raise _NotPlainError
 
 
-def _any(value: Any, leaf: Leaf) -> int:
-    """Return a leaf whose type is not known, for a store."""
+def _any(value: Any, input_: Input) -> int:
+    """Return an input whose type is not known, for a store."""
     if type(value) is int and _LEAST <= value <= _MOST:
         return value
-    found = as_leaf_value(value, leaf)
+    found = as_input_value(value, input_)
     if isinstance(found, int):
         return found
     raise _NotPlainError
@@ -123,15 +123,15 @@ class _Writer:
 
     # Leaves
 
-    def leaf(self, node: ast.Node) -> str:
-        """Return source for what a leaf stands for: `objects.Reader.read` written out."""
+    def input(self, node: ast.Node) -> str:
+        """Return source for what an input stands for: `objects.Reader.read` written out."""
         match node:
             case ast.Name(name=name):
-                return self._leaf_name(name)
+                return self._input_name(name)
             case ast.Member(base=base, name=name):
-                return f"member({self.leaf(base)}, {name!r})"
+                return f"member({self.input(base)}, {name!r})"
             case ast.Call(arguments=(inner,)) if node.name in TRANSPARENT:
-                return self.leaf(inner)
+                return self.input(inner)
             case ast.Call() if self._is_given(node):
                 arguments = ", ".join(self._argument(argument) for argument in node.arguments)
                 return f"{self.keep(self.functions[node.name])}({arguments})"
@@ -143,9 +143,9 @@ class _Writer:
         return not is_known and callable(self.functions.get(name))
 
     def _argument(self, node: ast.Node) -> str:
-        return str(node.value) if isinstance(node, ast.Number) else self.leaf(node)
+        return str(node.value) if isinstance(node, ast.Number) else self.input(node)
 
-    def _leaf_name(self, name: str) -> str:
+    def _input_name(self, name: str) -> str:
         if name in self.names:
             return f"p{self.names.index(name)}"
         if name in ("__entry", "entry", "true", "false", "NULL") or name not in self.functions:
@@ -155,9 +155,9 @@ class _Writer:
             raise _NotPlainError
         return f"{self.keep(found)}()" if callable(found) and name == "current" else self.keep(found)
 
-    def _leaf_term(self, node: ast.Node, wanted: IntType | None) -> _Term:
-        """Return a leaf as an integer that fits its type: the declared one, or the one that is wanted."""
-        read = self.leaf(node)
+    def _input_term(self, node: ast.Node, wanted: IntType | None) -> _Term:
+        """Return an input as an integer that fits its type: the declared one, or the one that is wanted."""
+        read = self.input(node)
         ctype = self.machine.inputs.params.get(node.name) if isinstance(node, ast.Name) else None
         if ctype is not None and ctype.pointers:
             raise _NotPlainError
@@ -175,7 +175,7 @@ class _Writer:
                 return _Term(f"({kind.wrap(node.value)})", kind)
             case ast.Char(value=value):
                 return _Term(f"({value})", INT)
-            case ast.Name(name=name) if name not in self.names and not self._is_leaf(node):
+            case ast.Name(name=name) if name not in self.names and not self._is_input(node):
                 return self._constant(name)
             case ast.Unary(op="-" | "~" | "+" | "!"):
                 return self._unary(node, wanted)
@@ -187,7 +187,7 @@ class _Writer:
                 return self._cast(node)
             case ast.Call(arguments=(inner_node,)) if node.name in TRANSPARENT:
                 return self.term(inner_node, wanted)
-        return self._leaf_term(node, wanted)
+        return self._input_term(node, wanted)
 
     def _unary(self, node: ast.Unary, wanted: IntType | None) -> _Term:
         if node.op == "!":
@@ -201,7 +201,7 @@ class _Writer:
             raise _NotPlainError
         return self._wrapped(self.term(node.operand, kind).text, kind)
 
-    def _is_leaf(self, node: ast.Name) -> bool:
+    def _is_input(self, node: ast.Name) -> bool:
         given = self.functions.get(node.name)
         return given is not None and not isinstance(given, int)
 
@@ -245,7 +245,7 @@ class _Writer:
 
     def is_outside(self, node: ast.Node) -> bool:
         try:
-            self.leaf(node)
+            self.input(node)
         except _NotPlainError:
             return False
         return True
@@ -267,8 +267,8 @@ class _Writer:
         """Return source for whether a condition holds."""
         if self.is_outside(node):
             if isinstance(node, ast.Name) and node.name in self.machine.inputs.params:
-                return f"({self._leaf_term(node, None).text} != 0)"
-            return f"true({self.leaf(node)})"
+                return f"({self._input_term(node, None).text} != 0)"
+            return f"true({self.input(node)})"
         return f"({self.term(node, None).text} != 0)"
 
 
@@ -335,8 +335,8 @@ class _Assignment:
                 raise _NotPlainError
             return writer.term(value, kind).text
         role = "pointer" if is_pointer or ctype is not None else "int"
-        leaf = Leaf(write_expression(value), value, str(ctype) if ctype is not None else "", role)
-        return f"any_({writer.leaf(value)}, {writer.keep(leaf)})"
+        input_ = Input(write_expression(value), value, str(ctype) if ctype is not None else "", role)
+        return f"any_({writer.input(value)}, {writer.keep(input_)})"
 
     def _assign_string(self, name: str, source: list[ast.Node]) -> None:
         fields = {f.name: f for f in self.writer.machine.inputs.fields}
@@ -350,7 +350,7 @@ class _Assignment:
         if len(source) > 1 or (source and write_expression(source[0]) != write_expression(node)):
             raise _NotPlainError
         self.strings[name] = f"s{len(self.strings)}"
-        self.texts[name] = f"{self.strings[name]} = text({self.writer.leaf(node)})"
+        self.texts[name] = f"{self.strings[name]} = text({self.writer.input(node)})"
 
     def finish(self) -> list[str]:
         """Return the lines with those that put the record together."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.assign.leaves import param_types
+from tracepoint.assign.inputs import param_types
 from tracepoint.assign.program import Inputs, Program, read_program, run_program
 from tracepoint.assign.tree import Block
 from tracepoint.errors import TracepointError

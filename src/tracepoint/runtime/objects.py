@@ -1,6 +1,6 @@
 """The inputs of a C assignment read from Python objects: `page->pfn` is an attribute or an item.
 
-In goes a leaf of the assignment and what its names stand for; out comes a value that
+In goes an input of the assignment and what its names stand for; out comes a value that
 `assign.program` takes.
 """
 
@@ -18,8 +18,8 @@ from tracepoint.source.cexpr import write_expression
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.assign.state import LeafValue
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.state import InputValue
+    from tracepoint.assign.values import Input
 
 _LONG_BITS = 64
 _NUMBERS = ("int", "length", "index")
@@ -58,7 +58,7 @@ class AssignError(TracepointError):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Reads leaves: `names` are the arguments by the prototype's names, `functions` the user's.
+    """Reads inputs: `names` are the arguments by the prototype's names, `functions` the user's.
 
     `constant` gives the value of an enumerator or a macro of the headers, or None.
     """
@@ -67,10 +67,10 @@ class Reader:
     functions: Mapping[str, Any]
     constant: Callable[[str], int | None] = lambda _: None
 
-    def resolve(self, leaf: Leaf) -> LeafValue:
-        """Return the value of a leaf; raises AssignError when there is none."""
-        found = self._filled(leaf.filler) if leaf.filler is not None else self.read(leaf.node)
-        return as_leaf_value(found, leaf)
+    def resolve(self, input_: Input) -> InputValue:
+        """Return the value of an input; raises AssignError when there is none."""
+        found = self._filled(input_.filler) if input_.filler is not None else self.read(input_.node)
+        return as_input_value(found, input_)
 
     def _filled(self, call: ast.Call) -> Any:
         """What a function stores into the record: what the user's gives for its other arguments."""
@@ -192,36 +192,38 @@ def member_of(base: Any, name: str, text: str) -> Any:
     raise AssignError(f"{text}, a {type(base).__name__}, has no {name!r}")
 
 
-def _as_number(value: int, leaf: Leaf) -> int:
+def _as_number(value: int, input_: Input) -> int:
     """Return a number that its C type has room for, be it meant with a sign or without."""
-    n_bits = _BITS.get(leaf.ctype, _LONG_BITS)
+    n_bits = _BITS.get(input_.ctype, _LONG_BITS)
     if not -(1 << (n_bits - 1)) <= value < 1 << n_bits:
-        raise AssignError(f"{leaf.text} has more than the {n_bits} bits of {leaf.ctype or 'a number of C'}")
+        raise AssignError(
+            f"{input_.text} has more than the {n_bits} bits of {input_.ctype or 'a number of C'}"
+        )
     return value
 
 
-def as_leaf_value(value: Any, leaf: Leaf) -> LeafValue:
+def as_input_value(value: Any, input_: Input) -> InputValue:
     """Bring a Python value into one of the forms that assignments take.
 
     An object that is stored as a pointer gives its id().  Raises AssignError for a value that is
     no number where one is wanted.
     """
     if value is None:
-        return None if leaf.role in ("string", "bytes") else 0
+        return None if input_.role in ("string", "bytes") else 0
     if isinstance(value, (str, bytes, bytearray, memoryview)):
-        if leaf.role in _NUMBERS and not leaf.ctype.endswith("*"):
-            raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number")
+        if input_.role in _NUMBERS and not input_.ctype.endswith("*"):
+            raise AssignError(f"{input_.text} is a {type(value).__name__}, not a number")
         return value if isinstance(value, str) else bytes(value)
     if isinstance(value, (list, tuple)):
-        if leaf.role in _NUMBERS and not leaf.ctype.endswith("*"):
-            raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number")
+        if input_.role in _NUMBERS and not input_.ctype.endswith("*"):
+            raise AssignError(f"{input_.text} is a {type(value).__name__}, not a number")
         return [operator.index(item) for item in value]
     if hasattr(type(value), "__index__"):
-        return _as_number(operator.index(value), leaf)
-    if leaf.role == "condition":
+        return _as_number(operator.index(value), input_)
+    if input_.role == "condition":
         return int(bool(value))
-    if leaf.role == "pointer" or leaf.ctype.endswith("*"):
+    if input_.role == "pointer" or input_.ctype.endswith("*"):
         return id(value)
-    if leaf.role == "bytes" and hasattr(type(value), "__bytes__"):
+    if input_.role == "bytes" and hasattr(type(value), "__bytes__"):
         return bytes(value)
-    raise AssignError(f"{leaf.text} is a {type(value).__name__}, not a number, text or bytes")
+    raise AssignError(f"{input_.text} is a {type(value).__name__}, not a number, text or bytes")

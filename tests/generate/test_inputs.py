@@ -1,21 +1,21 @@
-"""Leaf mode: what stands in the place of an input, and the line that sets it."""
+"""Input mode: what stands in the place of an input, and the line that sets it."""
 
 from __future__ import annotations
 
 import pytest
 
-from generate.samples import TICK, header_of_text, leaves_of, one_event
+from generate.samples import TICK, header_of_text, inputs_of, one_event
 from tracepoint.errors import GenerateError
-from tracepoint.generate import kernel_module, plan_leaves
+from tracepoint.generate import kernel_module, plan_inputs
 
 
 def assigned(fields: str, assign: str, **more: str) -> str:
-    """The TP_fast_assign of a module in leaf mode, with variables spelt as their leaves in <>."""
+    """The TP_fast_assign of a module in input mode, with variables spelt as their inputs in <>."""
     header = one_event(fields, assign, **more)
-    leaves = leaves_of(header)
-    text = kernel_module(header, name="m", leaves=leaves)["m_trace.h"]
+    inputs = inputs_of(header)
+    text = kernel_module(header, name="m", inputs=inputs)["m_trace.h"]
     body = text.partition("TP_fast_assign(")[2].partition("TP_printk")[0]
-    plan = plan_leaves(header.events, leaves)
+    plan = plan_inputs(header.events, inputs)
     for variable in reversed(plan.of_event("one")):
         body = body.replace(variable.name, f"<{variable.text}>")
     return " ".join(body.split()).removesuffix("),").strip()
@@ -109,7 +109,7 @@ def test_sources_lengths_and_conditions_are_inputs_too() -> None:
         " TP_fast_assign(__assign_str(s, foo->name); memcpy(__get_dynamic_array(d), foo->data, foo->len);),"
         ' TP_printk("x"));'
     )
-    text = kernel_module(header, name="m", leaves=leaves_of(header))["m_trace.h"]
+    text = kernel_module(header, name="m", inputs=inputs_of(header))["m_trace.h"]
     rest = text.replace("TP_PROTO(struct foo *foo)", "").replace("TP_ARGS(foo)", "")
     assert "foo->" not in rest
     assert "TP_CONDITION(one_in0)" in text
@@ -125,12 +125,12 @@ def test_sources_lengths_and_conditions_are_inputs_too() -> None:
 def test_what_cannot_be_replaced_names_event_and_expression(assign: str, reason: str) -> None:
     header = one_event(INT, assign)
     with pytest.raises(GenerateError, match=f"demo:one: .*{reason}"):
-        kernel_module(header, name="m", leaves=leaves_of(header))
+        kernel_module(header, name="m", inputs=inputs_of(header))
 
 
 def test_types_of_the_variables() -> None:
     header = header_of_text(TICK)
-    plan = plan_leaves(header.events, leaves_of(header))
+    plan = plan_inputs(header.events, inputs_of(header))
     got = {variable.text: (variable.ctype, variable.size) for variable in plan.of_event("tick")}
     assert got == {
         "name": ("char *", 4096),
@@ -143,7 +143,7 @@ def test_types_of_the_variables() -> None:
 
 def test_line() -> None:
     header = header_of_text(TICK)
-    plan = plan_leaves(header.events, leaves_of(header))
+    plan = plan_inputs(header.events, inputs_of(header))
     order = [variable.text for variable in plan.of_event("tick")]
     values = {"name": "a\0b", "n": -2, "is_hot": 7, "where": 0x1000, "list": [1, 0x203]}
     words = dict(zip(order, plan.line("tick", values).split(" "), strict=True))
@@ -160,7 +160,7 @@ def test_line() -> None:
 
 def test_elements_of_an_array_are_one_word() -> None:
     header = one_event("__array(u32, a, 2)", "int i; for (i = 0; i < 2; i++) __entry->a[i] = foo->v[i];")
-    plan = plan_leaves(header.events, leaves_of(header))
+    plan = plan_inputs(header.events, inputs_of(header))
     assert plan.line("one", {"foo->v[1]": 5}) == "=0000000005"
     with pytest.raises(GenerateError, match="index 99999"):
         plan.line("one", {"foo->v[99999]": 5})
@@ -173,20 +173,20 @@ def test_formats_have_no_directives() -> None:
         proto="struct va_format *vaf",
         args="vaf",
     )
-    plan = plan_leaves(header.events, leaves_of(header))
+    plan = plan_inputs(header.events, inputs_of(header))
     assert plan.line("one", {"vaf->fmt": "5%d"}) == "=" + b"5%%d".hex()
 
 
 @pytest.mark.parametrize("value", ["text", b"bytes", [1]])
 def test_a_number_must_be_one(value: object) -> None:
     header = one_event(INT, "__entry->a = foo->b;")
-    plan = plan_leaves(header.events, leaves_of(header))
+    plan = plan_inputs(header.events, inputs_of(header))
     with pytest.raises(GenerateError, match=r"foo->b: .* is no number"):
         plan.line("one", {"foo->b": value})
 
 
 def test_too_long_a_value() -> None:
     header = one_event("__string(a, foo->s)", "__assign_str(a, foo->s);")
-    plan = plan_leaves(header.events, leaves_of(header))
+    plan = plan_inputs(header.events, inputs_of(header))
     with pytest.raises(GenerateError, match="5000 bytes are more than a record holds"):
         plan.line("one", {"foo->s": "x" * 5000})

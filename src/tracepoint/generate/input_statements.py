@@ -1,4 +1,4 @@
-"""Statements of TP_fast_assign as C text over the variables of a `LeafPlan`."""
+"""Statements of TP_fast_assign as C text over the variables of a `InputPlan`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.assign.machine import QUIET
 from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
 from tracepoint.errors import GenerateError
-from tracepoint.generate.leaf_rewrite import with_parentheses
+from tracepoint.generate.input_rewrite import with_parentheses
 from tracepoint.model.write import declare_param
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
@@ -16,7 +16,7 @@ from tracepoint.source.cexpr import write_expression
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from tracepoint.generate.leaf_rewrite import Rewriter
+    from tracepoint.generate.input_rewrite import Rewriter
 
 _DECLARATION = re.compile(
     r"(?!return |goto |case )(?:[A-Za-z_]\w* )+(?:\*|const )*([A-Za-z_]\w*)(?:\[[^=;]*\])*(?: = [^;]*)?;"

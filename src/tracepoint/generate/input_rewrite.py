@@ -1,10 +1,10 @@
-"""Put the variables of a `LeafPlan` in the place of an assignment's inputs.
+"""Put the variables of a `InputPlan` in the place of an assignment's inputs.
 
 In: the statements of TP_fast_assign, the sources and lengths of dynamic members, the condition.
 Out: C text that reads nothing from the kernel but the variables, and else does what it did.
 
 A local pointer that only leads to inputs (`struct request_queue *q = rq->q`) vanishes: `q->id` is the
-leaf `rq->q->id`.  What cannot be replaced raises GenerateError with the expression.
+input `rq->q->id`.  What cannot be replaced raises GenerateError with the expression.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tracepoint.assign.state import TRANSPARENT
 from tracepoint.assign.statements import parse_statements
 from tracepoint.assign.tree import Run
 from tracepoint.errors import GenerateError, SourceError
-from tracepoint.generate.leaf_variables import drops_cast, pattern_of
+from tracepoint.generate.input_variables import drops_cast, pattern_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
@@ -25,7 +25,7 @@ from tracepoint.source.ctype import CType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from tracepoint.generate.leaf_variables import LeafVariable
+    from tracepoint.generate.input_variables import InputVariable
 
 _PARTS: dict[type[ast.Node], tuple[str, ...]] = {
     ast.Unary: ("operand",),
@@ -70,7 +70,7 @@ class Rewriter:
     def __init__(
         self,
         event: str,
-        variables: Iterable[LeafVariable],
+        variables: Iterable[InputVariable],
         is_constant: Callable[[str], bool],
         write_block: Callable[..., str],
     ) -> None:
@@ -129,7 +129,7 @@ class Rewriter:
         return ast.Index(ast.Name(variable.name), self.rewrite(index))
 
     def canonical(self, node: ast.Node, *, looks_through: bool) -> ast.Node:
-        """Return an expression as the finder of leaves names it: locals and transparent calls replaced."""
+        """Return an expression as the finder of inputs names it: locals and transparent calls replaced."""
         match node:
             case ast.Name(name=name) if name in self.aliases:
                 return self.aliases[name]
@@ -199,7 +199,7 @@ class Rewriter:
             target = write_expression(made.target)
             return replace(made, value=ast.Name(self.object_text(value.name, f"typeof({target})")))
         if isinstance(made, ast.Assign) and made.op == "=" and self._is_wide(made.value):
-            # A leaf without a type may go to a pointer hidden by a typedef.
+            # An input without a type may go to a pointer hidden by a typedef.
             ctype = CType(f"typeof({write_expression(made.target)})")
             return replace(made, value=ast.Cast(ctype, made.value))
         return made
@@ -229,7 +229,7 @@ class Rewriter:
         """Return where the bytes of a variable are."""
         return name if self._is_buffer(name) else f"&{name}"
 
-    def _named(self, name: str) -> LeafVariable:
+    def _named(self, name: str) -> InputVariable:
         return next(v for v in self.variables.values() if v.name == name)
 
     def _is_buffer(self, name: str) -> bool:

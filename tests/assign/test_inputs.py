@@ -1,10 +1,10 @@
 """Which inputs an assignment has, on all its paths."""
 
-from assign.common import leaves
+from assign.common import inputs
 
 
-def test_leaves_of_all_branches_in_order():
-    found = leaves(
+def test_inputs_of_all_branches_in_order():
+    found = inputs(
         "__field(int, a) __array(char, comm, 16)",
         "if (p->kind == 1) __entry->a = p->x; else __entry->a = get(p, n);"
         "memcpy(__entry->comm, p->comm, 16);",
@@ -13,7 +13,7 @@ def test_leaves_of_all_branches_in_order():
 
 
 def test_types_and_roles():
-    found = leaves(
+    found = inputs(
         "__field(u16, a) __field(void *, q) __array(char, c, 16) __string(t, p->name) __dynamic_array(u8, d, p->len)",
         "__entry->a = p->x; __entry->q = p; memcpy(__entry->c, p->comm, 16); __assign_str(t, p->name);"
         "memcpy(__get_dynamic_array(d), p->data, p->len);",
@@ -27,27 +27,27 @@ def test_types_and_roles():
 
 
 def test_what_is_followed_by_an_arrow_is_a_pointer():
-    found = leaves("__field(int, a)", "__entry->a = p->q ? p->q->x : 0;")
+    found = inputs("__field(int, a)", "__entry->a = p->q ? p->q->x : 0;")
     assert found["p->q"].role == "pointer"
 
 
-def test_a_field_that_counts_what_is_copied_makes_its_leaf_a_length():
-    found = leaves(
+def test_a_field_that_counts_what_is_copied_makes_its_input_a_length():
+    found = inputs(
         "__field(u8, len) __array(u8, d, 32)", "__entry->len = p->n; memcpy(__entry->d, p->d, __entry->len);"
     )
     assert found["p->n"].role == "length"
 
 
-def test_arithmetic_is_no_leaf():
-    found = leaves("__field(u32, a)", "__entry->a = be32_to_cpu(p->x) + min(n, 4) + MAJOR(p->dev);")
+def test_arithmetic_is_not_an_input():
+    found = inputs("__field(u32, a)", "__entry->a = be32_to_cpu(p->x) + min(n, 4) + MAJOR(p->dev);")
     assert list(found) == ["p->x", "n", "p->dev"]
     assert found["p->x"].is_swapped
 
 
 def test_read_once_is_transparent():
-    assert list(leaves("__field(u32, a)", "__entry->a = READ_ONCE(p->x);")) == ["p->x"]
+    assert list(inputs("__field(u32, a)", "__entry->a = READ_ONCE(p->x);")) == ["p->x"]
 
 
 def test_condition_and_sources_count():
-    found = leaves("__string(t, s)", "__assign_str(t, s);", macro="TP_CONDITION(u > 1), ")
+    found = inputs("__string(t, s)", "__assign_str(t, s);", macro="TP_CONDITION(u > 1), ")
     assert list(found) == ["u", "s"]

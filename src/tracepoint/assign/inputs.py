@@ -1,4 +1,4 @@
-"""The leaf inputs of an assignment: what it reads from the world outside.
+"""The input inputs of an assignment: what it reads from the world outside.
 
 They are found by walking the statements with every branch taken, so the answer holds for all
 paths; `program` then asks for those that one path needs.
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.assign.program import Program
-    from tracepoint.assign.state import LeafValue
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.state import InputValue
+    from tracepoint.assign.values import Input
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, Proto
 
 # What a use says more than another one.
 _WEIGHT = {"string": 6, "bytes": 5, "pointer": 4, "length": 3, "index": 2, "int": 1, "condition": 0}
-_PLACEHOLDER: dict[str, LeafValue] = {"string": "x", "length": 4}
+_PLACEHOLDER: dict[str, InputValue] = {"string": "x", "length": 4}
 
 
 def param_types(proto: Proto) -> dict[str, CType]:
@@ -39,48 +39,48 @@ def param_types(proto: Proto) -> dict[str, CType]:
     return types
 
 
-def find_leaves(
+def find_inputs(
     event: Event,
     layout: EventFormat,
     *,
     constant: Callable[[str], int | None] = lambda _name: None,
     sizeof: Callable[[CType], int | None] | None = None,
     program: Program | None = None,
-) -> tuple[Leaf, ...]:
-    """Return the leaves of an event in the order in which they are read.
+) -> tuple[Input, ...]:
+    """Return the inputs of an event in the order in which they are read.
 
     `layout` is its record; `constant` and `sizeof` as in `Inputs`.  The condition and the sources
     and lengths of dynamic members count.  Raises SourceError when the statements are damaged.
     """
-    found: dict[str, Leaf] = {}
+    found: dict[str, Input] = {}
 
-    def resolve(leaf: Leaf) -> LeafValue:
-        found[leaf.text] = merge_leaves(found[leaf.text], leaf) if leaf.text in found else leaf
-        if leaf.role == "bytes":
-            return bytes(leaf.length)
-        return _PLACEHOLDER.get(leaf.role, 1)
+    def resolve(input_: Input) -> InputValue:
+        found[input_.text] = merge_inputs(found[input_.text], input_) if input_.text in found else input_
+        if input_.role == "bytes":
+            return bytes(input_.length)
+        return _PLACEHOLDER.get(input_.role, 1)
 
     inputs = Inputs(layout, event.fields, param_types(event.proto), resolve, constant, sizeof)
     explored = run_program(program or read_program(event), inputs, is_exploring=True)
     texts = tuple(found)
-    return tuple(_settled(leaf, texts, explored.length_fields) for leaf in found.values())
+    return tuple(_settled(input_, texts, explored.length_fields) for input_ in found.values())
 
 
-def _settled(leaf: Leaf, texts: tuple[str, ...], length_fields: frozenset[str]) -> Leaf:
-    """Let the other leaves say what one use of a leaf does not: that it is a pointer, or a length."""
-    arrow = f"{leaf.text}->"
-    if not leaf.ctype and leaf.role in ("int", "condition") and any(arrow in text for text in texts):
-        return replace(leaf, role="pointer")
-    return _as_length(leaf, length_fields)
+def _settled(input_: Input, texts: tuple[str, ...], length_fields: frozenset[str]) -> Input:
+    """Let the other inputs say what one use of an input does not: that it is a pointer, or a length."""
+    arrow = f"{input_.text}->"
+    if not input_.ctype and input_.role in ("int", "condition") and any(arrow in text for text in texts):
+        return replace(input_, role="pointer")
+    return _as_length(input_, length_fields)
 
 
-def _as_length(leaf: Leaf, length_fields: frozenset[str]) -> Leaf:
-    is_length = leaf.role == "int" and leaf.field in length_fields
-    return replace(leaf, role="length") if is_length else leaf
+def _as_length(input_: Input, length_fields: frozenset[str]) -> Input:
+    is_length = input_.role == "int" and input_.field in length_fields
+    return replace(input_, role="length") if is_length else input_
 
 
-def merge_leaves(first: Leaf, second: Leaf) -> Leaf:
-    """Join two uses of one leaf: the role that says most, the first type, field and length known."""
+def merge_inputs(first: Input, second: Input) -> Input:
+    """Join two uses of one input: the role that says most, the first type, field and length known."""
     strong, weak = first, second
     if _WEIGHT[second.role] > _WEIGHT[first.role]:
         strong, weak = second, first

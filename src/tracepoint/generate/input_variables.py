@@ -1,7 +1,7 @@
 """The variables that stand for the inputs of an assignment in a generated module.
 
-Every leaf of `assign.leaves` becomes one static variable of a fitting C type, or an element of an
-array when it is `list[3]`.  Their values reach the module as one line of words (see `LeafPlan.line`).
+Every input of `assign.inputs` becomes one static variable of a fitting C type, or an element of an
+array when it is `list[3]`.  Their values reach the module as one line of words (see `InputPlan.line`).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from tracepoint.source.cvalue import int_type_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tracepoint.assign.state import LeafValue
-    from tracepoint.assign.values import Leaf
+    from tracepoint.assign.state import InputValue
+    from tracepoint.assign.values import Input
     from tracepoint.model.event import Event
 
 # What a string or block of bytes may have: as much as fits a record (kernel/trace/ring_buffer.c).
@@ -33,10 +33,10 @@ _LONG = 8
 
 
 @dataclass(frozen=True, slots=True)
-class LeafVariable:
+class InputVariable:
     """One variable: its C name and type, and what it stands for.
 
-    `text` is the leaf, with `[*]` for the index of an array; `size` the bytes of one element;
+    `text` is the input, with `[*]` for the index of an array; `size` the bytes of one element;
     `count` the elements (0: no array); `is_buffer` tells a pointer to `BUFFER_BYTES` bytes, `is_format` that
     the kernel takes them for a printf format.
     """
@@ -52,24 +52,24 @@ class LeafVariable:
 
 
 @dataclass(slots=True)
-class LeafPlan:
+class InputPlan:
     """All variables of a module, by event class.
 
     `classes` maps the class's name to its variables in the order of the words of a line; `class_of`
     the event's name to its class's.
     """
 
-    classes: dict[str, tuple[LeafVariable, ...]] = field(default_factory=dict)
+    classes: dict[str, tuple[InputVariable, ...]] = field(default_factory=dict)
     class_of: dict[str, str] = field(default_factory=dict)
 
-    def of_event(self, name: str) -> tuple[LeafVariable, ...]:
+    def of_event(self, name: str) -> tuple[InputVariable, ...]:
         """Return the variables of an event (by its bare name); KeyError for one that is not planned."""
         return self.classes[self.class_of[name]]
 
-    def line(self, event_name: str, values: Mapping[str, LeafValue]) -> str:
+    def line(self, event_name: str, values: Mapping[str, InputValue]) -> str:
         """Return the line, without its end, that sets the inputs of an event and fires it.
 
-        `values` maps leaf texts to values as `lab.simulate` uses them; inputs without one are zero or
+        `values` maps input texts to values as `lab.simulate` uses them; inputs without one are zero or
         NULL.  The words are `-` (zero, NULL) or `=` and the bytes in hexadecimal.  Raises
         GenerateError for a value that cannot be handed over.
         """
@@ -79,18 +79,18 @@ class LeafPlan:
         return " ".join(words) or "-"
 
 
-def plan_leaves(events: Iterable[Event], leaves: Mapping[str, Sequence[Leaf]]) -> LeafPlan:
-    """Return the variables for some events; `leaves` maps full names (`system:event`) to their leaves."""
-    plan = LeafPlan()
-    found: dict[str, dict[str, list[Leaf]]] = {}
+def plan_inputs(events: Iterable[Event], inputs: Mapping[str, Sequence[Input]]) -> InputPlan:
+    """Return the variables for some events; `inputs` maps full names (`system:event`) to their inputs."""
+    plan = InputPlan()
+    found: dict[str, dict[str, list[Input]]] = {}
     formats: dict[str, set[str]] = {}
     for event in events:
         cls = event.event_class.name
         plan.class_of[event.name] = cls
         formats[cls] = {f.source.text for f in event.fields if isinstance(f, StringField) and f.va_list}
         known = found.setdefault(cls, {})
-        for leaf in leaves.get(event.full_name, ()):
-            known.setdefault(pattern_of(leaf.node), []).append(leaf)
+        for input_ in inputs.get(event.full_name, ()):
+            known.setdefault(pattern_of(input_.node), []).append(input_)
     for cls, groups in found.items():
         made = [_variable(f"{cls}_in{number}", text, groups[text]) for number, text in enumerate(groups)]
         plan.classes[cls] = tuple(replace(v, is_format=v.text in formats[cls]) for v in made)
@@ -127,34 +127,34 @@ def indices_of(node: ast.Node) -> list[int]:
     return []
 
 
-def _variable(name: str, text: str, group: list[Leaf]) -> LeafVariable:
-    leaf = group[0]
+def _variable(name: str, text: str, group: list[Input]) -> InputVariable:
+    input_ = group[0]
     for other in group[1:]:
-        leaf = replace(leaf, ctype=leaf.ctype or other.ctype, size=leaf.size or other.size)
-        if other.role in ("string", "bytes", "pointer") and leaf.role not in ("string", "bytes"):
-            leaf = replace(leaf, role=other.role)
+        input_ = replace(input_, ctype=input_.ctype or other.ctype, size=input_.size or other.size)
+        if other.role in ("string", "bytes", "pointer") and input_.role not in ("string", "bytes"):
+            input_ = replace(input_, role=other.role)
     if text.count("[*]") > 1:
         raise GenerateError("", f"{text}: an input with two indices is not supported")
     if "[*]" not in text:
-        if leaf.role in ("string", "bytes"):
-            ctype = "char *" if leaf.role == "string" else "void *"
-            return LeafVariable(name, text, ctype, BUFFER_BYTES, 0, is_buffer=True, element=leaf.element)
-        ctype, size = _scalar_type(leaf)
-        return LeafVariable(name, text, ctype, size)
-    if leaf.role in ("string", "bytes"):
+        if input_.role in ("string", "bytes"):
+            ctype = "char *" if input_.role == "string" else "void *"
+            return InputVariable(name, text, ctype, BUFFER_BYTES, 0, is_buffer=True, element=input_.element)
+        ctype, size = _scalar_type(input_)
+        return InputVariable(name, text, ctype, size)
+    if input_.role in ("string", "bytes"):
         raise GenerateError("", f"{text}: a table of strings as an input is not supported")
     highest = max(indices_of(one.node)[0] for one in group)
-    ctype, size = _scalar_type(leaf)
-    return LeafVariable(name, text, ctype, size, min(max(2 * highest, MIN_ELEMENTS), MAX_ELEMENTS))
+    ctype, size = _scalar_type(input_)
+    return InputVariable(name, text, ctype, size, min(max(2 * highest, MIN_ELEMENTS), MAX_ELEMENTS))
 
 
-def _scalar_type(leaf: Leaf) -> tuple[str, int]:
-    """Return the C type of a leaf that is a number or an address, and its size (0: the compiler knows)."""
-    known = _parsed(leaf.ctype)
+def _scalar_type(input_: Input) -> tuple[str, int]:
+    """Return the C type of an input that is a number or an address, and its size (0: the compiler knows)."""
+    known = _parsed(input_.ctype)
     if known is not None and (known.pointers or known.is_function or known.array):
         is_plain = known.pointers and not known.is_function and not known.array
-        return (leaf.ctype if is_plain else "void *"), _LONG
-    if leaf.role == "pointer":
+        return (input_.ctype if is_plain else "void *"), _LONG
+    if input_.role == "pointer":
         return "void *", _LONG
     if known is not None and known.base.startswith("enum "):
         return "u32", 4  # the enum may be private to the code that is traced
@@ -163,8 +163,8 @@ def _scalar_type(leaf: Leaf) -> tuple[str, int]:
         return known.base, kind.size
     if known is not None and not known.base.startswith(("struct ", "union ", "typeof")):
         return known.base, 0
-    size = leaf.size if leaf.size in (1, 2, 4, 8) else 8
-    return f"{'s' if leaf.is_signed else 'u'}{8 * size}", size
+    size = input_.size if input_.size in (1, 2, 4, 8) else 8
+    return f"{'s' if input_.is_signed else 'u'}{8 * size}", size
 
 
 def _parsed(text: str) -> CType | None:
@@ -174,7 +174,7 @@ def _parsed(text: str) -> CType | None:
         return None
 
 
-def _word(event: str, variable: LeafVariable, values: Mapping[str, LeafValue]) -> str:
+def _word(event: str, variable: InputVariable, values: Mapping[str, InputValue]) -> str:
     if variable.count:
         return _array_word(event, variable, values)
     if variable.text not in values:
@@ -188,7 +188,7 @@ def _word(event: str, variable: LeafVariable, values: Mapping[str, LeafValue]) -
     return "=" + data.hex()
 
 
-def _buffer_bytes(variable: LeafVariable, value: LeafValue) -> bytes:
+def _buffer_bytes(variable: InputVariable, value: InputValue) -> bytes:
     match value:
         case str():
             data = value.encode("utf-8", "surrogateescape")
@@ -207,7 +207,7 @@ def _buffer_bytes(variable: LeafVariable, value: LeafValue) -> bytes:
     return data.replace(b"%", b"%%") if variable.is_format else data
 
 
-def _number_bytes(event: str, variable: LeafVariable, value: LeafValue) -> bytes:
+def _number_bytes(event: str, variable: InputVariable, value: InputValue) -> bytes:
     if not isinstance(value, int):
         raise GenerateError(event, f"{variable.text}: {value!r} is no number, and a number is stored here")
     size = variable.size or _LONG
@@ -217,7 +217,7 @@ def _number_bytes(event: str, variable: LeafVariable, value: LeafValue) -> bytes
     return raw[:size]
 
 
-def _array_word(event: str, variable: LeafVariable, values: Mapping[str, LeafValue]) -> str:
+def _array_word(event: str, variable: InputVariable, values: Mapping[str, InputValue]) -> str:
     size = variable.size or _LONG
     data = bytearray(size * variable.count)
     for index, value in _elements(variable, values):
@@ -228,7 +228,7 @@ def _array_word(event: str, variable: LeafVariable, values: Mapping[str, LeafVal
     return "=" + used.hex() if used else "-"
 
 
-def _elements(variable: LeafVariable, values: Mapping[str, LeafValue]) -> Iterator[tuple[int, LeafValue]]:
+def _elements(variable: InputVariable, values: Mapping[str, InputValue]) -> Iterator[tuple[int, InputValue]]:
     head, _, tail = variable.text.partition("[*]")
     shape = re.compile(re.escape(head) + r"\[(\d+)\]" + re.escape(tail))
     for text, value in values.items():
@@ -238,16 +238,16 @@ def _elements(variable: LeafVariable, values: Mapping[str, LeafValue]) -> Iterat
 
 
 def drops_cast(ctype: CType) -> bool:
-    """Whether the finder of leaves looks through a cast to this pointer type."""
+    """Whether the finder of inputs looks through a cast to this pointer type."""
     return ctype.pointers > 0 and ctype.base in _TYPE_CASTS
 
 
 __all__ = [
     "BUFFER_BYTES",
-    "LeafPlan",
-    "LeafVariable",
+    "InputPlan",
+    "InputVariable",
     "drops_cast",
     "indices_of",
     "pattern_of",
-    "plan_leaves",
+    "plan_inputs",
 ]

@@ -91,12 +91,10 @@ class PrintView:
         """The names that stand for values of their own: no fields, no called functions."""
         return tuple(name for argument in self.arguments for name in free_names(argument))
 
-    @property
-    def calls(self) -> Iterator[Call]:
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
         """Every call of the arguments."""
-        for node in self.all_nodes:
-            if isinstance(node, Call):
-                yield node
+        return tuple(node for node in self.all_nodes if isinstance(node, Call))
 
     @cached_property
     def all_nodes(self) -> tuple[Node, ...]:

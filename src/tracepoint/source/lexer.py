@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
@@ -141,27 +142,33 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
     tokens: list[Token] = []
     append = tokens.append
     make = Token
-    kinds = _KIND_OF_GROUP
+    kinds, end_group = _KIND_OF_GROUP, _TOKEN.groupindex["END"]
     at = start
     first = True
-    for match in _TOKEN.finditer(file.text, start, len(file.text) if end is None else end):
-        begin = match.end(1)
+    matches = _TOKEN.finditer(file.text, start, len(file.text) if end is None else end)
+    for match in islice(matches, MAX_TOKENS + 1):
         group = match.lastindex or 0
-        token = make(kinds[group], match[group], begin, at, file)
-        if begin != at:
+        trivia, text = match.group(1, group)
+        if trivia:
+            begin = at + len(trivia)
+            token = make(kinds[group], text, begin, at, file)
             token.space = True
-            trivia = match[1]
-            if "\n" in trivia and _has_newline(trivia):
-                first = True
-        if first:
-            token.first = True
-            first = False
+            if first or ("\n" in trivia and _has_newline(trivia)):
+                token.first = True
+                first = False
+            at = begin + len(text)
+        else:
+            token = make(kinds[group], text, at, at, file)
+            if first:
+                token.first = True
+                first = False
+            at += len(text)
         append(token)
-        if token.kind is Kind.END:
+        if group == end_group:
             break
-        at = match.end()
+    else:
         if len(tokens) > MAX_TOKENS:
-            raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is no trace header", token.span)
+            raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is no trace header", tokens[-1].span)
     return tokens
 
 

@@ -123,7 +123,8 @@ An event probe is an event that records fields of another one; -:[<group>/][<eve
   fetch  $<field>, $comm, \\<number>, \\"<text>", +|-<bytes>(<fetch>) for what lies in the record
   type   string, symbol, u8 to u64, s8 to s64, x8 to x64, b<width>@<bit>/<size>, <type>[<count>]
 
-A hist trigger: hist:keys=F[,F][:values=F][:sort=F][:size=N][:<var1>=<field|var_ref|numeric_literal>]
+A hist trigger: hist:keys=F[,F][:values=F][:sort=F][:size=N][:nohitcount]
+  [:<var1>=<field|var_ref|numeric_literal>]
   handlers onmatch(system.event), onmax(var), onchange(var)
   actions  trace(<synthetic_event>,values), save(fields), snapshot()
 """

@@ -77,7 +77,7 @@ static tp_always_inline bool tp_small_int(PyObject *object, int64_t *ret)
 #endif
 }
 
-/* An exact str whose bytes stand behind its head, one for a character and a NUL after them. */
+/* An exact str whose bytes stand after its head, one for a character and a NUL after them. */
 static tp_always_inline bool tp_is_plain_str(PyObject *object)
 {
 	const PyASCIIObject *text = (const PyASCIIObject *)object;

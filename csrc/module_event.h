@@ -25,7 +25,7 @@ struct table {
 
 /*
  * How module_quick.c makes an integer field.  It stores 8 bytes: what is too much is overwritten by the next
- * field, or is the hole behind this one, or lies behind the record.  A number of one digit fits 32 bits.
+ * field, or is the hole after this one, or lies after the record.  A number of one digit fits 32 bits.
  */
 struct quick_int {
 	uint8_t source;

@@ -31,7 +31,7 @@ static bool is_possible(const EventObject *self)
 		bool is_int = field->kind == TP_FIELD_INT;
 		if (!is_int && (field->kind != TP_FIELD_STRING || field->flags & TP_FIELD_REL))
 			return false;
-		/* In the order of their places, with holes behind integers only. */
+		/* In the order of their places, with holes after integers only. */
 		if (field->source >= self->n_parameters || field->offset < end || (field->offset > end && !was_int))
 			return false;
 		was_int = is_int;

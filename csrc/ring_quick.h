@@ -16,7 +16,7 @@
 
 enum {
 	TP_QUICK_MAX = 4 * TP_TYPE_DATA_MAX, /* bytes: a length that the header itself can tell */
-	TP_QUICK_SLACK = 16,                 /* bytes behind the event that may be written too */
+	TP_QUICK_SLACK = 16,                 /* bytes after the event that may be written too */
 };
 
 /* What the length of an event makes of it. */

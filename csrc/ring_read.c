@@ -65,7 +65,7 @@ static uint32_t fill_rest(const struct tp_ring *ring, struct tp_page *out, uint3
 	return size;
 }
 
-/* As ring_buffer_read_page(): bit 31 added as a negative int, the count behind the data if it fits. */
+/* As ring_buffer_read_page(): bit 31 added as a negative int, the count after the data if it fits. */
 static void mark_lost(struct tp_page *out, uint64_t lost)
 {
 	uint32_t size = load(&out->commit);

@@ -213,7 +213,7 @@ static void add_stats(struct tp_ring_stats *sum, const struct tp_ring_stats *mor
 
 /*
  * Give back the pages that an ended thread has never come to.  Up to the end of its first round the pages lie
- * in the order of their numbers; the reader's spare one, behind them, is never looked into.
+ * in the order of their numbers; the reader's spare one, after them, is never looked into.
  */
 static void trim_ring(struct tp_ring_node *node)
 {

@@ -145,7 +145,7 @@ def test_bad_option_says_where_help_is() -> None:
         (
             ValueError("odd"),
             2,
-            "our own fault: ValueError: odd\nTRACEPOINT_DEBUG=1 shows where; please report it",
+            "internal error: ValueError: odd\nTRACEPOINT_DEBUG=1 shows where; please report it",
         ),
     ],
 )

@@ -244,7 +244,7 @@ def test_plan_with_a_declaration_beside_it(tree: Path, capsys) -> None:
     ("words", "reason"),
     [
         ([], "no place is named"),
-        (["--after", "x;"], "--after belongs behind the --at that it is about"),
+        (["--after", "x;"], "--after belongs after the --at that it is about"),
         ([*AT, "--after", "x;"], "--after is given twice"),
         ([*AT, "--entry"], "only one of entry, after"),
         (["--at", "water/shore.c:shore_visit", "--args", "a"], "say where"),

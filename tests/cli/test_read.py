@@ -125,7 +125,7 @@ def test_overwritten_events_show_where_buffers_begin(run, file_of) -> None:
 
 
 def test_each_buffer_has_its_own_losses(run, file_of) -> None:
-    """As trace-cmd writes them: the counts of an instance stand behind a line with its name."""
+    """As trace-cmd writes them: the counts of an instance stand after a line with its name."""
     content = content_of(instances=("one",), n_records=2)
     texts = ("CPU: 0\noverrun: 5\n", "\nBuffer: one\n\n", "CPU: 0\noverrun: 7\ncommit overrun: 1\n",
              "CPU: 1\noverrun: 70\ndropped events: 2\n")  # fmt: skip

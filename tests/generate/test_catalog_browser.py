@@ -263,7 +263,7 @@ def test_what_has_the_keyboard_is_seen(page: Page) -> None:
     for _ in range(40):
         page.key("Tab")
         if page.run("document.activeElement === document.body"):
-            break  # behind the last
+            break  # after the last
         seen.append(page.run("document.activeElement.outerHTML"))
         style = "(({ outlineStyle, outlineWidth }) => outlineStyle + outlineWidth)(getComputedStyle(document.activeElement))"
         assert page.run(style) in ("solid2px", "auto2px"), seen[-1]

@@ -18,7 +18,7 @@ from tracepoint.tree.kernel_files import read_kernel_files
 
 pytestmark = pytest.mark.oracle
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-# TRACE_EVENT() itself is laid out like that: TP_PROTO() below it one tab in, lists behind a bracket.
+# TRACE_EVENT() itself is laid out like that: TP_PROTO() below it one tab in, lists after a bracket.
 OF_TRACE_EVENT = "PARENTHESIS_ALIGNMENT,OPEN_ENDED_LINE,LONG_LINE"
 
 

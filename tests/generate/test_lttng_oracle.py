@@ -36,7 +36,7 @@ def check_patch(folder: Path, names: list[str]) -> str:
     script = kernel_source() / "scripts/checkpatch.pl"
     if shutil.which("perl") is None or not script.is_file():
         pytest.skip("checkpatch.pl or perl is missing")
-    # Statements of an assignment may be long; fields stand behind each other without commas or semicolons.
+    # Statements of an assignment may be long; fields stand after each other without commas or semicolons.
     ignored = "LONG_LINE,OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT,SPACING"
     options = ["--no-tree", "--strict", "--terse", "--no-summary", "--ignore", ignored, "-f"]
     done = subprocess.run(

@@ -24,7 +24,7 @@ COMMON = 8
 
 @dataclass(frozen=True)
 class Seen:
-    """One event here: its `format`, and for each firing the record behind the common fields and the text."""
+    """One event here: its `format`, and for each firing the record after the common fields and the text."""
 
     format: str
     records: tuple[bytes, ...]

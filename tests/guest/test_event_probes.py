@@ -65,7 +65,7 @@ def probes(monkeypatch):
 
 
 def lines_of(text):
-    """Return what stands behind the time of each record's line."""
+    """Return what stands after the time of each record's line."""
     return [re.sub(r"^.*?\d+\.\d{6}: ", "", line) for line in text.splitlines() if not line.startswith("#")]
 
 

@@ -212,7 +212,7 @@ def test_try_shows_kernel_and_simulation(old_kernel, capsys):
     document = json.loads(capsys.readouterr().out)
     assert document["summary"] == {"verified": 2, "total": 2}
     for event in document["events"]:
-        seen = event["verification"]
+        seen = event["kernel"]
         assert seen["is_equal"]
         assert seen["is_listed"]
         assert seen["enable"] == "1"

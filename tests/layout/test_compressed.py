@@ -21,7 +21,7 @@ LZ4 = b"\x02\x21\x4c\x18"
 
 
 def lengths(n: int) -> tuple[int, bytes]:
-    """The half of a token and the bytes behind it that say `n`."""
+    """The half of a token and the bytes after it that say `n`."""
     return (n, b"") if n < 15 else (15, b"\xff" * ((n - 15) // 255) + bytes([(n - 15) % 255]))
 
 
@@ -65,7 +65,7 @@ def boot_image(packed: bytes) -> bytes:
     head[0x1F1] = 1
     head[0x202:0x206] = b"HdrS"
     struct.pack_into("<II", head, 0x248, 16, len(packed))
-    return bytes(head) + bytes(16) + packed + b"behind"
+    return bytes(head) + bytes(16) + packed + b"after"
 
 
 @pytest.mark.parametrize("form", PACKERS)

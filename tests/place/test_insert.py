@@ -238,7 +238,7 @@ UNREACHED = {
         "after this `if` is never reached",
     ),
     "after panic": ("panic(a);", AFTER, "panic(a);", "after this `panic` is never reached"),
-    "before a label behind a goto": (
+    "before a label after a goto": (
         "goto b;\nout:\ng();\nb:\nh();",
         BEFORE,
         "out:",
@@ -250,7 +250,7 @@ UNREACHED = {
         "case 1:",
         "between `switch` and its first `case` never runs",
     ),
-    "before a case behind a break": (
+    "before a case after a break": (
         "switch (a) {\ncase 1:\n    break;\ncase 2:\n    g();\n}",
         BEFORE,
         "case 2:",
@@ -285,7 +285,7 @@ UNREACHED = {
         "case 1:",
         "a statement before a declaration",
     ),
-    "an if behind else": (
+    "an if after else": (
         "if (a)\n    g();\nelse if (b)\n    h();",
         BEFORE,
         "if (b)",

@@ -13,7 +13,7 @@ HEADS = {
     "plain": ("int f(void)", "f"),
     "on two lines": ("static struct page *\nf(struct page *page,\n  int order)", "f"),
     "attributes before": ("static noinline __init __printf(1, 2) int f(const char *s, ...)", "f"),
-    "attributes behind": ("static void f(int *l) __acquires(*l) __releases(rcu)", "f"),
+    "attributes after": ("static void f(int *l) __acquires(*l) __releases(rcu)", "f"),
     "macro before without semicolon": ("EXPORT_SYMBOL(g)\nint f(void)", "f"),
     "a leading underscore": ("__printf(1, 2) static void __f(const char *s)", "__f"),
     "type of two underscores": ("__wsum f(int a)", "f"),

@@ -67,7 +67,7 @@ JOINED = {
         [(BEFORE, "while (a)", "x(a)"), (AFTER, "g();", "y(a)")],
         "if (a) {\n    trace_x(a);\n    while (a) {\n        g();\n        trace_y(a);\n    }\n}\nh();",
     ),
-    "behind the body and behind the if": (
+    "after the body and after the if": (
         "if (a)\n    g();\nh();",
         [(AFTER, "if (a)", "y(a)"), (AFTER, "g();", "x(a)"), (BEFORE, "h();", "z(a)")],
         "if (a) {\n    g();\n    trace_x(a);\n}\ntrace_y(a);\ntrace_z(a);\nh();",

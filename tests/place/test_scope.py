@@ -270,7 +270,7 @@ NULLS = {
 }
 NO_NULLS = {
     "the other arm": "if (!box)\n    h();\nelse\n    g();",
-    "behind it": "if (!box)\n    h();\ng();",
+    "after it": "if (!box)\n    h();\ng();",
     "given a value": "if (!box) {\n    box = h();\n    g();\n}",
     "one of two": "if (!box || a)\n    g();",
     "a number": "if (!a)\n    g();",

@@ -246,7 +246,7 @@ def test_behind_a_module_whose_size_is_not_known_nothing_is_claimed():
             f'"{conversion}", (void *)REC->ip', ("unsigned long", "ip", 0xFFFFFFFFC0005000), facts=facts
         )
         assert (result.is_exact, result.text) == (False, "ip=18446744072635830272")
-        assert "behind module mod" in result.notes[0]
+        assert "after module mod" in result.notes[0]
 
 
 def test_kernel_memory_is_not_known():

@@ -97,7 +97,7 @@ def test_other_machines(big, long_size):
     [
         ('"%lu", jiffies - REC->a', [("unsigned long", "a", 1)], "jiffies"),
         ('"%s", some_function(REC->a)', [("int", "a", 1)], "some_function()"),
-        ('"%d", REC->p->x', [("struct foo *", "p", 1)], "behind a kernel pointer"),
+        ('"%d", REC->p->x', [("struct foo *", "p", 1)], "a kernel pointer points to"),
         ('"%d", REC->a / REC->b', [("int", "a", 1), ("int", "b", 0)], "division by zero"),
         ('"%d", FOO', [], "FOO"),
         ('"%d"', [], "argument that the print format lacks"),
@@ -110,7 +110,7 @@ def test_other_machines(big, long_size):
         ('"%n", REC->a', [("int", "a", 1)], "%n"),
         ('"%u", jiffies_to_msecs(REC->a)', [("u32", "a", 1)], "HZ"),
         ('"%s", (const char *[]){ "a" }[REC->a]', [("int", "a", 1)], "outside a table"),
-        ('"%pI4", REC->a', [("void *", "a", 1)], "behind a kernel pointer"),
+        ('"%pI4", REC->a', [("void *", "a", 1)], "a kernel pointer points to"),
         ('"%d", __get_str(s)', [("__data_loc char[]", "s", b"x\0")], "used as a number"),
         ('"%s", REC->c', [("char[4]", "c", b"abcd")], "past the end"),
     ],

@@ -117,7 +117,7 @@ def test_large_event():
 
 
 def test_time_extend_of_a_marker_after_a_second():
-    """A page recorded on 6.1: `echo after-one-second > trace_marker` 1.8 s behind the one before."""
+    """A page recorded on 6.1: `echo behind-one-second > trace_marker` 1.8 s after the one before."""
     data = "07000000" + "00" * 28 + "de705679 0d000000" + "09000000" + "00" * 36
     page = read_page(page_of("111b26e707000000 5000000000000000", data), 0, PageLayout())
     first, second = (stamp for stamp, _, _ in page.records)

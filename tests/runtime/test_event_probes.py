@@ -113,7 +113,7 @@ def fetched(text):
         ("\\0x1ff:x8", 0xFF),
         ("$who:string", b"ada\0"),
         ("$rel:string", b"hi\0"),
-        # A text without an end goes on in what stands behind it, as in the kernel.
+        # A text without an end goes on in what stands after it, as in the kernel.
         ("$code:string", b"abcdef \0"),
         ("+1($who):string", b"da\0"),
         ("+3($who):string", b"\0"),

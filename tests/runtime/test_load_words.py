@@ -30,7 +30,7 @@ TRACE_EVENT(said,
 
 @pytest.fixture
 def said(runtime, tmp_path):
-    """Return a function from fields and statements to what the record holds behind its head, or the fault."""
+    """Return a function from fields and statements to what the record holds after its head, or the fault."""
     load = importlib.import_module("tracepoint.runtime.load").load
 
     def make(fields, statements, thing, nid=(1, 2, 3), functions=None):

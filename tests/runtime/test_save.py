@@ -42,7 +42,7 @@ def filled(runtime, monkeypatch):
 
 
 def bodies(text):
-    """Return what stands behind the time stamp, and the stamp itself, of each line."""
+    """Return what stands after the time stamp, and the stamp itself, of each line."""
     found = re.findall(r"^ *\S.*?-(\d+) +\[\d+\] +(?:\S+ +)??(\d+\.\d+): (.*)$", text, re.MULTILINE)
     return [(pid, stamp, " ".join(body.split())) for pid, stamp, body in found]
 

@@ -94,7 +94,7 @@ BINDING = {
 
 @pytest.mark.parametrize("text", BINDING.values(), ids=BINDING)
 def test_variables_that_arguments_bind_are_bound(keys, hit, text):
-    """The compiler relies on it: behind `hit(x := 1)` it does not look whether x has a value."""
+    """The compiler relies on it: after `hit(x := 1)` it does not look whether x has a value."""
     run = make(text, hit)
     keys.patch(run)
     for _ in range(40):

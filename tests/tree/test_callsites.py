@@ -1,4 +1,4 @@
-"""Call sites in C text: which count, in which function, also behind macros."""
+"""Call sites in C text: which count, in which function, also through macros."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class Objects(Stores):
 
 
 def _element(ctype: CType | None) -> CType | None:
-    """Return the type behind a pointer or of an array's element, None when not known."""
+    """Return the type that a pointer points to or of an array's element, None when not known."""
     if ctype is None:
         return None
     if ctype.array:

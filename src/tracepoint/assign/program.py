@@ -1,6 +1,6 @@
 """An assignment as a program: input values in, a record's stored bytes out.
 
-The record is the kernel's: fixed members where the `EventFormat` says, dynamic ones behind them
+The record is the kernel's: fixed members where the `EventFormat` says, dynamic ones after them
 in the order of declaration, as trace_event_get_offsets_*() places them
 (include/trace/stages/stage5_get_offsets.h).
 """
@@ -52,7 +52,7 @@ class Assigned:
     no statement stored to on this path (the kernel leaves there what the buffer held);
     `unknown` maps a field to the reason why its value cannot be known; `conversions` are input
     values that a store cut; `length_fields` hold counts of what is copied; `strings` maps made-up
-    kernel addresses to the text behind them; `has_fired` is False when TP_CONDITION was false;
+    kernel addresses to the text that they point to; `has_fired` is False when TP_CONDITION was false;
     `written` has a one for every byte of the record that a statement stored to.
     """
 

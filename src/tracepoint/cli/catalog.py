@@ -103,7 +103,7 @@ def _version(tree: Path) -> tuple[str, str, str, str] | None:
 
 def _sort_key(version: tuple[str, str, str, str]) -> tuple[object, ...]:
     parts = [int(part or 0) for part in version[:3]]
-    # A release candidate comes before its release, anything else behind it.
+    # A release candidate comes before its release, anything else after it.
     return *parts, not version[3].startswith("-rc"), version[3]
 
 

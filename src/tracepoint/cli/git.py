@@ -117,7 +117,7 @@ def _git_or_raise(folder: Path, *words: str, failure: str = "") -> str:
 
 def _git(*words: str) -> str:
     try:
-        done = subprocess.run(  # noqa: S603 - fixed words, and paths behind --
+        done = subprocess.run(  # noqa: S603 - fixed words, and paths after --
             ["git", *words],  # noqa: S607 - the user's git
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -40,7 +40,7 @@ class Command:
 
     Every example is run by the tests in the root of the repository; `#` begins a comment.  Commands
     that are `is_live` work on a running kernel, so theirs are run in a guest; for those with
-    `meanwhile`, what stands behind `--` is a command to run.
+    `meanwhile`, what stands after `--` is a command to run.
     """
 
     module: str
@@ -426,7 +426,7 @@ def _explain(error: Exception) -> str:
             return "out of memory"
         case _:
             kind = type(error).__name__
-            return f"our own fault: {kind}: {error}\nTRACEPOINT_DEBUG=1 shows where; please report it"
+            return f"internal error: {kind}: {error}\nTRACEPOINT_DEBUG=1 shows where; please report it"
 
 
 def _is_lost() -> bool:

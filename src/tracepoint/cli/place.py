@@ -52,7 +52,7 @@ class _PlaceOption(argparse.Action):
         if self.dest == "at":
             places.append({"at": values})
         elif not places:
-            parser.error(f"{option_string} belongs behind the --at that it is about")
+            parser.error(f"{option_string} belongs after the --at that it is about")
         else:
             value = self.const if values is None or values == [] else values
             if self.dest in places[-1]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 EXIT_DONE = 0
 #: Done, and there are findings, breaking changes, or no match.
 EXIT_FINDINGS = 1
-#: Could not run: bad option, bad configuration, unreadable input, our own fault.
+#: Could not run: bad option, bad configuration, unreadable input, internal error.
 EXIT_CANNOT_RUN = 2
 #: Done in part.
 EXIT_IN_PART = 3

@@ -180,7 +180,7 @@ class _Run:
             if path.endswith("/trigger") and self._safely_differs(path):
                 now = read_trigger_file(self.files.read(path))
                 listed = read_trigger_file(self.before[path])
-                # The kernel puts a new trigger before the others, but a histogram behind them.
+                # The kernel puts a new trigger before the others, but a histogram after them.
                 simple = [t for t in reversed(listed) if t.command != "hist"]
                 hists = [t for t in listed if t.command == "hist"]
                 waiting += [(path, t) for t in simple + hists if t not in now]

@@ -162,7 +162,7 @@ class Tracefs:
 
 
 def _command(entry: str) -> str:
-    """Return the text behind `Command:` in an entry of `error_log`."""
+    """Return the text after `Command:` in an entry of `error_log`."""
     for line in entry.splitlines():
         if line.startswith("  Command: "):
             return line.removeprefix("  Command: ").strip()

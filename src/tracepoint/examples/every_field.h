@@ -3,7 +3,7 @@
  * One field of every kind that a record can have.
  *
  * The fixed members come first, the widest before the narrower, so that the record has no holes;
- * what has a length of its own (strings, arrays, masks, addresses) follows behind them.
+ * what has a length of its own (strings, arrays, masks, addresses) follows after them.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM example_fields

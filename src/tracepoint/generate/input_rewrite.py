@@ -289,7 +289,7 @@ class Rewriter:
         return is_own or any(v.name == name for v in self.variables.values()) or self.is_constant(name)
 
     def merge(self, condition: ast.Node, after_then: Mapping[str, ast.Node]) -> None:
-        """Join what local pointers lead to behind the two arms of a condition."""
+        """Join what local pointers lead to after the two arms of a condition."""
         asked = self.canonical(condition, looks_through=True)
         for name, then in after_then.items():
             otherwise = self.aliases.get(name)

@@ -122,7 +122,7 @@ def kbuild_line(name: str) -> str:
 def add_to_kbuild(text: str, name: str) -> str:
     r"""Return the text of a src/probes/Kbuild with the probe's line in it, once.
 
-    It goes behind the last line that builds a probe without a condition, so that it does not fall into
+    It goes after the last line that builds a probe without a condition, so that it does not fall into
     the `ifneq` of another one.
 
     >>> add_to_kbuild("obj-$(CONFIG_LTTNG) += lttng-probe-irq.o\n", "demo").split("\n")[1]

@@ -1,7 +1,7 @@
 """The layout of lttng-modules up to 2.5, for reading old trees and what was written for them.
 
 Its instrumentation headers had the kernel's own five parts, with `tp_assign(field, source)` and its
-like in place of C statements and no semicolon behind a declaration; the kernel's header was kept
+like in place of C statements and no semicolon after a declaration; the kernel's header was kept
 beside them, word for word (probes/lttng-events.h and instrumentation/ of those trees).
 """
 

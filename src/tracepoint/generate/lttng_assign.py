@@ -183,7 +183,7 @@ class _Planner:
             "}",
         ]
         self.plan.sources[one.name] = Source(f"tp_locvar->{one.name}")
-        self.plan.remarks[one.name] = f"text behind {VSTRING_BYTES - 1} characters is cut"
+        self.plan.remarks[one.name] = f"text after {VSTRING_BYTES - 1} characters is cut"
 
     def _is_text(self, code: Code) -> bool:
         """Whether an expression is known to be a pointer to characters, which LTTng insists on."""
@@ -317,7 +317,7 @@ class _Planner:
 
 
 def _is_read_first(name: str, pieces: Sequence[st.Piece]) -> bool:
-    """Whether the value that the first piece leaves in a variable is read by one behind it."""
+    """Whether the value that the first piece leaves in a variable is read by one after it."""
     for piece in pieces[1:]:
         if name in piece.names:
             return name not in piece.resets

@@ -92,9 +92,9 @@ def field_notes(field: Field, shown: Shown, enums: dict[str, str]) -> list[str]:
     elif kind is Kind.BYTES and not isinstance(field, StringField):
         notes.append(f"{field.ctype} is recorded as bytes: LTTng knows no structs")
     elif kind is Kind.POINTER and is_text(field.ctype.rstrip("* ")):
-        notes.append("the pointer is recorded, not the text behind it")
+        notes.append("the pointer is recorded, not the text that it points to")
     if isinstance(field, StringField) and field.length is not None:
-        notes.append("text behind a NUL byte within the length is recorded as NULs")
+        notes.append("text after a NUL byte within the length is recorded as NULs")
     if field.name in shown.flags:
         notes.append("the names of its flags are lost: LTTng has no flags, only enums")
     if field.name in shown.computed and kind not in (Kind.NETWORK, Kind.LITTLE):

@@ -10,7 +10,7 @@ from tracepoint.source.cvalue import int_type_of
 
 _NETWORK = frozenset(f"{prefix}be{bits}" for prefix in ("__", "") for bits in (16, 32, 64))
 _LITTLE = frozenset(f"{prefix}le{bits}" for prefix in ("__", "") for bits in (16, 32, 64))
-# Structs behind a name of one word: include/linux/uuid.h, uidgid.h, types.h, include/linux/mm_types.h.
+# Structs after a name of one word: include/linux/uuid.h, uidgid.h, types.h, include/linux/mm_types.h.
 _STRUCTS = frozenset(
     "uuid_t guid_t uuid_le kuid_t kgid_t kprojid_t atomic_t atomic64_t atomic_long_t spinlock_t rwlock_t "
     "swp_entry_t pte_t pmd_t pud_t p4d_t pgd_t cpumask_t nodemask_t fsid_t sigset_t".split()

@@ -89,7 +89,7 @@ def _unregister(point: str, *, by_name: bool) -> str:
 
 
 def _point(event: Event | Tracepoint, facts: KernelFacts) -> tuple[str, str]:
-    """Return the name behind `register_trace_`, and the name for people."""
+    """Return the name after `register_trace_`, and the name for people."""
     if not isinstance(event, Event):
         # The header is the kernel's own, so what it calls DECLARE_TRACE means what the kernel says.
         has_suffix = facts.has_tp_suffix and not event.macro.startswith("DECLARE_TRACE_EVENT")

@@ -60,7 +60,7 @@ class CodeWriter:
             self.line(tail)
 
     def call(self, head: str, arguments: Sequence[str], tail: str = ");") -> None:
-        """Add `head(a, b, c);`, broken behind commas at column 80 and aligned to the parenthesis."""
+        """Add `head(a, b, c);`, broken after commas at column 80 and aligned to the parenthesis."""
         self.lines(break_call(head, arguments, tail, self._level * TAB))
 
 
@@ -130,7 +130,7 @@ def check_name(name: str, what: str = "module") -> str:
 
 
 def check_include(one: str) -> str:
-    """Return what can stand behind `#include`; raises GenerateError for anything else.
+    """Return what can stand after `#include`; raises GenerateError for anything else.
 
     >>> check_include("<linux/mm.h>")
     '<linux/mm.h>'

@@ -309,7 +309,7 @@ def run_tool(command: list[str], seconds: int, folder: Path | None = None) -> st
 
 
 def _reason(said: str) -> str:
-    """Return what is behind a tool's words when they are many, empty when they have to do."""
+    """Return what is after a tool's words when they are many, empty when they have to do."""
     if "No space left on device" in said:
         advice = "make room, or let XDG_CACHE_HOME name a folder with more"
         return f": no space left on the disk of {cache_folder()}; {advice}"

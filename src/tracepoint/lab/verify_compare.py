@@ -2,7 +2,7 @@
 
 Some bytes cannot be the same, and are taken from the kernel before comparing: the common fields
 (the id that it gave, the flags and pid of whoever fired), and bytes that nothing stores to (holes,
-ends of arrays behind a string), where the ring buffer shows what was there before.
+ends of arrays after a string), where the ring buffer shows what was there before.
 """
 
 from __future__ import annotations

@@ -315,7 +315,7 @@ def assignment_gaps(statements: Sequence[Statement], style: str) -> list[tuple[S
 
 
 def set_assignments(statements: Sequence[Statement], style: str, *, adds_blanks: bool) -> None:
-    """Set the `=` of assignments in columns; lines that were aligned behind it stay aligned.
+    """Set the `=` of assignments in columns; lines that were aligned after it stay aligned.
 
     Unless `adds_blanks`, an `=` without a blank before it stays where it is.
     """

@@ -309,13 +309,13 @@ def _tight_answers(shape: Shape, answers: _Answers) -> None:
     for part in shape.parts:
         if not part.is_tight or part.close is None or not part.inside:
             continue
-        _gap_answer("behind (", part.inside[0], answers)
+        _gap_answer("after (", part.inside[0], answers)
         _gap_answer("before )", part.close, answers)
         ranges = split_arguments(part.inside, 0, len(part.inside))
         for start, _ in ranges[1:]:
             _gap_answer("before comma", part.inside[start - 1], answers)
             if start < len(part.inside):
-                _gap_answer("behind comma", part.inside[start], answers)
+                _gap_answer("after comma", part.inside[start], answers)
 
 
 _BELOW, _STOP, _ALIKE = "below the bracket", "at a tab stop", "as another line"

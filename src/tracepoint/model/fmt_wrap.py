@@ -74,7 +74,7 @@ def _fill(
     for number, (begin, end) in enumerate(split_arguments(inside, 0, len(inside))):
         start = begin
         while start < end - 1 and not inside[start].is_code and not inside[start].new_nl:
-            start += 1  # a comment behind the comma stays there
+            start += 1  # a comment after the comma stays there
         if start >= end:
             continue
         first = inside[start]

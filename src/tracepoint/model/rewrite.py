@@ -22,7 +22,7 @@ _WIDTH = 80
 _DECLARATION = re.compile(
     r"\t\t(?:const |struct |unsigned |enum |union )*\w+ \**\w+(?:\[[^=;]*\])*(?: = [^;]*)?;$"
 )
-_PRINT_COLUMN = 18  # behind `TP_printk(` one tab in
+_PRINT_COLUMN = 18  # after `TP_printk(` one tab in
 
 
 def _with_depth(text: str) -> Iterator[tuple[Token, int]]:
@@ -84,7 +84,7 @@ def break_statements(text: str) -> str:
 
 
 def break_print(text: str) -> str:
-    """Break a long print format behind its string, and its arguments at column 80."""
+    """Break a long print format after its string, and its arguments at column 80."""
     if _PRINT_COLUMN + len(text) < _WIDTH:
         return text
     places: list[int] = []
@@ -164,7 +164,7 @@ def _comma_and_close(
 
 
 def set_declarations_apart(text: str) -> str:
-    """Put an empty line behind the declarations with which a formatted TP_fast_assign begins.
+    """Put an empty line after the declarations with which a formatted TP_fast_assign begins.
 
     scripts/checkpatch.pl asks for it.
     """

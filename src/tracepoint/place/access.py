@@ -29,7 +29,7 @@ _MAX_MACROS = 8
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The type of something: its C text, the stars in it, the `[]` behind its name.
+    """The type of something: its C text, the stars in it, the `[]` after its name.
 
     `body` is the struct or union that was defined with it, if one was.
     """

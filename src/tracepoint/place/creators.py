@@ -81,7 +81,7 @@ def add_include(kernel: Kernel, path: str, header: str, uses: Collection[int] = 
 
 
 def _covers(source: SourceFile, directive: Directive, uses: Collection[int]) -> bool:
-    """Whether the branch that holds an include holds all calls as well, behind it."""
+    """Whether the branch that holds an include holds all calls as well, after it."""
     code = read_code(source)
     around = next((d.arm for d in code.directives if d.start == directive.start), None)
     starts = [token.start for token in code.tokens]
@@ -155,7 +155,7 @@ def _first_create(directives: Sequence[Directive]) -> int:
 
 
 def _code_start(text: str) -> int:
-    """Where the first function body begins: no file has its includes behind that."""
+    """Where the first function body begins: no file has its includes after that."""
     found = _FUNCTION.search(text)
     return found.start() if found else len(text)
 
@@ -182,7 +182,7 @@ def _outside(source: SourceFile, directives: Iterable[Directive]) -> list[Direct
 def _place(
     source: SourceFile, directives: Sequence[Directive], name: str, limit: int, *, is_last: bool = False
 ) -> int:
-    """Return the offset for an include: behind those of its kind, else behind the first block.
+    """Return the offset for an include: after those of its kind, else after the first block.
 
     With `is_last` it is behind all includes.
     """
@@ -252,7 +252,7 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
 
 
 def _behind(last: Directive, directives: Sequence[Directive]) -> int:
-    """Behind an include, and behind the conditionals that enclose it."""
+    """After an include, and after the conditionals that enclose it."""
     if last.depth == 0:
         return last.end
     close = [d for d in directives if d.start > last.start and d.depth == 0 and d.keyword == "endif"]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 STYLE = Style(
     fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
 )
-#: The end of a declaration with something right behind it.
+#: The end of a declaration with something right after it.
 _CLOSE = re.compile(r"^\);\n(?=\S)", re.MULTILINE)
 _SYSTEM = re.compile(r"\w[\w-]*\Z")
 

@@ -96,7 +96,7 @@ class _Kept:
 class Editor:
     """Collects the edits of one file, those of several placements together.
 
-    `blanks` are the last tokens of declarations behind which an empty line was put, `added` the
+    `blanks` are the last tokens of declarations after which an empty line was put, `added` the
     variables of functions by the token of their brace.
     """
 

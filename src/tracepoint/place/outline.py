@@ -27,7 +27,7 @@ _WORD = re.compile(r"\w+")
 class Directive(NamedTuple):
     """One directive: what it says without comments, its lines, and how many conditionals enclose it.
 
-    `end` is the offset behind its newline.  Of a conditional's own directives the depth is that of
+    `end` is the offset after its newline.  Of a conditional's own directives the depth is that of
     its `#if`.
     """
 

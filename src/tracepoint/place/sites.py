@@ -19,7 +19,7 @@ class Site:
     """A place for one call: before child `index` of `block`; `token` is the first one after it.
 
     `arm` is the branch of a conditional that it stands in.  `split` is a branch that has to end before it
-    and begin again behind it, since declarations and statements share it.
+    and begin again after it, since declarations and statements share it.
     """
 
     block: Statement
@@ -148,7 +148,7 @@ def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
 
 
 def _unsplittable(code: Code, block: Statement, n_declarations: int, inner: Arm) -> str:
-    """Return why a branch cannot end behind its declarations and begin again, empty when it can."""
+    """Return why a branch cannot end after its declarations and begin again, empty when it can."""
     if inner.parent is not code.arms[block.first]:
         return "it stands in another one"
     if not inner.text.replace(" ", "").startswith("#if"):

@@ -189,7 +189,7 @@ class Structs:
         return found
 
     def _bodies(self, name: str) -> str:
-        """Return what a macro without parameters stands for, one definition behind the other."""
+        """Return what a macro without parameters stands for, one definition after the other."""
         told = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]((?:[^\\\n]|\\\n)*)$", re.MULTILINE)
         files = [self._source, *self._closure.defining(name)]
         found = [hit[1] for file in files for hit in told.finditer(self._text(file))]

@@ -62,7 +62,7 @@ def unknown_types(
 def unmet_types(header: TraceHeader, loader: Loader, path: str = "") -> list[str]:
     """Return the types of a trace header that it does not declare, nor a C file which shall include it.
 
-    Many trace headers only compile behind the includes of their own subsystem.
+    Many trace headers only compile after the includes of their own subsystem.
     """
     wanted: list[str] = []
     protos = [cls.proto for cls in header.classes] + [point.proto for point in header.tracepoints]

@@ -25,7 +25,7 @@ _MAX_WIDTH = 1 << 14
 class Conversion:
     """One `%...` of a format: `width` and `precision` are numbers, `STAR` or `ABSENT`.
 
-    `extension` holds the letters behind `%p` that belong to it; `letters` all that follow.
+    `extension` holds the letters after `%p` that belong to it; `letters` all that follow.
     """
 
     text: str
@@ -42,7 +42,7 @@ class Conversion:
         return (self.width == STAR) + (self.precision == STAR) + (self.conversion != "%")
 
 
-# What each extension takes of the letters behind %p; the first of its letters decides which it is.
+# What each extension takes of the letters after %p; the first of its letters decides which it is.
 _EXTENSIONS = re.compile(
     r"[Ss]R?b?|B[b]?|h[CDN]?|bl?|M[FR]?|mR?|[Ii]4[hnbl]?|I6c?|i6|[Ii]S[pfschnbl]*|E[achnops]*|U[bBlL]?|"
     r"K|4cc|a[dp]?|t[RT][dt]?[rs]*|x|e|[uk]s"
@@ -51,9 +51,9 @@ _FIRST_LETTERS = frozenset("SsBRrhbMmIiEUVKN4adtCDgGOfAxeuk")
 
 
 def _pointer_letters(text: str, at: int) -> tuple[str, int]:
-    """Return the extension behind a `%p`, and where the text goes on.
+    """Return the extension after a `%p`, and where the text goes on.
 
-    The kernel drops every letter and digit behind `%p`, also those that no extension takes
+    The kernel drops every letter and digit after `%p`, also those that no extension takes
     (lib/vsprintf.c: vsnprintf(), FORMAT_TYPE_PTR).
     """
     found = _POINTER_LETTERS.match(text, at)

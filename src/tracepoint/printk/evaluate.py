@@ -88,10 +88,10 @@ class Evaluator:
         return unknown(reason, LLONG)
 
     def behind(self, pointer: Value, node: ast.Node) -> Value:
-        """Return what stands behind a kernel pointer: never known."""
+        """Return what a kernel pointer points to: never known."""
         if isinstance(pointer, IntValue) and pointer.is_unknown:
             return pointer
-        return self.unknown(f"`{_short(node)}`: memory behind a kernel pointer")
+        return self.unknown(f"`{_short(node)}`: memory that a kernel pointer points to")
 
     def kind_of(self, ctype: CType) -> IntType | None:
         """Return the integer type of a C type on this ABI."""

@@ -78,7 +78,7 @@ NO_FACTS = RenderFacts()
 
 @dataclass(frozen=True, slots=True)
 class Rendered:
-    """One rendered line: the text behind `event_name: `, and notes on what is not the kernel's text.
+    """One rendered line: the text after `event_name: `, and notes on what is not the kernel's text.
 
     `is_exact` is False when the text is the list of fields because a part could not be known.
     """

@@ -20,7 +20,7 @@ _BPF = "bpf"
 class Symbol:
     """The symbol that holds an address; `size` is None when it cannot be told.
 
-    `is_sure` is False where the address lies so near behind a module that it may be of this one or of none.
+    `is_sure` is False where the address lies so near after a module that it may be of this one or of none.
     """
 
     name: str
@@ -130,7 +130,7 @@ class Kallsyms:
         is_last = after == len(table.addresses)
         is_sure = True
         if address >= (self._ends.get(module) or _reach(table, index, after)):
-            # The functions of a module that run once lie behind the rest of it.
+            # The functions of a module that run once lie after the rest of it.
             if module in self._ends or module == _BPF or address >= table.addresses[index] + _FAR:
                 return None
             is_sure = False
@@ -138,7 +138,7 @@ class Kallsyms:
             return Symbol(table.names[index], address - table.addresses[index], None)
         if not is_sure or (is_last and module not in self._ends):
             return Symbol(table.names[index], address - table.addresses[index], None, module, is_sure)
-        # The next symbol counts only below the end of the text: behind it the size wraps around.
+        # The next symbol counts only below the end of the text: after it the size wraps around.
         end = _text_end(table)
         if table.types[index] in _TEXT_TYPES and not is_last:
             following = table.addresses[after]
@@ -156,7 +156,7 @@ def _symbol(table: _Table, at: int, address: int, end: int | None, module: str =
 
 
 def _reach(table: _Table, index: int, after: int) -> int:
-    """Return where a symbol ends at the latest: behind the page of a last one modules that have gone lay."""
+    """Return where a symbol ends at the latest: after the page of a last one modules that have gone lay."""
     start = table.addresses[index]
     following = table.addresses[after] if after < len(table.addresses) else start + _FAR
     return following if following - start < _FAR else (start // _PAGE + 1) * _PAGE

@@ -156,7 +156,7 @@ def symbol_text(record: Record, address: int, letters: str) -> str:
     if found is None:
         return f"0x{address:x}"
     if not found.is_sure:
-        raise UnknownPartError(f"whether {address:#x}, behind module {found.module}, is of it")
+        raise UnknownPartError(f"whether {address:#x}, after module {found.module}, is of it")
     text = found.name
     if letters.endswith("b"):
         record.note("build ids of symbols are not known")

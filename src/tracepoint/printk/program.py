@@ -89,7 +89,7 @@ def _latin(text: str) -> str:
 def split_print_format(text: str) -> tuple[str, tuple[ast.Node, ...]]:
     """Split the text after `print fmt: ` into format string (latin-1) and argument expressions.
 
-    The string ends at the first quote behind which everything parses and as many arguments
+    The string ends at the first quote after which everything parses and as many arguments
     stand as the format takes.  Raises `SourceError` when there is none.
 
     >>> split_print_format('"say "%d"", REC->a')[0]

@@ -20,9 +20,9 @@ def _decoded(text: str) -> str:
 
 
 def render_record(program: PrintProgram, record: bytes, facts: RenderFacts = NO_FACTS) -> Rendered:
-    """Return what the kernel prints behind `event_name: ` for one record.
+    """Return what the kernel prints after `event_name: ` for one record.
 
-    `record` begins at `common_type`; bytes behind its end (padding of the ring buffer) do no
+    `record` begins at `common_type`; bytes after its end (padding of the ring buffer) do no
     harm.  When a part cannot be known, or the record is too short, the text is the list of
     fields as `name=value` and a note says what is missing: the text is never a wrong value.
     """

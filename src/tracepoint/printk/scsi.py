@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _WRITE_SAME, _WRITE_SAME_16, _WRITE_SAME_32 = 0x41, 0x93, 0x0D
 #: Decoded from 6.11 on, a dash before: which kernel wrote the record cannot be told.
 _WRITE_ATOMIC_16 = 0x9C
-#: Behind which operation code a service action follows, with the names of those that are shown.
+#: After which operation code a service action follows, with the names of those that are shown.
 _ACTIONS = {
     0x7F: {0x09: "READ_32", 0x0A: "VERIFY_32", 0x0B: "WRITE_32", _WRITE_SAME_32: "WRITE_SAME_32"},
     0x94: {1: "CLOSE_ZONE", 2: "FINISH_ZONE", 3: "OPEN_ZONE", 4: "RESET_WRITE_POINTER"},
@@ -60,7 +60,7 @@ class _Command:
         self.data = data
 
     def number(self, at: int, size: int = 1) -> int:
-        """Return the number at a place; raises `UnknownPartError` behind the end."""
+        """Return the number at a place; raises `UnknownPartError` past the end."""
         if at + size > len(self.data):
             raise UnknownPartError("the fields of a SCSI command that is cut off")
         return int.from_bytes(self.data[at : at + size], "big")

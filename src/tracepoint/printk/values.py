@@ -164,7 +164,7 @@ def memory_of(value: Value) -> Callable[[Record], Location | None]:
     def address_memory(record: Record) -> Location | None:
         if read(record) == 0:
             return None
-        raise UnknownPartError("memory behind a kernel pointer")
+        raise UnknownPartError("memory that a kernel pointer points to")
 
     return address_memory
 

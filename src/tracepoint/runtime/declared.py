@@ -80,8 +80,8 @@ def check_event(event: Event) -> None:
     # Layouts put quotes around whatever stands there.
     if not event.printk.text.lstrip().startswith('"'):
         raise EventError(
-            f"{event.full_name}: printk is C's: the format stands in double quotes and the values behind "
-            """it, as in printk='"order=%u by %s", order, customer'"""
+            f"{event.full_name}: printk is written as in C, the format in double quotes and then the values: "
+            """printk='"order=%u by %s", order, customer'"""
         )
 
 

@@ -1,7 +1,7 @@
 """Event probes: events that record chosen fields of another one, `e:[GROUP/][NAME] SYSTEM.EVENT [ARGS]`.
 
 Kernel: kernel/trace/trace_eprobe.c.  A probe is a declared event like any other, with a packed record.  As
-long as something listens to it, it hears of the records of its event behind the recording of that.
+long as something listens to it, it hears of the records of its event after the recording of that.
 """
 
 from __future__ import annotations

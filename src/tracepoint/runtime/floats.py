@@ -39,7 +39,7 @@ class _Shape:
 
 
 _SHAPES = {"float": _Shape(23, 127), "double": _Shape(52, 1023)}
-# Bits behind the point that are worked with; ten to the seventh times these fits 64 bits.
+# Bits after the point that are worked with; ten to the seventh times these fits 64 bits.
 _KEPT = 40
 
 
@@ -97,7 +97,7 @@ def _split(print_format: str) -> tuple[str | None, list[str]]:
 
 
 def _expressions(bits: str, shape: _Shape, n_places: int) -> Iterator[str]:
-    """Yield what stands before the digits, the digits before the point and those behind it."""
+    """Yield what stands before the digits, the digits before the point and those after it."""
     exponent = f"(({bits} >> {shape.fraction}) & {shape.special})"
     # A constant of 64 bits makes the bits of a float 64 bits wide as well.
     fraction = f"({bits} & {(1 << shape.fraction) - 1}ULL)"
@@ -130,7 +130,7 @@ def _whole(exponent: str, fraction: str, shape: _Shape) -> str:
 
 
 def _rest(exponent: str, fraction: str, shape: _Shape) -> str:
-    """What is behind the point, in units of 2**-40."""
+    """What is after the point, in units of 2**-40."""
     mantissa = f"({fraction} | {1 << shape.fraction})"
     shift = shape.fraction - _KEPT
     kept = f"({mantissa} >> {shift})" if shift > 0 else f"({mantissa} << {-shift})"

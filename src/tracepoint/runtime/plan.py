@@ -51,7 +51,7 @@ class FieldKind(enum.IntEnum):
 
     @property
     def is_dynamic(self) -> bool:
-        """Whether the record holds a location word here and the data behind its fixed part."""
+        """Whether the record holds a location word here and the data after its fixed part."""
         return self >= FieldKind.STRING
 
 

@@ -59,7 +59,7 @@ class FetchType:
 
     @property
     def is_text(self) -> bool:
-        """Whether the values are texts behind the fixed part."""
+        """Whether the values are texts after the fixed part."""
         return self.shown == LOCATION
 
 
@@ -207,7 +207,7 @@ def _parse_arg(word: str, number: int, used: set[str], offset: int, event: Event
 
 @dataclass(slots=True)
 class _Body:
-    """What stands behind `=`: traceprobe_parse_probe_arg_body(); `start` is where it begins in its word."""
+    """What stands after `=`: traceprobe_parse_probe_arg_body(); `start` is where it begins in its word."""
 
     text: str
     start: int
@@ -323,7 +323,7 @@ def _dereference(text: str, offset: int) -> Fetch:
 
 
 def _immediate(text: str, offset: int) -> Source:
-    """Read what stands behind a backslash: a number, or a text in quotes."""
+    """Read what stands after a backslash: a number, or a text in quotes."""
     if text.startswith('"'):
         if len(text) < 2 or not text.endswith('"'):
             raise ProbeError("String is not closed with '\"'", offset + 1 + len(text))

@@ -2,7 +2,7 @@
 
 Kernel: kernel/trace/trace_eprobe.c, get_event_field(); kernel/trace/trace_probe_tmpl.h, store_trace_args().
 The fixed part is packed, without gaps; texts follow in the order of the arguments.  A text that does not lie
-in the record has a length of 0, which is printed as `(fault)`; behind the end of the record are zeros.
+in the record has a length of 0, which is printed as `(fault)`; past the end of the record are zeros.
 """
 
 from __future__ import annotations

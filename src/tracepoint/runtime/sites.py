@@ -68,7 +68,7 @@ def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> It
 
 
 def _end_of_statement(steps: Sequence[dis.Instruction], at: int) -> dis.Instruction | None:
-    """The POP_TOP behind the call whose text begins where the instruction at `at` begins, or None."""
+    """The POP_TOP after the call whose text begins where the instruction at `at` begins, or None."""
     begin = _begin(steps[at])
     if begin is None:
         return None
@@ -101,7 +101,7 @@ def _is_needed(steps: Sequence[dis.Instruction]) -> bool:
     """Whether variables of the function depend on a statement.
 
     Since 3.12 the compiler knows which variables have a value: `trace_x(y := 1)` gives one, and in
-    `trace_x(y)` it looks, so that it need not look behind it (fast_scan_unsafe_locals() in
+    `trace_x(y)` it looks, so that it need not look at what follows (fast_scan_unsafe_locals() in
     Python/flowgraph.c).  A variable of a comprehension that was inlined gets its old value back.
     """
     own: set[str] = set()

@@ -46,7 +46,7 @@ def marker_text() -> str:
 
 
 def kallsyms_text() -> str:
-    """Return all names in the form of /proc/kallsyms, with an end behind the last."""
+    """Return all names in the form of /proc/kallsyms, with an end after the last."""
     lines = [f"{address:016x} t {name}\n" for name, address in list(_addresses.items())]
     return "".join(lines) + f"{_FIRST + _STEP * len(lines):016x} t _end_of_names\n"
 

@@ -84,7 +84,7 @@ def _field(place: FieldFormat, kind: FieldKind) -> str:
             return f"char[{place.size}] {place.name}"
         case _ if place.is_data_loc:
             word = "__rel_loc" if place.is_rel_loc else "__data_loc"
-            # The kernel wants a NUL behind everything that is called char.
+            # The kernel wants a NUL after everything that is called char.
             return f"{word} {'char[]' if kind is FieldKind.STRING else 'u8[]'} {place.name}"
         case _:
             return f"struct {re.sub(r'[^A-Za-z0-9]+', '_', place.ctype).strip('_')} {place.name} {place.size}"

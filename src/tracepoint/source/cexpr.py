@@ -483,7 +483,7 @@ operand=Name(name='flags')), right=Number(value=3, suffix='', is_decimal=True))
 def parse_arguments(
     source: Sequence[Token] | str, *, type_names: Container[str] = ()
 ) -> tuple[ast.Node, ...]:
-    """Parse a comma-separated list at top level, as behind a print format; empty text gives ().
+    """Parse a comma-separated list at top level, as after a print format; empty text gives ().
 
     Raises `SourceError` as `parse_expression` does.
 

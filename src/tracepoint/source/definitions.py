@@ -109,7 +109,7 @@ def _typedef_name(item: Sequence[Token]) -> str:
 
 
 def _lines(item: Sequence[Token]) -> Iterator[str]:
-    """Break tokens behind braces and semicolons, one tab a level."""
+    """Break tokens after braces and semicolons, one tab a level."""
     line: list[Token] = []
     level = n_round = 0
     for number, token in enumerate(item):

@@ -168,7 +168,7 @@ class Environment:
     def _meaning(self, name: str) -> Macro | Declarations | None:
         """Return what a name stands for: a macro, or the declarations that hold the enumerator or typedef.
 
-        The nearest file decides: what is behind it is not read.
+        The nearest file decides: what is after it is not read.
         """
         macro = self.macros.get(name)
         # `#define IPPROTO_TCP IPPROTO_TCP` only tells that the enumerator is there.

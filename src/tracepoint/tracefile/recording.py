@@ -1,7 +1,7 @@
 """What a recording tells about itself: what was saved, and what its ring buffers lost.
 
 The counts stand in trace.dat as options CPUSTAT: the text of per_cpu/cpuN/stats of each CPU, as
-trace-cmd writes it, those of an instance behind a line with its name.
+trace-cmd writes it, those of an instance after a line with its name.
 """
 
 from __future__ import annotations

@@ -255,7 +255,7 @@ class TextWriter:
         )
 
     def body(self, record: RawRecord) -> str:
-        """Return what stands behind `event_name: ` in a record's line."""
+        """Return what stands after `event_name: ` in a record's line."""
         number = self._unpack(record.data.ljust(8, b"\0"))[0]
         name, text = self._rendered(number, record.data)
         return text if name is not None else f"Unknown type {number}"

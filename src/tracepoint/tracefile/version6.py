@@ -1,4 +1,4 @@
-"""Version 6 of trace.dat: one part behind the other, then the pages."""
+"""Version 6 of trace.dat: one part after the other, then the pages."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Version6:
         return without_overlaps(found, len(self.data), self.report)
 
     def read_tables(self, cursor: Cursor) -> None:
-        """Read what stands behind the number of CPUs: options, then a text or the tables."""
+        """Read what stands after the number of CPUs: options, then a text or the tables."""
         tag = cursor.take(_TAG_SIZE, "a tag")
         while tag == OPTIONS_TAG:
             self.options.extend(_read_options(cursor))

@@ -2,11 +2,11 @@
 
 ## What it does
 
-Finds `TP_printk("text")` with nothing behind the text.
+Finds `TP_printk("text")` with nothing after the text.
 
 ## Why it is bad
 
-The kernel's `TP_printk(fmt, args...)` writes a comma behind the text whether arguments follow or not
+The kernel's `TP_printk(fmt, args...)` writes a comma after the text whether arguments follow or not
 (`include/trace/stages/stage3_trace_output.h`), so that a call ends in `, )`. The compiler's message points
 into the kernel's headers, not to the declaration.
 

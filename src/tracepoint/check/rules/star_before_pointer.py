@@ -33,7 +33,7 @@ TRACE_EVENT(dialled,
 
 ## Use instead
 
-Put what has a `*` behind the pointers, or do without the width.
+Put what has a `*` after the pointers, or do without the width.
 
 ```c
 TRACE_EVENT(dialled,
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from tracepoint.printk.conversion import Conversion
     from tracepoint.source.ast import Node
 
-# The letters behind %p that test_event_printk() knows to follow the pointer.
+# The letters after %p that test_event_printk() knows to follow the pointer.
 _FOLLOWED = frozenset("BRrbMmIiEUVNadDgtCOf")
 _COUNTED = re.compile(r"[0-9.*]*")
 
@@ -90,7 +90,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                     f"the kernel takes argument {taken + 1} for that of {conversion.text}, "
                     "because of a * before it",
                     view.format,
-                    help=("put what has a * behind the pointers, or do without the width",),
+                    help=("put what has a * after the pointers, or do without the width",),
                     event=view.event_name,
                 )
                 break

@@ -1,3 +1,4 @@
+import gc
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
 from tracepoint.model.read import read_header_text
 from tracepoint.tree.facts import TreeFacts
+from tracepoint.tree.headers import paused_collector
 
 EVENT = """TRACE_EVENT({name},
 \tTP_PROTO(int n),
@@ -155,3 +157,13 @@ def test_beside_a_no_break_space_only_its_own_fix_is_safe():
     assert {d.code for d in found if d.fix.is_safe} == {"TP020"}
     assert len([d for d in found if d.code == "TP020"]) == 1
     assert "TP_ARGS( n)" in apply_fixes(found, text)
+
+
+def test_what_reading_and_checking_leaves_is_freed_at_once():
+    # Only what refers to itself needs the garbage collector, which is off while a tree is checked.
+    text = "#define TRACE_SYSTEM demo\n#ifdef CONFIG_X\n" + EVENT.format(name="ping", tail="") + "#endif\n"
+    with paused_collector():
+        assert not check_text(text, select=["TP1"])
+        gc.collect()
+        assert not check_text(text, select=["TP1"])
+        assert gc.collect() == 0

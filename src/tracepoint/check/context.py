@@ -224,6 +224,11 @@ class CheckContext:
             by_class.setdefault(id(event.event_class), []).append(event)
         return tuple(ClassView(c, tuple(by_class.get(key, ()))) for key, c in order.items())
 
+    def let_go(self) -> None:
+        """Drop what refers to each other, so that it is freed at once, without the garbage collector."""
+        for view in self.classes:
+            vars(view).pop("prints", None)
+
     @property
     def prints(self) -> Iterator[PrintView]:
         """Every TP_printk of the header that some event uses."""

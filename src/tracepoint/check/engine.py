@@ -108,6 +108,7 @@ class Checker:
                 found += _fold(rule, rule.check(context), header.path)
             if rule.candidates is not None and (kept := list(rule.candidates(context))):
                 candidates[rule.code] = kept
+        context.let_go()
         source = header.source
         has_comment = source is not None and "tracepoint:" in source.text
         suppressions = read_suppressions(source) if source is not None and has_comment else []

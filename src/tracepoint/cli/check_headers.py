@@ -12,7 +12,7 @@ from tracepoint.cli.inputs import STDIN, make_reader, read_one
 from tracepoint.source.text import encode
 from tracepoint.tree.disk import digest_of
 from tracepoint.tree.facts import read_facts
-from tracepoint.tree.headers import batched_collector
+from tracepoint.tree.headers import paused_collector
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.tree.string_callers import StringCallers, string_events
 
@@ -56,12 +56,15 @@ class HeaderChecker:
 
     def check(self, paths: Sequence[Path], out: Output) -> Results:
         """Return what is wrong with the headers at some paths of the scope, `-` being stdin."""
+        with paused_collector():
+            return self._check_all(paths, out)
+
+    def _check_all(self, paths: Sequence[Path], out: Output) -> Results:
         entries: dict[str, Entry] = {}
-        with batched_collector() as let_go, out.progress("reading", len(paths)) as progress:
+        with out.progress("reading", len(paths)) as progress:
             for path in progress.over(paths):
                 shown = STDIN if str(path) == "-" else str(path)
                 entries[shown] = self._check(path, shown)
-                let_go()
         findings = [finding for tree in self._trees.values() for finding in tree.checker.findings()]
         results = Results({path: entry.header for path, entry in entries.items()}, findings)
         if self._cache.is_on:

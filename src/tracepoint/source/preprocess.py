@@ -158,6 +158,10 @@ class Preprocessor:
             self.undecided,
         )
 
+    def let_go(self) -> None:
+        """Drop what refers back here, so that all of this is freed at once, without the garbage collector."""
+        del self._expander, self.find_elsewhere
+
     def take_macros(self, file: SourceFile, *, of: SourceFile) -> None:
         """Keep the macros of another file, which may itself include the file to be read."""
         self._include_stack = [of.path, file.path]
@@ -391,6 +395,7 @@ def macros_of(file: SourceFile, *, config: Config, protected: Container[str] = (
     """Return the macros that a file by itself leaves defined; what it includes is not followed."""
     preprocessor = Preprocessor(config, None, protected, lambda _name, _is_quoted: False)
     preprocessor.take_macros(file, of=file)
+    preprocessor.let_go()
     return preprocessor.macros
 
 
@@ -432,4 +437,6 @@ def preprocess(
     preprocessor.is_outside = is_outside
     for other in preload:
         preprocessor.take_macros(other, of=file)
-    return preprocessor.run(file)
+    read = preprocessor.run(file)
+    preprocessor.let_go()
+    return read

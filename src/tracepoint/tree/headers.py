@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 #: How far above an included part the header that includes it may lie.
 _MAX_FOLDERS_UP = 4
-#: After so many headers the garbage collector takes what was let go.
-_HEADERS_A_TURN = 8
 
 
 class HeaderReader:
@@ -220,41 +218,14 @@ def paused_collector() -> Iterator[None]:
     """Keep the garbage collector from walking a growing model again and again.
 
     Reading a whole tree makes millions of objects that all stay; a collector that looks at them
-    each time their number grows by a quarter takes half of the time.
+    each time their number grows by a quarter takes half of the time.  Headers that are read, checked
+    and let go one after another are freed without it: nothing in them refers back to what holds it.
     """
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
-
-
-@contextlib.contextmanager
-def batched_collector() -> Iterator[Callable[[], None]]:
-    """Keep the garbage collector to what was made since its last turn; call what is given after each header.
-
-    For headers that are let go one after another: what has survived a turn is not looked at again.
-    """
-    was_enabled = gc.isenabled()
-    is_ours = not gc.get_freeze_count()
-    n_headers = 0
-
-    def let_go() -> None:
-        nonlocal n_headers
-        n_headers += 1
-        if n_headers % _HEADERS_A_TURN == 0:
-            gc.collect()
-            gc.freeze()
-
-    gc.disable()
-    gc.freeze()
-    try:
-        yield let_go
-    finally:
-        if is_ours:
-            gc.unfreeze()
         if was_enabled:
             gc.enable()
 

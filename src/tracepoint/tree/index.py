@@ -375,12 +375,7 @@ def _indexer(root: str, creating: tuple[str, ...]) -> HeaderIndexer:
 
 def _read_headers(root: str, paths: Sequence[str], creating: tuple[str, ...]) -> list[tuple[str, Record]]:
     indexer = _indexer(root, creating)
-    rows = []
-    for path in paths:
-        rows.append((path, indexer.record(path)))
-        # A header that was read refers to itself; the collector, which is off, looks at new objects only.
-        gc.collect(0)
-    return rows
+    return [(path, indexer.record(path)) for path in paths]
 
 
 @lru_cache(1)

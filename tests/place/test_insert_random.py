@@ -75,6 +75,7 @@ def take_back(old: str, new: str, n_calls: int) -> list[str]:
 
 
 @settings(max_examples=150)
+@example("int f(int a)\n{\n\t{\n\treturn g(a); return a;\n\t}\nout:\n\treturn a;\n}\n", RETURNS, True)
 @example("int f(int a)\n{\n\tif (a)\n\treturn a; return a;\nout:\n\treturn a;\n}\n", RETURNS, False)
 @given(functions(), st.sampled_from([ENTRY, RETURNS]), st.booleans())
 def test_only_calls_braces_and_a_variable_are_added(text: str, where: object, has_value: bool) -> None:

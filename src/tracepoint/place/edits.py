@@ -301,6 +301,9 @@ class Editor:
         if statement.is_body:  # the brace that it gets goes on the next line
             self.edit(end, end, self.newline + self.newline.join(lines), (-_depth(statement), 0))
             return
+        if statement.last + 1 in self._moved:  # what follows gets a line of its own already
+            self.edit(end, end, self.newline + self.newline.join(lines))
+            return
         following = self.code.tokens[statement.last + 1]
         block = self.newline + self.newline.join(lines) + self.newline
         parent = statement.parent

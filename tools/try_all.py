@@ -41,7 +41,7 @@ def show_fault(events: Path) -> int:
 
 
 def main() -> int:
-    """Return 0 when every command ran; findings in the headers are no failure here."""
+    """Return 0 when every command ran; findings in the headers are not a failure here."""
     worst = run("try", "--example", EVENT, "--only", "inputs,record,trace", *sys.argv[1:])
     ask = [sys.executable, str(ROOT / "tools/debian.py"), "headers"]
     headers = subprocess.run(ask, stdout=subprocess.PIPE, text=True, check=False).stdout.strip()

@@ -78,7 +78,7 @@ def test_json_names_the_event_in_a_member_of_its_own():
         ("TRACE_EVENT(foo, TP_PROTO(int n));", "TP002 foo: TRACE_EVENT takes 6 arguments"),
         ("DEFINE_EVENT(bar, foo, TP_PROTO(int n), TP_ARGS(n));", "TP007 foo: no class bar"),
         (TEXT.replace("TP_ARGS(dev)", "TP_PROTO(dev)"), "TP006 foo: the args part is wrapped"),
-        (TEXT.replace("__field", "__filed"), "TP009 foo: __filed is no field macro"),
+        (TEXT.replace("__field", "__filed"), "TP009 foo: __filed is not a field macro"),
         (TEXT + TEXT, "TP103 foo: declared twice in this file"),
         (TEXT.replace("TRACE_EVENT(", "DECLARE_EVENT_CLASS("), "TP110 foo: no event is made of this class"),
     ],

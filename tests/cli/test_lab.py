@@ -61,7 +61,7 @@ def test_a_shell_wants_a_terminal(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO("uname -r\n"))
     assert main(["lab", "shell"]) == 5
-    assert "stdin is no terminal to have a shell on" in capsys.readouterr().err
+    assert "stdin is not a terminal" in capsys.readouterr().err
 
 
 def test_a_log_gets_a_line_a_minute(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -403,13 +403,13 @@ def test_stdout_has_the_bytes_of_the_files_whatever_the_locale(tmp_path: Path, e
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["hist", "a:b", "k", "--seconds", "nan"], "'nan' is no time in seconds from 0 to 1e+06"),
-        (["record", "a", "--seconds", "-1"], "'-1' is no time in seconds"),
-        (["record", "a", "--buffer-kb", "0"], "'0' is no whole number from 1 to"),
-        (["hist", "a:b", "k", "--size", "64"], "'64' is no whole number from 65 to 131072"),
-        (["list", "--pid", "0"], "'0' is no whole number from 1 to"),
-        (["index", ".", "-j", "0"], "'0' is no whole number from 1 to 1024"),
-        (["lab", "run", "--memory", "1"], "'1' is no whole number from 64 to"),
+        (["hist", "a:b", "k", "--seconds", "nan"], "'nan' is not a time in seconds from 0 to 1e+06"),
+        (["record", "a", "--seconds", "-1"], "'-1' is not a time in seconds"),
+        (["record", "a", "--buffer-kb", "0"], "'0' is not a whole number from 1 to"),
+        (["hist", "a:b", "k", "--size", "64"], "'64' is not a whole number from 65 to 131072"),
+        (["list", "--pid", "0"], "'0' is not a whole number from 1 to"),
+        (["index", ".", "-j", "0"], "'0' is not a whole number from 1 to 1024"),
+        (["lab", "run", "--memory", "1"], "'1' is not a whole number from 64 to"),
     ],
 )
 def test_numbers_out_of_bounds_name_the_bounds(words: list[str], said: str, capsys) -> None:

@@ -30,14 +30,14 @@ def test_an_input_of_one_event_is_none_of_the_others(capsys) -> None:
     assert main(["try", SWAP, "--set", "retx=1", "--set", "address=0x7f00"]) == 2
     error = capsys.readouterr().err
     assert error == (
-        "tracepoint: error: kmem:mm_page_swap_in: retx is no input of this event; did you mean ret?\n"
+        "tracepoint: error: kmem:mm_page_swap_in: retx is not an input of this event; did you mean ret?\n"
     )
 
 
 @pytest.mark.parametrize("count", ["0", "x", "10001", "1.5", ""])
 def test_a_wrong_count_names_the_bounds(count: str, capsys) -> None:
     assert main(["try", SWAP, "--count", count]) == 2
-    assert f"--count: {count!r} is no whole number from 1 to 10000" in capsys.readouterr().err
+    assert f"--count: {count!r} is not a whole number from 1 to 10000" in capsys.readouterr().err
 
 
 def test_an_example_comes_with_the_package(monkeypatch, tmp_path: Path, capsys) -> None:

@@ -30,7 +30,7 @@ SYSTEMS = ("sched", "irq")
 
 def main() -> None:
     if not Path("/lab/modules").exists():
-        sys.exit("this is no guest of the lab")
+        sys.exit("this is not a guest of the lab")
     job = json.loads(Path(sys.argv[1]).read_text())
     answer = JOBS[job["job"]](find_files(), job)
     Path(sys.argv[2]).write_text(json.dumps(answer))

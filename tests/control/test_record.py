@@ -158,7 +158,7 @@ def test_what_was_lost_is_in_the_file(array, files, tmp_path, capsys):
     array.record(target, during=load)
     assert main(["read", str(target), "--strict"]) == 3
     said = capsys.readouterr()
-    # Both CPUs, from the beginning of the recording on: what was there before is no loss of this one.
+    # Both CPUs, from the beginning of the recording on: what was there before is not a loss of this one.
     assert "# entries-in-buffer/entries-written: 1030/1090 " in said.out
     assert "64 events were lost" in said.err
     array.record(tmp_path / "two.dat", 0)

@@ -181,7 +181,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
 
 
 def run_target(name: str, data: bytes) -> None:
-    """Run one target; what it may raise on purpose is no fault."""
+    """Run one target; what it may raise on purpose is not a fault."""
     try:
         TARGETS[name](data)
     except TracepointError:

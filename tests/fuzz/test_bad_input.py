@@ -150,7 +150,7 @@ FORMAT = (
 FORMATS: dict[str, str | bytes] = {
     "cut in a field": FORMAT[:90],
     "no print fmt": FORMAT[: FORMAT.index("print fmt")],
-    "id is no number": FORMAT.replace("7", "seven"),
+    "id is not a number": FORMAT.replace("7", "seven"),
     "huge offset": FORMAT.replace("offset:8", "offset:99999999999999999999"),
     "negative size": FORMAT.replace("size:4", "size:-4"),
     "field twice": FORMAT.replace("common_type", "n"),

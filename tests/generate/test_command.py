@@ -94,8 +94,8 @@ def test_wrong_words(words: list[str], message: str, capsys) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--system", "a b"], "'a b' is no name for a TRACE_SYSTEM"),
-        (["--prefix", "1-"], "'1-' is no name for a prefix"),
+        (["--system", "a b"], "'a b' is not a valid name for a TRACE_SYSTEM"),
+        (["--prefix", "1-"], "'1-' is not a valid name for a prefix"),
         (["--with", "foo"], "'foo' cannot be included: write <file.h>"),
         (["--with", '<a.h>\n#error "x"'], "cannot be included"),
     ],

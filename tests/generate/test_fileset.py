@@ -18,7 +18,7 @@ def test_it_is_a_mapping_in_order() -> None:
 
 @pytest.mark.parametrize("path", ["/etc/x", "../x", "a/../../x", ""])
 def test_paths_stay_inside(path: str) -> None:
-    with pytest.raises(GenerateError, match="no path inside a folder"):
+    with pytest.raises(GenerateError, match="not a path inside a folder"):
         FileSet({path: ""})
 
 

@@ -181,7 +181,7 @@ def test_formats_have_no_directives() -> None:
 def test_a_number_must_be_one(value: object) -> None:
     header = one_event(INT, "__entry->a = foo->b;")
     plan = plan_inputs(header.events, inputs_of(header))
-    with pytest.raises(GenerateError, match=r"foo->b: .* is no number"):
+    with pytest.raises(GenerateError, match=r"foo->b: .* is not a number"):
         plan.line("one", {"foo->b": value})
 
 

@@ -393,8 +393,8 @@ def test_chosen_events_only() -> None:
     ("kwargs", "words"),
     [
         ({"layout": "2.0"}, "no layout"),
-        ({"name": "a/b"}, "no name"),
-        ({"name": 'x"'}, "no name"),
+        ({"name": "a/b"}, "not a valid name"),
+        ({"name": 'x"'}, "not a valid name"),
         ({"events": ["nothing"]}, "no event"),
         ({"include": "swap.h"}, "cannot be included"),
         ({"includes": ['"a.h"\n#error']}, "cannot be included"),

@@ -143,7 +143,7 @@ def test_tracepoints_fire_under_the_name_that_the_kernel_gives_them() -> None:
 
 @pytest.mark.parametrize("name", ["", "9a", "a-b", "a b", "x" * 41, "a;b", "ä"])
 def test_names_are_checked(name: str) -> None:
-    with pytest.raises(GenerateError, match="no name for a module"):
+    with pytest.raises(GenerateError, match="not a valid name for a module"):
         kernel_module(header_of_text(TICK), name=name)
 
 

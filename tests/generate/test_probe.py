@@ -51,7 +51,7 @@ def test_tracepoints(has_suffix: bool, call: str) -> None:
 
 def test_refused() -> None:
     (point,) = header_of_text("DECLARE_TRACE(bare, TP_PROTO(int n), TP_ARGS(n));").tracepoints
-    with pytest.raises(GenerateError, match="is no header to include"):
+    with pytest.raises(GenerateError, match="is not a header to include"):
         probe_module(point, name="p")
-    with pytest.raises(GenerateError, match="is no header to include"):
+    with pytest.raises(GenerateError, match="is not a header to include"):
         probe_module(EVENT, name="p", header='<a>\n#error "x"')

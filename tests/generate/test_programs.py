@@ -98,7 +98,7 @@ def test_bpftrace(by: str, measure: str, line: str) -> None:
         ("com", "count", "no field 'com'; did you mean comm"),
         ("comm", "median:n", "no measure 'median:n'; there are count, sum:FIELD"),
         ("comm", "hist:nn", "no field 'nn'; did you mean n"),
-        ("comm", "hist:name", "name is no number"),
+        ("comm", "hist:name", "name is not a number"),
     ],
 )
 def test_bpftrace_refuses(by: str, measure: str, message: str) -> None:

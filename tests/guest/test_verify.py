@@ -226,7 +226,7 @@ def test_try_shows_kernel_and_simulation(old_kernel, capsys):
 
 
 def test_try_compiles_the_header_as_it_is_written(old_kernel, tmp_path, capsys):
-    """Before, what is no parameter was a variable, and all of this was as simulated."""
+    """Before, what is not a parameter was a variable, and all of this was as simulated."""
     path = write(tmp_path, assign="__entry->n = no_such_function(n);")
     assert main(["try", str(path), "--kernel", "6.1"]) == 5
     assert f"{path}:13:" in (said := capsys.readouterr().err)

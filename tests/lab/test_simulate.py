@@ -98,7 +98,7 @@ def test_samples_are_the_same_every_time_and_vary_with_count(reader):
 
 def test_an_unknown_input_is_an_error_with_the_nearest_names():
     event, _ = read("__field(int, a)", "__entry->a = p->count;", '"%d", __entry->a')
-    with pytest.raises(GivenValueError, match=r"p->cuont is no input .* did you mean p->count\?"):
+    with pytest.raises(GivenValueError, match=r"p->cuont is not an input .* did you mean p->count\?"):
         simulate_event(event, set_values={"p->cuont": "1"})
     with pytest.raises(GivenValueError, match="its inputs are: p->count"):
         simulate_event(event, set_values={"zzzzzz": "1"})

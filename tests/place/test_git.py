@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 needs_perl = pytest.mark.skipif(
     shutil.which("perl") is None, reason="perl is not installed: apt-get install perl"
 )
-#: What the layout of TRACE_EVENT() brings about: its parts are no C statements, and begin lines of their own.
+#: What the layout of TRACE_EVENT() brings about: its parts are not C statements, and begin lines of their own.
 INHERENT = {
     "CHECK: Alignment should match open parenthesis",
     "CHECK: Lines should not end with a '('",

@@ -23,7 +23,7 @@ REFUSED = {
     "open braces": (function("{" * N), "has no closing brace"),
     "closing braces": ("}" * N + "int g(void)\n{\n}\n", "defines no function f()"),
     "open parentheses": (function("g" + "(" * N + ";"), "has no partner"),
-    "NUL": (function("\tg(\0);"), "a NUL byte: this is no C source file"),
+    "NUL": (function("\tg(\0);"), "a NUL byte: this is not C source file"),
     "conditionals": ("#if X\n" * N + "#endif\n" * N, "more than 64 conditionals in each other"),
     "no line end": ("int f(int a) { if (", "has no closing brace"),
     "only a quote": ('"', "defines no function f()"),
@@ -73,7 +73,9 @@ def test_names_that_are_not_there_are_refused_in_time() -> None:
     text = "int g(void)\n{\n}\n" * N
     with fewer_turns(TURNS):
         assert "defines no function f()" in refusal(text, ENTRY)
-        assert "is no statement of this function" in refusal(function("\tg(a);\n" * N), AFTER, "g(b, b, b);")
+        assert "is not a statement of this function" in refusal(
+            function("\tg(a);\n" * N), AFTER, "g(b, b, b);"
+        )
         assert "too long to be looked for" in refusal(function("\tg(a);\n"), AFTER, "g(b);" * 2000)
 
 

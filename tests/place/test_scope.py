@@ -57,13 +57,13 @@ UNKNOWN = {
     "n_calls += a": "changes a value",
     "({ a; })": "holds statements",
     "a, box": "holds a comma",
-    "a +": "is no expression of C",
-    "": "is no expression of C",
-    ")": "is no expression of C",
-    "a; b": "is no expression of C",
+    "a +": "is not a C expression",
+    "": "is not a C expression",
+    ")": "is not a C expression",
+    "a; b": "is not a C expression",
     "a /* c */": "holds a comment",
     "a // c": "holds a comment",
-    "(" * 5000: "is no expression of C",
+    "(" * 5000: "is not a C expression",
 }
 
 

@@ -303,7 +303,7 @@ def test_first_place_that_the_tree_has_is_taken(tree: Path) -> None:
     ("change", "reason"),
     [
         ({"path": "water/none.c"}, "no such file"),
-        ({"path": "../shore.c"}, "is no path of a file below the tree"),
+        ({"path": "../shore.c"}, "is not a path of a file below the tree"),
         ({"event": "pond_div"}, "neither declared in the tree nor in the plan; did you mean pond_dive?"),
         ({"args": ("duck",)}, "2"),
         ({"args": ("duck", "nonsense")}, "nonsense"),

@@ -44,11 +44,11 @@ def test_devices_and_inodes_are_shown_as_the_kernel_does() -> None:
 @pytest.mark.parametrize(
     ("name", "proto", "fields", "reason"),
     [
-        ("a b", "int n", "", "is no name"),
+        ("a b", "int n", "", "is not a valid event name"),
         ("a", "int", "", "is no `type name`"),
         ("a", "int n[3]", "", "is no `type name`"),
-        ("a", "int n; int m", "", "is no list"),
-        ("a", "int n)", "", "is no list"),
+        ("a", "int n; int m", "", "is not a list"),
+        ("a", "int n)", "", "is not a list"),
         ("a", "void *p", "", "none of its parameters is a plain value"),
         ("a", "", "", "none of its parameters"),
         ("a", "int n", "int m", "no parameter is called m"),

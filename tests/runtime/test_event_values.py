@@ -231,7 +231,7 @@ def test_what_is_too_large_for_a_float_is_a_fault(c_core):
         (fault,) = use(1e39)
         assert "too large for a float" in fault[1]
         assert isinstance(use(float("inf")), bytes)
-        assert isinstance(use("1.5"), list), "texts are no numbers"
+        assert isinstance(use("1.5"), list), "texts are not numbers"
 
 
 class FaultTextError(Exception):

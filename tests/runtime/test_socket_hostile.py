@@ -113,9 +113,9 @@ def test_a_stopped_program_does_not_stop_the_command(victim):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (b"no JSON\n", "answers what is no answer"),
-        (b"[1, 2]\n", "answers what is no answer"),
-        (b"[" * 5000 + b"\n", "answers what is no answer"),
+        (b"no JSON\n", "sent something that is not an answer"),
+        (b"[1, 2]\n", "sent something that is not an answer"),
+        (b"[" * 5000 + b"\n", "sent something that is not an answer"),
         (b"{}\n", "answers without 'handle'"),
     ],
 )

@@ -49,7 +49,7 @@ def test_damaged_index_is_warned_of(tree: str, capsys) -> None:
     index.write_bytes(b"nonsense")
     capsys.readouterr()
     assert main(["find", "swap_in", "--tree", tree]) == 0
-    assert "built anew" in capsys.readouterr().err
+    assert "rebuilt" in capsys.readouterr().err
 
 
 def test_find_by_pattern(tree: str, capsys) -> None:

@@ -61,7 +61,7 @@ def change(path: Path, old: str, new: str) -> None:
 
 
 def rebuilt(root: Path) -> tuple[Tree, str]:
-    """The tree as its saved index, brought up to date, says; it must equal one built anew."""
+    """The tree as its saved index, brought up to date, says; it must equal one rebuilt."""
     opened = tp.open_tree(root)
     anew = build_index(str(root))[0]
     assert StoredIndex(cache_path(str(root))).whole() == anew
@@ -226,7 +226,7 @@ def test_cut_index_is_built_anew_with_a_note(tree: Path, keep: int) -> None:
     saved.write_bytes(saved.read_bytes()[:keep])
     change(tree / "mm/swap.c", "address, 1", "address, 2")
     small = tp.open_tree(tree)
-    assert any("built anew" in note for note in small.notes)
+    assert any("rebuilt" in note for note in small.notes)
     assert len(small.events("swap:")) == 4
     assert tp.open_tree(tree).notes == []
 
@@ -246,7 +246,7 @@ def test_file_that_is_no_index_is_told(tree: Path) -> None:
     tp.open_tree(tree)
     saved = cache_path(str(tree))
     saved.write_bytes(b"something else\n" + saved.read_bytes())
-    assert any(note.endswith(": no index; the index was built anew") for note in tp.open_tree(tree).notes)
+    assert any(note.endswith(": no index; the index was rebuilt") for note in tp.open_tree(tree).notes)
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -21,7 +21,7 @@ CONFIGURED = {"kmem:mm_page_alloc_extfrag"}
 
 
 def changes(old: EventFormat, new: EventFormat) -> set[tuple[str, ...]]:
-    """What changed; the text of a print format and the size of a record are no part of both sides."""
+    """What changed; the text of a print format and the size of a record are not part of both sides."""
     return {
         (c.kind, c.field) if c.kind is ChangeKind.PRINT_CHANGED else (c.kind, c.field, c.before, c.after)
         for c in compare_formats(old, new)

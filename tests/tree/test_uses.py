@@ -87,7 +87,7 @@ BLOCK = {"block:block_rq_issue", "block:block_rq_complete"}
         ("trace-cmd record \\\n  -e block", BLOCK),
         ("echo 1 > /sys/kernel/tracing/events/block/enable", BLOCK),
         ("grep -e block log; sed -e block", set()),
-        ("# block/*.c is no event, nor is http://block:8080/", set()),
+        ("# block/*.c is not an event, nor is http://block:8080/", set()),
         ("perf trace -e openat,close", {"syscalls:sys_enter_openat", "syscalls:sys_exit_openat"}),
         ("strace -e openat", set()),
         ("TRACEPOINT_PROBE(kmem, kfree) { return 0; }", {"kmem:kfree"}),

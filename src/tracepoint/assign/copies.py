@@ -57,7 +57,7 @@ def _string_value(machine: Evaluator, found: Value, want: Want) -> bytes | None:
             if is_value(answer):
                 return _string_value(machine, machine.read(answer), want)
             return _input_string(machine, answer)
-    raise CannotFollowError("what is copied here is no string")
+    raise CannotFollowError("what is copied here is not a string")
 
 
 def _input_string(machine: Evaluator, answer: object) -> bytes | None:
@@ -243,7 +243,7 @@ def _dynamic_name(node: ast.Call) -> str:
 def _place(machine: Evaluator, node: ast.Call) -> tuple[str, int, int]:
     name = _dynamic_name(node)
     if name not in machine.dynamic:
-        raise CannotFollowError(f"{name} is no dynamic field of this record")
+        raise CannotFollowError(f"{name} is not a dynamic field of this record")
     return (name, *machine.dynamic[name])
 
 

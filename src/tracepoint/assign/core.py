@@ -121,7 +121,7 @@ class Core(State):
                     # An int that was given as 1 << 32 is 0.
                     return declared.wrap(answer) != 0
                 return self.to_int(answer, CONDITION).value != 0 if is_value(answer) else bool(answer)
-        raise CannotFollowError("a condition that is no number")
+        raise CannotFollowError("a condition that is not a number")
 
     def attempt(self, node: ast.Node, want: Want) -> Value | None:
         """While looking for inputs: evaluate and ask, so that both arms are seen."""

@@ -122,7 +122,7 @@ class Objects(Stores):
                 if not 0 <= index < len(items):
                     raise CannotFollowError(f"index {index} of a table of {len(items)}")
                 return items[index]
-        raise CannotFollowError(f"{write_expression(node.base)} is no array")
+        raise CannotFollowError(f"{write_expression(node.base)} is not an array")
 
     def _known_index(self, node: ast.Node) -> ast.Node:
         plain = self.canonical(node)

@@ -185,7 +185,7 @@ def _dynamic_size(machine: Machine, field: Field) -> int:
             return bitmask_bytes(machine, _bounded(machine.length_of(node)))
         case SockaddrField(length=length):
             return _length(machine, length)
-    raise CannotFollowError(f"{field.macro} is no dynamic member")
+    raise CannotFollowError(f"{field.macro} is not a dynamic member")
 
 
 def _remember_source(machine: Machine, field: StringField) -> bytes | None:

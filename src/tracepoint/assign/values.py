@@ -129,7 +129,7 @@ class Outside:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """A local table of things that are no integers, such as names."""
+    """A local table of things that are not integers, such as names."""
 
     items: tuple[Value, ...]
 

@@ -21,7 +21,7 @@ _PREFIX = "trace_"
 
 
 def parse_python(source: SourceFile) -> ast.Module:
-    """Return the syntax tree of a file; raises SourceError, with the place, for what is no Python."""
+    """Return the syntax tree of a file; raises SourceError, with the place, for what is not a Python."""
     try:
         return ast.parse(source.text, source.path)
     except SyntaxError as error:
@@ -30,7 +30,7 @@ def parse_python(source: SourceFile) -> ast.Module:
             f"no Python: {error.msg}", Span(source.path, line, column, line, column + 1)
         ) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        # NUL bytes and bytes that are no text; texts nested deeper than the parser goes.
+        # NUL bytes and bytes that are not text; texts nested deeper than the parser goes.
         raise SourceError(
             f"no Python: {error or type(error).__name__}", Span(source.path, 1, 1, 1, 1)
         ) from None

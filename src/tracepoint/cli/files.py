@@ -80,6 +80,6 @@ def unified_diff(old: str, new: str, path: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    # Not splitlines(): a form feed is no line end in C.
+    # Not splitlines(): a form feed is not a line end in C.
     *lines, last = text.split("\n")
     return [line + "\n" for line in lines] + ([last] if last else [])

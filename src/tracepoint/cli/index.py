@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tree", metavar="TREE", help="a kernel source tree; or a folder of modules or format files, or BTF"
     )
-    parser.add_argument("--fresh", action="store_true", help="build the index anew")
+    parser.add_argument("--fresh", action="store_true", help="rebuild the index")
     numbers.add_jobs_argument(parser)
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 

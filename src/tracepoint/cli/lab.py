@@ -326,7 +326,7 @@ def _command(words: Sequence[str]) -> tuple[dict[str, bytes], str]:
 
 
 def _files(given: Sequence[str]) -> dict[str, bytes]:
-    """Read the files of `--file`; raises LabError for a word that is no pair of paths."""
+    """Read the files of `--file`; raises LabError for a word that is not a pair of paths."""
     files = {}
     for word in given:
         here, _, there = word.rpartition(":")
@@ -338,7 +338,7 @@ def _files(given: Sequence[str]) -> dict[str, bytes]:
 
 def _shell(args: argparse.Namespace, out: Output) -> int:
     if not sys.stdin.isatty():
-        raise LabError("stdin is no terminal to have a shell on: `tracepoint lab run 'COMMANDS'` needs none")
+        raise LabError("stdin is not a terminal: `tracepoint lab run 'COMMANDS'` works without one")
     image = _image(args, out)
     out.say(f"booting {image.release}; Ctrl-A X ends the guest")
     status = run_shell(

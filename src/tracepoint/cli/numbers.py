@@ -26,7 +26,7 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         except ValueError:
             number = low - 1
         if not low <= number <= high:
-            raise argparse.ArgumentTypeError(f"{text[:40]!r} is no whole number from {low} to {high}")
+            raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number from {low} to {high}")
         return number
 
     return read
@@ -43,7 +43,7 @@ def seconds(text: str) -> float:
     except ValueError:
         number = math.nan
     if not 0 <= number <= MAX_SECONDS:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is no time in seconds from 0 to {MAX_SECONDS:g}")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds from 0 to {MAX_SECONDS:g}")
     return number
 
 

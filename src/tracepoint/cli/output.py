@@ -103,7 +103,7 @@ class Output:
 
     def _to_stderr(self, text: str) -> None:
         self.flush()
-        # What cannot be told is no reason not to do it, and there is nobody to tell it to.
+        # What cannot be told is not a reason not to do it, and there is nobody to tell it to.
         with contextlib.suppress(OSError):
             self.stderr.write(text + "\n")
             self.stderr.flush()

@@ -68,7 +68,7 @@ def define_dynamic(tracefs: Tracefs, definition: str) -> None:
     """
     if not _LINE.fullmatch(definition.strip()):
         raise TracefsError(
-            f"{definition.strip()!r} is no definition: KIND:[GROUP/]NAME ..., "
+            f"{definition.strip()!r} is not a definition: KIND:[GROUP/]NAME ..., "
             f"where KIND is one of {', '.join(f'{k} ({v})' for k, v in _KINDS.items())}",
             PATH,
             definition,

@@ -194,7 +194,7 @@ def read_state(text: str, path: str) -> State:
     try:
         return State(text.strip())
     except ValueError:
-        raise TracefsError(f"shows {text.strip()[:20]!r}, which is no state", f"{path}/enable") from None
+        raise TracefsError(f"shows {text.strip()[:20]!r}, which is not a state", f"{path}/enable") from None
 
 
 def find_event(array: TraceArray, word: str) -> EventControl | SystemControl:

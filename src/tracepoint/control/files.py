@@ -82,7 +82,7 @@ class MountedFiles:
         self.root = str(root)
 
     def read(self, path: str) -> str:
-        """Return the content of a file; bytes that are no UTF-8 are kept as surrogates."""
+        """Return the content of a file; bytes that are not UTF-8 are kept as surrogates."""
         # Thousands of files are read to know the state of everything: no objects in between.
         handle = os.open(f"{self.root}/{path}", os.O_RDONLY)
         try:

@@ -121,7 +121,7 @@ def identity(pid: int) -> dict[str, str]:
 def read_journal(path: Path) -> tuple[dict[str, object], dict[str, str]]:
     """Return the first line and the entries of a journal; a half-written last line does not count.
 
-    Raises TracefsError when the file is no journal.
+    Raises TracefsError when the file is not a journal.
     """
     head: dict[str, object] = {}
     entries: dict[str, str] = {}
@@ -140,7 +140,7 @@ def read_journal(path: Path) -> tuple[dict[str, object], dict[str, str]]:
             case _:
                 break
     if path.stat().st_size and head.get("schema") != SCHEMA:
-        raise TracefsError(f"{path} is no journal of this program ({SCHEMA})")
+        raise TracefsError(f"{path} is not a journal of this program ({SCHEMA})")
     return head, entries
 
 

@@ -62,7 +62,7 @@ class PredicateReader:
         self._find_function = find_function
 
     def read(self, start: int) -> tuple[Predicate, int]:
-        """Return the predicate at `start`, which is no white space, and the place after it."""
+        """Return the predicate at `start`, which is not white space, and the place after it."""
         at = self._skip(start, NAME)
         if at == start:
             raise FilterError(self._text, FilterFault.ERRNO, 0, errno.EPERM)

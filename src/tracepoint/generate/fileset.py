@@ -28,7 +28,7 @@ class FileSet(Mapping[str, str]):
         for name in files:
             parts = PurePosixPath(name).parts
             if not parts or name.startswith("/") or ".." in parts:
-                raise GenerateError("", f"{name!r} is no path inside a folder")
+                raise GenerateError("", f"{name!r} is not a path inside a folder")
         self._files = MappingProxyType(dict(files))
         self.notes = tuple(notes)
 

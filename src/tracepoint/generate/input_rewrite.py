@@ -99,7 +99,7 @@ class Rewriter:
         rest = self.first_input(made)
         if rest is not None:
             shown = write_expression(rest)[:80]
-            raise GenerateError(self.event, f"{shown} is no known input, so it cannot be set from outside")
+            raise GenerateError(self.event, f"{shown} is not a known input, so it cannot be set from outside")
         return write_expression(with_parentheses(made))
 
     # What stands for a variable
@@ -187,7 +187,7 @@ class Rewriter:
         return replace(made, left=left, right=right)
 
     def _is_address(self, node: ast.Node) -> bool | None:
-        """Whether a variable holds an address; None for what is no variable."""
+        """Whether a variable holds an address; None for what is not a variable."""
         if not isinstance(node, ast.Name) or all(v.name != node.name for v in self.variables.values()):
             return None
         return "*" in self._named(node.name).ctype

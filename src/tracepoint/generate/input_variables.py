@@ -209,7 +209,7 @@ def _buffer_bytes(variable: InputVariable, value: InputValue) -> bytes:
 
 def _number_bytes(event: str, variable: InputVariable, value: InputValue) -> bytes:
     if not isinstance(value, int):
-        raise GenerateError(event, f"{variable.text}: {value!r} is no number, and a number is stored here")
+        raise GenerateError(event, f"{variable.text}: {value!r} is not a number, and a number is stored here")
     size = variable.size or _LONG
     raw = (value & ((1 << 64) - 1)).to_bytes(8, "little")
     if variable.ctype in ("bool", "_Bool"):

@@ -68,7 +68,7 @@ def lttng_probe(
     stem = name or PurePosixPath(header.path).stem or header.system
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,40}", stem):
         raise GenerateError(
-            "", f"{stem[:60]!r} is no name for a probe: use letters, digits, _ and -, at most 40"
+            "", f"{stem[:60]!r} is not a valid name for a probe: use letters, digits, _ and -, at most 40"
         )
     wanted = frozenset(events)
     chosen = [e for e in header.events if not wanted or e.name in wanted or e.full_name in wanted]

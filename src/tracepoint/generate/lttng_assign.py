@@ -291,7 +291,7 @@ class _Planner:
             if name in self.plan.lost:
                 return self.plan.lost[name]
             if one is None:
-                return f"of {name}, which is no field"
+                return f"of {name}, which is not a field"
             if one.is_dynamic and not _constant_length(one):
                 return _NO_ROOM
         return ""

@@ -50,7 +50,7 @@ def probe_module(
     if not header and isinstance(event, Event):
         header = f"<trace/events/{event.system}.h>"
     if not by_name and not _INCLUDE.fullmatch(header):
-        raise GenerateError(shown, f'{header!r} is no header to include; write <name.h> or "name.h"')
+        raise GenerateError(shown, f'{header!r} is not a header to include; write <name.h> or "name.h"')
     for one in includes:
         check_include(one)
     text = fill_template(

@@ -87,7 +87,7 @@ def _measure(layout: EventFormat, measure: str) -> str:
         )
     field = _field(layout, name)
     if field.is_array or field.size not in (1, 2, 4, 8):
-        raise GenerateError(f"{layout.system}:{layout.name}", f"{name} is no number, so it has no {word}")
+        raise GenerateError(f"{layout.system}:{layout.name}", f"{name} is not a number, so it has no {word}")
     return f"{word}({_read(field)})"
 
 

@@ -49,11 +49,11 @@ def type_stubs(header: TraceHeader, *, name: str = "events") -> FileSet:
     """Return `NAME.pyi`, which declares every `trace_x` with its parameters, and `Header` for all of them.
 
     Numbers are what has `__index__`, `char *` is text or bytes, and of other pointers nothing is
-    known, since attributes and items are read.  Raises GenerateError for a name that is no module's,
+    known, since attributes and items are read.  Raises GenerateError for a name that is not a module's,
     and for a header that declares nothing.
     """
     if not _IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):
-        raise GenerateError("", f"{name!r} is no name of a Python module; give another with --name")
+        raise GenerateError("", f"{name!r} is not a valid Python module name; give another with --name")
     protos = {event.name: (event.proto, event.is_nop) for event in header.events}
     protos |= {bare.call_name or bare.name: (bare.proto, True) for bare in header.tracepoints}
     if not protos:

@@ -124,7 +124,7 @@ def check_name(name: str, what: str = "module") -> str:
     """
     if len(name) > 40 or not _IDENTIFIER.fullmatch(name) or not name.isascii():
         raise GenerateError(
-            "", f"{name[:60]!r} is no name for a {what}: use letters, digits and _, at most 40"
+            "", f"{name[:60]!r} is not a valid name for a {what}: use letters, digits and _, at most 40"
         )
     return name
 

@@ -89,13 +89,13 @@ def _parse_list(text: str, constant: Callable[[str], int | None]) -> list[int]:
             continue
         value = parse_given(item, constant)
         if not isinstance(value, int):
-            raise GivenValueError(f"{text}: {item.strip()} is no number")
+            raise GivenValueError(f"{text}: {item.strip()} is not a number")
         values.append(value)
     return values
 
 
 def split_assignment(text: str) -> tuple[str, str]:
-    """Split `input=value` at the first `=` that is no comparison; raises GivenValueError.
+    """Split `input=value` at the first `=` that is not a comparison; raises GivenValueError.
 
     >>> split_assignment("a == b=1")
     ('a == b', '1')
@@ -158,6 +158,6 @@ def canonical_input(name: str) -> str:
 def _unknown(name: str, text: str, inputs: Collection[str]) -> str:
     near = difflib.get_close_matches(text, inputs, n=3, cutoff=0.5)
     if near:
-        return f"{name} is no input of this event; did you mean {' or '.join(near)}?"
+        return f"{name} is not an input of this event; did you mean {' or '.join(near)}?"
     some = ", ".join(list(inputs)[:8])
-    return f"{name} is no input of this event; its inputs are: {some or '(none)'}"
+    return f"{name} is not an input of this event; its inputs are: {some or '(none)'}"

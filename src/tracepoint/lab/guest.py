@@ -63,7 +63,7 @@ class CompletedGuestCommand:
 
     @property
     def text(self) -> str:
-        """The output as text; bytes that are no UTF-8 are replaced."""
+        """The output as text; bytes that are not UTF-8 are replaced."""
         return self.output.decode(errors="replace")
 
 
@@ -446,7 +446,7 @@ def _new_log(release: str) -> Path:
 
 def _check_path(path: str) -> None:
     if "\n" in path or "\0" in path or not path.startswith("/") or path != path.strip():
-        raise ValueError(f"{path!r} is no absolute path that can be sent to a guest")
+        raise ValueError(f"{path!r} is not an absolute path that can be sent to a guest")
 
 
 def _short(command: str) -> str:

@@ -27,7 +27,7 @@ def lab_fragment(name: str) -> str:
 def read_fragment(text: str, name: str) -> dict[str, str]:
     r"""Return the options of a configuration fragment, without `CONFIG_`; `n` for one that is not set.
 
-    `name` is what errors call it.  Raises LabError for a line that is no option and no comment.
+    `name` is what errors call it.  Raises LabError for a line that is not an option and no comment.
 
     >>> read_fragment("CONFIG_SMP=y\n# CONFIG_NET is not set\n", "mine")
     {'SMP': 'y', 'NET': 'n'}
@@ -40,7 +40,7 @@ def read_fragment(text: str, name: str) -> dict[str, str]:
         elif match := _SET.fullmatch(words):
             options[match[1]] = check_value(match[1], match[2], f"{name}:{number}")
         elif words and not words.startswith("#"):
-            raise LabError(f"{name}:{number}: {words[:60]!r} is no option: write CONFIG_NAME=y")
+            raise LabError(f"{name}:{number}: {words[:60]!r} is not an option: write CONFIG_NAME=y")
     return options
 
 

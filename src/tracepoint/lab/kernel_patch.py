@@ -120,7 +120,7 @@ def _path(line: str, name: str, number: int) -> str:
     _, _, inner = path.partition("/")
     if not inner or inner.startswith("/") or ".." in inner.split("/") or "\0" in inner or path[0] in '/"':
         raise PatchError(
-            f"{name}:{number}: {path!r} is no path below the tree (a/FILE or b/FILE is expected)"
+            f"{name}:{number}: {path!r} is not a path below the tree (a/FILE or b/FILE is expected)"
         )
     return inner
 

@@ -29,7 +29,7 @@ def find_source(
 
     `kernel` is a series such as 6.12, whose linux-source package is downloaded and unpacked when
     the cache has no such tree, or a folder.  `say` is told what is fetched.  Raises LabError for
-    a folder that is no kernel tree, and when apt or the disk fails.
+    a folder that is not a kernel tree, and when apt or the disk fails.
     """
     if isinstance(kernel, str) and _SERIES.fullmatch(kernel):
         tree = fetch_source(kernel, say)

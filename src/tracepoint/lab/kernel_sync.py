@@ -31,7 +31,7 @@ _PARTS = ("Makefile", "Kconfig", "scripts/kconfig/merge_config.sh", "arch/x86/Ma
 
 
 def check_tree(source: Path) -> None:
-    """Raise LabError, naming what is missing, when a folder is no source tree of a kernel."""
+    """Raise LabError, naming what is missing, when a folder is not a source tree of a kernel."""
     if not source.is_dir():
         hint = "; built kernels are for `lab run` and `lab shell`" if str(source).startswith("built:") else ""
         raise LabError(

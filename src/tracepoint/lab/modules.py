@@ -57,7 +57,7 @@ def module_name(path: Path) -> str:
 
 
 def read_info(path: Path) -> ModuleInfo:
-    """Return what the module at `path` says about itself; raises LabError if it is no ELF object."""
+    """Return what the module at `path` says about itself; raises LabError if it is not an ELF object."""
     data = read_module(path)
     try:
         sections = _sections(data)

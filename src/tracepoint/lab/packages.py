@@ -196,7 +196,7 @@ def image_file(path: Path) -> KernelImage:
     """Return a kernel image that lies anywhere (bzImage or vmlinux) as one that a guest can boot.
 
     What is built into it is read from `modules.builtin` beside it or in the build folder above it; without
-    one, the drivers of the lab are taken to be built in.  Raises LabError when it is no kernel.
+    one, the drivers of the lab are taken to be built in.  Raises LabError when it is not a kernel.
     """
     try:
         with path.open("rb") as file:

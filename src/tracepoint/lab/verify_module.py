@@ -89,7 +89,7 @@ def make_module(
 def replaced_parts(header: TraceHeader, plan: InputPlan) -> dict[str, tuple[str, ...]]:
     """Return, by full name of an event, what its module does otherwise than its header.
 
-    Inputs that are no parameters are variables, and calls that store nothing are not made.
+    Inputs that are not parameters are variables, and calls that store nothing are not made.
     """
     notes: dict[str, tuple[str, ...]] = {}
     for before, after in zip(header.events, set_inputs(header, plan).events, strict=True):

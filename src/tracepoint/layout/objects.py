@@ -68,7 +68,7 @@ def read_object(data: bytes, *, common: tuple[FieldFormat, ...] = COMMON_FIELDS)
     `common` are the kernel's common fields, which real-time kernels extend.  The IDs are 0: the
     kernel hands them out.  Names of TRACE_DEFINE_ENUM are replaced as the kernel does when it
     loads the object.  System calls are left out: their records are made at run time.  An object
-    without events gives an empty list; LayoutError is raised for bytes that are no kernel object
+    without events gives an empty list; LayoutError is raised for bytes that are not a kernel object
     and for kernels that describe fields by code (before 5.5).
     """
     return _ObjectReader(Elf(data), common).read()

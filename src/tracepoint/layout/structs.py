@@ -75,7 +75,7 @@ class _Layer:
         """Return the largest alignment that attributes ask for, 1 without any."""
         numbers = [self.measures.number(a) if a else _BIGGEST_ALIGN for a in marks.aligns]
         if any(number <= 0 or number & (number - 1) or number > _MAX_SIZE for number in numbers):
-            raise LayoutError(f"an alignment in {self.name} is no power of two")
+            raise LayoutError(f"an alignment in {self.name} is not a power of two")
         return max(numbers, default=1)
 
     def natural(self, align: int, member: Member) -> int:

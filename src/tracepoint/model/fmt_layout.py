@@ -61,7 +61,7 @@ def _frames(*, aligned: bool) -> tuple[Frame, ...]:
 CLASS_FRAMES = _frames(aligned=False)
 INSTANCE_FRAMES = _frames(aligned=True)
 _TIGHT = Frame(1, 1, is_aligned=False, ends_line=False)
-_LONGEST_LINE = 72  # characters that are no blanks in a declaration that may stay on one line
+_LONGEST_LINE = 72  # characters that are not blanks in a declaration that may stay on one line
 
 
 @dataclass(frozen=True, slots=True)

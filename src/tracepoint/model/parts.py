@@ -132,7 +132,7 @@ def _unknown(token: Token) -> Diagnostic:
     return _problem(
         "TP009",
         "unknown-field-macro",
-        f"{token.text} is no field macro, and no file that was read defines it; see --include",
+        f"{token.text} is not a field macro, and no file that was read defines it; see --include",
         token,
     )
 

@@ -84,7 +84,7 @@ class Argument:
 def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     """Read an argument; `type_names` are typedefs that a cast may name.
 
-    Raises PlaceError when it is no expression, or has a side effect.
+    Raises PlaceError when it is not an expression, or has a side effect.
 
     >>> found = read_argument("page_count( page ) + vma->vm_mm->x", frozenset())
     >>> found.text, found.names, found.called
@@ -98,7 +98,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     try:
         tree = parse_expression(spelled, type_names=type_names)
     except SourceError as error:
-        raise PlaceError(f"the argument `{spelled[:60]}` is no expression of C: {error.message}") from None
+        raise PlaceError(f"the argument `{spelled[:60]}` is not a C expression: {error.message}") from None
     names: list[str] = []
     called: list[str] = []
     accesses: list[Access] = []

@@ -116,7 +116,7 @@ class Code:
 def read_code(file: SourceFile) -> Code:
     r"""Lex a C file for placing calls.
 
-    Raises PlaceError when the text is no C source file: a NUL byte, more tokens than any file of the
+    Raises PlaceError when the text is not C source file: a NUL byte, more tokens than any file of the
     kernel has, or conditionals without end.
 
     >>> from tracepoint.source.text import SourceFile
@@ -126,7 +126,7 @@ def read_code(file: SourceFile) -> Code:
     """
     nul = file.text.find("\0")
     if nul >= 0:
-        raise PlaceError("a NUL byte: this is no C source file", file.span(nul, nul + 1))
+        raise PlaceError("a NUL byte: this is not C source file", file.span(nul, nul + 1))
     try:
         raw = lex(file)
     except SourceError as error:

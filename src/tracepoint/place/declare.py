@@ -64,7 +64,7 @@ def declare(kernel: Kernel, given: EventText) -> Declaration:
     fragment = read_fragment(given)
     if not fragment.system or not _SYSTEM.match(fragment.system):
         raise PlaceError(
-            f"{given.origin}: {fragment.system!r} is no TRACE_SYSTEM; name the system of the events"
+            f"{given.origin}: {fragment.system!r} is not a TRACE_SYSTEM; name the system of the events"
         )
     path, is_new = _find_header(kernel, given, fragment.system)
     if is_new:

@@ -92,7 +92,7 @@ def _not_found(code: Code, body: Statement, text: str, wanted: list[str]) -> Pla
     spelled = {" ".join(code.texts[s.first : min(s.last + 1, s.first + 40)]): s for s in known}
     close = difflib.get_close_matches(" ".join(wanted[:40]), spelled, n=1)
     advice = f"; did you mean `{short(_source(code, spelled[close[0]]))}`?" if close else ""
-    return code.error(f"`{short(text)}` is no statement of this function{advice}", body.first)
+    return code.error(f"`{short(text)}` is not a statement of this function{advice}", body.first)
 
 
 def _source(code: Code, statement: Statement) -> str:

@@ -171,7 +171,7 @@ def read_events(
         raise PlaceError(f"{given.origin}: declares no event")
     for event in header.events:
         if not _NAME.match(event.name):
-            raise PlaceError(f"{given.origin}: {event.name!r} is no name of an event")
+            raise PlaceError(f"{given.origin}: {event.name!r} is not a valid event name")
         if event.is_nop or event.is_syscall or event.is_custom:
             raise PlaceError(
                 f"{given.origin}: {event.macro} {event.name} has no trace_{event.name}() to call"

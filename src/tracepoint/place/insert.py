@@ -421,9 +421,9 @@ def put_first(editor: Editor, body: Statement, line: str, *, has_more: bool) -> 
 def _check_request(source: SourceFile, place: Place, call: Call) -> None:
     check_file(source)
     if not _NAME.fullmatch(call.event):
-        raise PlaceError(f"`{call.event[:60]}` is no name of an event")
+        raise PlaceError(f"`{call.event[:60]}` is not a valid event name")
     if not _NAME.fullmatch(place.function):
-        raise PlaceError(f"`{place.function[:60]}` is no name of a function")
+        raise PlaceError(f"`{place.function[:60]}` is not a valid function name")
     is_beside = place.where in {Where.BEFORE, Where.AFTER}
     if is_beside and not place.statement.strip() and place.line < 1:
         raise PlaceError(f"{place.where} what? Give the text of a statement, or a line")

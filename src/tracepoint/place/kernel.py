@@ -77,17 +77,17 @@ class Kernel:
 
 
 def check_path(path: str) -> None:
-    """Raise PlaceError for what is no path of a file below the tree, in the spelling of a patch.
+    """Raise PlaceError for what is not a path of a file below the tree, in the spelling of a patch.
 
     >>> check_path("mm/memory.c")
     >>> check_path("../etc/passwd")
     Traceback (most recent call last):
-    tracepoint.errors.PlaceError: '../etc/passwd' is no path of a file below the tree
+    tracepoint.errors.PlaceError: '../etc/passwd' is not a path of a file below the tree
     """
     parts = path.split("/")
     is_plain = all(part not in ("", ".", "..", ".git") for part in parts)
     if not is_plain or len(path) > 1000 or not path.isprintable() or set(path) & set('"\\ '):
-        raise PlaceError(f"{path!r} is no path of a file below the tree")
+        raise PlaceError(f"{path!r} is not a path of a file below the tree")
 
 
 def _check_text(path: str, text: str) -> None:

@@ -39,7 +39,7 @@ def check_file(file: SourceFile) -> None:
             "`tracepoint_enabled(event)`, and call trace_event() in a function of a .c file"
         )
     if not path.endswith((".c", ".cc")):
-        raise PlaceError(f"{path} is no C source file")
+        raise PlaceError(f"{path} is not C source file")
     if _OTHER_PROGRAMS.match(path):
         raise PlaceError(f"{path} is not linked into the kernel: it has no tracepoints")
 

@@ -200,7 +200,7 @@ class _Reader:
             found.add(variable.name, Member(kind, count_dimensions(self.code, variable)))
 
     def type_names(self, at: int, stop: int) -> tuple[int, str]:
-        """Count the types that stand before a name, and return the first that is no basic type."""
+        """Count the types that stand before a name, and return the first that is not a basic type."""
         count = 0
         named = ""
         was_basic = False

@@ -50,9 +50,9 @@ class Author:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or not self.name.isprintable() or set(self.name) & set("<>"):
-            raise PlaceError(f"{self.name!r} is no name of an author")
+            raise PlaceError(f"{self.name!r} is not a valid author name")
         if not _ADDRESS.match(self.email):
-            raise PlaceError(f"{self.email!r} is no mail address")
+            raise PlaceError(f"{self.email!r} is not a valid mail address")
         if not self.date or not self.date.isprintable():
             raise PlaceError(f"{self.date!r} is not a valid date")
 
@@ -102,7 +102,7 @@ def check_why(why: str) -> str:
     if len(re.findall(r"\w+", text)) < 2 or _PLACEHOLDER.match(text):
         raise PlaceError("say why the kernel needs this: a commit message without a reason is not taken")
     if any(not c.isprintable() and c not in "\n\t" for c in text) or len(text) > 20_000:
-        raise PlaceError("the reason of the patch is no plain text")
+        raise PlaceError("the reason of the patch is not plain text")
     return text
 
 
@@ -114,7 +114,7 @@ def write_message(
     `header` is the file that declares the new events.
     """
     if len(subject) > _MAX_SUBJECT or not subject.isprintable() or not subject.strip():
-        raise PlaceError(f"{subject[:80]!r} is no subject of a patch: one line of text is")
+        raise PlaceError(f"{subject[:80]!r} is not a subject for a patch: it must be one line of text")
     parts = [wrap(why)]
     if events:
         some = "event" if len(events) == 1 else "events"

@@ -16,7 +16,7 @@ _TESTS = {"IS_ERR": "an error", "IS_ERR_OR_NULL": "an error or NULL"}
 
 
 def bad_pointers(code: Code, site: Site) -> dict[str, tuple[str, int]]:
-    r"""Return the variables that are no pointer at a place: what they are, and the line that says so.
+    r"""Return the variables that are not pointers at a place: what they are, and the line that says so.
 
     Only `!p`, `p == NULL`, `IS_ERR(p)` and `IS_ERR_OR_NULL(p)` as a whole condition are understood.
 

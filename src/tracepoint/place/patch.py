@@ -204,7 +204,7 @@ def _line(sign: str, line: str) -> str:
 
 
 def _heading(lines: Sequence[str], start: int) -> str:
-    """The last line before a hunk that begins in the first column with a name and is no label."""
+    """The last line before a hunk that begins in the first column with a name and is not a label."""
     for index in range(start - 1, -1, -1):
         first = lines[index][:1]
         if (first.isalpha() or first == "_") and not lines[index].rstrip().endswith(":"):

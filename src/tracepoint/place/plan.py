@@ -77,7 +77,7 @@ def split_args(text: str) -> tuple[str, ...]:
             parts = split_arguments(tokens)
             if all(parts):
                 return tuple(text[part[0].start : part[-1].end] for part in parts)
-    raise PlaceError(f"{text!r} are no arguments of a call")
+    raise PlaceError(f"{text!r} are not arguments of a call")
 
 
 def split_call(text: str) -> tuple[str, tuple[str, ...] | None]:
@@ -91,7 +91,7 @@ def split_call(text: str) -> tuple[str, tuple[str, ...] | None]:
     if bracket:
         name = name.removeprefix("trace_")
         if not rest.endswith(")"):
-            raise PlaceError(f"{text!r} is no call of an event")
+            raise PlaceError(f"{text!r} is not a call of an event")
     if not name.isidentifier() or not name.isascii():
         raise PlaceError(f"{text!r} names no event")
     return name, split_args(rest[:-1]) if bracket else None
@@ -105,7 +105,7 @@ def split_place(word: str) -> tuple[str, str]:
     """
     path, _, function = word.rpartition(":")
     if not path or not function.removesuffix("()").isidentifier():
-        raise PlaceError(f"{word!r} is no FILE:FUNCTION")
+        raise PlaceError(f"{word!r} is not a FILE:FUNCTION")
     path = path.removeprefix("./")
     check_path(path)
     if path.endswith(".h"):
@@ -142,7 +142,7 @@ def read_plan(text: str, path: str, read_text: Callable[[str], str]) -> Plan:
     """Return the plan in a TOML text.
 
     `path` is shown in messages; `read_text` returns the text of a declaration file that the plan
-    names.  Raises PlaceError for what is no plan.
+    names.  Raises PlaceError for what is not a plan.
     """
     try:
         data = tomllib.loads(text)
@@ -211,7 +211,7 @@ class _Reader:
             return str(item["text"])
         name = item["file"]
         if not name or name.startswith("/") or ".." in name.split("/") or not name.isprintable():
-            self.fail(f"{name!r} is no path of a file beside the plan")
+            self.fail(f"{name!r} is not a path of a file beside the plan")
         return self._read_text(name)
 
     def call(self, item: dict[str, Any], number: int) -> CallAt:

@@ -95,7 +95,7 @@ def write_event(name: str, proto: str, fields: str = "") -> str:
     <BLANKLINE>
     """
     if not _NAME.match(name):
-        raise PlaceError(f"{name!r} is no name of an event")
+        raise PlaceError(f"{name!r} is not a valid event name")
     params = [_param(part) for part in _parts(proto)] if proto.strip() not in ("", "void") else []
     known = [param.name for param in params]
     recorded = [_field(part, known) for part in _parts(fields)] if fields.strip() else _values(params)
@@ -159,7 +159,7 @@ def _parts(text: str) -> Iterator[str]:
         if depth == 0 and all(parts):
             yield from (text[part[0].start : part[-1].end] for part in parts)
             return
-    raise PlaceError(f"{text!r} is no list of C declarations")
+    raise PlaceError(f"{text!r} is not a list of C declarations")
 
 
 def _param(text: str) -> _Field:

@@ -324,7 +324,7 @@ class Evaluator:
             if isinstance(item, ast.Assign) and isinstance(item.target, ast.Index):
                 key = self.integer(item.target.index)
                 if key.constant is None:
-                    return self.unknown("a table with an index that is no constant")
+                    return self.unknown("a table with an index that is not a constant")
                 at, inner = key.constant, item.value
             entries[at] = self.value(inner)
             at += 1

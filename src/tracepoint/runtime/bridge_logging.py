@@ -92,7 +92,7 @@ def trace_calls(
     (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.  Coroutine
     functions and generators, also asynchronous ones, stay what they are: their entry is where their
     body begins, their exit where it ends, and the time between has their waiting in it.  Raises
-    DeclarationTypeError for what is no function.
+    DeclarationTypeError for what is not a function.
 
     >>> @trace_calls(system="shop")
     ... def price_of(item):

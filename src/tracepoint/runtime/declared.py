@@ -75,7 +75,7 @@ def check_names(event: str, layout: EventFormat) -> None:
 
 
 def check_event(event: Event) -> None:
-    """Raise LayoutError for a name that is no folder's, EventError for a print format without its quotes."""
+    """Raise LayoutError for a name that cannot be a folder, EventError for a print format without quotes."""
     check_folder(event.system, event.name)
     # Layouts put quotes around whatever stands there.
     if not event.printk.text.lstrip().startswith('"'):

@@ -34,7 +34,7 @@ class _Shape:
 
     @property
     def special(self) -> int:
-        """The exponent of what is no number, with all bits set."""
+        """The exponent of what is not a number, with all bits set."""
         return 2 * self.bias + 1
 
 
@@ -47,7 +47,7 @@ def show_floats(print_format: str, floats: Mapping[str, str], event: str = "") -
     """Return a print format (with REC->) in which `%f` of the fields `floats` is shown by integers.
 
     `%f`, `%g` and `%e` all show digits around a point: as many places as a precision says, up to 7,
-    else 6.  From 2**63 on, and for what is no number, `huge `, `inf ` or `nan ` stands before zeros.
+    else 6.  From 2**63 on, and for what is not a number, `huge `, `inf ` or `nan ` stands before zeros.
     Raises LayoutError for `%f` of anything but such a field, and for such a field shown otherwise.
     """
     literal, arguments = _split(print_format)

@@ -17,7 +17,7 @@ def folder_problem(name: object) -> str:
     ('', 'means another folder', "has a '/'")
     """
     if not isinstance(name, str):
-        return "is no text"
+        return "is not text"
     if not name:
         return "is empty"
     if name in (".", ".."):

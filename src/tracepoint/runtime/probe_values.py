@@ -43,7 +43,7 @@ def make_probe_record(args: Sequence[ProbeArg], source: bytes, comm: Callable[[]
 def _text(arg: ProbeArg, record: bytes, comm: Callable[[], bytes]) -> bytes:
     """Return a text with the byte that ends it; nothing where it cannot be read."""
     steps = arg.fetch.steps
-    # The record is no memory of a user.
+    # The record is not user memory.
     is_readable = arg.fetch.source.is_text and arg.kind.name != "ustring"
     if not is_readable or len(steps) > 1 or (steps and steps[0][1]):
         return b""

@@ -97,7 +97,7 @@ class Probes:
         """Call `probe` whenever the tracepoint fires, with `data` first when it is given.
 
         Raises ProbeError: EEXIST when this probe is there with this data, EINVAL when its
-        parameters do not fit the prototype or `prio` is no int.
+        parameters do not fit the prototype or `prio` is not an int.
         """
         if not isinstance(prio, int):
             raise ProbeError(f"{self.name}: prio is {prio!r}, not an int", errno.EINVAL)

@@ -75,7 +75,7 @@ class Line:
         try:
             answer = _Answer(json.loads(line))
         except (ValueError, TypeError, RecursionError):
-            raise ProcessError(f"process {self._pid} answers what is no answer") from None
+            raise ProcessError(f"process {self._pid} sent something that is not an answer") from None
         if "errno" in answer:
             raise OSError(answer["errno"], os.strerror(answer["errno"]), request.get("path"))
         return answer

@@ -106,7 +106,7 @@ _LONG["unsigned long"] = False
 def int_type_of(ctype: CType | str, long_size: int = 8) -> IntType | None:
     """Return the integer type of a C type; pointers count as unsigned long, enums as unsigned int.
 
-    `long_size` is 4 or 8 bytes.  None when the type is no integer or not known.
+    `long_size` is 4 or 8 bytes.  None when the type is not an integer or not known.
 
     >>> int_type_of("unsigned long", 4)
     IntType(size=4, is_signed=False)

@@ -168,7 +168,7 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
             break
     else:
         if len(tokens) > MAX_TOKENS:
-            raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is no trace header", tokens[-1].span)
+            raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is not a trace header", tokens[-1].span)
     return tokens
 
 

@@ -175,7 +175,7 @@ class Functions:
         return function_name(head) if _AT_LINE_START.match(head) else None
 
     def _searched(self, begin: int, offset: int) -> str:
-        """Return a stretch to be searched; nothing once a file that is no kernel's has cost too much."""
+        """Return a stretch to be searched; nothing once a file that is not a kernel's has cost too much."""
         if offset - begin > self._budget:
             return ""
         self._budget -= offset - begin

@@ -1,4 +1,4 @@
-"""Indexes of what is no source tree: folders of modules or of format files, BTF, single objects.
+"""Indexes of what is not a source tree: folders of modules or of format files, BTF, single objects.
 
 They know events, fields and prototypes, and nothing about who calls them.
 """

@@ -38,7 +38,7 @@ def check_regular(path: PurePath | str) -> None:
 def read_input(path: PurePath | str, large: Sequence[bytes] = ()) -> bytes:
     """Return the bytes of a file; at most 64 MiB, or 1 GiB when it begins with one of `large` (`b""`: any).
 
-    Raises SourceError for what is no regular file or larger, OSError for what cannot be read.
+    Raises SourceError for what is not a regular file or larger, OSError for what cannot be read.
     """
     check_regular(path)
     with open(path, "rb") as file:  # noqa: PTH123 - PurePath has none

@@ -154,7 +154,7 @@ class TreeEvent:
 class Tree:
     """An indexed tree.
 
-    `notes` are sentences about how the index came to be (built anew, files that could not be
+    `notes` are sentences about how the index came to be (rebuilt, files that could not be
     read).  Make one with `open_tree`.
     """
 

@@ -46,7 +46,7 @@ def open_tree(
                 return _saved_tree(stored)
             return _updated(root, stored.whole(), notes, jobs, on_progress)
         except StoreError as error:
-            notes.append(f"{error}; the index was built anew")
+            notes.append(f"{error}; the index was rebuilt")
     return _updated(root, None, notes, jobs, on_progress)
 
 
@@ -97,10 +97,10 @@ def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
         # After an upgrade every saved index is old: as expected as that there is none.
         return None
     except (StoreError, OSError) as error:
-        notes.append(f"{error}; the index was built anew")
+        notes.append(f"{error}; the index was rebuilt")
         return None
     if stored.root != root or stored.kind != "source":
-        notes.append(f"{stored.path}: the index of another tree; it was built anew")
+        notes.append(f"{stored.path}: the index of another tree; it was rebuilt")
         return None
     return stored
 

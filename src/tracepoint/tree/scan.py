@@ -62,7 +62,7 @@ def find_headers(words: Iterable[str], exclude: Iterable[str] = (), disk: Disk =
 
 
 def is_trace_header(data: bytes) -> bool:
-    """Whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are no template of one.
+    """Whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are not a template of one.
 
     >>> is_trace_header(b"TRACE_EVENT(foo, ...")
     True

@@ -2,7 +2,7 @@
 
 The file is read as if a stranger had written it: sizes are bounded, every section has a checksum,
 the data is JSON (never code), and rows have the shape that their users expect.  Whatever is wrong
-is a `StoreError`, upon which the index is built anew.
+is a `StoreError`, upon which the index is rebuilt.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Finds `TP_PROTO(void)` and `TP_PROTO()`.
 ## Why it is bad
 
 The kernel puts its own first parameter before the prototype's, with a comma between them:
-`void *__data, void` is no C (`DECLARE_TRACE()` in `include/linux/tracepoint.h`). The compiler's message
+`void *__data, void` is not C (`DECLARE_TRACE()` in `include/linux/tracepoint.h`). The compiler's message
 points into that file, not to the declaration.
 
 ## Example

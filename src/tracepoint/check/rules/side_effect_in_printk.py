@@ -70,6 +70,6 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _designators(view: PrintView) -> list[Node]:
-    """Return the `.name = value` items of lists, which are no assignments."""
+    """Return the `.name = value` items of lists, which are not assignments."""
     lists = (n for argument in view.arguments for n in walk(argument) if isinstance(n, InitList))
     return [item for found in lists for item in found.items if isinstance(item, Assign)]

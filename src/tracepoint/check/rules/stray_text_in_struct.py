@@ -1,4 +1,4 @@
-"""Something that is no field stands in TP_STRUCT__entry.
+"""Something that is not a field stands in TP_STRUCT__entry.
 
 ## What it does
 

@@ -2,7 +2,7 @@
 
 ## What it does
 
-Reports names in `TP_STRUCT__entry` that are no field macro and that no file that was read defines.
+Reports names in `TP_STRUCT__entry` that are not field macros and that no file that was read defines.
 
 ## Why it is bad
 

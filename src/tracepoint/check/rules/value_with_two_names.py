@@ -2,8 +2,9 @@
 
 ## What it does
 
-Evaluates the constants of the lists of `__print_symbolic` and finds different ones with the same value. Off
-by default: aliases such as `AF_UNIX` and `AF_LOCAL` are no fault, and opcodes of different devices overlap.
+Evaluates the constants of the lists of `__print_symbolic` and finds different ones with the same value.
+Off by default: aliases such as `AF_UNIX` and `AF_LOCAL` are not a fault, and opcodes of different devices
+overlap.
 
 ## Why it is bad
 

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-# Control characters, halves of surrogate pairs (bytes that are no UTF-8), what is no character, and
+# Control characters, halves of surrogate pairs (bytes that are not UTF-8), what is not a character, and
 # what turns the direction of writing, so that a text shows other than it reads.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\ufdd0-\ufdef"

@@ -11,9 +11,9 @@ from tracepoint.model.python_types import char_array, u32
 WRONG_PRINTS = {
     '"%d", nosuch': "needs the name nosuch",
     '"%d"': "shows 1 values and is given 0",
-    "%d": "stands in double quotes",
-    "a=%d, a": "stands in double quotes",
-    "a": "stands in double quotes",
+    "%d": "the format in double quotes",
+    "a=%d, a": "the format in double quotes",
+    "a": "the format in double quotes",
     '"a=%d\n", a': "a line break inside quotes",
     None: "is a NoneType, not text",
     '"%d %d", a': "shows 2 values and is given 1",

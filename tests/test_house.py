@@ -18,7 +18,18 @@ BIN = Path(sys.executable).parent
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MAX_FILE_LINES = 500
 MAX_FUNCTION_LINES = 40
-PURE_ROOMS = ("source", "model", "layout", "printk", "assign", "filter", "check", "generate", "place")
+PURE_ROOMS = (
+    "source",
+    "model",
+    "layout",
+    "printk",
+    "assign",
+    "filter",
+    "trigger",
+    "check",
+    "generate",
+    "place",
+)
 IMPURE_CALLS = {"open", "print", "input", "breakpoint"}
 IMPURE_MODULES = {"os", "subprocess", "socket", "time", "tempfile", "shutil", "sys", "random"}
 # Texts of error numbers, nothing else; FileSet.write, which only the caller of a generator calls.

@@ -428,3 +428,18 @@ def test_cover_letter(tree: Path) -> None:
     assert "A. U. Thor (2):\n  water: shore: add the trace event lake_splash\n  garden: reed:" in cover
     assert " 3 files changed, " in cover
     assert "diff --git" not in cover
+
+
+def test_a_custom_event_of_the_same_name_is_not_a_second_declaration(tree: Path) -> None:
+    """samples/trace_events/trace_custom_sched.h records sched_waking a second time, and declares no tracepoint."""
+    custom = tree / "samples/custom.h"
+    custom.parent.mkdir()
+    custom.write_text(
+        "#define TRACE_SYSTEM custom\nTRACE_CUSTOM_EVENT(pond_dive,\n"
+        "\tTP_PROTO(struct duck *duck, int depth),\n\tTP_ARGS(duck, depth),\n"
+        "\tTP_STRUCT__entry(\n\t\t__field(int, depth)\n\t),\n\tTP_fast_assign(\n\t\t__entry->depth = depth;\n\t),\n"
+        '\tTP_printk("%d", __entry->depth)\n);\n'
+    )
+    call = CallAt("garden/reed.c", (Place("reed_hide", Where.RETURNS),), "pond_dive", ("duck", "1"))
+    series = make_series(open_kernel(tree), Plan((), (call,), why=WHY))
+    assert "trace_pond_dive(duck, 1);" in series.files["garden/reed.c"]

@@ -284,7 +284,8 @@ class _Maker:
             for event in made.events:
                 if event.name == name:
                     return made.header, tuple((p.ctype, p.name) for p in event.proto.params)
-        found = self._kernel.tree.events(name)
+        # A custom event has no tracepoint to call: it uses that of another.
+        found = [event for event in self._kernel.tree.events(name) if not event.is_custom]
         if not found:
             close = get_close_matches(name, [event.name for event in self._kernel.tree.events()], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""

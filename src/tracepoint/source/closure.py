@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -35,14 +35,24 @@ _LAST_WORD = re.compile(r"(\w+)\s*\Z")
 _POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
 
 
+class FileNames(NamedTuple):
+    """What a file includes, as `(name, is_quoted)`, and the names that it defines and may declare."""
+
+    includes: list[tuple[str, bool]]
+    defined: list[str]
+    declared: list[str]
+
+
 @dataclass(slots=True)
 class SharedFiles:
     """What was found in included files, by path; headers read under one configuration share it.
 
-    `defining` and `declaring` say by name which of the files that were looked into hold it; `visited`
-    are the paths that somebody looked into, until he who wants to know clears it.
+    `names_of` looks into a file; `defining` and `declaring` say by name which of the files that were
+    looked into hold it; `visited` are the paths that somebody looked into, until he who wants to know
+    clears it.
     """
 
+    names_of: Callable[[SourceFile], FileNames] = field(default_factory=lambda: names_in)
     macros: dict[str, dict[str, Macro]] = field(default_factory=dict)
     declared: dict[str, Declarations] = field(default_factory=dict)
     structs: dict[tuple[str, str, str], StructText | None] = field(default_factory=dict)
@@ -72,26 +82,14 @@ class SharedFiles:
         """Return what a file includes, as `(name, is_quoted)`, and remember the names that it holds."""
         known = self._includes.get(file.path)
         if known is None:
-            known = self._includes[file.path] = self._look_into(file)
+            path = file.path
+            known, defined, declared = self.names_of(file)
+            self._includes[path] = known
+            for name in defined:
+                self.defining.setdefault(name, []).append(path)
+            for name in declared:
+                self.declaring.setdefault(name, []).append(path)
         return known
-
-    def _look_into(self, file: SourceFile) -> list[tuple[str, bool]]:
-        path, text = file.path, file.text
-        included: dict[tuple[str, bool], None] = {}
-        names: dict[str, None] = {}
-        for match in _DIRECTIVE.finditer(text):
-            if not _begins_line(text, match.start()):
-                continue
-            name, quote, other = match.groups()
-            if name:
-                names[name] = None
-            else:
-                included[other, quote == '"'] = None
-        for name in names:
-            self.defining.setdefault(name, []).append(path)
-        for name in _declared_names(text):
-            self.declaring.setdefault(name, []).append(path)
-        return list(included)
 
 
 class IncludeClosure:
@@ -206,6 +204,22 @@ class IncludeClosure:
             n_files += 1
             if any(file.path in table.get(name, ()) for table in tables):
                 yield file
+
+
+def names_in(file: SourceFile) -> FileNames:
+    """Look into a file for what it includes and for the names that it holds."""
+    text = file.text
+    included: dict[tuple[str, bool], None] = {}
+    defined: dict[str, None] = {}
+    for match in _DIRECTIVE.finditer(text):
+        if not _begins_line(text, match.start()):
+            continue
+        name, quote, other = match.groups()
+        if name:
+            defined[name] = None
+        else:
+            included[other, quote == '"'] = None
+    return FileNames(list(included), list(defined), list(_declared_names(text)))
 
 
 def _begins_line(text: str, at: int) -> bool:

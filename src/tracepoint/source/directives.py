@@ -66,7 +66,7 @@ def directives_of(file: SourceFile) -> list[list[Token] | Macro]:
     for start, end in _ranges(file.text):
         macro = _later(file, start, end)
         found += _split(lex(file, start, end)[:-1]) if macro is None else [macro]
-    if sum(len(kept.text) for kept, _ in _KEPT.values()) + len(file.text) > MAX_KEPT_CHARS:
+    if sum(len(kept.text) for kept, _ in list(_KEPT.values())) + len(file.text) > MAX_KEPT_CHARS:
         _KEPT.clear()
     _KEPT[id(file)] = (file, found)
     return found

@@ -141,7 +141,7 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
     """
     tokens: list[Token] = []
     append = tokens.append
-    make = Token
+    new = Token.__new__
     kinds, end_group = _KIND_OF_GROUP, _TOKEN.groupindex["END"]
     at = start
     first = True
@@ -151,19 +151,23 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
         trivia, text = match.group(1, group)
         if trivia:
             begin = at + len(trivia)
-            token = make(kinds[group], text, begin, at, file)
-            token.space = True
-            if first or ("\n" in trivia and _has_newline(trivia)):
-                token.first = True
-                first = False
-            at = begin + len(text)
+            first = first or ("\n" in trivia and _has_newline(trivia))
         else:
-            token = make(kinds[group], text, at, at, file)
-            if first:
-                token.first = True
-                first = False
-            at += len(text)
+            begin = at
+        # Calling Token would take a tenth more.
+        token = new(Token)
+        token.kind = kinds[group]
+        token.text = text
+        token.start = begin
+        token.lead = at
+        token.file = file
+        token.space = bool(trivia)
+        token.first = first
+        token.expansion = None
+        token.is_painted = False
         append(token)
+        first = False
+        at = begin + len(text)
         if group == end_group:
             break
     else:

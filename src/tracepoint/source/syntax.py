@@ -45,7 +45,7 @@ def match_parenthesis(tokens: Sequence[Token], at: int) -> int:
             depth -= 1
             if depth == 0:
                 return index
-        elif tokens[index].kind is Kind.END:
+        elif not text and tokens[index].kind is Kind.END:
             return -1
     return -1
 

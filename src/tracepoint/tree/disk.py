@@ -31,7 +31,8 @@ _ONLY_KEPT = frozenset({_LISTING})
 _FILE, _FOLDER = "file", "folder"
 #: Clocks of file systems are coarse: what was changed so shortly before is looked at once more.
 _RECENT_NS = 2_000_000_000
-_UNTRUSTED, _MISSING = -1, 0
+#: What `stamp_of` says of a path that was changed just now, and of one that is not there.
+UNTRUSTED, MISSING = -1, 0
 _MASK = (1 << 60) - 1
 
 
@@ -116,7 +117,7 @@ class WatchedDisk(Disk):
             folder + name: new
             for folder, row in self._rows.items()
             for name, old in zip(row["names"].split("/"), row["stamps"], strict=True)
-            if (new := stamp(folder + name)) != old or new == _UNTRUSTED
+            if (new := stamp(folder + name)) != old or new == UNTRUSTED
         }
         for path, new in fresh.items():
             self._open(path)
@@ -141,7 +142,7 @@ class WatchedDisk(Disk):
     def _ask_again(self, path: str) -> None:
         self.is_as_saved = False
         old = self._answers.pop(path)
-        if self._stamps[path] == _MISSING and old.keys() <= self._kept:
+        if self._stamps[path] == MISSING and old.keys() <= self._kept:
             del self._stamps[path]
             return
         fresh = self._answers[path] = {question: self._answer(path, question) for question in old}
@@ -165,15 +166,7 @@ class WatchedDisk(Disk):
         return self._questions[question](read_if_sane(path))
 
     def _stamp(self, path: str) -> int:
-        """Return a number that changes when a path comes, goes or is changed."""
-        try:
-            state = os.stat(path)  # noqa: PTH116 - asked very often
-        except (OSError, ValueError):
-            return _MISSING
-        modified, changed = state.st_mtime_ns, state.st_ctime_ns
-        if max(modified, changed) > self._begin - _RECENT_NS:
-            return _UNTRUSTED
-        return hash((modified, changed, state.st_size, state.st_ino, state.st_dev)) & _MASK or 1
+        return stamp_of(path, self._begin)
 
     def _answers_of(self, path: str) -> dict[str, Any]:
         self._open(path)
@@ -253,6 +246,18 @@ class WatchedDisk(Disk):
             row["answers"] = {q: _packed(row["names"], known) for q, known in row["answers"].items()}
             row["names"] = "/".join(row["names"])
         return self._rows | rows
+
+
+def stamp_of(path: str, now: int) -> int:
+    """Return a number that changes when a path comes, goes or is changed; `now` is in nanoseconds."""
+    try:
+        state = os.stat(path)  # noqa: PTH116 - asked very often
+    except (OSError, ValueError):
+        return MISSING
+    modified, changed = state.st_mtime_ns, state.st_ctime_ns
+    if max(modified, changed) > now - _RECENT_NS:
+        return UNTRUSTED
+    return hash((modified, changed, state.st_size, state.st_ino, state.st_dev)) & _MASK or 1
 
 
 def digest_of(data: bytes) -> str:

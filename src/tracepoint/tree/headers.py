@@ -6,15 +6,17 @@ import contextlib
 import gc
 import re
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.model.read import read_header_text
-from tracepoint.source.closure import SharedFiles
+from tracepoint.source.closure import SharedFiles, names_in
 from tracepoint.source.text import decode
 from tracepoint.tree.creators import Creators, includes_of
 from tracepoint.tree.disk import DISK
+from tracepoint.tree.kept import KeptAnswers, KeptFiles
 from tracepoint.tree.loader import FileLoader, find_kernel_root, kernel_include_paths, make_config
 from tracepoint.tree.makefiles import macro_flags
 from tracepoint.tree.opening import read_input
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
     from tracepoint.source.text import SourceFile
     from tracepoint.tree.disk import Disk
 
+#: What `read_header` keeps from call to call.
+_KEPT, _ANSWERS = KeptFiles(), KeptAnswers()
 #: How far above an included part the header that includes it may lie.
 _MAX_FOLDERS_UP = 4
 
@@ -48,18 +52,20 @@ class HeaderReader:
         config: Config | None = None,
         defines: dict[str, str] | None = None,
         arch: str = "x86",
-        make_loader: Callable[[Iterable[Path]], FileLoader] = FileLoader,
+        make_loader: Callable[[Iterable[Path]], FileLoader] | None = None,
         creators: Creators | None = None,
         disk: Disk = DISK,
+        kept: KeptFiles | None = None,
     ) -> None:
         self._disk = disk
+        self._kept = kept
         self._given_paths = tuple(include_paths)
         self._given_config = config
         self._defines = defines
         self._arch = arch
         self._loaders: dict[Path | None, FileLoader] = {}
         self._configs: dict[Path | None, Config] = {}
-        self._make_loader = make_loader
+        self._make_loader = make_loader or partial(FileLoader, disk=disk, kept=kept)
         self._creators = {creators.root: creators} if creators is not None else {}
         self._shared: dict[Path | None, SharedFiles] = {}
 
@@ -75,6 +81,12 @@ class HeaderReader:
         if root not in self._configs:
             self._configs[root] = make_config(root, defines=self._defines, disk=self._disk)
         return self._configs[root]
+
+    def _shared_files(self, root: Path | None) -> SharedFiles:
+        if root not in self._shared:
+            names_of = names_in if self._kept is None else self._kept.names
+            self._shared[root] = SharedFiles(names_of)
+        return self._shared[root]
 
     def take_visited(self) -> set[str]:
         """Return the paths of the files around headers that were asked for since the last call."""
@@ -145,7 +157,7 @@ class HeaderReader:
             loader=loader,
             extra_includes=self._created_with(path, root, loader),
             preload=preload,
-            shared=self._shared.setdefault(root, SharedFiles()),
+            shared=self._shared_files(root),
         )
 
 
@@ -238,4 +250,5 @@ def read_header(
     `include` are include paths, searched before those of the kernel tree that the header lies in;
     `config` decides `#if`.  Raises SourceError when the file cannot be read.
     """
-    return HeaderReader(include, config=config).read(path)
+    with paused_collector():
+        return HeaderReader(include, config=config, disk=_ANSWERS, kept=_KEPT).read(path)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tracepoint.tree.disk import Disk
+    from tracepoint.tree.kept import KeptFiles
 
 _ARCH_OF_MACHINE = {"x86_64": "x86", "i386": "x86", "aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390"}
 
@@ -93,7 +94,7 @@ class FileLoader:
     """Finds included files: beside the includer (when quoted), in include paths, where its Makefile says.
 
     Every file is read once.  `texts` are those of files that are not to be read as they are on disk,
-    by absolute path.
+    by absolute path; `kept` are files that earlier loaders have read.
     """
 
     def __init__(
@@ -101,8 +102,10 @@ class FileLoader:
         include_paths: Iterable[Path] = (),
         texts: Mapping[str, str] | None = None,
         disk: Disk = DISK,
+        kept: KeptFiles | None = None,
     ) -> None:
         self._texts = texts or {}
+        self._kept = kept
         self._disk = disk
         self.include_paths = tuple(str(p) for p in include_paths)
         self._files: dict[str, SourceFile | None] = {}
@@ -130,6 +133,8 @@ class FileLoader:
         return self._texts.get(str(Path(path).resolve())) if self._texts else None
 
     def _read(self, path: str) -> SourceFile | None:
+        if self._kept is not None:
+            return self._kept.read(path)
         data = self._disk.read_noted(path)
         return None if data is None else SourceFile(path, decode(data))
 

@@ -219,6 +219,25 @@ def runtime_filter() -> Row:
     return _ratio("rejected by a filter, over recorded", 1.0, ours, recorded, "recorded")
 
 
+def runtime_keywords() -> Row:
+    """Keyword arguments, against the same by position."""
+    _, plain, _ = _events(_core(), is_on=True)
+    named, placed = _side_by_side(_loop("ev(a=a, b=b, c=c)", ev=plain), _loop("ev(a, b, c)", ev=plain))
+    return _ratio("on, by keywords, over by position", 1.6, named, placed, "by position")
+
+
+def runtime_enabled() -> Row:
+    """`event.enabled`, against the call of a function that does nothing."""
+    from tracepoint.runtime.event import trace_event  # noqa: PLC0415 - only this row needs it
+
+    def asked(a: int) -> None:
+        pass
+
+    event = trace_event(system="bench", printk='"%d", a')(asked)
+    ours, noop = _side_by_side(_loop("ev.enabled", ev=event), _loop("ev(a)", ev=lambda a: None))
+    return _ratio("event.enabled, over a Python no-op", 4.0, ours, noop, "no-op")
+
+
 def runtime_accounting() -> Row:
     """Eight threads fire ten million events while a reader drains: events not accounted for."""
     core = _core()
@@ -322,6 +341,8 @@ ROWS = (
     runtime_on_viztracer_local,
     runtime_on_text,
     runtime_filter,
+    runtime_keywords,
+    runtime_enabled,
     runtime_accounting,
     runtime_off_instructions,
     runtime_on_instructions,

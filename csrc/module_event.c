@@ -203,6 +203,10 @@ static int event_bool(PyObject *op)
 static PyObject *event_getattro(PyObject *op, PyObject *name)
 {
 	EventObject *self = (EventObject *)op;
+
+	/* Looked up first: an AttributeError that nobody sees takes longer than all the rest. */
+	if (self->control && !_PyType_Lookup(Py_TYPE(op), name) && !_PyType_Lookup(&self->type.ht_type, name))
+		return PyObject_GetAttr(self->control, name);
 	PyObject *found = PyType_Type.tp_getattro(op, name);
 
 	if (found || !self->control || !PyErr_ExceptionMatches(PyExc_AttributeError))

@@ -261,9 +261,39 @@ static void fire_bound(EventObject *self, PyObject *const *args, Py_ssize_t n_ar
 		Py_DECREF(*one);
 }
 
+/*
+ * Put keyword arguments in their places where each parameter has one value and the names are the same
+ * objects, as those of a call in code are: compilers intern them.  Else leave it to bind().
+ */
+static bool place_keywords(EventObject *self, PyObject *const *args, Py_ssize_t n_args, PyObject *names,
+			   PyObject **ret)
+{
+	Py_ssize_t n_names = PyTuple_GET_SIZE(names), n = self->n_parameters;
+
+	if (n_args + n_names != n)
+		return false;
+	memcpy(ret, args, n_args * sizeof(*ret));
+	memset(ret + n_args, 0, n_names * sizeof(*ret));
+	for (Py_ssize_t k = 0; k < n_names; k++) {
+		PyObject *name = PyTuple_GET_ITEM(names, k);
+		Py_ssize_t at = n_args;
+
+		while (at < n && PyTuple_GET_ITEM(self->parameters, at) != name)
+			at++;
+		if (at == n || ret[at])
+			return false;
+		ret[at] = args[n_args + k];
+	}
+	return true;
+}
+
 PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names)
 {
 	EventObject *self = (EventObject *)op;
+	PyObject *placed[MAX_ARGS];
+
+	if (names && place_keywords(self, args, PyVectorcall_NARGS(nargsf), names, placed))
+		return (*tp_event_call(self))(op, placed, self->n_parameters, NULL);
 	struct tp_thread *thread = tp_thread_get();
 	Py_ssize_t n_args = PyVectorcall_NARGS(nargsf);
 

@@ -156,7 +156,8 @@ class EventControl:
     @property
     def enabled(self) -> bool:
         """Whether the top instance records it."""
-        return self.is_enabled_in(tracing)
+        found = self._recordings.get(tracing)
+        return found is not None and found.is_enabled
 
     @property
     def filter(self) -> str:
@@ -205,7 +206,11 @@ class EventControl:
         self._recordings.pop(instance, None)
 
     def _recording(self, instance: Instance) -> Recording:
-        return self._recordings.setdefault(instance, Recording())
+        found = self._recordings.get(instance)
+        if found is None:
+            # Of two threads that make one, both get that which is kept.
+            found = self._recordings.setdefault(instance, Recording())
+        return found
 
     def _entry(self, instance: Instance, recording: Recording) -> tuple[Any, ...]:
         program = recording.compile(self.layout, instance.gate)

@@ -72,7 +72,7 @@ def test_keywords_and_defaults(runtime):
     event(total=7, customer="y", order_id=3)
     event(4, total=8, customer="x")
     # Names that are equal to the parameters', and not the same objects.
-    event(**{"".join(["order", "_id"]): 5, "".join(["cust", "omer"]): "w", "".join(["to", "tal"]): 6})
+    event(**dict(zip("order_id customer total".split(), (5, "w", 6), strict=True)))
     totals = [struct.unpack_from("<QxxxxI", r, 8) for r in payloads(runtime)]
     assert totals == [(1, 5), (2, 9), (3, 7), (4, 8), (5, 6)]
 

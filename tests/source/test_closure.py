@@ -111,3 +111,45 @@ def test_a_file_asked_for_many_types_is_preprocessed_once_while_there_is_room(mo
     around = environment(Files())
     assert all(around.struct(name) for name in ("struct s1", "struct s2", "struct far", "struct s3"))
     assert read == ["near.h", "far.h", "near.h", "far.h", "near.h"]
+
+
+STRUCTS = {
+    "near.h": '#include "far.h"\n/* struct near; */ struct a *f(struct far *x) { return 0; }\n',
+    "far.h": (
+        "struct far { int a; };\n"
+        "union __packed both { int a; long b; } __aligned(8);\n"
+        "struct marked\n\t__attribute__((packed, aligned(sizeof(void *)))) { struct inner { int a; } b; };\n"
+        "typedef struct { int a[2]; } own_t;\ntypedef struct far_s { int a; } __packed\n\tmarked_t ;\n"
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["struct far", "union both", "struct marked", "struct inner", "own_t", "struct far_s", "marked_t"],
+)
+def test_structs_are_found_whatever_marks_them(name: str) -> None:
+    assert around_structs(SharedFiles()).struct(name) is not None
+
+
+@pytest.mark.parametrize("name", ["struct near", "struct a", "union far", "a", "b"])
+def test_what_no_file_defines_is_not_found(name: str) -> None:
+    assert around_structs(SharedFiles()).struct(name) is None
+
+
+def test_files_are_searched_for_structs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    searched: list[str] = []
+    original = closure._struct_names
+    monkeypatch.setattr(closure, "_struct_names", lambda text: searched.append(text) or original(text))
+    shared = SharedFiles()
+    for name in ("struct far", "own_t", "struct nowhere"):
+        around_structs(shared).struct(name)
+    assert searched == list(STRUCTS.values())
+
+
+def around_structs(shared: SharedFiles) -> Environment:
+    class Structs:
+        def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
+            return SourceFile(name, STRUCTS[name])
+
+    return Environment(closure=IncludeClosure(Structs(), [("near.h", True, "a.h")], shared), shared=shared)

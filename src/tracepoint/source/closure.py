@@ -32,6 +32,10 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _TAG = re.compile(r"\benum\s+(\w+)")
 _STOP = re.compile(r"[;{}]")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
+#: What may stand between `struct` and its brace; a bound, as above.
+_STRUCT = tuple(re.compile(rf"{keyword}\s([^;{{}}]{{1,600}})\{{") for keyword in ("struct", "union"))
+_ONLY_WORDS = re.compile(r"[\w\s]+")
+_AFTER_BRACE = re.compile(r"\}([^;{}]*);")
 _POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
 
 
@@ -48,8 +52,9 @@ class SharedFiles:
     """What was found in included files, by path; headers read under one configuration share it.
 
     `names_of` looks into a file; `defining` and `declaring` say by name which of the files that were
-    looked into hold it; `visited` are the paths that somebody looked into, until he who wants to know
-    clears it.
+    looked into hold it, `structs_in` which of those in which somebody looked for structs may define
+    one of that tag or typedef; `visited` are the paths that somebody looked into, until he who wants to
+    know clears it.
     """
 
     names_of: Callable[[SourceFile], FileNames] = field(default_factory=lambda: names_in)
@@ -58,9 +63,11 @@ class SharedFiles:
     structs: dict[tuple[str, str, str], StructText | None] = field(default_factory=dict)
     defining: dict[str, list[str]] = field(default_factory=dict)
     declaring: dict[str, list[str]] = field(default_factory=dict)
+    structs_in: dict[str, set[str]] = field(default_factory=dict)
     visited: set[str] = field(default_factory=set)
     _recent: dict[str, Preprocessed] = field(default_factory=dict)
     _includes: dict[str, list[tuple[str, bool]]] = field(default_factory=dict)
+    _searched: set[str] = field(default_factory=set)
     _resolved: dict[int, tuple[Loader, dict[str, tuple[SourceFile, ...]]]] = field(default_factory=dict)
 
     def resolved(self, loader: Loader) -> dict[str, tuple[SourceFile, ...]]:
@@ -90,6 +97,14 @@ class SharedFiles:
             for name in declared:
                 self.declaring.setdefault(name, []).append(path)
         return known
+
+    def may_define(self, file: SourceFile, tag: str) -> bool:
+        """Whether a file may define a struct or union of that tag, or a typedef for one."""
+        if file.path not in self._searched:
+            self._searched.add(file.path)
+            for name in _struct_names(file.text):
+                self.structs_in.setdefault(name, set()).add(file.path)
+        return file.path in self.structs_in.get(tag, ())
 
 
 class IncludeClosure:
@@ -178,13 +193,14 @@ class IncludeClosure:
         """Whether a file that was looked into may declare the name."""
         return file.path in self._shared.declaring.get(name, ())
 
-    def matching(self, word: str, pattern: re.Pattern[str]) -> Iterator[SourceFile]:
-        """Yield the files that hold a word and in which a pattern is found, nearest first."""
+    def matching(self, tag: str, pattern: re.Pattern[str]) -> Iterator[SourceFile]:
+        """Yield the files that may define a struct and in which a pattern is found, nearest first."""
+        may_define = self._shared.may_define
         n_files = 0
         while n_files < len(self._files) or self._grow() is not None:
             file = self._files[n_files]
             n_files += 1
-            if word in file.text and pattern.search(file.text):
+            if may_define(file, tag) and pattern.search(file.text):
                 yield file
 
     def _holding(self, name: str, tables: tuple[dict[str, list[str]], ...]) -> Iterator[SourceFile]:
@@ -268,6 +284,21 @@ def _declared_names(text: str) -> set[str]:
         end = _closing_brace(text, at)
         names.update(_WORD.findall(_COMMENT.sub(" ", text[at:end])))
         at = end
+
+
+def _struct_names(text: str) -> set[str]:
+    """Return every word that may be the tag of a struct or union with members, or the typedef of one."""
+    names: set[str] = set()
+    for pattern in _STRUCT:
+        for between in pattern.findall(text):
+            # The arguments of an attribute may be anything, what is before them may not.
+            if _ONLY_WORDS.fullmatch(between.partition("(")[0]):
+                names.update(_WORD.findall(between))
+    for after in _AFTER_BRACE.findall(text):
+        last = _LAST_WORD.search(after.rstrip()[-200:])
+        if last is not None:
+            names.add(last[1])
+    return names
 
 
 def _find(text: str, word: str, at: int) -> int:

@@ -116,7 +116,7 @@ def test_a_file_asked_for_many_types_is_preprocessed_once_while_there_is_room(mo
 STRUCTS = {
     "near.h": '#include "far.h"\n/* struct near; */ struct a *f(struct far *x) { return 0; }\n',
     "far.h": (
-        "struct far { int a; };\n"
+        "/* This struct far, with a member. */\nstruct far { int a; };\n"
         "union __packed both { int a; long b; } __aligned(8);\n"
         "struct marked\n\t__attribute__((packed, aligned(sizeof(void *)))) { struct inner { int a; } b; };\n"
         "typedef struct { int a[2]; } own_t;\ntypedef struct far_s { int a; } __packed\n\tmarked_t ;\n"

@@ -32,9 +32,10 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 _TAG = re.compile(r"\benum\s+(\w+)")
 _STOP = re.compile(r"[;{}]")
 _LAST_WORD = re.compile(r"(\w+)\s*\Z")
-#: What may stand between `struct` and its brace; a bound, as above.
-_STRUCT = tuple(re.compile(rf"{keyword}\s([^;{{}}]{{1,600}})\{{") for keyword in ("struct", "union"))
-_ONLY_WORDS = re.compile(r"[\w\s]+")
+#: What may stand between `struct` and its brace, with bounds as above.  It is only looked at: in `a struct is
+#: struct s {` the first word hides nothing.
+_BEFORE_BRACE = r"(?=\s([\w\s]{1,300}(?:\([^;{}]{0,400})?)\{)"
+_STRUCT = tuple(re.compile(keyword + _BEFORE_BRACE) for keyword in ("struct", "union"))
 _AFTER_BRACE = re.compile(r"\}([^;{}]*);")
 _POINTER = re.compile(r"\(\s*\*\s*(\w+)\s*\)")
 
@@ -291,9 +292,7 @@ def _struct_names(text: str) -> set[str]:
     names: set[str] = set()
     for pattern in _STRUCT:
         for between in pattern.findall(text):
-            # The arguments of an attribute may be anything, what is before them may not.
-            if _ONLY_WORDS.fullmatch(between.partition("(")[0]):
-                names.update(_WORD.findall(between))
+            names.update(_WORD.findall(between))
     for after in _AFTER_BRACE.findall(text):
         last = _LAST_WORD.search(after.rstrip()[-200:])
         if last is not None:

@@ -140,7 +140,7 @@ def test_states(tracing):
 
 def test_an_odd_state_is_an_error(tracing, files, monkeypatch):
     monkeypatch.setattr(files, "read", lambda path: "7\n")
-    with pytest.raises(TracefsError, match="no state"):
+    with pytest.raises(TracefsError, match="not a state"):
         tracing.event("sched:sched_switch").state  # noqa: B018
 
 
@@ -473,7 +473,7 @@ def test_dynamic_events(tracing):
     assert caught.value.errno == errno.EBUSY
     with pytest.raises(TracefsError, match="there are: synthetic:wake, kprobes:opens"):
         dynamic.remove_dynamic(tracing.tracefs, "nothing")
-    with pytest.raises(TracefsError, match="no definition"):
+    with pytest.raises(TracefsError, match="not a definition"):
         dynamic.define_dynamic(tracing.tracefs, "what")
 
 
@@ -513,7 +513,7 @@ def test_a_journal_cut_off_anywhere_is_read(tmp_path):
 def test_what_is_no_journal(tmp_path, data):
     path = tmp_path / "x.journal"
     path.write_bytes(data)
-    with pytest.raises(TracefsError, match="no journal"):
+    with pytest.raises(TracefsError, match="not a journal"):
         read_journal(path)
 
 

@@ -313,7 +313,7 @@ def test_line_ends_are_kept():
         ("TRACE_EVENT(a, TP_PROTO(int b], TP_ARGS(b));", "']' does not close '('", 1),
         ('TRACE_EVENT(a, TP_PROTO("x), TP_ARGS(b));', "is never closed", 1),
         ("\n\nTRACE_EVENT(a, /* TP_PROTO(int b), TP_ARGS(b));", "is never closed", 3),
-        ("TRACE_EVENT(a, TP_PROTO(int \0), TP_ARGS(b));", "cannot stand here", 1),
+        ("TRACE_EVENT(a, TP_PROTO(int \0), TP_ARGS(b));", "is not valid here", 1),
     ],
 )
 def test_damaged_text_is_left_alone_with_a_finding(text, message, line):

@@ -73,7 +73,7 @@ def test_a_class_of_another_header_stands_in_its_event():
         (("classes", 0, "assign"), "f(", "model.classes[0].assign: '(' is never closed"),
         (("classes", 0, "assign"), ")", "has no opening bracket"),
         (("classes", 0, "printk"), '"x', "is never closed"),
-        (("classes", 0, "printk"), "\n#define x", "a preprocessor directive cannot stand here"),
+        (("classes", 0, "printk"), "\n#define x", "a preprocessor directive is not valid here"),
         (("classes", 0, "proto", 0, "type"), "int x, char", "a comma here"),
         (("classes", 0, "proto", 0, "name"), "1x", "is not a C identifier"),
         (("classes", 0, "args", 0), 3, "model.classes[0].args[0]: a string is wanted"),

@@ -41,7 +41,7 @@ TRUE_REASONS = re.compile(
     r"`\w+` has no value yet|`\w+` is declared (?:only later|in another block|only under)"
     r"|a call after this `\w+` is never reached|a call before this (?:statement|label) is never reached"
     r"|a call before this declaration would be a statement before it|`fallthrough` must stand directly"
-    r"|this `if` stands directly after `else`|this is the value of a statement expression"
+    r"|this `if` is directly after `else`|this is the value of a statement expression"
     r"|\w+\(\) is (?:notrace|a part of kernel/trace/\w+\.c): recording the event may run it"
     r"|\w+\(\) is noinstr|\w+\(\) never returns|this statement crosses the border of the branch"
     r"|declarations and statements share the branch|braces are needed here, but a conditional"

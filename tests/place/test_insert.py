@@ -289,7 +289,7 @@ UNREACHED = {
         "if (a)\n    g();\nelse if (b)\n    h();",
         BEFORE,
         "if (b)",
-        "stands directly after `else`",
+        "is directly after `else`",
     ),
 }
 
@@ -376,8 +376,8 @@ def test_a_conditional_inside_of_a_statement_does_not_matter() -> None:
 
 def test_dead_code_is_refused_as_such() -> None:
     old = "void f(int a)\n{\n#if 0\n\tg(1);\n#endif\n\th();\n}\n"
-    assert "stands under `#if 0`, which is never compiled" in refusal(old, AFTER, "g(1);", "a")
-    assert "stands under `#if 0`" in refusal(old, AFTER, "", "a", line=4)
+    assert "is under `#if 0`, which is never compiled" in refusal(old, AFTER, "g(1);", "a")
+    assert "is under `#if 0`" in refusal(old, AFTER, "", "a", line=4)
 
 
 def test_branches_with_other_braces_are_not_entered() -> None:

@@ -83,13 +83,13 @@ def test_what_is_declared_in_the_branch_is_no_argument() -> None:
 REFUSED = {
     "in another branch": (
         TEXT.replace("#ifdef X", "#ifdef Y\n#ifdef X").replace("\tg();", "#endif\n\tg();"),
-        "it stands in another one",
+        "it is inside another one",
     ),
     "the second branch": (
         TEXT.replace("#ifdef X", "#ifdef Y\n\tint b;\n#elif X"),
         "it is not the first of its conditional",
     ),
-    "one line": (TEXT.replace(";\n\n\t/* why */\n", "; "), "they stand on one line"),
+    "one line": (TEXT.replace(";\n\n\t/* why */\n", "; "), "they are on one line"),
     "both branches": (TEXT.replace("i();", "int d;\n\n\ti();"), "`#else` begins with declarations, too"),
     "a macro in the other": (TEXT.replace("i();", "LIST_HEAD(d);\n\n\ti(&d);"), "`#else` begins with"),
 }

@@ -187,7 +187,7 @@ def test_a_local_of_a_branch_is_known_there_only() -> None:
 
 def test_what_cannot_be_checked_is_noted() -> None:
     notes = place(body("g(elsewhere);"), ENTRY, "", "page->lru", "elsewhere", "odd_call(a)").notes
-    assert "whether struct page has a member `lru` is not told by this file" in notes
+    assert "whether struct page has a member `lru` is not known from this file" in notes
     assert "`elsewhere` is declared outside of mm/a.c: its type is not checked" in notes
     assert "odd_call() is not used elsewhere in mm/a.c: is its header included?" in notes
 

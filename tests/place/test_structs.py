@@ -97,10 +97,10 @@ WRONG = {
     "n_visits + duck->dept": "did you mean `depth`?",
 }  # fmt: skip
 NOTED = {
-    "duck->beak.x": "struct beak (arch/x86/include/asm/beak.h) has a member `x` cannot be told: "
+    "duck->beak.x": "struct beak (arch/x86/include/asm/beak.h) has a member `x` is not known: "
     "arch/x86/include/asm/beak.h is only one of several architectures",
-    "duck->egg->x": "struct egg has a member `x` is not told by water/shore.c and what it includes",
-    "duck->odd->x": "has a member `x` cannot be told: the macro ODD_FIELDS() in include/linux/pond.h is not",
+    "duck->egg->x": "struct egg has a member `x` is not known from water/shore.c and what it includes",
+    "duck->odd->x": "has a member `x` is not known: the macro ODD_FIELDS() in include/linux/pond.h is not",
 }
 
 

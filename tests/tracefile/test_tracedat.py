@@ -250,7 +250,7 @@ def test_section_of_another_kind_is_damage_and_the_rest_is_read():
     place = struct.unpack_from("<Q", data, option_place(data, OptionId.HEADER_INFO))[0]
     trace = read_tracedat(patched(data, option_place(data, OptionId.KALLSYMS), "<Q", place))
     assert trace.kallsyms == ""
-    assert trace.damage == (Damage(None, place, "KALLSYMS: section 16 where section 19 should stand"),)
+    assert trace.damage == (Damage(None, place, "KALLSYMS: section 16 where section 19 should be"),)
     assert len(list(trace.buffers[0].records())) == 500
 
 

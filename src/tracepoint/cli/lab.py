@@ -165,7 +165,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         choices=[workload.name for workload in WORKLOADS],
-        help="put a program of ours into the guest, and run it when no WORD is given; repeatable",
+        help="copy a program of this machine into the guest, and run it when no WORD is given; repeatable",
     )
 
 

@@ -51,14 +51,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         action="append",
         default=[],
-        help="where enum values, sizes and HZ of the recorded kernel stand: its headers, sources, vmlinux, "
+        help="where to find enum values, sizes and HZ of the recorded kernel: its headers, sources, vmlinux, "
         "vmlinuz, BTF or configuration; without it those of the same release that are installed",
     )
     parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print the records by time; the exit status is 1 when a pattern means no event of the file."""
+    """Print the records by time; the exit status is 1 when a pattern matches no event of the file."""
     if args.file == "-":
         trace = read_tracedat(read_bytes(Path("-"), (b"",)), "-")
     else:
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.write(line)
         missing = reading.unmatched(args.pattern)
         for pattern in missing:
-            out.say(f"tracepoint: no event of {args.file} is meant by {pattern!r}")
+            out.say(f"tracepoint: no event of {args.file} matches {pattern!r}")
         _say_what_is_missing(trace, reading, out)
         if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):
             return EXIT_IN_PART

@@ -112,8 +112,8 @@ def _compile(given: Input, kernel: KernelAtHand, chosen: Settings, out: Output) 
             )
         for name in private:
             yield (
-                f"{header.path}: {name} is defined by no header of this kernel: members of it are checked "
-                "by nobody, and variables stand for them"
+                f"{header.path}: no header of this kernel defines {name}: its members are not checked"
+                ", and variables take their place"
             )
 
 

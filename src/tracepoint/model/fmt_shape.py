@@ -150,7 +150,7 @@ def closing(tokens: Sequence[Token], at: int) -> int:
             at = skip_directive(tokens, at)
             continue
         if token.kind is Kind.BAD and not token.text.isspace():
-            raise Unbalanced(token, f"{token.text[:1]!r} cannot stand here, or is never closed")
+            raise Unbalanced(token, f"{token.text[:1]!r} is not valid here, or is never closed")
         if token.kind is Kind.PUNCT:
             if token.text in _OPENERS:
                 stack.append(token)

@@ -31,9 +31,9 @@ def given_tokens(text: str, what: str) -> list[Token]:
     stack: list[Token] = []
     for token in tokens:
         if token.kind is Kind.BAD:
-            raise SourceError(f"{what}: {token.text[:1]!r} cannot stand here, or is never closed", token.span)
+            raise SourceError(f"{what}: {token.text[:1]!r} is not valid here, or is never closed", token.span)
         if token.first and token.text == "#":
-            raise SourceError(f"{what}: a preprocessor directive cannot stand here", token.span)
+            raise SourceError(f"{what}: a preprocessor directive is not valid here", token.span)
         if token.kind is not Kind.PUNCT:
             continue
         if token.text in _CLOSER:

@@ -173,7 +173,7 @@ def read_json(text: str) -> TraceHeader:
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     out = dict(pairs)
     if len(out) != len(pairs):
-        raise SourceError("a member stands twice in one JSON object")
+        raise SourceError("a member appears twice in one JSON object")
     return out
 
 

@@ -131,7 +131,7 @@ class Follower:
         if stands_for is not None:
             return self._through_macro(spelled, here, body, stands_for, level)
         if doubt:
-            self._note(f"whether {label} has a member `{member}` cannot be told: {doubt}")
+            self._note(f"whether {label} has a member `{member}` is not known: {doubt}")
             return None
         close = difflib.get_close_matches(member, body.members, n=1)
         advice = f"; did you mean `{close[0]}`?" if close else ""
@@ -158,7 +158,7 @@ class Follower:
         where = "this file"
         if self._structs.has_headers:
             where = f"{self._structs.path} and what it includes"
-        self._note(f"whether {label} has a member `{member}` is not told by {where}")
+        self._note(f"whether {label} has a member `{member}` is not known from {where}")
 
     def _note(self, text: str) -> None:
         if text not in self.notes:

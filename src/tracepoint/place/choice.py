@@ -54,7 +54,7 @@ def how_built(built: Built) -> str:
     'with CONFIG_SLUB=n'
     """
     if not built.is_known:
-        return "in a way that its Makefile does not tell"
+        return "in a way that its Makefile does not say"
     if not built.options and not built.module:
         return "always"
     options = [_shown(name) for name in sorted(built.options)]

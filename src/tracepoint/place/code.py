@@ -210,9 +210,9 @@ class _Conditionals:
                 continue
             del self.kept[starts[index] : starts[index + 1]]
             text = group[index][0].text
-            why = f"stands under `{text}`, which is never compiled"
+            why = f"is under `{text}`, which is never compiled"
             if index not in dead:
-                why = f"stands under `{text}`, whose branches open and close brackets differently"
+                why = f"is under `{text}`, whose branches open and close brackets differently"
             self.unseen.append((group[index][2], ends[index], why))
 
     def _is_open(self, first: int, last: int) -> bool:

@@ -102,7 +102,7 @@ def _source(code: Code, statement: Statement) -> str:
 def _part_of_one(code: Code, body: Statement, text: str, at: int) -> PlaceError:
     around = innermost(body, at)
     if around.header is not None and around.header[0] <= at <= around.header[1]:
-        reason = f"stands in the header of a `{code.texts[around.first]}`, where no call may stand"
+        reason = f"is in the header of a `{code.texts[around.first]}`, where no call can be put"
         return code.error(f"`{short(text)}` {reason}", at)
     return code.error(f"`{short(text)}` is only a part of a statement: give the whole of it", at)
 

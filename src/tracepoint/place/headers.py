@@ -87,9 +87,7 @@ def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target
     if guard is None:
         raise PlaceError(f"{path}: no include guard that is closed, so there is no place for an event")
     if guard.outer:
-        raise PlaceError(
-            f"{path}: all of it stands under {guard.outer}, so other kernels would lack the event"
-        )
+        raise PlaceError(f"{path}: all of it is under {guard.outer}, so other kernels would lack the event")
     try:
         header = read_header_text(source.text, path, loader=loader)
     except SourceError as error:

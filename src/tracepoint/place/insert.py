@@ -285,7 +285,7 @@ class _Placer:
             )
         if n_leading > index + 1:
             line = self.code.line(parent.children[n_leading - 1].last)
-            self.notes.append(f"more declarations follow: the call stands after them, after line {line}")
+            self.notes.append(f"more declarations follow: the call is put after them, after line {line}")
         self._after_declarations(entry_site(self.code, parent, n_leading))
         return True
 
@@ -330,7 +330,7 @@ class _Placer:
                 for at in range(statement.first + 2, statement.last)
             ):
                 line = self.code.line(statement.first)
-                self.notes.append(f"in line {line} the call stands before the returned value is worked out")
+                self.notes.append(f"in line {line} the call comes before the returned value is computed")
                 return
 
     def _before_return(self, statement: Statement, args: tuple[str, ...]) -> None:

@@ -99,7 +99,7 @@ def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError
     for directive in code.directives:
         if directive.keyword == "define" and any(token.text == name for token in directive.tokens):
             macro = directive.tokens[2].text
-            reason = f"{name} stands only in the macro {macro}, where no call is put"
+            reason = f"{name} is only in the macro {macro}, where no call is put"
             return PlaceError(reason, directive.tokens[0].span)
     return PlaceError(f"{code.file.path} defines no function {name}(){advice}")
 

@@ -199,7 +199,7 @@ def _cost(fired: Sequence[Fired]) -> str:
     text = "While an event is off, each of its calls is a patched-out branch (a static key)"
     guarded = sorted({f"trace_{one.event}_enabled()" for one in fired if one.is_guarded})
     if guarded:
-        return f"{text}, and what has to be computed for it stands under {', '.join(guarded)}."
+        return f"{text}, and what has to be computed for it is under {', '.join(guarded)}."
     return f"{text}."
 
 

@@ -62,9 +62,7 @@ def find_returns(
             returns.append(statement)
         for first, last in statement.opaque:
             if "return" in code.texts[first:last]:
-                raise code.error(
-                    "a `return` stands in the argument of a macro, where no call can be put", first
-                )
+                raise code.error("a `return` is in the argument of a macro, where no call can be put", first)
     if len(returns) > _MAX_RETURNS:
         raise code.error(f"{function.names[0]}() has more than {_MAX_RETURNS} returns", function.name_at)
     _check_unseen(code, body)
@@ -73,11 +71,11 @@ def find_returns(
         if function.returns == "void":
             end = site_at_end(code, body)
         else:
-            notes.append(f"no call stands at the end of {function.names[0]}(), which control seems to reach")
+            notes.append(f"no call is put at the end of {function.names[0]}(), which control seems to reach")
     if not returns and end is None:
         raise code.error(f"{function.names[0]}() never returns", function.name_at)
     macros = _returning_macros(code, body)
-    notes += [f"the macro {name}() returns by itself: no call stands before that" for name in macros]
+    notes += [f"the macro {name}() returns by itself: no call can be put before that" for name in macros]
     return returns, end, notes
 
 

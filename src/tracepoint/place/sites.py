@@ -95,7 +95,7 @@ def check_reached(code: Code, statement: Statement, *, is_after: bool) -> None:
             f"a call before this {what} is never reached: control does not fall into it", statement.first
         )
     if before and code.texts[before[-1].first] == "fallthrough":
-        raise code.error("`fallthrough` must stand directly before the label", statement.first)
+        raise code.error("`fallthrough` must be directly before the label", statement.first)
 
 
 def _is_in_switch(block: Statement) -> bool:
@@ -120,9 +120,7 @@ def check_whole(code: Code, statement: Statement) -> None:
     parent = statement.parent
     is_in_if = parent is not None and parent.kind is Kind.IF and statement.kind is Kind.IF
     if is_in_if and code.texts[statement.first - 1] == "else":
-        raise code.error(
-            "this `if` stands directly after `else`: name a statement in its body", statement.first
-        )
+        raise code.error("this `if` is directly after `else`: name a statement in its body", statement.first)
 
 
 def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
@@ -150,13 +148,13 @@ def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
 def _unsplittable(code: Code, block: Statement, n_declarations: int, inner: Arm) -> str:
     """Return why a branch cannot end after its declarations and begin again, empty when it can."""
     if inner.parent is not code.arms[block.first]:
-        return "it stands in another one"
+        return "it is inside another one"
     if not inner.text.replace(" ", "").startswith("#if"):
         return "it is not the first of its conditional"
     last = block.children[n_declarations - 1].last
     between = code.file.text[code.tokens[last].end : code.tokens[last + 1].start]
     if "\n" not in between:
-        return "they stand on one line"
+        return "they are on one line"
     others = _later_arms(code, inner)
     for child in block.children[n_declarations:]:
         found = code.arms[child.first]

@@ -60,7 +60,7 @@ def _bputs(form: EventFormat) -> Text:
     def read(record: Record) -> str:
         text = record.facts.printk_formats.get(address(record))
         if text is None:
-            raise UnknownPartError("the string, which printk_formats would tell")
+            raise UnknownPartError("the string, which printk_formats would give")
         return f"{_name_of(record, ip(record))}: {text}".removesuffix("\n")
 
     return read
@@ -73,7 +73,7 @@ def _bprint(form: EventFormat) -> Text:
     def read(record: Record) -> str:
         fmt = record.facts.printk_formats.get(address(record))
         if fmt is None:
-            raise UnknownPartError("the format, which printk_formats would tell")
+            raise UnknownPartError("the format, which printk_formats would give")
         return f"{_name_of(record, ip(record))}: {binary_text(form, record, fmt, at)}".removesuffix("\n")
 
     return read

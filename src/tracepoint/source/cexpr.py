@@ -228,7 +228,7 @@ class _Parser:
         match token.kind:
             case Kind.NAME:
                 if starts_type(token.text):
-                    raise self.wrong(f"a type stands where a value is expected: `{token.text}`", token)
+                    raise self.wrong(f"a type where a value is expected: `{token.text}`", token)
                 self.at += 1
                 name = ast.Name(token.text, first=token, last=token)
                 return self.concatenation([name]) if self.peek_kind() is Kind.STRING else name

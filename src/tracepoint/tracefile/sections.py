@@ -26,7 +26,7 @@ def read_header_info(cursor: Cursor) -> tuple[str, str]:
     for magic in (_HEADER_PAGE, _HEADER_EVENT):
         if cursor.take(len(magic), "a heading") != magic:
             cursor.at -= len(magic)
-            raise cursor.error(f"{decode(magic[:-1])} does not stand here")
+            raise cursor.error(f"{decode(magic[:-1])} is missing here")
         texts.append(cursor.text(cursor.u64(), decode(magic[:-1])))
     return texts[0], texts[1]
 

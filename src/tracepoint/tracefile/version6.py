@@ -87,7 +87,7 @@ class Version6:
             self.tables.append(("", _read_table(cursor, self.n_cpus)))
         else:
             cursor.at -= _TAG_SIZE
-            raise cursor.error(f"{tag!r} where options or the table of pages should stand")
+            raise cursor.error(f"{tag!r} where options or the table of pages should be")
 
     def read_instances(self) -> None:
         """Read the tables of the instances, which BUFFER options point to."""

@@ -62,7 +62,7 @@ class Version7:
         number, flags, _, size = cursor.u16(), cursor.u16(), cursor.u32(), cursor.u64()
         if number != expected:
             cursor.at = offset
-            raise cursor.error(f"section {number} where section {expected} should stand")
+            raise cursor.error(f"section {number} where section {expected} should be")
         return SectionHead(number, bool(flags & COMPRESSED), cursor.at, min(size, cursor.left))
 
     def section(self, offset: int, expected: int) -> Cursor:

@@ -65,7 +65,7 @@ def write_tracedat(
     if version == 6 and compression != "none":
         raise TracepointError("trace.dat of version 6 is never compressed: use version 7")
     if not stream.seekable():
-        raise TracepointError("trace.dat needs a file: a pipe cannot go back to where sizes stand")
+        raise TracepointError("trace.dat needs a file: a pipe cannot go back to where the sizes are")
     codec = codec_named(compression)
     writer = _Writer(stream, content, codec)
     if version == 6:

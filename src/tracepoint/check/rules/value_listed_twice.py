@@ -65,7 +65,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
         if item.text == first.text or (isinstance(item.node, Number) and isinstance(first.node, Number)):
             shown = f'"{first.name}"' if first.name is not None else "the first name"
             yield Finding(
-                f"{item.text} stands in the list before: {shown} is shown for it",
+                f"{item.text} is already in the list: {shown} is shown for it",
                 item.node,
                 notes=((place_of(first), "the entry that wins"),),
                 event=view.event_name,

@@ -223,7 +223,7 @@ static bool bind(EventObject *self, PyObject *const *args, Py_ssize_t n_args, Py
 	Py_ssize_t n_names = names ? PyTuple_GET_SIZE(names) : 0;
 
 	if (n_args > self->n_parameters) {
-		PyErr_Format(PyExc_TypeError, "%zd arguments for %u", n_args, self->n_parameters);
+		PyErr_Format(PyExc_TypeError, "takes %u arguments, %zd were given", self->n_parameters, n_args);
 		return false;
 	}
 	for (uint32_t i = 0; i < self->n_parameters; i++)

@@ -125,6 +125,12 @@ def test_every_public_name_is_there_and_documented(name: str) -> None:
     assert thing.__doc__ if callable(thing) else thing
 
 
+def test_dir_of_the_package_shows_public_names_only() -> None:
+    assert {name for name in dir(tracepoint) if not name.startswith("__")} == {
+        name for name in tracepoint.__all__ if not name.startswith("__")
+    }
+
+
 def test_unknown_public_name_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         tracepoint.no_such_name  # noqa: B018 - the access is the test

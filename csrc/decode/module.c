@@ -227,7 +227,7 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "y*IIIIp:read_pages", &data, &layout.data_offset, &layout.data_size,
 			      &layout.commit_offset, &layout.long_size, &layout.is_big))
 		return NULL;
-	if (!layout.data_size || layout.data_size > SIZE_MASK || layout.data_offset > 64 ||
+	if (!layout.data_size || layout.data_size > SIZE_MASK + 1 || layout.data_offset > 64 ||
 	    (layout.long_size != 4 && layout.long_size != 8) || layout.commit_offset < 8 ||
 	    layout.commit_offset + layout.long_size > layout.data_offset) {
 		PyErr_SetString(PyExc_ValueError, "not a layout of pages");

@@ -81,7 +81,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_nothing_changed_is_nothing_found(tree: Path, capsys) -> None:
     assert main(["check", *CONCISE]) == 1
     assert main(["check", "--diff-base", "HEAD"]) == 0
-    assert "no trace headers" in capsys.readouterr().err
+    assert "nothing changed since HEAD" in capsys.readouterr().err
 
 
 @needs_git

@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from printk import pages as plain
 from tracefile.making import layout_of
 from tracepoint.errors import DecodeError
-from tracepoint.record.layout import PageLayout, check_header_event, header_page_text, read_page_layout
+from tracepoint.record.layout import (
+    MAX_PAGE_BYTES,
+    PageLayout,
+    check_header_event,
+    header_page_text,
+    read_page_layout,
+)
 from tracepoint.record.page import DELTA_MASK, LOST_UNKNOWN, U64, read_page, walk_pages
 from tracepoint.record.pages import read_pages, read_pages_slowly, records_in
 from tracepoint.record.write import EventWriter, PageWriter, page_bytes, write_pages
@@ -287,6 +293,11 @@ def test_marks_name_the_cpu_of_what_follows():
         (102, 3, b"efgh", 0),
         (104, 0, b"ijkl", 0),
     ]
+
+
+def test_the_largest_page_of_a_header_page_is_taken_by_both_readers():
+    layout = read_page_layout(HEADER_64.replace("size:4080", f"size:{MAX_PAGE_BYTES}"))
+    assert columns(read_pages(bytes(100), layout)) == columns(read_pages_slowly(bytes(100), layout))
 
 
 def test_a_layout_that_is_not_one_is_refused_in_c():

@@ -81,7 +81,7 @@ def test_keywords_and_defaults(runtime):
     ("args", "kwargs", "text"),
     [
         ((), {}, "TypeError: argument order_id is missing"),
-        ((1, "x", 2, 3), {}, "TypeError: 4 arguments for 3"),
+        ((1, "x", 2, 3), {}, "TypeError: takes 3 arguments, 4 were given"),
         ((1, "x"), {"order_id": 1}, "TypeError: argument order_id is unknown or given twice"),
         ((1, "x"), {"nosuch": 1}, "TypeError: argument nosuch is unknown or given twice"),
     ],

@@ -145,7 +145,8 @@ def _check(
     known = cache.paths() if revision is None else None
     scope = find_scope(words, chosen.exclude, revision, cache.disk) if known is None else Scope(tuple(known))
     if not scope.paths:
-        out.warn(f"no trace headers in {', '.join(words)}: nothing was checked")
+        what = "no trace headers" if revision is None else f"nothing changed since {revision}"
+        out.warn(f"{what} in {', '.join(words)}: nothing was checked")
     scripts, findings = _check_scripts([path for path in scope.paths if path.suffix == ".py"], chosen)
     paths = [path for path in scope.paths if path.suffix != ".py"]
     results = cache.results(scope.paths, _identity) or _check_headers(scope, paths, chosen, out, cache)

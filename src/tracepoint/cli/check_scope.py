@@ -150,7 +150,7 @@ def _patched(patches: Sequence[tuple[str, str]]) -> Scope:
     try:
         after = apply_patches(patches, read)
     except PatchError as error:
-        raise TracepointError("\n".join(filter(None, (str(error), error.log_tail)))) from error
+        raise TracepointError(str(error)) from error
     for name, file in sorted(after.items()):
         place = root / name
         if file is None:

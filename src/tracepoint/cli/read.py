@@ -20,6 +20,7 @@ from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tg
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.opening import check_regular
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse
@@ -190,7 +191,7 @@ def _say_what_is_missing(trace: TraceFile, reading: _Reading, out: Output) -> No
     notes = reading.writer.notes
     if notes:
         n_lines = sum(notes.values())
-        out.say(f"tracepoint: {n_lines} times a line is not the kernel's own text (-v shows why)")
+        out.say(f"tracepoint: {counted(n_lines, 'line')} not printed as the kernel would (-v shows why)")
         for note, count in sorted(notes.items()):
             out.detail(f"  {count} x {note}")
         for note in reading.kernel.notes:

@@ -13,7 +13,7 @@ def bind(
 ) -> tuple[Any, ...]:
     """Put keyword arguments and defaults in their places; raises TypeError."""
     if len(args) > len(names):
-        raise TypeError(f"{len(args)} arguments for {len(names)}")
+        raise TypeError(f"takes {len(names)} arguments, {len(args)} were given")
     given = dict(zip(names, args, strict=False))
     for name, value in kwargs.items():
         if name not in names or name in given:

@@ -107,11 +107,13 @@ def check_print(event: str, plan: RecordPlan) -> None:
     if n_wanted != len(arguments):
         raise EventError(f"{event}: the print format shows {n_wanted} values and is given {len(arguments)}")
     for need in compile_print(plan.format).needs:
-        raise EventError(f"{event}: the print format needs {need}, which the record does not hold")
+        raise EventError(
+            f"{event}: the print format uses {need}, which is not in the record or not supported"
+        )
     numbers = {field.name for field in plan.fields if field.kind in _NUMBERS}
     at = 0
     for conversion in conversions:
         at += conversion.n_arguments
         match arguments[at - 1] if conversion.conversion == "s" else None:
             case ast.Member(base=ast.Name(name="REC"), name=name) if name in numbers:
-                raise EventError(f"{event}: {conversion.text} shows texts, and {name!r} is a number")
+                raise EventError(f"{event}: {conversion.text} needs a string, and {name!r} is a number")

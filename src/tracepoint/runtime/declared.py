@@ -107,9 +107,7 @@ def check_print(event: str, plan: RecordPlan) -> None:
     if n_wanted != len(arguments):
         raise EventError(f"{event}: the print format shows {n_wanted} values and is given {len(arguments)}")
     for need in compile_print(plan.format).needs:
-        raise EventError(
-            f"{event}: the print format uses {need}, which is not in the record or not supported"
-        )
+        raise EventError(f"{event}: the print format needs {need}, which is not known or not supported")
     numbers = {field.name for field in plan.fields if field.kind in _NUMBERS}
     at = 0
     for conversion in conversions:

@@ -12,6 +12,7 @@ from place.trees import EVENT, FILES, POND_C, SHORE_C, header_of, make_tree, ope
 from tracepoint.errors import PlaceError, TracepointError
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
+from tracepoint.place.kernel import Kernel
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import CallAt, Plan
 from tracepoint.place.series import Series, make_series
@@ -443,3 +444,14 @@ def test_a_custom_event_of_the_same_name_is_not_a_second_declaration(tree: Path)
     call = CallAt("garden/reed.c", (Place("reed_hide", Where.RETURNS),), "pond_dive", ("duck", "1"))
     series = make_series(open_kernel(tree), Plan((), (call,), why=WHY))
     assert "trace_pond_dive(duck, 1);" in series.files["garden/reed.c"]
+
+
+def test_a_file_that_is_not_there_is_refused_before_the_tree_is_searched() -> None:
+    class Unsearched:
+        def __getattr__(self, name: str) -> object:
+            raise AssertionError(f"the tree was asked for {name}")
+
+    kernel = Kernel(Unsearched(), lambda _: None)  # type: ignore[arg-type]
+    call = CallAt("mm/nosuch.c", (Place("f", Where.ENTRY),), "pond_dive", ("duck", "1"))
+    with pytest.raises(PlaceError, match=r"mm/nosuch\.c: no such file in the tree"):
+        make_series(kernel, Plan((), (call,), why=WHY))

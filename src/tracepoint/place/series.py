@@ -93,6 +93,9 @@ def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
     if not plan.calls:
         raise PlaceError("no place is named where an event is to be called (FILE:FUNCTION)")
     why = check_why(plan.why)
+    for call in plan.calls:
+        # A file that is not there is refused before the tree is searched for the events.
+        kernel.source(call.path)
     maker = _Maker(kernel, plan, is_split=is_split)
     maker.run()
     patches = list(_patches(kernel, maker.steps, plan, why))

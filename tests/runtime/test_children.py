@@ -154,6 +154,14 @@ def test_two_clocks_do_not_mix(program, tmp_path):
         open_rings(tmp_path).save(tmp_path / "x.dat")
 
 
+def test_text_of_several_processes_is_refused_and_not_something_else_under_its_name(tmp_path):
+    with pytest.raises(
+        TracepointError, match=r"x\.txt: rings of several processes are saved as trace\.dat only"
+    ):
+        open_rings(tmp_path).save(tmp_path / "x.txt")
+    assert not (tmp_path / "x.txt").exists()
+
+
 @pytest.mark.parametrize("pure", ["", "1"])
 def test_without_a_directory_that_can_be_used(program, tmp_path, pure):
     where = tmp_path if pure else tmp_path / "missing"

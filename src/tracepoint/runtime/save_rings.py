@@ -43,6 +43,11 @@ def save_rings(rings: MappedRings, path: Path, *, version: int, compression: str
     """Save all rings of a directory as trace.dat; see `MappedRings.save`."""
     if version not in (6, 7):
         raise TracepointError(f"trace.dat has the versions 6 and 7, not {version}")
+    if path.suffix == ".txt":
+        raise TracepointError(
+            f"{path}: rings of several processes are saved as trace.dat only; give another name, and "
+            "`tracepoint read` prints the text"
+        )
     merged = _Merged(rings)
     pages, n_records = merged.lay_out()
     counts = merged.counts()

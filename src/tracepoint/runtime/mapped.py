@@ -11,7 +11,7 @@ import mmap
 import os
 import re
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from tracepoint.printk.render import render_record
 from tracepoint.runtime import core
 from tracepoint.runtime.format_table import SYSTEM
 from tracepoint.runtime.ring import ring_records
+from tracepoint.runtime.ring_files import MappedRing, RingFiles
 from tracepoint.wording import counted, one_line, tail
 
 if TYPE_CHECKING:
@@ -59,24 +60,6 @@ class MappedRecord:
     def text(self) -> str:
         """What the print format makes of it."""
         return render_record(compile_print(self.layout), self.raw.data).text
-
-
-@dataclass(frozen=True)
-class MappedRing:
-    """One ring file: the process and thread that wrote it, and how many records it holds and lost."""
-
-    path: Path
-    pid: int
-    tid: int
-    comm: str
-    clock: str
-    is_ended: bool
-    stats: dict[str, int]
-    pages: tuple[bytes, ...] = field(repr=False)
-
-    def __repr__(self) -> str:
-        name, n_records = one_line(self.comm), self.stats.get("entries", 0)
-        return f"<MappedRing of {name}, process {self.pid}, {counted(n_records, 'record')}>"
 
 
 class MappedRings:
@@ -134,7 +117,8 @@ class MappedRings:
         """
         from tracepoint.runtime.save_rings import save_rings  # noqa: PLC0415 - loads the writer of trace.dat
 
-        return save_rings(self, Path(path), version=version, compression=compression)
+        files = RingFiles(self.directory, self.rings, self.formats, self.damage)
+        return save_rings(files, Path(path), version=version, compression=compression)
 
     def _read_rings(self) -> Iterator[MappedRing]:
         if core.IS_PURE:

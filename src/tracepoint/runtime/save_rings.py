@@ -34,12 +34,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracepoint.record.raw import RawRecord
-    from tracepoint.runtime.mapped import MappedRing, MappedRings
+    from tracepoint.runtime.ring_files import MappedRing, RingFiles
 
 LOSSES = ("overrun", "commit_overrun", "dropped")
 
 
-def save_rings(rings: MappedRings, path: Path, *, version: int, compression: str) -> Recording:
+def save_rings(rings: RingFiles, path: Path, *, version: int, compression: str) -> Recording:
     """Save all rings of a directory as trace.dat; see `MappedRings.save`."""
     if version not in (6, 7):
         raise TracepointError(f"trace.dat has the versions 6 and 7, not {version}")
@@ -84,7 +84,7 @@ class _Merged:
     `formats` are the events with their new numbers; `now` is the time of the last record.
     """
 
-    rings: MappedRings
+    rings: RingFiles
     formats: list[EventFormat] = field(default_factory=list)
     now: int = 0
     _numbers: dict[int, dict[int, int]] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from tracepoint.source.cvalue import COMPARISONS, INT, IntType, common_type, div
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.evaluate import Evaluator
+    from tracepoint.printk.compiling import Compiling
     from tracepoint.printk.values import Location
     from tracepoint.source.ctype import CType
 
@@ -111,7 +111,7 @@ def moved(where: Where, by: Read, size: int) -> Where:
     return read
 
 
-def binary(evaluator: Evaluator, op: str, left: Value, right: Value) -> Value:
+def binary(evaluator: Compiling, op: str, left: Value, right: Value) -> Value:
     """Compile a binary operator."""
     if op in ("&&", "||"):
         return _logical(op, evaluator.truth(left), evaluator.truth(right))
@@ -196,7 +196,7 @@ def _shift(op: str, left: IntValue, right: IntValue, *, is_unknown: bool) -> Int
     )
 
 
-def _addresses(evaluator: Evaluator, op: str, left: IntValue, right: IntValue) -> Value:
+def _addresses(evaluator: Compiling, op: str, left: IntValue, right: IntValue) -> Value:
     """Compile arithmetic on kernel addresses, scaled by what they point to."""
     if op in COMPARISONS or op not in ("+", "-"):
         return integers(op, left, right)
@@ -221,7 +221,7 @@ def _addresses(evaluator: Evaluator, op: str, left: IntValue, right: IntValue) -
     return IntValue(evaluator.ulong, _wrapped(read, evaluator.ulong), None, ctype)
 
 
-def _move(evaluator: Evaluator, base: MemoryValue, by: IntValue, sign: int) -> Value:
+def _move(evaluator: Compiling, base: MemoryValue, by: IntValue, sign: int) -> Value:
     size = evaluator.size_of(base.ctype)
     if base.ctype.base == "struct <record>":
         size = None
@@ -230,7 +230,7 @@ def _move(evaluator: Evaluator, base: MemoryValue, by: IntValue, sign: int) -> V
     return MemoryValue(base.ctype, moved(base.read, by.read, sign * size))
 
 
-def _distance(evaluator: Evaluator, left: MemoryValue, right: MemoryValue) -> IntValue:
+def _distance(evaluator: Compiling, left: MemoryValue, right: MemoryValue) -> IntValue:
     size = evaluator.size_of(left.ctype) or 1
     a, b = left.read, right.read
 
@@ -243,7 +243,7 @@ def _distance(evaluator: Evaluator, left: MemoryValue, right: MemoryValue) -> In
     return IntValue(IntType(evaluator.long_size, is_signed=True), read)
 
 
-def _compare_pointers(evaluator: Evaluator, op: str, left: Value, right: Value) -> IntValue:
+def _compare_pointers(evaluator: Compiling, op: str, left: Value, right: Value) -> IntValue:
     """Compile a comparison with NULL; other addresses of memory are not known."""
     if isinstance(left, IntValue) and left.constant == 0:
         left, right = right, left
@@ -253,7 +253,7 @@ def _compare_pointers(evaluator: Evaluator, op: str, left: Value, right: Value) 
     return negated(truth) if op == "==" else negated(negated(truth))
 
 
-def choice(evaluator: Evaluator, condition: IntValue, then: Value, otherwise: Value) -> Value:
+def choice(evaluator: Compiling, condition: IntValue, then: Value, otherwise: Value) -> Value:
     """Compile `condition ? then : otherwise` for every kind of value."""
     if condition.constant is not None and _same_kind(then, otherwise):
         chosen = then if condition.constant else otherwise

@@ -11,7 +11,7 @@ from tracepoint.source.ctype import CType, scan_type
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
-    from tracepoint.printk.evaluate import Evaluator
+    from tracepoint.printk.compiling import Compiling
     from tracepoint.source import ast
     from tracepoint.source.lexer import Token
 
@@ -40,7 +40,7 @@ def _declaration(tokens: list[Token]) -> tuple[CType, str, list[Token]] | None:
     return ctype, tokens[at].text, tokens[at + 2 :]
 
 
-def compile_statements(evaluator: Evaluator, node: ast.StatementExpression) -> Value:
+def compile_statements(evaluator: Compiling, node: ast.StatementExpression) -> Value:
     """Compile a statement expression made of declarations and a final expression."""
     statements = _split(node.tokens)
     if not statements:
@@ -61,7 +61,7 @@ def compile_statements(evaluator: Evaluator, node: ast.StatementExpression) -> V
         evaluator.locals = saved
 
 
-def _stored(evaluator: Evaluator, ctype: CType, value: Value) -> Value:
+def _stored(evaluator: Compiling, ctype: CType, value: Value) -> Value:
     if ctype.base.startswith("typeof"):
         return value
     return evaluator.cast(ctype, value) if isinstance(value, IntValue) or ctype.pointers else value

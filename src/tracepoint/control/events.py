@@ -17,7 +17,7 @@ from tracepoint.trigger.command import Trigger, read_trigger_file
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from tracepoint.control.instance import TraceArray
+    from tracepoint.control.array import ArrayFiles
     from tracepoint.layout.format import EventFormat
 
 
@@ -39,7 +39,7 @@ class State(enum.StrEnum):
 class EventControl:
     """One event of one trace array; made by indexing the array with `system:event`."""
 
-    def __init__(self, array: TraceArray, system: str, name: str) -> None:
+    def __init__(self, array: ArrayFiles, system: str, name: str) -> None:
         self._array = array
         self._tracefs = array.tracefs
         self.system = system
@@ -135,7 +135,7 @@ class EventControl:
 class SystemControl:
     """All events of one system of a trace array; made by indexing the array with a system's name."""
 
-    def __init__(self, array: TraceArray, system: str) -> None:
+    def __init__(self, array: ArrayFiles, system: str) -> None:
         self._array = array
         self._tracefs = array.tracefs
         self.system = system
@@ -180,7 +180,8 @@ class SystemControl:
             restore_settings(
                 self._tracefs.files, {p: value for p, value in before.items() if value is not None}
             )
-            check_filter(text, self._array[names[0]].format, paths[names[0]])  # type: ignore[union-attr]
+            first = EventControl(self._array, *names[0].split(":"))
+            check_filter(text, first.format, paths[names[0]])
             raise TracefsError(
                 f"no event of {self.system} has the fields of this filter", f"{self.path}/filter", text
             )
@@ -197,7 +198,7 @@ def read_state(text: str, path: str) -> State:
         raise TracefsError(f"shows {text.strip()[:20]!r}, which is not a state", f"{path}/enable") from None
 
 
-def find_event(array: TraceArray, word: str) -> EventControl | SystemControl:
+def find_event(array: ArrayFiles, word: str) -> EventControl | SystemControl:
     """Return the event or system called `word`; raises TracefsError naming one that is close."""
     system, colon, name = word.partition(":")
     safe = "/" not in word and word not in (".", "..")

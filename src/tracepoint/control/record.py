@@ -31,8 +31,8 @@ from tracepoint.tracefile.write import write_tracedat
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tracepoint.control.array import ArrayFiles
     from tracepoint.control.files import PageSource
-    from tracepoint.control.instance import TraceArray
     from tracepoint.record.layout import PageLayout
 
 # Shorter makes more half-empty pages, longer needs larger ring buffers: 1.4 MB in 20 ms are 70 MB/s.
@@ -45,7 +45,7 @@ _LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MUL
 
 
 def record(
-    array: TraceArray,
+    array: ArrayFiles,
     path: str | os.PathLike[str],
     seconds: float | None = None,
     *,
@@ -144,7 +144,7 @@ class _Facts:
     clock: str
 
     @classmethod
-    def read(cls, array: TraceArray) -> _Facts:
+    def read(cls, array: ArrayFiles) -> _Facts:
         read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
         tgid_option = f"{array.prefix}options/record-tgid"
         has_tgids = array.tracefs.exists(tgid_option) and read(tgid_option).strip() == "1"
@@ -165,7 +165,7 @@ class _Facts:
 class _Run:
     """One recording: the array, where its pages are kept, and what describes them."""
 
-    array: TraceArray
+    array: ArrayFiles
     folder: Path
     cpus: list[_Cpu] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)

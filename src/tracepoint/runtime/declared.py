@@ -8,9 +8,9 @@ from tracepoint.errors import LayoutError, SourceError
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.printk.program import compile_print
 from tracepoint.runtime.convert import MAX_RECORD, convert
-from tracepoint.runtime.hierarchy import EventError
 from tracepoint.runtime.names import event_problem, system_problem
 from tracepoint.runtime.plan import FieldKind
+from tracepoint.runtime.probes import EventError
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.lexer import Kind, lex

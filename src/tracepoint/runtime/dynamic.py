@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from tracepoint.filter.error import FilterError
 from tracepoint.runtime.event_probe import EventProbe, define_probe
 from tracepoint.runtime.files import File, failure
-from tracepoint.runtime.hierarchy import EventError
 from tracepoint.runtime.probe_args import ProbeError
+from tracepoint.runtime.probes import EventError
 from tracepoint.runtime.synthetic import SYSTEM, command_lines, define_dynamic, forget_event, known, remove
 
 if TYPE_CHECKING:

@@ -1,14 +1,10 @@
-"""What the environment asks for: `TRACEPOINT_EVENTS` and `TRACEPOINT_DIRECTORY`.
+"""The events that the environment asks for: `TRACEPOINT_EVENTS`.
 
     TRACEPOINT_EVENTS="shop:* if total > 1000; logging:"
 
 Each part, between semicolons or newlines, is a pattern (`system:event` with `*`, `?` and `[...]`, an empty
 side for any, or the name of a system or event), and after `if` a filter as the `filter` file takes it.
 Events are enabled when they are declared.
-
-    TRACEPOINT_DIRECTORY=/run/shop
-
-keeps the rings of the top instance as files there, also those of all processes that inherit the variable.
 """
 
 from __future__ import annotations
@@ -18,17 +14,14 @@ import re
 import warnings
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
-from tracepoint.runtime.core import IS_PURE
-from tracepoint.runtime.format_table import check_directory
 
 if TYPE_CHECKING:
     from tracepoint.runtime.hierarchy import EventControl, Instance
 
 VARIABLE = "TRACEPOINT_EVENTS"
-DIRECTORY_VARIABLE = "TRACEPOINT_DIRECTORY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +71,3 @@ def enable_as_wished(control: EventControl, instance: Instance) -> None:
             control.enable(instance)
         except TracepointError as error:
             warnings.warn(f"{VARIABLE}: {control.full_name} stays off: {error}", RuntimeWarning, stacklevel=2)
-
-
-def ring_options() -> dict[str, Any]:
-    """Return how the top instance keeps its rings.
-
-    A directory that cannot be used is a warning, and the rings are in memory: a program must run where its
-    trace has no place.
-    """
-    directory = os.environ.get(DIRECTORY_VARIABLE)
-    if not directory:
-        return {}
-    problem = "rings in files need the C core, which is not there" if IS_PURE else ""
-    try:
-        check_directory(directory)
-    except TracepointError as error:
-        problem = str(error)
-    if problem:
-        warnings.warn(f"{DIRECTORY_VARIABLE}: {problem}", RuntimeWarning, stacklevel=2)
-        return {}
-    return {"directory": directory}

@@ -23,7 +23,8 @@ from tracepoint.runtime.files import (
     text_file,
 )
 from tracepoint.runtime.files_text import FUNCTION_ID, OWN_BY_NAME, OWN_EVENTS, PRINT_ID, SYSTEM_FILTER
-from tracepoint.runtime.hierarchy import EventControl, EventError, System, state_of, switch_events
+from tracepoint.runtime.hierarchy import EventControl, System, state_of, switch_events
+from tracepoint.runtime.probes import EventError
 from tracepoint.runtime.triggers import PRINT, trigger_set
 
 if TYPE_CHECKING:

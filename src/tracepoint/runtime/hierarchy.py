@@ -14,9 +14,8 @@ from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
-from tracepoint.runtime import named  # noqa: F401 - for picklers that look only at loaded modules
+from tracepoint.runtime import named
 from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, set_fault_hook, synchronize
-from tracepoint.runtime.environment import ring_options
 from tracepoint.runtime.event_help import USER_NAMES, event_doc
 from tracepoint.runtime.fault_warnings import warn_of_fault
 from tracepoint.runtime.format_table import table_in
@@ -25,6 +24,7 @@ from tracepoint.runtime.names import folder_problem
 from tracepoint.runtime.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
 from tracepoint.runtime.recording import NONE, Recording
 from tracepoint.runtime.ring import ring_records
+from tracepoint.runtime.ring_options import ring_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "EventControl",
-    "EventError",
     "Instance",
     "System",
     "Tracing",
@@ -497,4 +496,5 @@ class Tracing(Instance):
 
 
 tracing = Tracing()
+named.offer(lambda name: tracing.event(name).tracepoint)
 set_fault_hook(warn_of_fault)

@@ -22,14 +22,15 @@ from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.event import Tracepoint as Declared
+from tracepoint.runtime import named
 from tracepoint.runtime.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.core import Tracepoint
 from tracepoint.runtime.declared import check_folder, check_size
 from tracepoint.runtime.environment import enable_as_wished
-from tracepoint.runtime.hierarchy import EventControl, EventError, tracing
+from tracepoint.runtime.hierarchy import EventControl, tracing
 from tracepoint.runtime.objects import AssignError, Reader
 from tracepoint.runtime.plan import RecordPlan
-from tracepoint.runtime.probes import Probes, Registration
+from tracepoint.runtime.probes import EventError, Probes, Registration
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
@@ -277,11 +278,7 @@ class HookControl:
 
 
 _hooks: dict[str, HookControl] = {}
-
-
-def hook_named(name: str) -> Any:
-    """Return a tracepoint without a record; raises KeyError when none of that name was loaded."""
-    return _hooks[name].tracepoint
+named.offer(lambda name: _hooks[name].tracepoint)
 
 
 def _declare_bare(bare: Declared, functions: Mapping[str, Any]) -> Any:

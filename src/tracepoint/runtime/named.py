@@ -6,21 +6,23 @@ there are picklers that look only at modules that are loaded.
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_finders: list[Callable[[str], Any]] = []
+
+
+def offer(find: Callable[[str], Any]) -> None:
+    """Let a function find tracepoints too: it returns the one of a name, or raises KeyError."""
+    _finders.append(find)
 
 
 def __getattr__(name: str) -> Any:
-    try:
-        return _find(name)
-    except KeyError:
-        raise AttributeError(f"event {name!r} is not declared in this process") from None
-
-
-def _find(name: str) -> Any:
-    """Return an event, or the tracepoint without a record of that name; raises KeyError."""
-    if ":" in name:
-        return import_module("tracepoint.runtime.hierarchy").tracing.event(name).tracepoint
-    load: Any = sys.modules["tracepoint.runtime.load"]
-    return load.hook_named(name)
+    for find in _finders:
+        try:
+            return find(name)
+        except KeyError:
+            continue
+    raise AttributeError(f"event {name!r} is not declared in this process")

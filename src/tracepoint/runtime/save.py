@@ -13,12 +13,12 @@ from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.layout.format import write_format
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import PageWriter
-from tracepoint.runtime.environment import DIRECTORY_VARIABLE
 from tracepoint.runtime.files_text import OWN_EVENTS
 from tracepoint.runtime.files_trace import peeked_records, stats_text, trace_text
 from tracepoint.runtime.files_tree import process_files
 from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.mapped import open_rings
+from tracepoint.runtime.ring_options import DIRECTORY_VARIABLE
 from tracepoint.runtime.symbols import kallsyms_text
 from tracepoint.tracefile.compression import default_compression
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent

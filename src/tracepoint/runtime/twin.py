@@ -463,7 +463,7 @@ class Tracepoint:
 
 def event_by_name(name: str) -> Tracepoint:
     """Return the event of that name in this process; raises AttributeError."""
-    # Not at the top: it needs the hierarchy, which needs this module.
+    # Not at the top: whoever unloads the runtime and loads it again has another one.
     found: Tracepoint = getattr(importlib.import_module("tracepoint.runtime.named"), name)
     return found
 

@@ -112,6 +112,34 @@ def test_pure_rooms_touch_nothing_outside() -> None:
     assert set(bad) <= ALLOWED
 
 
+def imports_of(path: Path, modules: set[str]) -> set[str]:
+    """The modules of the package that a file names, under TYPE_CHECKING, in functions and as words too."""
+    named = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.ImportFrom(module=str(module), names=names):
+                named |= {f"{module}.{a.name}" if f"{module}.{a.name}" in modules else module for a in names}
+            case ast.Import(names=names):
+                named |= {a.name for a in names}
+            case ast.Call(func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"), args=args):
+                named |= {a.value for a in args[:1] if isinstance(a, ast.Constant)}
+    return named & modules
+
+
+def test_no_imports_go_in_circles() -> None:
+    """The contract of layers does not look into rooms, nor at what only type checkers import."""
+    paths = {
+        ".".join(p.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__"): p
+        for p in SOURCES
+    }
+    # The package itself names the homes of public names; nothing below needs it.
+    left = {name: imports_of(path, set(paths)) - {name, "tracepoint"} for name, path in paths.items()}
+    del left["tracepoint"]
+    while free := {name for name, others in left.items() if not others & left.keys()}:
+        left = {name: others for name, others in left.items() if name not in free}
+    assert left == {}
+
+
 def test_nothing_is_left_for_later() -> None:
     words = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     bad = [f"{p.relative_to(ROOT)}: {m[0]}" for p in SOURCES for m in words.finditer(p.read_text())]

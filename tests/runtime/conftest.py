@@ -45,6 +45,7 @@ RUNTIME = (
     "fault_warnings",
     "probes",
     "hierarchy",
+    "declaring",
     "event",
     "named",
     "load",
@@ -77,7 +78,8 @@ def runtime(request, monkeypatch):
         monkeypatch.setenv("TRACEPOINT_PURE", "1")
     forget_modules(monkeypatch)
     event = importlib.import_module("tracepoint.runtime.event")
-    assert event.Tracepoint is sys.modules["tracepoint.runtime.core"].Tracepoint
+    declaring = sys.modules["tracepoint.runtime.declaring"]
+    assert declaring.Tracepoint is sys.modules["tracepoint.runtime.core"].Tracepoint
     assert sys.modules["tracepoint.runtime.core"].IS_PURE is (request.param == "twin")
     event.tracing.clear_faults()
     yield event

@@ -6,12 +6,13 @@ Kernel: kernel/trace/trace_events_hist.c.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.record.field import field_bytes, integer, is_text
 from tracepoint.runtime.files import U64
+from tracepoint.runtime.hist_rows import Entry, HistRows, Key, Value
 from tracepoint.runtime.hist_text import hist_text
 from tracepoint.runtime.symbols import stack_of
 from tracepoint.runtime.synthetic import Synthetic, SynthField, known
@@ -35,38 +36,11 @@ if TYPE_CHECKING:
     from tracepoint.trigger.expression import Expression
     from tracepoint.trigger.hist import Action, HistSpec
 
-Value = int | str | tuple[int, ...]
-Key = tuple[Value, ...]
 _HERE = str(Path(__file__).parent)
 
 
 class NoValueError(Exception):
     """A variable that has no value for this key: nothing is done then."""
-
-
-@dataclass(slots=True)
-class Entry:
-    """One row: hits, sums, variables, what `onmax` and `onchange` saw, and what `save()` kept."""
-
-    n_hits: int = 0
-    sums: list[int] = field(default_factory=list)
-    variables: dict[str, Value] = field(default_factory=dict)
-    tracked: dict[str, int] = field(default_factory=dict)
-    saved: dict[str, dict[str, Value]] = field(default_factory=dict)
-
-
-@dataclass(slots=True)
-class HistRows:
-    """The rows of a hist trigger; triggers with one name share it."""
-
-    entries: dict[Key, Entry] = field(default_factory=dict)
-    n_hits: int = 0
-    n_dropped: int = 0
-
-    def clear(self) -> None:
-        """Forget all rows and counts."""
-        self.entries.clear()
-        self.n_hits = self.n_dropped = 0
 
 
 class Neighbours(Surroundings, Protocol):

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.runtime.symbols import symbols
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tracepoint.runtime.hist import Entry, Key, RunningHist, Value
+    from tracepoint.runtime.files_state import InstanceState
+    from tracepoint.runtime.hist_rows import Entry, HistRows, Key, Value
     from tracepoint.trigger.expression import Operand
+    from tracepoint.trigger.hist import HistSpec
 
 
-def hist_text(hist: RunningHist) -> str:
+class ShownHist(Protocol):
+    """What of a `hist.RunningHist` is shown; as a text it is its trigger."""
+
+    spec: HistSpec
+    state: InstanceState
+    table: HistRows
+
+
+def hist_text(hist: ShownHist) -> str:
     """Return the part of one trigger."""
     table = hist.table
     rows = list(table.entries.items())
@@ -54,7 +64,7 @@ def _hundredths(value: int, total: int) -> int | None:
     return value * 10000 // total if total else 0
 
 
-def _sort_value(hist: RunningHist, name: str, row: tuple[Key, Entry]) -> tuple[bool, Value]:
+def _sort_value(hist: ShownHist, name: str, row: tuple[Key, Entry]) -> tuple[bool, Value]:
     key, entry = row
     spec, operand = hist.spec, hist.spec.sorted_by(name)
     value: Value = entry.n_hits
@@ -65,7 +75,7 @@ def _sort_value(hist: RunningHist, name: str, row: tuple[Key, Entry]) -> tuple[b
     return isinstance(value, str), value
 
 
-def _row(hist: RunningHist, key: Key, entry: Entry, shares: list[_Share]) -> str:
+def _row(hist: ShownHist, key: Key, entry: Entry, shares: list[_Share]) -> str:
     keys = ", ".join(
         _shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
     )
@@ -97,7 +107,7 @@ def _shown_value(operand: Operand, total: int, share: _Share) -> str:
             return f"{operand.name}: {total:10}"
 
 
-def _shown_key(hist: RunningHist, operand: Operand, value: Value) -> str:
+def _shown_key(hist: ShownHist, operand: Operand, value: Value) -> str:
     name, modifier = operand.name, operand.modifier
     if isinstance(value, tuple):
         frames = "".join(f"\n         {_symbol(address)}" for address in value)

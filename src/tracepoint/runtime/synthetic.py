@@ -163,8 +163,6 @@ def _field(ctype: str, word: str) -> SynthField:
 
 def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
     """Declare the event `synthetic:NAME`; raises SyntheticError, TracepointError."""
-    from tracepoint.runtime.event import declare_event  # noqa: PLC0415 - that module listens when imported
-
     if _NAME.fullmatch(name) is None:
         raise SyntheticError("Illegal name", name)
     if name in known:
@@ -177,6 +175,8 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
             members.append(string(f.name) if f.is_dynamic else array("char", f.name, int(f.size)))
     words = " ".join(f"{f.name}={'%s' if f.is_string else _TYPES[f.ctype].shown}" for f in fields)
     proto = ", ".join(f"const char *{f.name}" if f.is_string else f"{f.ctype} {f.name}" for f in fields)
+    from tracepoint.runtime.declaring import declare_event  # noqa: PLC0415 - the hierarchy of now
+
     event = declare(
         name,
         system=SYSTEM,

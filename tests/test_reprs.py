@@ -12,6 +12,7 @@ from tracepoint.filter.program import compile_filter
 from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.mapped import MappedRecord, MappedRings
 from tracepoint.runtime.ring_files import MappedRing
+from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.tracedat import open_tracedat
 
 EXAMPLES = sorted(Path(inspect.getfile(tp)).parent.glob("examples/*.h"))
@@ -59,7 +60,8 @@ def public_objects(folder):
     yield MappedRing(folder, 1, 2, LONG, "local", False, dict.fromkeys(LONG, 1), ())
     yield tp.save(folder / "x.dat")
     with open_tracedat(folder / "x.dat") as trace:
-        yield from (trace, trace.buffers[0])
+        cpu = CpuData(1, 2, 3, trace.layout, b"")
+        yield from (trace, trace.buffers[0], cpu, TraceBuffer(LONG, LONG, (cpu,) * 64))
     place = folder / "events" / "s" / "short" / "format"
     place.parent.mkdir(parents=True)
     place.write_text(tp.write_format(form))

@@ -12,6 +12,7 @@ from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
+from tracepoint.wording import counted, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -41,6 +42,9 @@ class CpuData:
     codec: Codec | None = field(default=None, repr=False)
     report: Report = field(default=lambda _: None, repr=False)
     time_map: TimeMap | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        return f"<CpuData of CPU {self.cpu}, {self.size:,} bytes at offset {self.offset:#x}>"
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the data, whole pages at a time; what cannot be had is reported."""
@@ -103,6 +107,10 @@ class TraceBuffer:
     name: str
     clock: str
     cpus: tuple[CpuData, ...]
+
+    def __repr__(self) -> str:
+        name = f"of instance {one_line(self.name)}" if self.name else "at the top"
+        return f"<TraceBuffer {name}, clock {one_line(self.clock)}, {counted(len(self.cpus), 'CPU')}>"
 
     def records(self) -> Iterator[RawRecord]:
         """Yield the records of all CPUs by time, as the kernel's `trace` does.

@@ -109,8 +109,8 @@ class TraceBuffer:
     cpus: tuple[CpuData, ...]
 
     def __repr__(self) -> str:
-        name = f"of instance {one_line(self.name)}" if self.name else "at the top"
-        return f"<TraceBuffer {name}, clock {one_line(self.clock)}, {counted(len(self.cpus), 'CPU')}>"
+        name = f"of instance {one_line(self.name, 40)}" if self.name else "at the top"
+        return f"<TraceBuffer {name}, clock {one_line(self.clock, 20)}, {counted(len(self.cpus), 'CPU')}>"
 
     def records(self) -> Iterator[RawRecord]:
         """Yield the records of all CPUs by time, as the kernel's `trace` does.

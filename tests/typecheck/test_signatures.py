@@ -190,7 +190,7 @@ def test_pyright(folder):
 def test_what_is_no_module(folder):
     header = read_header_text(HEADER, path="kmem.h")
     for name in ("a-b", "class", "", "1a"):
-        with pytest.raises(GenerateError, match="no name of a Python module"):
+        with pytest.raises(GenerateError, match="is not a valid Python module name"):
             type_stubs(header, name=name)
     with pytest.raises(GenerateError, match="declares no tracepoints"):
         type_stubs(read_header_text("", path="kmem.h"))

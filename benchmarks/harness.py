@@ -89,19 +89,29 @@ def wall_and_cpu(words: list[str], cache_home: str) -> tuple[float, float]:
     return wall, spent
 
 
+# A process counts as its own the memory of the one that started it: so a small one starts it.
+LAUNCH = """
+import os, subprocess, sys
+process = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL)
+_, status, usage = os.wait4(process.pid, 0)
+print(os.waitstatus_to_exitcode(status), usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+"""
+
+
 def cpu_and_memory(words: list[str], cache_home: str) -> tuple[float, float]:
     """CPU seconds and most megabytes of `tracepoint WORDS`, whether it finds faults or not."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tracepoint", *words],
+    command = [sys.executable, "-m", "tracepoint", *words]
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", LAUNCH, *command],
         env={**os.environ, "XDG_CACHE_HOME": cache_home},
-        stdout=subprocess.DEVNULL,
-        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
     )
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode not in {0, 1}:
-        raise subprocess.CalledProcessError(process.returncode, words)
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    status, cpu_s, most_kb = done.stdout.split()
+    if status not in {"0", "1"}:
+        raise subprocess.CalledProcessError(int(status), command)
+    return float(cpu_s), int(most_kb) / 1024
 
 
 def over_bare(*words: str) -> float:

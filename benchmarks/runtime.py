@@ -235,7 +235,7 @@ def runtime_enabled() -> Row:
 
     event = trace_event(system="bench", printk='"%d", a')(asked)
     ours, noop = _side_by_side(_loop("ev.enabled", ev=event), _loop("ev(a)", ev=asked))
-    return _ratio("event.enabled, over a Python no-op", 4.0, ours, noop, "no-op")
+    return _ratio("event.enabled, over a Python no-op", 6.0, ours, noop, "no-op")
 
 
 def runtime_accounting() -> Row:

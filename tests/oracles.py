@@ -15,13 +15,13 @@ import pytest
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernel_source import point_release, tree_version
-from tracepoint.lab.packages import cache_folder
 from tracepoint.lab.stub import find_kernel_headers
 from tracepoint.layout.compressed import decompress
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader, paused_collector
 from tracepoint.tree.scan import find_headers
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,14 +26,9 @@ from tempfile import TemporaryDirectory
 from tracepoint.errors import LabError
 from tracepoint.lab.kernel_source import fetch_source
 from tracepoint.lab.kernels import ANY_KERNEL, find_kernel, version_key
-from tracepoint.lab.packages import (
-    cache_folder,
-    candidates,
-    known_versions,
-    newest_version,
-    unpack_package,
-)
+from tracepoint.lab.packages import candidates, known_versions, newest_version, unpack_package
 from tracepoint.lab.suites import apt_options
+from tracepoint.tree.store import cache_folder
 
 PROGRAMS = {
     "qemu-system-x86": "the guest tests boot kernels with it",

@@ -11,8 +11,8 @@ from oracles import installed_headers
 from tracepoint.cli.main import main
 from tracepoint.lab.build import build_modules
 from tracepoint.lab.headers import source_folders
-from tracepoint.lab.packages import cache_folder
 from tracepoint.tree.headers import read_header
+from tracepoint.tree.store import cache_folder
 
 pytestmark = pytest.mark.oracle
 EVENTS = "include/trace/events"

@@ -14,6 +14,7 @@ from guest import recording
 from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages, qemu
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,7 +71,7 @@ def recorded(request: pytest.FixtureRequest) -> Path:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler for the guest's programs")
     package = f"{image.package}_{image.version}"
-    folder = packages.cache_folder() / "recordings" / f"{package}-{recording.workload_hash()}"
+    folder = cache_folder() / "recordings" / f"{package}-{recording.workload_hash()}"
     if not (folder / "info.json").exists():
         recording.record(request.param, folder, PARTS)
     return folder

@@ -20,6 +20,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab import guest as lab_guest
 from tracepoint.lab import packages
 from tracepoint.lab.headers import fetch_headers
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,7 +70,7 @@ tar -C /tmp -cf /tmp/recorded.tar recorded
 def unpack(names: Sequence[str], label: str) -> Path:
     """Return Debian packages unpacked in the cache; raises LabError when apt cannot give them."""
     version = packages.newest_version(names[0])
-    folder = packages.cache_folder() / "lttng" / f"{label}-{version}"
+    folder = cache_folder() / "lttng" / f"{label}-{version}"
     if not folder.exists():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
@@ -102,7 +103,7 @@ def source_tree() -> Path:
 def tracer(image: KernelImage) -> Path:
     """Return a tree of lttng-modules in which the tracer is built for a kernel (75 CPU seconds, once)."""
     source = source_tree()
-    folder = packages.cache_folder() / "lttng" / f"{source.name}-{image.release}"
+    folder = cache_folder() / "lttng" / f"{source.name}-{image.release}"
     if not folder.exists():
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
             tree = Path(scratch) / "tree"

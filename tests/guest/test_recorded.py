@@ -11,7 +11,7 @@ import pytest
 from guest.recording import say
 from oracles import headers_of, kernel_source, wrongly_missing
 from printk.pages import lines, records
-from tracepoint.lab import modules, packages
+from tracepoint.lab import modules
 from tracepoint.layout.compressed import decompress
 from tracepoint.layout.format import EventFormat, read_format, write_format
 from tracepoint.layout.objects import read_object
@@ -20,6 +20,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.tree.facts import KernelKnowledge, find_kernel_files
+from tracepoint.tree.store import cache_folder
 
 pytestmark = pytest.mark.guest
 
@@ -47,7 +48,7 @@ def test_formats_out_of_modules_are_those_of_the_kernel(recorded):
     """Byte for byte, for every event of every module that was loaded."""
     kernel = formats(recorded)
     package = json.loads((recorded / "info.json").read_text())["package"]
-    folder = packages.cache_folder() / "kernels" / package
+    folder = cache_folder() / "kernels" / package
     tree = modules.ModuleTree(next(folder.glob("**/lib/modules/*")))
     loaded = {line.split(" ", 1)[0] for line in (recorded / "modules").read_text().splitlines()}
     different = []
@@ -85,7 +86,7 @@ class Judge:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.info = json.loads((folder / "info.json").read_text())
-        root = packages.cache_folder() / "kernels" / self.info["package"]
+        root = cache_folder() / "kernels" / self.info["package"]
         self.kernel = KernelKnowledge(find_kernel_files(self.info["release"], roots=[root, Path("/")]))
         events = [read_format(text, name.split("/")[0]) for name, text in formats(folder).items()]
         self.programs = {event.id: compile_print(event) for event in events}

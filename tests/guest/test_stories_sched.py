@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from guest.pages import ROOT, check_page, series
-from tracepoint.lab.packages import cache_folder
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.model.read import read_header_text
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.tree.headers import HeaderReader
+from tracepoint.tree.store import cache_folder
 
 PAGE = ROOT / "docs/explanation/sched-switch.md"
 FOLDER = ROOT / "examples/kernel/sched"

@@ -7,6 +7,7 @@ import pytest
 
 from tracepoint.errors import LabError
 from tracepoint.lab import kernels, packages
+from tracepoint.tree.store import cache_folder
 
 APT_CACHE = """#!/bin/sh
 echo "asked $@" >>"$LOG.cache"
@@ -143,10 +144,10 @@ def test_names():
 
 def test_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert packages.cache_folder() == tmp_path / "tracepoint"
+    assert cache_folder() == tmp_path / "tracepoint"
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
     monkeypatch.setenv("HOME", "/home/somebody")
-    assert str(packages.cache_folder()) == "/home/somebody/.cache/tracepoint"
+    assert str(cache_folder()) == "/home/somebody/.cache/tracepoint"
 
 
 def test_import_is_light():

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.lab import kernel_source, packages
+from tracepoint.lab import kernel_source
+from tracepoint.tree.store import cache_folder
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "debian.py"
 #: Package and version, one a line, in the files `old` and `new`; `update` makes the new ones known.
@@ -118,7 +119,7 @@ def machine(tmp_path, monkeypatch):
 
 
 def version_of_source() -> str:
-    return kernel_source.tree_version(packages.cache_folder() / "sources/linux-source-6.1")
+    return kernel_source.tree_version(cache_folder() / "sources/linux-source-6.1")
 
 
 def test_old_lists_are_refreshed_once_and_all_of_a_series_has_one_version(machine, capsys):
@@ -150,7 +151,7 @@ def test_a_source_of_another_point_release_is_replaced(machine):
     machine.lists(old=NEW)
     assert machine.tool.prepare_tests()
     assert version_of_source() == "6.1.192"
-    assert [path.name for path in (packages.cache_folder() / "sources").glob("*6.1")] == ["linux-source-6.1"]
+    assert [path.name for path in (cache_folder() / "sources").glob("*6.1")] == ["linux-source-6.1"]
 
 
 def test_which_differ_is_said(machine, capsys):

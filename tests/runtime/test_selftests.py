@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tracepoint.lab.kernel_source import tree_version
-from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.store import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent / "selftests"

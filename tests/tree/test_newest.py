@@ -10,11 +10,12 @@ import pytest
 
 from oracles import kernel_sources
 from tracepoint.lab.kernels import ANY_KERNEL
-from tracepoint.lab.packages import cache_folder, cached_kernels
+from tracepoint.lab.packages import cached_kernels
 from tracepoint.layout.format import EventFormat
 from tracepoint.tree.index import build_index
 from tracepoint.tree.query import Tree
 from tracepoint.tree.query_diff import tree_formats
+from tracepoint.tree.store import cache_folder
 from tree.booted import booted_formats
 
 pytestmark = [pytest.mark.oracle, pytest.mark.guest]

@@ -205,7 +205,7 @@ def open_cache(words: Sequence[str], settings: Sequence[object], *, is_wanted: b
         "settings": repr(settings),
     }
     try:
-        folder = cache_folder().parent / "checks"
+        folder = cache_folder() / "checks"
     except RuntimeError:  # nobody says where the user's home is
         is_wanted = False
     if not is_wanted:

@@ -27,6 +27,7 @@ from tracepoint.lab.modules import module_name
 from tracepoint.lab.suites import apt_options
 from tracepoint.lab.terminal import run_shell
 from tracepoint.lab.workloads import WORKLOADS, workload_files
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -171,7 +172,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Do what the verb says; what the lab cannot do raises LabError."""
-    with disk_errors(packages.cache_folder()):
+    with disk_errors(cache_folder()):
         match args.verb:
             case "kernels":
                 return _kernels(args, out)
@@ -195,7 +196,7 @@ def _kernels(args: argparse.Namespace, out: Output) -> int:
         headers = "with headers" if row["has_headers"] else "no headers"
         here = f"{row['release']} ({row['version']}), {headers}" if row["release"] else "not here"
         out.line(f"{out.style(row['name'].ljust(width), 'bold')}  {row['what']:<30}  {here}")
-    out.say(f"kept in {packages.cache_folder()}; `tracepoint lab get KERNEL` fetches one")
+    out.say(f"kept in {cache_folder()}; `tracepoint lab get KERNEL` fetches one")
     return EXIT_DONE
 
 
@@ -207,7 +208,7 @@ def _listing() -> list[dict[str, Any]]:
         images = packages.cached_kernels(kernel)
         shown |= {image.package for image in images}
         rows.append(_row(kernel.name, _FLAVOURS[kernel.flavour], images[-1] if images else None))
-    for done in sorted((packages.cache_folder() / "kernels").glob("linux-image-*/.complete")):
+    for done in sorted((cache_folder() / "kernels").glob("linux-image-*/.complete")):
         package = done.parent.name.rpartition("_")[0]
         if package not in shown:
             image = packages.cached_kernels(find_kernel(package))[-1]

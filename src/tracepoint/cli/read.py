@@ -10,7 +10,6 @@ from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
-from tracepoint.lab.packages import cache_folder
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.cursor import byte_order
@@ -20,6 +19,7 @@ from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tg
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.opening import check_regular
+from tracepoint.tree.store import cache_folder
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 from tracepoint.errors import TracepointError
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.tree.query_open import open_searched, open_tree
-from tracepoint.tree.store import StoredIndex, StoreError, cache_folder
+from tracepoint.tree.store import StoredIndex, StoreError, index_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -79,7 +79,7 @@ def default_tree(out: Output) -> str:
     here = find_kernel_root(Path.cwd())
     if here is not None:
         return str(here)
-    folder = cache_folder()
+    folder = index_folder()
     indexes = list(folder.glob("*.index")) if folder.is_dir() else []
     for path in sorted(indexes, key=lambda p: p.stat().st_mtime, reverse=True):
         try:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernel_sync import replace_file
-from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.store import cache_folder
 
 VARIABLE = "TRACEPOINT_ACCEL"
 _DEVICE = "/dev/kvm"

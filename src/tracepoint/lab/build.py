@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.errors import LabError
 from tracepoint.lab import accelerator, agent, console, initramfs, modules, pace, packages, qemu
 from tracepoint.lab.channel import Channel
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -434,7 +435,7 @@ def static_busybox() -> bytes:
 
 def _new_log(release: str) -> Path:
     """Return the path for a new guest's log, and delete the oldest ones beyond a handful."""
-    folder = packages.cache_folder() / "logs"
+    folder = cache_folder() / "logs"
     folder.mkdir(parents=True, exist_ok=True)
     for old in sorted(folder.glob("guest-*"), key=lambda path: path.stat().st_mtime)[: -2 * _KEPT_LOGS]:
         old.unlink(missing_ok=True)

@@ -10,15 +10,9 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.packages import (
-    BUILT,
-    cache_folder,
-    download,
-    known_versions,
-    newest_version,
-    run_tool,
-)
+from tracepoint.lab.packages import BUILT, download, known_versions, newest_version, run_tool
 from tracepoint.tree.loader import source_folders
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

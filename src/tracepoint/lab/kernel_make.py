@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build import BuildError, CompilerMessage, read_messages
-from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

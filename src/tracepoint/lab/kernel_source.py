@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernel_sync import check_tree
-from tracepoint.lab.packages import cache_folder, download, newest_version, run_tool
+from tracepoint.lab.packages import download, newest_version, run_tool
 from tracepoint.source.text import decode
 from tracepoint.tree.opening import read_input
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

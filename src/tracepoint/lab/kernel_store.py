@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LabError
 from tracepoint.lab import kernel_sync
-from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

@@ -13,8 +13,8 @@ from tracepoint.errors import LabError, SourceError
 from tracepoint.lab import kernel_config, kernel_make, kernel_sync
 from tracepoint.lab.kernel_patch import apply_patches
 from tracepoint.lab.kernel_source import find_source
-from tracepoint.lab.packages import cache_folder
 from tracepoint.tree.opening import read_input
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

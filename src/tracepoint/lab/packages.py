@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import LabError
 from tracepoint.lab.kernel_sync import replace_file
 from tracepoint.lab.kernels import Kernel, find_kernel, version_key
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,12 +49,6 @@ class KernelImage:
     modules: Path
     package: str
     version: str
-
-
-def cache_folder() -> Path:
-    """Return the folder for everything that can be fetched or made again (XDG_CACHE_HOME/tracepoint)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint"
 
 
 def candidates(kernel: Kernel, apt: Sequence[str] = ()) -> list[str]:

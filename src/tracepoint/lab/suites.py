@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.packages import cache_folder, run_tool
+from tracepoint.lab.packages import run_tool
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -26,6 +26,7 @@ from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import kernel_include_paths, make_config, source_folders
+from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -169,7 +170,7 @@ def fetch_kernel_at_hand(
 
     `apt` are options for apt (`tracepoint.lab.suites`).  Raises LabError when one of them cannot be had.
     """
-    with disk_errors(packages.cache_folder()):
+    with disk_errors(cache_folder()):
         say(f"looking for kernel {name} and its headers")
         image = packages.fetch_kernel(name, apt)
         headers = fetch_headers(image, say, apt)
@@ -191,7 +192,7 @@ def verify_events(
     are missing, when a module does not compile or load, or when the kernel breaks.
     """
     clock = _Clock()
-    with disk_errors(packages.cache_folder()):
+    with disk_errors(cache_folder()):
         say(f"booting {kernel.image.release}")
         plan = lab_guest.GuestPlan(kernel.image, _MEMORY_MB, cpus=1, append=_APPEND)
         with lab_guest.boot_plan(plan) as guest:

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tracepoint.errors import LabError
-from tracepoint.lab.packages import cache_folder
+from tracepoint.tree.store import cache_folder
 
 # Without a red zone, assembler in the middle of a function may push.
 _FLAGS = ("-static", "-Os", "-Wall", "-Wextra", "-mno-red-zone")

@@ -72,16 +72,21 @@ class OtherVersionError(StoreError):
 
 
 def cache_folder() -> Path:
-    """Return where indexes are kept: below XDG_CACHE_HOME, by default `~/.cache`."""
+    """Return the folder for everything that can be fetched or made again (XDG_CACHE_HOME/tracepoint)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint" / "trees"
+    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint"
+
+
+def index_folder() -> Path:
+    """Return where indexes are kept."""
+    return cache_folder() / "trees"
 
 
 def cache_path(root: str) -> Path:
     """Return the file that keeps the index of a tree."""
     name = Path(root).name or "root"
     digest = hashlib.blake2b(os.fsencode(root), digest_size=8).hexdigest()
-    return cache_folder() / f"{name[:60]}-{digest}.index"
+    return index_folder() / f"{name[:60]}-{digest}.index"
 
 
 def save_index(data: IndexData, path: Path) -> None:

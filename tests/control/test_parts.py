@@ -378,6 +378,13 @@ def test_parts_of_a_hist_trigger():
     assert hist.flags == ("pause",)
 
 
+@pytest.mark.parametrize("part", ["size=no", "size=1", "vals="])
+def test_a_table_of_a_trigger_that_no_kernel_takes_is_an_error_of_tracefs(part):
+    text = f"# event histogram\n#\n# trigger info: hist:keys=pid:{part} [active]\n#\n\nTotals:\n    Hits: 3\n"
+    with pytest.raises(TracefsError, match="the histogram's trigger"):
+        read_hist_tables(text)
+
+
 @given(st.text(max_size=200), st.text(alphabet=TABLE, max_size=300))
 def test_odd_tables_do_not_break_the_reader(noise, more):
     with contextlib.suppress(TracefsError):

@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
+from tracepoint.errors import TracefsError
+from tracepoint.trigger.error import HistError
 from tracepoint.trigger.hist import HistTrigger, read_hist_trigger
 from tracepoint.wording import counted, one_line
 
@@ -56,7 +58,10 @@ class HistTable:
     def hist(self) -> HistTrigger:
         """The trigger in its parts."""
         text = re.sub(r" \[(active|paused)\]$", "", self.trigger).removeprefix("hist:")
-        return read_hist_trigger(re.split(r"[ \t]if[ \t]", text, maxsplit=1)[0], is_shown=True)
+        try:
+            return read_hist_trigger(re.split(r"[ \t]if[ \t]", text, maxsplit=1)[0], is_shown=True)
+        except HistError as error:
+            raise TracefsError(f"the histogram's trigger {one_line(self.trigger)!r}: {error}") from error
 
 
 _INFO = "# trigger info: "

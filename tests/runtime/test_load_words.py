@@ -125,7 +125,7 @@ def test_the_headers_of_a_tree_are_read_once(runtime, tmp_path, monkeypatch):
     (tmp_path / "include/linux/shared.h").write_text("#define SHARED 5\n")
     read = []
     plain = loader._read
-    monkeypatch.setattr(loader, "_read", staticmethod(lambda path: (read.append(path), plain(path))[1]))
+    monkeypatch.setattr(loader, "_read", lambda self, path: (read.append(path), plain(self, path))[1])
     for name in ("one", "two"):
         text = EVENT.format(fields="__array(u8, a, SHARED)", statements="").replace("said", name)
         text = text.replace("#include <linux/tracepoint.h>", "#include <linux/shared.h>").replace(

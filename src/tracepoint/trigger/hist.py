@@ -222,7 +222,7 @@ def parse_hist(text: str, event: EventFormat, surroundings: Surroundings | None 
     >>> from tracepoint.layout.format import EventFormat, FieldFormat
     >>> event = EventFormat("s", "e", (FieldFormat("n", "int", 8, 4, True),), "", n_common=0)
     >>> str(parse_hist("keys=n.log2:sort=n", event))
-    'hist:keys=n.log2:vals=hitcount:sort=n:size=2048'
+    'hist:keys=n.log2:vals=hitcount:sort=n.log2:size=2048'
     """
     return _Reader(read_hist_trigger(text), event, surroundings or Alone()).read()
 

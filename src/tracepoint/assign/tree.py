@@ -5,22 +5,19 @@ Every statement keeps its first and last token, so that what cannot be followed 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tracepoint.source.ast import Node
 
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Span
-    from tracepoint.source.ast import Node
     from tracepoint.source.ctype import CType
-    from tracepoint.source.lexer import Token
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statement:
+@dataclass(frozen=True, slots=True)
+class Statement(Node):
     """Base of all statements; `first` and `last` are the tokens at its ends."""
-
-    first: Token | None = field(default=None, compare=False, repr=False)
-    last: Token | None = field(default=None, compare=False, repr=False)
 
     @property
     def span(self) -> Span | None:

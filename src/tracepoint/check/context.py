@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.check.expressions import free_names
-from tracepoint.check.syntax import RECORD_NAMES, array_field, calls_in, helper_field, walk
+from tracepoint.check.syntax import RECORD_NAMES, array_field, calls_in, helper_field
 from tracepoint.diagnostics import Edit, Fix, Safety, Span
 from tracepoint.errors import TracepointError
 from tracepoint.layout.abi import Abi
@@ -16,7 +16,7 @@ from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.field import UnknownField
 from tracepoint.model.vocabulary import PRINT_HELPERS
 from tracepoint.printk.conversion import Conversion, parse_format
-from tracepoint.source.ast import Call, Name, Node, String
+from tracepoint.source.ast import Call, Name, Node, String, walk
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.lexer import Kind

@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.check.syntax import RECORD_NAMES, children, entry_field
+from tracepoint.check.syntax import RECORD_NAMES, entry_field
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField, ScalarField, StructField
 from tracepoint.model.vocabulary import FIELD_HELPERS
@@ -204,19 +204,15 @@ def free_names(node: ast.Node) -> Iterator[ast.Name]:
     Left out are the record, fields, called functions, the field names that helpers take, and
     whatever a statement expression declares.
     """
-    stack = [node]
-    while stack:
-        at = stack.pop()
-        match at:
-            case ast.Name(name=name):
-                if name not in RECORD_NAMES:
-                    yield at
-            case ast.Call(function=ast.Name(), arguments=arguments):
-                skip = 1 if at.name in FIELD_HELPERS else 0
-                stack.extend(reversed(arguments[skip:]))
-            case ast.Assign(op="=", target=ast.Name(), value=value):
-                stack.append(value)
-            case ast.SizeOf() | ast.TypeName():
-                continue
-            case _:
-                stack.extend(reversed(list(children(at))))
+    for found in ast.walk(node, _free_parts):
+        if isinstance(found, ast.Name) and found.name not in RECORD_NAMES:
+            yield found
+
+
+def _free_parts(node: ast.Node) -> tuple[ast.Node, ...]:
+    match node:
+        case ast.Call(arguments=(_, *rest)) if node.name in FIELD_HELPERS:
+            return tuple(rest)
+        case ast.Assign(op="=", target=ast.Name(), value=value):
+            return (value,)
+    return ast.operands(node)

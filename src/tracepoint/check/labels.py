@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.check.syntax import entry_field, helper_field, walk
+from tracepoint.check.syntax import entry_field, helper_field
 from tracepoint.printk.conversion import Conversion, parse_format
+from tracepoint.source.ast import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

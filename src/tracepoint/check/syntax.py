@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tracepoint.model.field import ArrayField, DynamicArrayField
@@ -20,46 +19,6 @@ if TYPE_CHECKING:
 RECORD_NAMES = frozenset({"__entry", "REC"})
 
 _OPEN = {"(": ")", "[": "]", "{": "}"}
-
-
-_MEMBERS: dict[type[Node], tuple[str, ...]] = {}
-#: Annotations of members that hold no nodes; a tree has hundred thousands of such members.
-_NO_NODES = frozenset({"str", "int", "bool", "CType", "CType | None"})
-
-
-def _member_names(cls: type[Node]) -> tuple[str, ...]:
-    names = _MEMBERS.get(cls)
-    if names is None:
-        wanted = (f for f in fields(cls) if f.name not in {"first", "last"} and f.type not in _NO_NODES)
-        names = _MEMBERS[cls] = tuple(f.name for f in wanted)
-    return names
-
-
-def children(node: Node) -> Iterator[Node]:
-    """Yield the nodes directly below a node."""
-    for name in _member_names(type(node)):
-        value = getattr(node, name)
-        if isinstance(value, Node):
-            yield value
-        elif isinstance(value, tuple):
-            for item in value:
-                if isinstance(item, Node):
-                    yield item
-
-
-def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and everything below it, outermost first."""
-    stack = [node]
-    push = stack.append
-    while stack:
-        at = stack.pop()
-        yield at
-        for name in reversed(_member_names(type(at))):
-            value = getattr(at, name)
-            if isinstance(value, Node):
-                push(value)
-            elif isinstance(value, tuple):
-                stack.extend(item for item in reversed(value) if isinstance(item, Node))
 
 
 def strip_casts(node: Node) -> Node:

@@ -10,7 +10,7 @@ input `rq->q->id`.  What cannot be replaced raises GenerateError with the expres
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tracepoint.assign.machine import Machine
 from tracepoint.assign.state import TRANSPARENT
@@ -27,37 +27,12 @@ if TYPE_CHECKING:
 
     from tracepoint.generate.input_variables import InputVariable
 
-_PARTS: dict[type[ast.Node], tuple[str, ...]] = {
-    ast.Unary: ("operand",),
-    ast.Binary: ("left", "right"),
-    ast.Cast: ("operand",),
-    ast.Call: ("arguments",),
-    ast.Member: ("base",),
-    ast.Index: ("base", "index"),
-    ast.Ternary: ("condition", "then", "otherwise"),
-    ast.Assign: ("target", "value"),
-    ast.Comma: ("left", "right"),
-    ast.InitList: ("items",),
-    ast.CompoundLiteral: ("items",),
-}
 _MIXED = frozenset(("<<", ">>", "&", "|", "^", "&&", "||", "<", ">", "<=", ">=", "==", "!="))
 # Their first argument is the name of a member of the record.
 _OF_MEMBERS = ("__assign_", "__get_")
 # What a format without directives is given.
 NO_ARGUMENTS = "&tracepoint_no_arguments"
 _KNOWN = frozenset({"__entry", "entry", "NULL", "true", "false", NO_ARGUMENTS})
-
-
-def map_parts(node: ast.Node, act: Callable[[ast.Node], ast.Node]) -> ast.Node:
-    """Return the node with `act` done to its parts."""
-    changed: dict[str, Any] = {}
-    for name in _PARTS.get(type(node), ()):
-        part = getattr(node, name)
-        if isinstance(part, tuple):
-            changed[name] = tuple(act(item) for item in part)
-        elif part is not None:
-            changed[name] = act(part)
-    return replace(node, **changed) if changed else node
 
 
 class Rewriter:
@@ -137,13 +112,13 @@ class Rewriter:
                 return self.canonical(first, looks_through=looks_through)
             case ast.Cast(ctype=ctype, operand=operand) if looks_through and drops_cast(ctype):
                 return self.canonical(operand, looks_through=True)
-        return map_parts(node, lambda part: self.canonical(part, looks_through=looks_through))
+        return ast.map_operands(node, lambda part: self.canonical(part, looks_through=looks_through))
 
     # What is not one variable
 
     def descend(self, node: ast.Node) -> ast.Node:
         """Rewrite the parts of an expression."""
-        return map_parts(node, self.rewrite)
+        return ast.map_operands(node, self.rewrite)
 
     def _call(self, node: ast.Call) -> ast.Node:
         if node.name == "cpumask_bits" and len(node.arguments) == 1:
@@ -173,7 +148,7 @@ class Rewriter:
         return self.descend(node)
 
     def _binary(self, node: ast.Binary) -> ast.Node:
-        made = map_parts(node, self.rewrite)
+        made = ast.map_operands(node, self.rewrite)
         if node.op not in ("==", "!=") or not isinstance(made, ast.Binary):
             return made
         # What an address is compared with is one, too, even if nothing in the text says so.
@@ -212,7 +187,7 @@ class Rewriter:
         )
 
     def _ternary(self, node: ast.Ternary) -> ast.Node:
-        made = map_parts(node, self.rewrite)
+        made = ast.map_operands(node, self.rewrite)
         if isinstance(made, ast.Ternary) and made.then is not None:
             if made.otherwise == ast.Name("NULL") and self._is_address(made.then) is False:
                 return replace(made, otherwise=ast.Number(0))
@@ -271,15 +246,11 @@ class Rewriter:
                     return node
                 skipped = node.name.startswith(_OF_MEMBERS)
                 return self._first(arguments[1:] if skipped else arguments)
-            case ast.SizeOf():
+            case ast.String():
                 return None
             case ast.Assign(target=ast.Name(name=""), value=value):
                 return self.first_input(value)
-        parts: list[ast.Node] = []
-        for name in _PARTS.get(type(node), ()):
-            part = getattr(node, name)
-            parts += part if isinstance(part, tuple) else [part] if part is not None else []
-        return self._first(parts)
+        return self._first(ast.operands(node))
 
     def _first(self, nodes: Iterable[ast.Node]) -> ast.Node | None:
         return next((found for item in nodes if (found := self.first_input(item)) is not None), None)
@@ -315,11 +286,13 @@ def with_parentheses(node: ast.Node) -> ast.Node:
     >>> write_expression(with_parentheses(parse_expression("1 << a - b")))
     '1 << (a - b)'
     """
-    inner = map_parts(node, with_parentheses)
-    if isinstance(inner, ast.Binary) and inner.op in _MIXED:
-        sides = [_set_apart(side, inner.op) for side in (inner.left, inner.right)]
-        return replace(inner, left=sides[0], right=sides[1])
-    return inner
+    return ast.transform(node, _with_sides_apart)
+
+
+def _with_sides_apart(node: ast.Node) -> ast.Node:
+    if isinstance(node, ast.Binary) and node.op in _MIXED:
+        return replace(node, left=_set_apart(node.left, node.op), right=_set_apart(node.right, node.op))
+    return node
 
 
 def _set_apart(node: ast.Node, op: str) -> ast.Node:

@@ -6,7 +6,7 @@ it, so that `lttng_assign` can decide which pieces a probe needs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
@@ -85,34 +85,15 @@ def _flat(block: Block) -> Iterator[Statement]:
 
 def stores(statement: Statement) -> Iterator[ast.Call]:
     """Yield the calls in `STORES`, however deep they stand."""
-    match statement:
-        case Run(expression=ast.Call() as call) if call.name in STORES:
-            yield call
-        case Block(body=body):
-            for inner in body:
-                yield from stores(inner)
-        case If(then=then, otherwise=otherwise):
-            yield from stores(then)
-            if otherwise is not None:
-                yield from stores(otherwise)
-        case Loop(body=inner) | Switch(body=inner):
-            yield from stores(inner)
+    for found in ast.walk(statement):
+        match found:
+            case Run(expression=ast.Call() as call) if call.name in STORES:
+                yield call
 
 
 def declared(statement: Statement) -> Iterator[str]:
     """Yield the names that a statement declares, however deep."""
-    match statement:
-        case Declare(name=name):
-            yield name
-        case Block(body=body):
-            for inner in body:
-                yield from declared(inner)
-        case If(then=then, otherwise=otherwise):
-            yield from declared(then)
-            if otherwise is not None:
-                yield from declared(otherwise)
-        case Loop(body=inner) | Switch(body=inner):
-            yield from declared(inner)
+    return (found.name for found in ast.walk(statement) if isinstance(found, Declare))
 
 
 def _prune(statement: Statement) -> Statement | None:
@@ -148,21 +129,14 @@ def _prune_if(statement: If) -> Statement | None:
 
 def with_lengths(block: Block, lengths: Mapping[str, ast.Node]) -> Block:
     """Return the statements with the lengths in bytes of dynamic members in place of their getters."""
-    changed = _with_lengths(block, lengths)
-    return changed if isinstance(changed, Block) else block
 
+    def with_length(node: ast.Node) -> ast.Node:
+        match node:
+            case ast.Call(arguments=(ast.Name(name=name),)) as call if call.name in _LENGTHS:
+                return lengths.get(name, node)
+        return node
 
-def _with_lengths(thing: object, lengths: Mapping[str, ast.Node]) -> object:
-    match thing:
-        case ast.Call(arguments=(ast.Name(name=name),)) as call if call.name in _LENGTHS and name in lengths:
-            return lengths[name]
-        case tuple():
-            return tuple(_with_lengths(item, lengths) for item in thing)
-        case ast.Node() | Statement():
-            old = {each.name: getattr(thing, each.name) for each in fields(thing)}
-            new = {name: _with_lengths(value, lengths) for name, value in old.items()}
-            return replace(thing, **new)  # type: ignore[arg-type]
-    return thing
+    return ast.map_children(block, lambda statement: ast.transform(statement, with_length))
 
 
 # GCC's -Wparentheses wants other operators below these in parentheses.
@@ -176,22 +150,14 @@ def expression_text(node: ast.Node) -> str:
     >>> expression_text(parse_expression("(a - 1) << 2 | f((b & c) == d)"))
     '((a - 1) << 2) | f((b & c) == d)'
     """
-    return write_expression(_grouped(node))
+    return write_expression(ast.transform(node, _grouped))
 
 
 def _grouped(node: ast.Node) -> ast.Node:
     """Put operands that are easily misread into parentheses: a call of nothing is written like them."""
-    changes: dict[str, object] = {}
-    for each in fields(node):
-        value = getattr(node, each.name)
-        if isinstance(value, ast.Node):
-            changes[each.name] = _grouped(value)
-        elif isinstance(value, tuple) and value and all(isinstance(item, ast.Node) for item in value):
-            changes[each.name] = tuple(map(_grouped, value))
-    made = replace(node, **changes) if changes else node  # type: ignore[arg-type]
-    if not isinstance(made, ast.Binary):
-        return made
-    return replace(made, left=_operand(made.op, made.left), right=_operand(made.op, made.right))
+    if not isinstance(node, ast.Binary):
+        return node
+    return replace(node, left=_operand(node.op, node.left), right=_operand(node.op, node.right))
 
 
 def _operand(op: str, node: ast.Node) -> ast.Node:

@@ -12,7 +12,7 @@ from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.cvalue import constant_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from tracepoint.model.event import Event
 
@@ -47,7 +47,7 @@ def read_hints(event: Event, constant: Callable[[str], int | None]) -> dict[str,
         return {}
     found = _Found()
     for argument in arguments[1:]:
-        for node in walk(argument):
+        for node in ast.walk(argument):
             if isinstance(node, ast.Call) and node.arguments:
                 _table(node, constant, found)
     if arguments and isinstance(arguments[0], ast.String):
@@ -59,25 +59,9 @@ def read_hints(event: Event, constant: Callable[[str], int | None]) -> dict[str,
     }
 
 
-def walk(node: object) -> Iterator[ast.Node]:
-    """Yield an expression and all that is in it."""
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, tuple):
-            pending.extend(item)
-        elif isinstance(item, ast.Node):
-            yield item
-            pending.extend(
-                getattr(item, name)
-                for name in type(item).__dataclass_fields__
-                if name not in ("first", "last", "ctype", "tokens")
-            )
-
-
 def field_of(node: ast.Node) -> str:
     """Return the record's field that an expression reads first, empty when it reads none."""
-    for item in walk(node):
+    for item in ast.walk(node):
         match item:
             case ast.Member(base=ast.Name(name="__entry" | "REC"), name=name):
                 return name

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from tracepoint.assign.values import Input
 from tracepoint.errors import LayoutError, SourceError
-from tracepoint.lab.hints import walk
 from tracepoint.printk.program import split_print_format
 from tracepoint.source import ast
 from tracepoint.source.ctype import CType
@@ -50,7 +49,7 @@ def sample_names(
     {'A': 1, 'F': 1}
     """
     try:
-        nodes = [node for argument in split_print_format(print_fmt)[1] for node in walk(argument)]
+        nodes = [node for argument in split_print_format(print_fmt)[1] for node in ast.walk(argument)]
     except SourceError:
         nodes = []
     flags = {name for node in nodes for name in _flag_names(node)}

@@ -16,7 +16,7 @@ from tracepoint.errors import LayoutError
 from tracepoint.lab.constants import WELL_KNOWN
 from tracepoint.lab.dump import dump_record
 from tracepoint.lab.given import check_given, match_given
-from tracepoint.lab.hints import read_hints, walk
+from tracepoint.lab.hints import read_hints
 from tracepoint.lab.print_names import inputs_of, names_of, sample_names, shown_layout
 from tracepoint.lab.samples import Sampler, Task, task_of
 from tracepoint.lab.simulation import InputValues, Shot, Simulation
@@ -221,7 +221,7 @@ def _openings(stage: _Stage) -> list[dict[str, Given]]:
     openings: list[dict[str, Given]] = [{}]
     if stage.program.condition is None:
         return openings
-    for node in walk(stage.program.condition):
+    for node in ast.walk(stage.program.condition):
         if isinstance(node, ast.Binary) and node.op in ("==", "!=", ">", ">=", "<", "<="):
             value = constant_value(node.right, stage.constant)
             if value is not None:

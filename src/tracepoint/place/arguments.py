@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracepoint.errors import PlaceError, SourceError
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 #: Macros of which one argument is the name of a member, and which one from 0.
 _MEMBER_ARGUMENT = {
@@ -102,7 +99,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     names: list[str] = []
     called: list[str] = []
     accesses: list[Access] = []
-    for node in _walk(tree):
+    for node in ast.walk(tree, _used):
         if isinstance(node, ast.Comma):
             raise PlaceError(f"the argument `{spelled[:60]}` holds a comma: give each argument by itself")
         _check_effect(node, spelled)
@@ -116,7 +113,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
                 known[0] == found[0] and known[1][: len(found[1])] == found[1] for known in accesses
             )
             accesses += [found] if found and not is_part else []
-    taken = [name for node in _walk(tree) if (name := _addressed(node))]
+    taken = [name for node in ast.walk(tree, _used) if (name := _addressed(node))]
     addressed = frozenset(name for name in taken if taken.count(name) == names.count(name))
     return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(accesses), addressed)
 
@@ -150,24 +147,8 @@ def _check_effect(node: ast.Node, text: str) -> None:
         raise PlaceError(f"the argument `{text[:60]}` changes a value, and only while the event is on")
 
 
-def _walk(tree: ast.Node) -> Iterator[ast.Node]:
-    """Yield the nodes whose value is used; what is called, and what `sizeof` names, is not."""
-    stack = [tree]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, ast.SizeOf):
-            continue
-        inner: list[ast.Node] = []
-        for field in fields(node):
-            value = getattr(node, field.name)
-            if isinstance(value, ast.Node):
-                inner.append(value)
-            elif isinstance(value, tuple):
-                inner += [part for part in value if isinstance(part, ast.Node)]
-        if isinstance(node, ast.Call):
-            member_at = _MEMBER_ARGUMENT.get(node.name, -1)
-            inner = [part for at, part in enumerate(node.arguments) if at != member_at]
-            if not node.name:
-                inner.append(node.function)
-        stack.extend(reversed(inner))
+def _used(node: ast.Node) -> tuple[ast.Node, ...]:
+    """Return the operands of a node without the names of members that some macros take."""
+    found = ast.operands(node)
+    member_at = _MEMBER_ARGUMENT.get(node.name, -1) if isinstance(node, ast.Call) else -1
+    return found if member_at < 0 else found[:member_at] + found[member_at + 1 :]

@@ -45,9 +45,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.expressions import Shape, expression_type
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import strip_casts, walk
+from tracepoint.check.syntax import strip_casts
 from tracepoint.errors import TracepointError
-from tracepoint.source.ast import Cast, Index, Member, Name, Node, Unary
+from tracepoint.source.ast import Cast, Index, Member, Name, Node, Unary, walk
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.cvalue import int_type_of

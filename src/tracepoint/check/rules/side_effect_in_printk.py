@@ -43,8 +43,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import walk
-from tracepoint.source.ast import Assign, InitList, Unary
+from tracepoint.source.ast import Assign, InitList, Unary, walk
 from tracepoint.source.cwrite import write_expression
 
 if TYPE_CHECKING:

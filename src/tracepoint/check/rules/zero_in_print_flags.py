@@ -52,8 +52,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
 from tracepoint.check.lists import value_lists
-from tracepoint.check.syntax import walk
-from tracepoint.source.ast import Name
+from tracepoint.source.ast import Name, walk
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:

@@ -4,11 +4,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tracepoint.assign.statements import MAX_DEPTH, parse_statements
-from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Switch, Unreadable
 from tracepoint.errors import SourceError
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.lexer import lex
+from tracepoint.source.statements import (
+    MAX_DEPTH,
+    Block,
+    Case,
+    Declare,
+    If,
+    Jump,
+    Loop,
+    Run,
+    Switch,
+    Unreadable,
+    parse_statements,
+)
 from tracepoint.source.text import SourceFile
 
 

@@ -10,8 +10,6 @@ from tracepoint.assign.core import MAX_STEPS
 from tracepoint.assign.expressions import Evaluator
 from tracepoint.assign.pure import PURE
 from tracepoint.assign.state import Cell
-from tracepoint.assign.statements import parse_statements
-from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
 from tracepoint.assign.values import (
     CannotFollowError,
     Int,
@@ -29,6 +27,19 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression, write_expression
 from tracepoint.source.ctype import CType, parse_ctype, tokens_text
 from tracepoint.source.cvalue import INT
+from tracepoint.source.statements import (
+    Block,
+    Case,
+    Declare,
+    If,
+    Jump,
+    Loop,
+    Run,
+    Statement,
+    Switch,
+    Unreadable,
+    parse_statements,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -92,8 +103,12 @@ class Machine(Evaluator):
                 self._guarded(statement, lambda: self._declare(statement))
             case Block():
                 return self._block(statement)
-            case If() | Loop() | Switch():
-                return self._branch(statement)
+            case If():
+                return self._if(statement)
+            case Loop():
+                return self._loop(statement)
+            case Switch():
+                return self._switch(statement)
             case Jump(kind=kind):
                 return "" if self.is_exploring else kind
             case Unreadable(text=text, reason=reason, names=names):
@@ -314,14 +329,6 @@ class Machine(Evaluator):
 
     # Branches and loops
 
-    def _branch(self, statement: If | Loop | Switch) -> str:
-        match statement:
-            case If():
-                return self._if(statement)
-            case Loop():
-                return self._loop(statement)
-        return self._switch(statement)
-
     def _condition(self, statement: Statement, node: ast.Node, *bodies: Statement | None) -> bool | None:
         """Decide a condition; None when it cannot be known, with what it guards marked unknown."""
         try:
@@ -417,29 +424,9 @@ class Machine(Evaluator):
         return self.integer(node, Want(INT, "length")).value
 
 
-def _children(node: object) -> Iterator[object]:
-    for name in getattr(type(node), "__dataclass_fields__", ()):
-        if name in ("first", "last", "ctype"):
-            continue
-        child = getattr(node, name)
-        if isinstance(child, tuple):
-            yield from child
-        elif child is not None:
-            yield child
-
-
-def _walk(node: object) -> Iterator[object]:
-    pending = [node]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, (ast.Node, Statement)):
-            yield item
-            pending.extend(_children(item))
-
-
-def _names(node: object) -> Iterator[str]:
+def _names(node: ast.Node) -> Iterator[str]:
     """Yield the names and members that a statement mentions."""
-    for item in _walk(node):
+    for item in ast.walk(node):
         match item:
             case ast.Name(name=name) | ast.Member(name=name) | Declare(name=name):
                 yield name
@@ -447,10 +434,10 @@ def _names(node: object) -> Iterator[str]:
                 yield from names
 
 
-def _targets(node: object) -> frozenset[str]:
+def _targets(node: ast.Node) -> frozenset[str]:
     """Return the fields and locals that a statement may store to."""
     found: set[str] = set()
-    for item in _walk(node):
+    for item in ast.walk(node):
         match item:
             case ast.Assign(target=target):
                 found.update(_bases(target))
@@ -467,7 +454,7 @@ def _targets(node: object) -> frozenset[str]:
 
 def _bases(node: ast.Node) -> Iterator[str]:
     """Yield what is stored to: `__entry->a.b[i]` gives a, `__get_str(x)` gives x."""
-    for item in _walk(node):
+    for item in ast.walk(node):
         match item:
             case ast.Member(base=ast.Name(name="__entry" | "entry"), name=name):
                 yield name
@@ -475,7 +462,7 @@ def _bases(node: ast.Node) -> Iterator[str]:
             case ast.Call(arguments=(ast.Name(name=name), *_)):
                 yield name
                 return
-    for item in _walk(node):
+    for item in ast.walk(node):
         if isinstance(item, ast.Name):
             yield item.name
 

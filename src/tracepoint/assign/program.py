@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 from tracepoint.assign.copies import NULL_STRING, bitmask_bytes, string_of
 from tracepoint.assign.machine import Machine, Unfollowed
 from tracepoint.assign.state import Conversion, Inputs
-from tracepoint.assign.statements import parse_statements
-from tracepoint.assign.tree import Block
 from tracepoint.assign.values import CannotFollowError
 from tracepoint.errors import SourceError
 from tracepoint.model.field import BitmaskField, DynamicArrayField, Field, SockaddrField, StringField
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import lex
+from tracepoint.source.statements import Block, parse_statements
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -96,7 +95,7 @@ def run_program(program: Program, inputs: Inputs, *, is_exploring: bool = False)
     statements do: see `unfollowed`.
 
     >>> from tracepoint.assign.example import example_inputs
-    >>> from tracepoint.assign.statements import parse_statements
+    >>> from tracepoint.source.statements import parse_statements
     >>> from tracepoint.source.lexer import lex
     >>> from tracepoint.source.text import SourceFile
     >>> code = parse_statements(lex(SourceFile("a.h", "__entry->n = x + 1;")))

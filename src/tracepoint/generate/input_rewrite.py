@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tracepoint.assign.machine import Machine
 from tracepoint.assign.state import TRANSPARENT
-from tracepoint.assign.statements import parse_statements
-from tracepoint.assign.tree import Run
 from tracepoint.errors import GenerateError, SourceError
 from tracepoint.generate.input_variables import drops_cast, pattern_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
+from tracepoint.source.statements import Run, parse_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -6,12 +6,23 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.machine import QUIET
-from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
 from tracepoint.errors import GenerateError
 from tracepoint.generate.input_rewrite import with_parentheses
 from tracepoint.model.write import declare_param
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.statements import (
+    Block,
+    Case,
+    Declare,
+    If,
+    Jump,
+    Loop,
+    Run,
+    Statement,
+    Switch,
+    Unreadable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.program import read_program
-from tracepoint.assign.tree import Run
 from tracepoint.errors import SourceError
 from tracepoint.generate import lttng_statements as st
 from tracepoint.generate.lttng_types import Kind, is_byte, kind_of
@@ -29,6 +28,7 @@ from tracepoint.model.write import declare_param
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression, write_expression
 from tracepoint.source.ctype import parse_ctype
+from tracepoint.source.statements import Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,12 +9,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.tree import Block, Case, Declare, If, Jump, Loop, Run, Statement, Switch, Unreadable
 from tracepoint.generate.writer import CodeWriter
 from tracepoint.model.write import declare_param
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.statements import (
+    Block,
+    Case,
+    Declare,
+    If,
+    Jump,
+    Loop,
+    Run,
+    Statement,
+    Switch,
+    Unreadable,
+)
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:

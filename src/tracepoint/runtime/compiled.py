@@ -18,7 +18,6 @@ from tracepoint.assign.kinds import kind_of
 from tracepoint.assign.machine import QUIET, Machine
 from tracepoint.assign.program import MAX_DYNAMIC, Program
 from tracepoint.assign.state import TRANSPARENT, Inputs
-from tracepoint.assign.tree import Run
 from tracepoint.assign.values import Input
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import StringField
@@ -38,6 +37,7 @@ from tracepoint.source.cvalue import (
     promote,
 )
 from tracepoint.source.lexer import lex
+from tracepoint.source.statements import Run
 from tracepoint.source.text import SourceFile
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.assign.inputs import param_types
 from tracepoint.assign.program import Inputs, Program, read_program, run_program
-from tracepoint.assign.tree import Block
 from tracepoint.errors import TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -33,6 +32,7 @@ from tracepoint.runtime.plan import RecordPlan
 from tracepoint.runtime.probes import EventError, Probes, Registration
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import lex
+from tracepoint.source.statements import Block
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root

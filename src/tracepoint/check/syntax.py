@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.model.field import ArrayField, DynamicArrayField
 from tracepoint.source.ast import Call, Cast, Member, Name, Node, Unary
+from tracepoint.source.brackets import CLOSERS, find_close, find_parenthesis, split_arguments
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
 #: The words that stand for the record: in headers, in `print fmt`, and inside the kernel's macros.
 RECORD_NAMES = frozenset({"__entry", "REC"})
-
-_OPEN = {"(": ")", "[": "]", "{": "}"}
 
 
 def strip_casts(node: Node) -> Node:
@@ -63,32 +62,8 @@ def array_field(node: Node, fields: Mapping[str, Field]) -> str:
 
 def closing(tokens: Sequence[Token], at: int) -> int:
     """Return the index of the bracket that closes the one at index `at`, or the number of tokens."""
-    depth = 0
-    for index in range(at, len(tokens)):
-        text = tokens[index].text
-        if text in _OPEN:
-            depth += 1
-        elif text in {")", "]", "}"}:
-            depth -= 1
-            if depth == 0:
-                return index
-    return len(tokens)
-
-
-def split_arguments(tokens: Sequence[Token]) -> list[Sequence[Token]]:
-    """Split the tokens between two parentheses at the commas of the outermost level."""
-    parts: list[Sequence[Token]] = []
-    depth = begin = 0
-    for index, token in enumerate(tokens):
-        if token.text in _OPEN:
-            depth += 1
-        elif token.text in {")", "]", "}"}:
-            depth -= 1
-        elif token.text == "," and depth == 0:
-            parts.append(tokens[begin:index])
-            begin = index + 1
-    parts.append(tokens[begin:])
-    return parts
+    found = find_close(tokens, at)
+    return len(tokens) if found < 0 else found
 
 
 def calls_in(tokens: Sequence[Token]) -> Iterator[tuple[Token, list[Sequence[Token]]]]:
@@ -99,23 +74,17 @@ def calls_in(tokens: Sequence[Token]) -> Iterator[tuple[Token, list[Sequence[Tok
             yield token, split_arguments(tokens[index + 2 : end])
 
 
-def spell(tokens: Sequence[Token]) -> str:
-    """Join tokens for a message: one space where the source had white space."""
-    words: list[str] = []
-    for token in tokens:
-        if words and token.space:
-            words.append(" ")
-        words.append(token.text)
-    return "".join(words)
-
-
 def meaning(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return token texts for comparing two pieces of C regardless of white space and outer parentheses."""
-    texts = [t.text for t in tokens if t.kind is not Kind.END]
-    while len(texts) > 2 and texts[0] == "(" and closing(tokens, 0) == len(tokens) - 1:
+    return tuple(token.text for token in without_parentheses(tokens))
+
+
+def without_parentheses(tokens: Sequence[Token]) -> Sequence[Token]:
+    """Return the tokens of an expression without the parentheses around all of it."""
+    tokens = [t for t in tokens if t.kind is not Kind.END]
+    while len(tokens) > 2 and tokens[0].text == "(" and find_close(tokens, 0) == len(tokens) - 1:
         tokens = tokens[1:-1]
-        texts = texts[1:-1]
-    return tuple(texts)
+    return tokens
 
 
 def stores(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]]]:
@@ -133,7 +102,7 @@ def stores(tokens: Sequence[Token]) -> Iterator[tuple[Token, Sequence[Token]]]:
 def statement_end(tokens: Sequence[Token], at: int) -> int:
     """Return the index of the `;`, or the closing bracket, that ends the statement around index `at`."""
     while at < len(tokens) and tokens[at].text not in {";", ")", "]", "}"}:
-        at = closing(tokens, at) + 1 if tokens[at].text in _OPEN else at + 1
+        at = closing(tokens, at) + 1 if tokens[at].text in CLOSERS else at + 1
     return min(at, len(tokens))
 
 
@@ -151,18 +120,12 @@ def pointer_parameters(params: Iterable[Param]) -> dict[str, str]:
 
 def sizeof_operand(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Return what `sizeof(x)`, when that is all of the tokens, is about; nothing for anything else."""
-    texts = meaning(tokens)
-    if len(texts) < 2 or texts[0] != "sizeof":
+    tokens = without_parentheses(tokens)
+    if len(tokens) < 2 or tokens[0].text != "sizeof":
         return ()
-    inner = texts[1:]
-    if inner[0] != "(":
-        return inner
-    depth = 0
-    for index, text in enumerate(inner):
-        depth += (text == "(") - (text == ")")
-        if depth == 0:
-            return inner[1:index] if index == len(inner) - 1 else ()
-    return ()
+    if tokens[1].text == "(" and find_parenthesis(tokens, 1) != len(tokens) - 1:
+        return ()
+    return tuple(t.text for t in (tokens[2:-1] if tokens[1].text == "(" else tokens[1:]))
 
 
 def copied_array(

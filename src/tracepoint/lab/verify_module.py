@@ -18,6 +18,7 @@ from tracepoint.generate.module import kernel_module
 from tracepoint.generate.trace_header import set_inputs
 from tracepoint.lab.build import BuildError, CompilerMessage
 from tracepoint.model.write import declare_param
+from tracepoint.source.brackets import find_parenthesis
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.macros import spell
 from tracepoint.source.text import SourceFile
@@ -114,11 +115,8 @@ def _calls(text: str) -> Iterator[tuple[str, str]]:
     for at, (token, after) in enumerate(itertools.pairwise(tokens)):
         if token.kind is not Kind.NAME or after.text != "(" or token.text in _NO_CALLS:
             continue
-        depth, end = 0, at + 1
-        while end < len(tokens) and (depth or end == at + 1):
-            depth += (tokens[end].text == "(") - (tokens[end].text == ")")
-            end += 1
-        yield token.text, spell(tokens[at:end])
+        close = find_parenthesis(tokens, at + 1)
+        yield token.text, spell(tokens[at : close + 1] if close >= 0 else tokens[at:])
 
 
 def write_probes(name: str, events: Sequence[Event]) -> str:

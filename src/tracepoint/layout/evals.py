@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tracepoint.source.brackets import find_close_in_text
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -116,12 +118,9 @@ def without_attributes(ctype: str) -> str:
         if at and not result[at - 1].isspace():
             at = result.find(_ATTRIBUTE, at + len(_ATTRIBUTE))
             continue
-        depth, end = 1, at + len(_ATTRIBUTE)
-        while depth and end < len(result):
-            depth += {"(": 1, ")": -1}.get(result[end], 0)
-            end += 1
-        if depth:
+        close = find_close_in_text(result, at + len(_ATTRIBUTE) - 1)
+        if close < 0:
             return ctype
-        result = result[:at] + result[end:].lstrip()
+        result = result[:at] + result[close + 1 :].lstrip()
         at = result.find(_ATTRIBUTE, at)
     return result

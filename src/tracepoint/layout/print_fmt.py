@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from tracepoint.source.brackets import find_parenthesis, outside
 from tracepoint.source.cwrite import decode_string
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
@@ -48,7 +49,7 @@ def print_fmt_text(printk: Code, environment: object = None, *, long_size: int =
     if isinstance(environment, Expands):
         tokens = [t for t in environment.expand(tokens) if t.kind is not Kind.END]
     texts = _ON_64_BIT if long_size == 8 else {}
-    split = _top_level_comma(tokens)
+    split = next(outside(tokens, {","}), len(tokens))
     fmt = "".join(decode_string(t.text[1:-1]) if t.kind is Kind.STRING else t.text for t in tokens[:split])
     return f'"{_as_text(fmt)}", {_arguments(tokens[split + 1 :], texts)}'
 
@@ -61,18 +62,6 @@ def _as_text(latin1: str) -> str:
         return latin1
 
 
-def _top_level_comma(tokens: Sequence[Token]) -> int:
-    depth = 0
-    for index, token in enumerate(tokens):
-        if token.text in ("(", "[", "{"):
-            depth += 1
-        elif token.text in (")", "]", "}"):
-            depth -= 1
-        elif token.text == "," and not depth:
-            return index
-    return len(tokens)
-
-
 def _arguments(tokens: Sequence[Token], texts: Mapping[str, str]) -> str:
     parts: list[str] = []
     at = 0
@@ -81,22 +70,10 @@ def _arguments(tokens: Sequence[Token], texts: Mapping[str, str]) -> str:
         text = "REC" if token.text == "__entry" else texts.get(token.text, token.text)
         operator = _TIME_HELPERS.get(text)
         if operator and at + 1 < len(tokens) and tokens[at + 1].text == "(":
-            inside = tokens[at + 2 :]
-            end = _closing(inside)
-            text = f"({_arguments(inside[:end], texts)}) {operator} 1000000000UL"
-            at += 2 + end
+            close = find_parenthesis(tokens, at + 1)
+            close = len(tokens) if close < 0 else close
+            text = f"({_arguments(tokens[at + 2 : close], texts)}) {operator} 1000000000UL"
+            at = close
         parts.append((" " if token.space and parts else "") + text.replace("\\\n", ""))
         at += 1
     return "".join(parts)
-
-
-def _closing(tokens: Sequence[Token]) -> int:
-    depth = 0
-    for index, token in enumerate(tokens):
-        if token.text == "(":
-            depth += 1
-        elif token.text == ")":
-            if not depth:
-                return index
-            depth -= 1
-    return len(tokens)

@@ -12,14 +12,13 @@ from tracepoint.model.fmt_items import (
     What,
     advance,
     indentation,
-    split_arguments,
+    split_ranges,
     text_of,
 )
+from tracepoint.source.brackets import find_close, step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-_OPEN, _CLOSE = frozenset("([{"), frozenset(")]}")
 
 
 # --- argument lists -------------------------------------------------------------------------
@@ -55,7 +54,7 @@ def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight:
         elif not item.nl:
             _space(item, before, depth, is_first=at == 0, is_tight=is_tight)
         if item.is_code:
-            depth += (item.text in _OPEN) - (item.text in _CLOSE)
+            depth += step(item.text)
             before = item
 
 
@@ -106,20 +105,14 @@ def field_calls(inside: Sequence[Item]) -> list[FieldCall]:
 
 def closing_item(items: Sequence[Item], at: int) -> int:
     """Return the index of the bracket that closes the one at `at` (the last index if none does)."""
-    depth = 0
-    while at < len(items):
-        if items[at].is_code:
-            depth += (items[at].text in _OPEN) - (items[at].text in _CLOSE)
-            if not depth:
-                return at
-        at += 1
-    return len(items) - 1
+    found = find_close(items, at)
+    return len(items) - 1 if found < 0 else found
 
 
 def _field_call(items: list[Item]) -> FieldCall:
     call = FieldCall(items)
     if all(item.is_code and (not item.nl or item is items[0]) for item in items):
-        ranges = split_arguments(items, 2, len(items) - 1)
+        ranges = split_ranges(items, 2, len(items) - 1)
         if all(start < end for start, end in ranges):
             call.arguments = [items[start:end] for start, end in ranges]
             call.commas = [items[end] for _, end in ranges[:-1]]
@@ -289,7 +282,7 @@ def _find_assignments(inside: Sequence[Item], statements: Sequence[Statement]) -
                 statement.after = following if following.is_code and not following.nl else None
                 statement.old_end, statement.new_end = advance(old, item.ws), new
                 break
-            depth += (item.text in _OPEN) - (item.text in _CLOSE)
+            depth += step(item.text)
             old = advance(old, item.ws) + len(item.text)
             new = advance(new, item.ws) + len(item.text)
 

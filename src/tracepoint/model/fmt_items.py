@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.source.brackets import outside
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
@@ -193,24 +194,10 @@ def shift_line(line: str, delta: int) -> str:
     return indentation(max(0, advance(0, line[: len(line) - len(bare)]) + delta)) + bare
 
 
-def split_arguments(items: Sequence[Item], start: int, end: int) -> list[tuple[int, int]]:
+def split_ranges(items: Sequence[Item], start: int, end: int) -> list[tuple[int, int]]:
     """Return the ranges between the commas of `items[start:end]` that no bracket encloses."""
-    ranges = []
-    depth = 0
-    first = start
-    for at in range(start, end):
-        item = items[at]
-        if not item.is_code:
-            continue
-        if item.text in ("(", "[", "{"):
-            depth += 1
-        elif item.text in (")", "]", "}"):
-            depth -= 1
-        elif item.text == "," and not depth:
-            ranges.append((first, at))
-            first = at + 1
-    ranges.append((first, end))
-    return ranges
+    commas = list(outside(items, {","}, start, end))
+    return list(zip([start, *(at + 1 for at in commas)], [*commas, end], strict=True))
 
 
 def lines_of(items: Sequence[Item]) -> Iterator[list[Item]]:

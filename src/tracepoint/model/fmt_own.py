@@ -13,8 +13,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tracepoint.model.fmt_code import is_item_start
-from tracepoint.model.fmt_items import TAB, Item, What, advance, indentation, split_arguments
+from tracepoint.model.fmt_items import TAB, Item, What, advance, indentation, split_ranges
 from tracepoint.model.fmt_wrap import HARD_WIDTH, columns_of
+from tracepoint.source.brackets import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -311,7 +312,7 @@ def _tight_answers(shape: Shape, answers: _Answers) -> None:
             continue
         _gap_answer("after (", part.inside[0], answers)
         _gap_answer("before )", part.close, answers)
-        ranges = split_arguments(part.inside, 0, len(part.inside))
+        ranges = split_ranges(part.inside, 0, len(part.inside))
         for start, _ in ranges[1:]:
             _gap_answer("before comma", part.inside[start - 1], answers)
             if start < len(part.inside):
@@ -352,7 +353,7 @@ def _continued(part: Part) -> Iterator[Item]:
         if at and item.new_nl and item.what is not What.DIRECTIVE and is_item_start(before, item, depth):
             yield item
         if item.is_code:
-            depth += (item.text in ("(", "[", "{")) - (item.text in (")", "]", "}"))
+            depth += step(item.text)
             before = item
 
 

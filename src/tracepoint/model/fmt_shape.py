@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.model.fmt_code import FieldCall, Statement, closing_item, field_calls, set_statements
-from tracepoint.model.fmt_items import TAB, CannotFormatError, Item, make_items, split_arguments
+from tracepoint.model.fmt_items import TAB, CannotFormatError, Item, make_items, split_ranges
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def make_shape(tokens: Sequence[Token]) -> Shape | None:
     while items[last].text != ")" or not items[last].is_code:
         last -= 1
     shape = Shape(tokens[0].start, tokens[-1].end, items, [], close=items[last])
-    for start, end in split_arguments(items, 2, last):
+    for start, end in split_ranges(items, 2, last):
         part = _part(items, start, end)
         if part is None:
             raise CannotFormatError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.model.fmt_items import TAB, advance, next_stop, split_arguments
+from tracepoint.model.fmt_items import TAB, advance, next_stop, split_ranges
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -71,7 +71,7 @@ def _fill(
 ) -> None:
     """Break before arguments that end beyond column 80, in lines beyond column 100."""
     column = columns[id(inside[0])][0] if inside else 0
-    for number, (begin, end) in enumerate(split_arguments(inside, 0, len(inside))):
+    for number, (begin, end) in enumerate(split_ranges(inside, 0, len(inside))):
         start = begin
         while start < end - 1 and not inside[start].is_code and not inside[start].new_nl:
             start += 1  # a comment after the comma stays there

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import SourceError
 from tracepoint.model.origin import Code
 from tracepoint.model.parts import read_proto
+from tracepoint.source.brackets import CLOSERS, match_brackets, outside
 from tracepoint.source.lexer import Kind, Token, lex
 from tracepoint.source.macros import spell
 from tracepoint.source.text import SourceFile
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z", re.ASCII)
 # An event's name is only ever pasted behind `trace_`, so it may begin with a digit: 9p_client_req.
 _EVENT_NAME = re.compile(r"[A-Za-z0-9_$]+\Z", re.ASCII)
-_CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 
 def given_tokens(text: str, what: str) -> list[Token]:
@@ -28,22 +28,16 @@ def given_tokens(text: str, what: str) -> list[Token]:
     directive, unclosed literal or stray character.
     """
     tokens = lex(SourceFile(f"<{what}>", text))[:-1]
-    stack: list[Token] = []
     for token in tokens:
         if token.kind is Kind.BAD:
             raise SourceError(f"{what}: {token.text[:1]!r} is not valid here, or is never closed", token.span)
         if token.first and token.text == "#":
             raise SourceError(f"{what}: a preprocessor directive is not valid here", token.span)
-        if token.kind is not Kind.PUNCT:
-            continue
-        if token.text in _CLOSER:
-            stack.append(token)
-        elif token.text in (")", "]", "}"):
-            if not stack or _CLOSER[stack[-1].text] != token.text:
-                raise SourceError(f"{what}: {token.text!r} has no opening bracket", token.span)
-            stack.pop()
-    if stack:
-        raise SourceError(f"{what}: {stack[-1].text!r} is never closed", stack[-1].span)
+    _, wrong = match_brackets(tokens)
+    if wrong is not None:
+        token = tokens[wrong]
+        fault = "is never closed" if token.text in CLOSERS else "has no opening bracket"
+        raise SourceError(f"{what}: {token.text!r} {fault}", token.span)
     return tokens
 
 
@@ -60,11 +54,8 @@ def given_code(text: str, what: str) -> Code:
 def given_argument(text: str, what: str) -> Code:
     """Like `given_code`, for one macro argument: not empty, and no comma outside brackets."""
     code = given_code(text, what)
-    depth = 0
-    for token in code.tokens:
-        depth += (token.text in _CLOSER) - (token.text in (")", "]", "}"))
-        if token.text == "," and token.kind is Kind.PUNCT and not depth:
-            raise SourceError(f"{what}: a comma here would begin another argument", token.span)
+    for comma in outside(code.tokens, {","}):
+        raise SourceError(f"{what}: a comma here would begin another argument", code.tokens[comma].span)
     if not code.text:
         raise SourceError(f"{what} is empty")
     return code

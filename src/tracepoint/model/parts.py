@@ -19,9 +19,10 @@ from tracepoint.model.field import (
 )
 from tracepoint.model.origins import code_of, origin_of
 from tracepoint.model.vocabulary import FIELD_MACROS, PART_MACROS
+from tracepoint.source.brackets import find_parenthesis, split_macro_arguments
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import spell
-from tracepoint.source.syntax import MacroCall, match_parenthesis, read_call, split_arguments
+from tracepoint.source.syntax import MacroCall, read_call
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,7 +42,7 @@ def read_part(tokens: Sequence[Token], role: str) -> tuple[tuple[Token, ...], st
     """
     if len(tokens) < 3 or tokens[0].text not in _WRAPPERS or tokens[1].text != "(":
         return tuple(tokens), f"is not wrapped in {PART_MACROS[role][0]}()"
-    if match_parenthesis(tokens, 1) != len(tokens) - 1:
+    if find_parenthesis(tokens, 1) != len(tokens) - 1:
         return tuple(tokens), f"is more than one {PART_MACROS[role][0]}()"
     inner = tuple(tokens[2:-1])
     if tokens[0].text == "PARAMS" and inner and inner[0].text in _WRAPPERS:
@@ -54,7 +55,7 @@ def read_part(tokens: Sequence[Token], role: str) -> tuple[tuple[Token, ...], st
 def read_proto(tokens: Sequence[Token]) -> Proto:
     """Read the parameters of a prototype; `void` alone means none."""
     origin = origin_of(tokens[0], tokens[-1]) if tokens else None
-    parts = [part for part in split_arguments(tokens) if part]
+    parts = [part for part in split_macro_arguments(tokens) if part]
     if len(parts) == 1 and spell(parts[0]) == "void":
         return Proto((), origin=origin)
     return Proto(tuple(_read_param(part) for part in parts), origin=origin)
@@ -93,7 +94,7 @@ def _declarator(tokens: Sequence[Token]) -> int | None:
 
 def read_args(tokens: Sequence[Token]) -> tuple[str, ...]:
     """Read the names of TP_ARGS."""
-    names = [spell(part) for part in split_arguments(tokens)]
+    names = [spell(part) for part in split_macro_arguments(tokens)]
     return tuple(name for name in names if name and name != "void")
 
 

@@ -7,7 +7,10 @@ from typing import NamedTuple
 
 from tracepoint.errors import PlaceError, SourceError
 from tracepoint.source import ast
+from tracepoint.source.brackets import match_brackets, split_macro_arguments
 from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.text import SourceFile
 
 #: Macros of which one argument is the name of a member, and which one from 0.
 _MEMBER_ARGUMENT = {
@@ -116,6 +119,22 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     taken = [name for node in ast.walk(tree, _used) if (name := _addressed(node))]
     addressed = frozenset(name for name in taken if taken.count(name) == names.count(name))
     return Argument(spelled, tree, tuple(dict.fromkeys(names)), tuple(called), tuple(accesses), addressed)
+
+
+def split_text(text: str, refused: frozenset[str]) -> tuple[str, ...] | None:
+    """Split a text at the commas that no parenthesis encloses.
+
+    None when brackets do not match, a part is empty, or there are `refused` tokens or ones that are not C.
+    """
+    try:
+        tokens = lex(SourceFile("<arguments>", text))[:-1]
+    except SourceError as error:
+        raise PlaceError(str(error)) from None
+    parts = split_macro_arguments(tokens)
+    is_odd = any(token.kind is Kind.BAD or token.text in refused for token in tokens)
+    if is_odd or match_brackets(tokens)[1] is not None or not all(parts):
+        return None
+    return tuple(text[part[0].start : part[-1].end] for part in parts)
 
 
 def _addressed(node: ast.Node) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError, SourceError
+from tracepoint.source.brackets import CLOSERS, OPENERS
 from tracepoint.source.lexer import Kind, lex
 
 if TYPE_CHECKING:
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 #: Conditionals in conditionals; fs/ and kernel/ of 6.1 have 5.
 _MAX_CONDITIONS = 64
-_CLOSERS = {")": "(", "]": "[", "}": "{"}
-_OPENERS = frozenset("([{")
 _REST_OF_LINE = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*|\\\r?\n)*(?:\n|\Z)")
 
 
@@ -218,10 +217,10 @@ class _Conditionals:
     def _is_open(self, first: int, last: int) -> bool:
         depths = {"{": 0, "(": 0, "[": 0}
         for token, _ in self.kept[first:last]:
-            if token.text in _OPENERS:
+            if token.text in CLOSERS:
                 depths[token.text] += 1
-            elif token.text in _CLOSERS:
-                depths[_CLOSERS[token.text]] -= 1
+            elif token.text in OPENERS:
+                depths[OPENERS[token.text]] -= 1
         return any(depths.values())
 
 
@@ -238,10 +237,10 @@ def _match_brackets(code: Code) -> None:
     stack: list[int] = []
     texts = code.texts
     for at, text in enumerate(texts):
-        if text in _OPENERS:
+        if text in CLOSERS:
             stack.append(at)
-        elif text in _CLOSERS:
-            opener = _CLOSERS[text]
+        elif text in OPENERS:
+            opener = OPENERS[text]
             if text == "}":  # what is still open in a block cannot reach out of it
                 while stack and texts[stack[-1]] != "{":
                     code.unmatched.append(stack.pop())

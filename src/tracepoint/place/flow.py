@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.place.statements import Kind, Statement
+from tracepoint.source.brackets import split_arguments
 
 if TYPE_CHECKING:
     from tracepoint.place.code import Code
@@ -71,26 +72,14 @@ def _is_endless(code: Code, loop: Statement) -> bool:
     if loop.header is None:
         return False
     first, last = loop.header
-    inner = code.texts[first + 1 : last]
+    inner = code.tokens[first + 1 : last]
     word = code.texts[loop.first]
     if word == "for":
-        return _middle(inner) == []
+        parts = split_arguments(inner, ";")
+        return len(parts) == 3 and not parts[1]
     if word in {"while", "do"}:
-        return len(inner) == 1 and inner[0] in _ALWAYS
+        return len(inner) == 1 and inner[0].text in _ALWAYS
     return False
-
-
-def _middle(inner: list[str]) -> list[str]:
-    """Return the condition of `for (a; b; c)`."""
-    parts: list[list[str]] = [[]]
-    depth = 0
-    for text in inner:
-        depth += (text in "([{") - (text in ")]}")
-        if text == ";" and depth == 0:
-            parts.append([])
-        else:
-            parts[-1].append(text)
-    return parts[1] if len(parts) == 3 else ["?"]
 
 
 def _is_left(code: Code, loop: Statement) -> bool:

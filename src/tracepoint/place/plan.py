@@ -6,14 +6,14 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from tracepoint.errors import PlaceError, SourceError
+from tracepoint.errors import PlaceError
+from tracepoint.place.arguments import split_text
 from tracepoint.place.fragment import EventText
 from tracepoint.place.insert import Place, Where
 from tracepoint.place.kernel import check_path
 from tracepoint.place.sugar import write_event
 from tracepoint.source.ctype import tokens_text
-from tracepoint.source.lexer import Kind, lex
-from tracepoint.source.syntax import split_arguments
+from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -63,21 +63,10 @@ def split_args(text: str) -> tuple[str, ...]:
     """
     if not text.strip():
         return ()
-    try:
-        tokens = [t for t in lex(SourceFile("<args>", text)) if t.kind is not Kind.END]
-    except SourceError as error:
-        raise PlaceError(str(error)) from None
-    depth = 0
-    for token in tokens:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if depth < 0 or token.text == ";" or token.kind is Kind.BAD:
-            break
-    else:
-        if depth == 0:
-            parts = split_arguments(tokens)
-            if all(parts):
-                return tuple(text[part[0].start : part[-1].end] for part in parts)
-    raise PlaceError(f"{text!r} are not arguments of a call")
+    parts = split_text(text, frozenset(";"))
+    if parts is None:
+        raise PlaceError(f"{text!r} are not arguments of a call")
+    return parts
 
 
 def split_call(text: str) -> tuple[str, tuple[str, ...] | None]:

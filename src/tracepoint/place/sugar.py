@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError, SourceError
+from tracepoint.place.arguments import split_text
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.lexer import Kind, lex
-from tracepoint.source.syntax import split_arguments
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _STRING = re.compile(r"(?:const\s+)?(?:unsigned\s+)?char\s*(?:const\s*)?\*\Z")
@@ -144,22 +144,11 @@ def _printed(field: _Field) -> str:
     return f"__get_str({field.name})" if field.is_string else f"__entry->{field.name}"
 
 
-def _parts(text: str) -> Iterator[str]:
-    try:
-        tokens = [token for token in lex(SourceFile("<fields>", text)) if token.kind is not Kind.END]
-    except SourceError as error:
-        raise PlaceError(str(error)) from None
-    depth = 0
-    for token in tokens:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if depth < 0 or token.text in (";", "{", "}") or token.kind is Kind.BAD:
-            break
-    else:
-        parts = split_arguments(tokens)
-        if depth == 0 and all(parts):
-            yield from (text[part[0].start : part[-1].end] for part in parts)
-            return
-    raise PlaceError(f"{text!r} is not a list of C declarations")
+def _parts(text: str) -> tuple[str, ...]:
+    parts = split_text(text, frozenset(";{}"))
+    if parts is None:
+        raise PlaceError(f"{text!r} is not a list of C declarations")
+    return parts
 
 
 def _param(text: str) -> _Field:

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LayoutError
+from tracepoint.source.brackets import outside
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
 
@@ -83,11 +84,7 @@ def show_floats(print_format: str, floats: Mapping[str, str], event: str = "") -
 def _split(print_format: str) -> tuple[str | None, list[str]]:
     """Return the text in quotes and the arguments; None when it does not begin with texts only."""
     tokens = [t for t in lex(SourceFile("<print fmt>", print_format)) if t.kind is not Kind.END]
-    depth, commas = 0, []
-    for token in tokens:
-        depth += {"(": 1, "{": 1, "[": 1, ")": -1, "}": -1, "]": -1}.get(token.text, 0)
-        if token.text == "," and not depth:
-            commas.append(token.start)
+    commas = [tokens[at].start for at in outside(tokens, {","})]
     ends = [*commas, len(print_format)]
     first = [t for t in tokens if t.start < ends[0]]
     if not first or any(t.kind is not Kind.STRING for t in first):

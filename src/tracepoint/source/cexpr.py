@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
+from tracepoint.source.brackets import find_close
 from tracepoint.source.ctype import (
-    find_close,
     is_type,
     is_typedef_name,
     scan_type,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.source.brackets import find_parenthesis
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.lexer import Kind, Token
@@ -81,12 +82,8 @@ def _drop_unknown_calls(tokens: Sequence[Token]) -> list[Token]:
         token = tokens[at]
         at += 1
         if token.kind is Kind.NAME and at < len(tokens) and tokens[at].text == "(":
-            depth = 0
-            while at < len(tokens):
-                depth += {"(": 1, ")": -1}.get(tokens[at].text, 0)
-                at += 1
-                if depth == 0:
-                    break
+            close = find_parenthesis(tokens, at)
+            at = close + 1 if close >= 0 else len(tokens)
             token = _number(token, "0")
         out.append(token)
     return out

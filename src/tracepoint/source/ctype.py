@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.source.brackets import find_close
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
 
@@ -99,24 +100,6 @@ def tokens_text(tokens: Sequence[Token]) -> str:
         for at, token in enumerate(tokens)
         if token.kind is not Kind.END
     )
-
-
-def find_close(tokens: Sequence[Token], at: int, stop: int) -> int:
-    """Return the index of the bracket that closes the one at `at`, or -1; kinds must match."""
-    pairs = {"(": ")", "[": "]", "{": "}"}
-    expected: list[str] = []
-    for index in range(at, stop):
-        token = tokens[index]
-        if token.kind is not Kind.PUNCT:
-            continue
-        if token.text in pairs:
-            expected.append(pairs[token.text])
-        elif token.text in ")]}":
-            if expected.pop() != token.text:
-                return -1
-            if not expected:
-                return index
-    return -1
 
 
 def _canonical_words(words: list[str]) -> str | None:

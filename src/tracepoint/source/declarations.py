@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tracepoint.source.brackets import outside
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import spell
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tracepoint.source.lexer import Token
+
+
+_OF_VALUES = frozenset("=,}")
 
 
 @dataclass(slots=True)
@@ -109,19 +113,13 @@ def _is_packed(tokens: Sequence[Token], at: int) -> bool:
 
 def _read_value(tokens: Sequence[Token], at: int) -> tuple[list[Token] | None, int]:
     """Read `= expression` up to the comma or brace that ends it; attributes are passed over."""
-    value: list[Token] | None = None
-    depth = 0
-    while at < len(tokens) and tokens[at].kind is not Kind.END:
-        text = tokens[at].text
-        if depth == 0 and text in {",", "}"}:
-            break
-        depth += {"(": 1, ")": -1}.get(text, 0)
-        if depth == 0 and text == "=" and value is None:
-            value = []
-        elif value is not None:
-            value.append(tokens[at])
-        at += 1
-    return value, at
+    begin = 0
+    for index in outside(tokens, _OF_VALUES, at):
+        if tokens[index].text == "=":
+            begin = begin or index + 1
+        else:
+            return (list(tokens[begin:index]) if begin else None), index
+    return None, len(tokens)
 
 
 def _read_typedef(tokens: Sequence[Token], at: int, found: Declarations) -> int:

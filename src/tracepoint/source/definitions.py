@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.source.brackets import outside, step
 from tracepoint.source.declarations import read_declarations
 from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import spell
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from tracepoint.source.lexer import Token
 
-_OPENING = frozenset("({[")
-_CLOSING = frozenset(")}]")
 _TAGGED = frozenset(("struct", "union"))
 
 
@@ -57,7 +56,7 @@ def _items(tokens: Sequence[Token]) -> Iterator[list[Token]]:
         if token.kind is Kind.END:
             break
         item.append(token)
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
+        depth += step(token.text)
         if depth > 0:
             continue
         depth = 0
@@ -98,13 +97,13 @@ def _definition(item: Sequence[Token]) -> Definition | None:
 
 def _typedef_name(item: Sequence[Token]) -> str:
     """Return the name that a typedef defines: in `(*name)(...)`, else the last one outside of brackets."""
-    depth, name = 0, ""
-    for at, token in enumerate(item):
-        if token.text == "(" and not depth and item[at + 1].text == "*":
+    words = {token.text for token in item if token.kind is Kind.NAME}
+    name = ""
+    for at in outside(item, words | {"("}):
+        if item[at].text != "(":
+            name = item[at].text
+        elif item[at + 1].text == "*":
             return next((t.text for t in item[at + 2 :] if t.kind is Kind.NAME), "")
-        depth += (token.text in _OPENING) - (token.text in _CLOSING)
-        if not depth and token.kind is Kind.NAME:
-            name = token.text
     return name
 
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
+from tracepoint.source.brackets import CLOSERS, find_close, match_brackets, split_arguments
 from tracepoint.source.cexpr import parse_arguments, parse_expression
-from tracepoint.source.ctype import QUALIFIERS, CType, find_close, scan_type, starts_type, tokens_text
+from tracepoint.source.ctype import QUALIFIERS, CType, scan_type, starts_type, tokens_text
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 MAX_TOKENS = 200_000
 MAX_DEPTH = 40
-_CLOSER = {"(": ")", "[": "]", "{": "}"}
 _ASM = frozenset({"asm", "__asm__", "__asm"})
 _DECORATION = frozenset({"auto", "__maybe_unused", "__always_unused", "__read_mostly", "__unused"})
 _BETWEEN = QUALIFIERS | _DECORATION
@@ -207,7 +207,7 @@ class _Reader:
         if head is None:
             return self._skip("for without parentheses")
         body = self._statement()
-        parts = _split(head, ";")
+        parts = split_arguments(head, ";")
 
         def make() -> Statement:
             if len(parts) != 3:
@@ -352,7 +352,7 @@ def _expression(tokens: list[Token] | None) -> ast.Node:
     return parse_expression(tokens)
 
 
-def _simple_statement(tokens: list[Token]) -> Statement:
+def _simple_statement(tokens: Sequence[Token]) -> Statement:
     try:
         if is_declaration(tokens):
             declared = parse_declaration(tokens)
@@ -362,34 +362,12 @@ def _simple_statement(tokens: list[Token]) -> Statement:
         return _unreadable(tokens, error.message)
 
 
-def _split(tokens: Sequence[Token], separator: str) -> list[list[Token]]:
-    """Split at a separator that stands outside of brackets."""
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        depth += (token.text in ("(", "[", "{")) - (token.text in (")", "]", "}"))
-        if depth == 0 and token.text == separator:
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
-
-
 def _match_brackets(tokens: list[Token]) -> dict[int, int]:
-    match: dict[int, int] = {}
-    open_at: list[int] = []
-    for index, token in enumerate(tokens):
-        if token.kind is not Kind.PUNCT:
-            continue
-        if token.text in _CLOSER:
-            open_at.append(index)
-        elif token.text in (")", "]", "}"):
-            if not open_at or _CLOSER[tokens[open_at[-1]].text] != token.text:
-                raise SourceError(f"{token.text!r} closes nothing", token.root.span)
-            match[open_at.pop()] = index
-    if open_at:
-        token = tokens[open_at[-1]]
-        raise SourceError(f"{token.text!r} is never closed", token.root.span)
+    match, wrong = match_brackets(tokens)
+    if wrong is not None:
+        token = tokens[wrong]
+        fault = "is never closed" if token.text in CLOSERS else "closes nothing"
+        raise SourceError(f"{token.text!r} {fault}", token.root.span)
     return match
 
 
@@ -429,7 +407,7 @@ def parse_declaration(tokens: Sequence[Token]) -> tuple[Declare, ...]:
         raise SourceError("a type defined inside the assignment is not followed", tokens[0].root.span)
     if at >= len(kept):
         raise SourceError("a declaration without a name", tokens[0].root.span)
-    parts = _split(kept[at:], ",")
+    parts = split_arguments(kept[at:])
     if len(parts) > 1 and not parts[-1]:
         parts.pop()
     before = kept[at - 1]
@@ -437,7 +415,7 @@ def parse_declaration(tokens: Sequence[Token]) -> tuple[Declare, ...]:
     return (first, *(_declarator(part, base, 0, before) for part in parts[1:]))
 
 
-def _declarator(tokens: list[Token], base: CType, pointers: int, before: Token) -> Declare:
+def _declarator(tokens: Sequence[Token], base: CType, pointers: int, before: Token) -> Declare:
     at = 0
     while at < len(tokens) and (tokens[at].text == "*" or tokens[at].text in QUALIFIERS):
         pointers += tokens[at].text == "*"
@@ -448,7 +426,7 @@ def _declarator(tokens: list[Token], base: CType, pointers: int, before: Token) 
     at += 1
     lengths: list[str] = []
     while at < len(tokens) and tokens[at].text == "[":
-        close = find_close(tokens, at, len(tokens))
+        close = find_close(tokens, at)
         lengths.append(tokens_text(tokens[at + 1 : close]))
         at = close + 1
     initial = None

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import SourceError
+from tracepoint.source.brackets import CLOSERS, find_close
 from tracepoint.source.ctype import (
     BASIC_WORDS,
     QUALIFIERS,
     TAG_WORDS,
     TYPEOF_WORDS,
     CType,
-    find_close,
     parse_ctype,
     tokens_text,
 )
@@ -144,9 +144,9 @@ def find_body(tokens: Sequence[Token], at: int) -> tuple[str, int] | None:
 
 def _end_of_definition(tokens: Sequence[Token], brace: int) -> int:
     """Return the index of the `;` that ends what begins with a body at `brace`, -1 when it is cut off."""
-    at = find_close(tokens, brace, len(tokens))
+    at = find_close(tokens, brace)
     while 0 <= at < len(tokens) and tokens[at].text != ";":
-        at = find_close(tokens, at, len(tokens)) if tokens[at].text in ("(", "[", "{") else at
+        at = find_close(tokens, at) if tokens[at].text in CLOSERS else at
         if at < 0 or tokens[at].kind is Kind.END:
             return -1
         at += 1
@@ -189,7 +189,7 @@ class _Reader:
         marks = Marks()
         for index in range(at + 1, brace):
             self.mark(index, marks)
-        close = find_close(self.tokens, brace, len(self.tokens))
+        close = find_close(self.tokens, brace)
         if close < 0:
             raise self.wrong(brace)
         members: list[Member] = []
@@ -205,7 +205,7 @@ class _Reader:
         if word in _PACKED:
             marks.is_packed = True
         elif word in _ALIGNED:
-            close = find_close(self.tokens, at + 1, len(self.tokens)) if self.text(at + 1) == "(" else -1
+            close = find_close(self.tokens, at + 1) if self.text(at + 1) == "(" else -1
             marks.aligns.append(tuple(self.tokens[at + 2 : close]) if close > 0 else _BIGGEST)
 
     def marks(self, at: int, stop: int, marks: Marks) -> int:
@@ -223,7 +223,7 @@ class _Reader:
             return find_close(self.tokens, at + 1, stop) + 1
         end = at
         while end < stop and self.text(end) != ";":
-            end = find_close(self.tokens, end, stop) + 1 if self.text(end) in ("(", "[", "{") else end + 1
+            end = find_close(self.tokens, end, stop) + 1 if self.text(end) in CLOSERS else end + 1
             if not end:
                 raise self.wrong(at)
         self.declaration(at, end, members, level)
@@ -242,7 +242,7 @@ class _Reader:
         while at < stop:
             end = at
             while end < stop and self.text(end) != ",":
-                end = find_close(self.tokens, end, stop) + 1 if self.text(end) in ("(", "[", "{") else end + 1
+                end = find_close(self.tokens, end, stop) + 1 if self.text(end) in CLOSERS else end + 1
             members.append(self.declarator(at, end, ctype, body, marks))
             at = end + 1
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.source.lexer import Kind
+from tracepoint.source.brackets import find_parenthesis, split_macro_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,43 +31,7 @@ class MacroCall:
         """Return at most `n_parts` arguments; the last one keeps the commas of the rest."""
         if len(self.arguments) <= n_parts:
             return self.arguments
-        return tuple(tuple(part) for part in split_arguments(self.inner, n_parts))
-
-
-def match_parenthesis(tokens: Sequence[Token], at: int) -> int:
-    """Return the index of the `)` that closes the `(` at `at`, or -1."""
-    depth = 0
-    for index in range(at, len(tokens)):
-        text = tokens[index].text
-        if text == "(":
-            depth += 1
-        elif text == ")":
-            depth -= 1
-            if depth == 0:
-                return index
-        elif not text and tokens[index].kind is Kind.END:
-            return -1
-    return -1
-
-
-def split_arguments(tokens: Sequence[Token], n_parts: int = 0) -> list[list[Token]]:
-    """Split tokens at commas that stand outside parentheses, into at most `n_parts` if that is given.
-
-    Braces and brackets do not protect a comma: the preprocessor does not know them.
-    """
-    parts: list[list[Token]] = [[]]
-    depth = 0
-    for token in tokens:
-        text = token.text
-        if text == "(":
-            depth += 1
-        elif text == ")":
-            depth -= 1
-        elif text == "," and depth == 0 and len(parts) != n_parts:
-            parts.append([])
-            continue
-        parts[-1].append(token)
-    return parts
+        return tuple(tuple(part) for part in split_macro_arguments(self.inner, n_parts))
 
 
 def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
@@ -77,9 +41,9 @@ def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
     """
     if at + 1 >= len(tokens) or tokens[at + 1].text != "(":
         return None
-    close = match_parenthesis(tokens, at + 1)
+    close = find_parenthesis(tokens, at + 1)
     if close < 0:
         return None
     inner = tuple(tokens[at + 2 : close])
-    arguments = tuple(tuple(part) for part in split_arguments(inner))
+    arguments = tuple(map(tuple, split_macro_arguments(inner)))
     return MacroCall(tokens[at], arguments, tokens[close], inner), close + 1

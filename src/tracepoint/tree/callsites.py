@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.diagnostics import Span
+from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.text import SourceFile
-from tracepoint.tree.callsites_text import Define, Functions, closing, read_code
+from tracepoint.tree.callsites_text import Define, Functions, read_code
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -241,7 +242,7 @@ def call_text(code: Code, start: int, end: int) -> str:
     """Return the text of a call, whose name stands from `start` to `end`, on one line."""
     opening = code.code.find("(", end, end + 80)
     if opening >= 0 and not code.code[end:opening].strip():
-        close = closing(code.code, opening, _MAX_CALL)
+        close = find_close_in_text(code.code, opening, _MAX_CALL)
         end = close + 1 if close >= 0 else end
     text = _SPACE.sub(" ", code.text[start:end])
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import SourceError
 from tracepoint.model.vocabulary import PROTECTED
+from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.expand import Expander
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.macros import parse_define, spell
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.callsites import RawSite, SiteKind, call_text, classify
-from tracepoint.tree.callsites_text import Functions, closing, functions_of, read_code
+from tracepoint.tree.callsites_text import Functions, functions_of, read_code
 from tracepoint.tree.scan import has_word
 
 if TYPE_CHECKING:
@@ -196,7 +197,7 @@ def _whole_use(code: Code, start: int, end: int) -> str:
         gap = len(code.code[end : end + 80]) - len(code.code[end : end + 80].lstrip())
         if code.code[end + gap : end + gap + 1] != "(":
             return code.text[start:end]
-        close = closing(code.code, end + gap)
+        close = find_close_in_text(code.code, end + gap)
         if close < 0:
             return code.text[start:end]
         end = close + 1

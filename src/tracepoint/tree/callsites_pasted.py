@@ -11,9 +11,10 @@ import re
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.callsites import RawSite, SiteKind, call_text
-from tracepoint.tree.callsites_text import Functions, closing, read_code
+from tracepoint.tree.callsites_text import Functions, read_code
 from tracepoint.tree.creators import includes_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def find_pastes(path: str, text: str) -> list[Paste]:
         if function and len(found) < _MAX_CALLS:
             kind = SiteKind.ENABLED if match[4] else SiteKind.CALL
             line, column = file.position(match.start())
-            end = closing(code.code, code.code.index("(", match.start()))
+            end = find_close_in_text(code.code, code.code.index("(", match.start()))
             shown = call_text(code, match.start(), end + 1)
             found.append(
                 Paste(path, match[2], match[3], RawSite(kind, "", line, column, function, shown, match[1]))

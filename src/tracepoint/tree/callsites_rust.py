@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.text import SourceFile
 from tracepoint.tree.callsites import MAX_TEXT, RawSite, SiteKind
-from tracepoint.tree.callsites_text import closing
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
@@ -197,22 +197,11 @@ def _declared(file: _Text, names: Container[str]) -> Iterator[_Target]:
     """Yield what the `declare_trace!` of a file make."""
     end = 0
     while (match := _DECLARE.search(file.code, end)) is not None:
-        end = _closing_any(file.code, match.end() - 1)
+        close = find_close_in_text(file.code, match.end() - 1, len(file.code))
+        end = close if close >= 0 else len(file.code)
         for name in _UNSAFE_FN.findall(file.code, match.end(), end):
             if name in names:
                 yield _Target(name, (name,), file.path, file.module(match.start()))
-
-
-def _closing_any(code: str, at: int) -> int:
-    """Return the offset of the bracket that closes the one at an offset, else the end of the text."""
-    opening = code[at]
-    ending = {"{": "}", "(": ")", "[": "]"}[opening]
-    depth = 0
-    for match in re.compile(f"[{re.escape(opening + ending)}]").finditer(code, at):
-        depth += 1 if match[0] == opening else -1
-        if depth == 0:
-            return match.start()
-    return len(code)
 
 
 def _wrappers(file: _Text, targets: Iterable[_Target]) -> Iterator[_Target]:
@@ -246,7 +235,7 @@ def _sites(file: _Text, targets: Iterable[_Target]) -> Iterator[RawSite]:
     for target, start, end in _uses(file, targets):
         function = file.around(start, "fn")
         if function:
-            close = closing(file.code, file.code.index("(", end), _MAX_CALL)
+            close = find_close_in_text(file.code, file.code.index("(", end), _MAX_CALL)
             text = _SPACE.sub(" ", file.file.text[start : close + 1 if close >= 0 else end])
             shown = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 3] + "..."
             line, column = file.file.position(start)

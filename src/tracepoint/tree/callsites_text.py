@@ -11,6 +11,8 @@ import re
 from bisect import bisect_left
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.source.brackets import find_close_in_text
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -22,7 +24,6 @@ _CLOSE = re.compile(r"^\}", re.MULTILINE)
 _OPEN = re.compile(r"^\{", re.MULTILINE)
 _GROUP = re.compile(r"(\w+)\s*\(")
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_PARENTHESIS = re.compile(r"[()]")
 _AT_LINE_START = re.compile(r"(?:\s*\n)?\S")
 _BRACES = re.compile(r"[{}]")
 _BRACE = re.compile(r"[{};]")
@@ -248,22 +249,12 @@ def _groups(head: str) -> list[tuple[str, str, int, int]]:
     groups = []
     at = 0
     while (match := _GROUP.search(head, at)) is not None:
-        end = closing(head, match.end() - 1)
+        end = find_close_in_text(head, match.end() - 1)
         if end < 0:
             break
         groups.append((match[1], head[match.end() : end], match.start(), end + 1))
         at = end + 1
     return groups
-
-
-def closing(code: str, at: int, limit: int = 20_000) -> int:
-    """Return the offset of the `)` that closes the `(` at an offset, -1 when there is none near."""
-    depth = 0
-    for match in _PARENTHESIS.finditer(code, at, at + limit):
-        depth += 1 if match[0] == "(" else -1
-        if depth == 0:
-            return match.start()
-    return -1
 
 
 def functions_of(code: str) -> Iterator[tuple[str, int, int]]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tracepoint.tree.callsites_text import closing, read_code
+from tracepoint.source.brackets import find_close_in_text
+from tracepoint.tree.callsites_text import read_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,7 +38,7 @@ def read_syscalls(text: str) -> Iterator[Syscall]:
     """
     code = read_code(text).code
     for match in _DEFINE.finditer(code):
-        end = closing(code, code.index("(", match.start()))
+        end = find_close_in_text(code, code.index("(", match.start()))
         # The macro __user is empty for the compiler, and so in the formats.
         inner = _USER.sub("", code[match.end() : max(end, 0)])
         parts = [_SPACE.sub(" ", part).strip() for part in inner.split(",")[1:]]

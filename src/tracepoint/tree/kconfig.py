@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from tracepoint.source.brackets import find_close_in_text
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -115,7 +117,7 @@ def _required(entry: str) -> frozenset[str]:
 def _literals(condition: str) -> Iterator[str]:
     for term in _terms(condition):
         if term.startswith("(") and term != condition:
-            yield from _literals(term[1:-1].strip() if _closes_last(term) else "")
+            yield from _literals(term[1:-1].strip() if find_close_in_text(term, 0) == len(term) - 1 else "")
             continue
         found = _TERM.fullmatch(term)
         if found is not None:
@@ -125,7 +127,7 @@ def _literals(condition: str) -> Iterator[str]:
 
 def _terms(condition: str) -> list[str]:
     """Return what `&&` joins outside of parentheses; nothing where `||` stands there."""
-    if condition.startswith("(") and _closes_last(condition):
+    if condition.startswith("(") and find_close_in_text(condition, 0) == len(condition) - 1:
         return _terms(condition[1:-1].strip())
     terms, depth, begin = [], 0, 0
     for found in re.finditer(r"[()]|&&|\|\|", condition):
@@ -137,13 +139,3 @@ def _terms(condition: str) -> list[str]:
             terms.append(condition[begin : found.start()].strip())
             begin = found.end()
     return [*terms, condition[begin:].strip()]
-
-
-def _closes_last(text: str) -> bool:
-    """Whether the parenthesis that a text begins with is closed by its last character."""
-    depth = 0
-    for at, character in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if depth == 0:
-            return at == len(text) - 1
-    return False

@@ -43,9 +43,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import calls_in, copied_array, meaning, spell
+from tracepoint.check.syntax import calls_in, copied_array, meaning
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

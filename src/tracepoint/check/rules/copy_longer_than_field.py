@@ -52,10 +52,12 @@ from tracepoint.check.syntax import (
     meaning,
     pointer_parameters,
     sizeof_operand,
-    spell,
+    without_parentheses,
 )
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField
+from tracepoint.source.brackets import outside, split_arguments
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -146,15 +148,8 @@ def _is_longer(room: Sequence[Token], length: Sequence[Token]) -> bool:
 
 def _factors(tokens: Sequence[Token]) -> list[tuple[str, ...]]:
     """Return what a product multiplies; one factor when it is not a plain product."""
-    texts = meaning(tokens)
-    depth = 0
-    parts: list[list[str]] = [[]]
-    for text in texts:
-        depth += (text in {"(", "["}) - (text in {")", "]"})
-        if text == "*" and depth == 0 and parts[-1]:
-            parts.append([])
-        elif text in _NOT_A_PRODUCT and depth == 0:
-            return [texts]
-        else:
-            parts[-1].append(text)
-    return [tuple(part) for part in parts]
+    tokens = without_parentheses(tokens)
+    parts = split_arguments(tokens, "*")
+    if next(outside(tokens, _NOT_A_PRODUCT), None) is not None or not all(parts):
+        parts = [tokens]
+    return [tuple(token.text for token in part) for part in parts]

@@ -44,8 +44,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import RECORD_NAMES, calls_in, meaning, pointer_parameters, sizeof_operand, spell
+from tracepoint.check.syntax import RECORD_NAMES, calls_in, meaning, pointer_parameters, sizeof_operand
 from tracepoint.model.field import ArrayField
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -49,7 +49,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import calls_in, spell
+from tracepoint.check.syntax import calls_in
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

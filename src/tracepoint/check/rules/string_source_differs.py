@@ -47,9 +47,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import calls_in, meaning, spell
+from tracepoint.check.syntax import calls_in, meaning
 from tracepoint.model.field import StringField
 from tracepoint.source.lexer import Kind
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -45,9 +45,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.check.finding import Finding
-from tracepoint.check.syntax import RECORD_NAMES, calls_in, spell
+from tracepoint.check.syntax import RECORD_NAMES, calls_in
 from tracepoint.model.field import ArrayField
 from tracepoint.source.lexer import Kind
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -12,17 +12,17 @@ from pathlib import Path
 
 from benchmarks.harness import MissingError, Row
 from tracepoint.errors import TracepointError
-from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
 from tracepoint.model.event import TraceHeader
-from tracepoint.model.fmt import format_text
+from tracepoint.model.fmt.text import format_text
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile, decode
 from tracepoint.tree.headers import HeaderReader, paused_collector
+from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.scan import find_headers
-from tracepoint.tree.store import cache_folder
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = "linux-source-6.1"

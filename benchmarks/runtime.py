@@ -118,7 +118,7 @@ def runtime_off() -> Row:
 def runtime_static_key() -> Row:
     """The same call jumped over by a static key, against `if flag:`."""
     core = _core()
-    from tracepoint.runtime import static_keys  # noqa: PLC0415 - it must find the core
+    from tracepoint.runtime.static_keys import keys as static_keys  # noqa: PLC0415 - it must find the core
 
     if reason := static_keys.why_not():
         raise MissingError(f"{reason}: run with one of {static_keys.TRIED_VERSIONS}")
@@ -228,7 +228,7 @@ def runtime_keywords() -> Row:
 
 def runtime_enabled() -> Row:
     """`event.enabled`, against the call of a function that does nothing."""
-    from tracepoint.runtime.event import trace_event  # noqa: PLC0415 - only this row needs it
+    from tracepoint.runtime.declare.event import trace_event  # noqa: PLC0415 - only this row needs it
 
     def asked(a: int) -> None:
         pass

@@ -4,7 +4,7 @@
 
 #include "module.h"
 
-/* Kept equal to FieldKind in src/tracepoint/runtime/plan.py. */
+/* Kept equal to FieldKind in src/tracepoint/runtime/declare/plan.py. */
 enum tp_field_kind {
 	TP_FIELD_INT = 0,
 	TP_FIELD_BOOL = 1,

@@ -1,4 +1,4 @@
-/* What an instance records into, as a Python object; for the twin see src/tracepoint/runtime/twin.py. */
+/* What an instance records into, as a Python object; for the twin see src/tracepoint/runtime/fire/twin.py. */
 #include "module.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Static keys: one instruction of a code object, changed in place.  See src/tracepoint/runtime/static_keys.py. */
+/* Static keys: one instruction of a code object, changed in place.  See src/tracepoint/runtime/static_keys/keys.py. */
 #include "module.h"
 
 #include <opcode.h>

@@ -87,7 +87,7 @@ static PyObject *doc_of(PyObject *control)
 static EventObject *make_type(PyTypeObject *metatype, PyObject *name, PyObject *control)
 {
 	PyObject *args = Py_BuildValue("O(){s:(),s:s,s:N}", name, "__slots__", "__module__",
-				       "tracepoint.runtime.named", "__doc__", doc_of(control));
+				       "tracepoint.runtime.declare.named", "__doc__", doc_of(control));
 	EventObject *self = args ? (EventObject *)PyType_Type.tp_new(metatype, args, NULL) : NULL;
 
 	Py_XDECREF(args);

@@ -1,6 +1,6 @@
 /*
  * The names that Python gives its threads.  The kernel does not know them before CPython 3.14: there all
- * threads have the name of the program.  The twin of this is src/tracepoint/runtime/this_thread.py.
+ * threads have the name of the program.  The twin of this is src/tracepoint/runtime/fire/this_thread.py.
  */
 #include "module.h"
 

@@ -1,4 +1,4 @@
-/* One ring as a Python object; for the twin see src/tracepoint/runtime/ring.py. */
+/* One ring as a Python object; for the twin see src/tracepoint/runtime/rings/ring.py. */
 #include "module.h"
 
 #include <sys/mman.h>

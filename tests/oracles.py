@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tracepoint.errors import LabError
-from tracepoint.lab.kernel_source import point_release, tree_version
-from tracepoint.lab.stub import find_kernel_headers
+from tracepoint.lab.build.source import point_release, tree_version
+from tracepoint.lab.build.stub import find_kernel_headers
 from tracepoint.layout.compressed import decompress
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import decode
 from tracepoint.tree.headers import HeaderReader, paused_collector
+from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.scan import find_headers
-from tracepoint.tree.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tracepoint.model.event import EnumDef, Event, EventClass, HeaderForm, TraceHeader, Tracepoint
 from tracepoint.model.field import ArrayField, Field
 from tracepoint.model.origin import Code
-from tracepoint.model.python import (
+from tracepoint.model.python.declare import (
     array,
     bitmask,
     cpumask,
@@ -27,7 +27,7 @@ from tracepoint.model.python import (
     struct_field,
     vstring,
 )
-from tracepoint.model.python_names import entry_access
+from tracepoint.model.python.names import entry_access
 
 # Names that would read as something else: C words, and what declarations are made of.
 _WORDS = frozenset(

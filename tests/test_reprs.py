@@ -10,8 +10,8 @@ import tracepoint as tp
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
 from tracepoint.record.raw import RawRecord
-from tracepoint.runtime.mapped import MappedRecord, MappedRings
-from tracepoint.runtime.ring_files import MappedRing
+from tracepoint.runtime.rings.files import MappedRing
+from tracepoint.runtime.rings.mapped import MappedRecord, MappedRings
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.tracedat import open_tracedat
 

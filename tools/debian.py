@@ -24,11 +24,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tracepoint.errors import LabError
-from tracepoint.lab.kernel_source import fetch_source
-from tracepoint.lab.kernels import ANY_KERNEL, find_kernel, version_key
-from tracepoint.lab.packages import candidates, known_versions, newest_version, unpack_package
-from tracepoint.lab.suites import apt_options
-from tracepoint.tree.store import cache_folder
+from tracepoint.lab.build.source import fetch_source
+from tracepoint.lab.kernels.packages import candidates, known_versions, newest_version, unpack_package
+from tracepoint.lab.kernels.suites import apt_options
+from tracepoint.lab.kernels.supported import ANY_KERNEL, find_kernel, version_key
+from tracepoint.tree.index.store import cache_folder
 
 PROGRAMS = {
     "qemu-system-x86": "the guest tests boot kernels with it",

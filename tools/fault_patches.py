@@ -15,13 +15,13 @@ from tempfile import TemporaryDirectory
 
 from tracepoint.cli.main import main
 from tracepoint.errors import TracepointError
-from tracepoint.lab.compiling import compile_file
-from tracepoint.lab.kernel_patch import apply_patches, read_patch
-from tracepoint.lab.stub import find_create_trace_points, module_compiler
+from tracepoint.lab.build.compile import compile_file
+from tracepoint.lab.build.patch import apply_patches, read_patch
+from tracepoint.lab.build.stub import find_create_trace_points, module_compiler
 from tracepoint.source.text import decode, encode
+from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.kbuild import Kbuild
 from tracepoint.tree.makefiles import MakefileFolders
-from tracepoint.tree.store import cache_folder
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/explanation/fault-patches.md"
 KERNELS = {"6.12": "6.12.*", "7.2": "7.2.*"}

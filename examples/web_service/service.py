@@ -10,7 +10,7 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import tracepoint as tp
-from tracepoint.model.python_types import u16, u32, u64
+from tracepoint.model.python.types import u16, u32, u64
 
 PRICES = {"tea": 350, "coffee": 420, "cake": 510}
 STOCK = dict.fromkeys(PRICES, 20)

@@ -22,15 +22,15 @@ if TYPE_CHECKING:
         TracepointError,
         TreeError,
     )
-    from tracepoint.lab.simulate import simulate_event
+    from tracepoint.lab.simulate.event import simulate_event
     from tracepoint.layout.abi import Abi
     from tracepoint.layout.compare import compare_formats
     from tracepoint.layout.compute import compute_layout
     from tracepoint.layout.format import EventFormat, FieldFormat, read_format, write_format
     from tracepoint.layout.objects import read_object
     from tracepoint.model.event import Event, EventClass, TraceHeader
-    from tracepoint.model.fmt import format_text
-    from tracepoint.model.python import (
+    from tracepoint.model.fmt.text import format_text
+    from tracepoint.model.python.declare import (
         array,
         bitmask,
         cpumask,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
         struct_field,
         vstring,
     )
-    from tracepoint.model.python_types import (
+    from tracepoint.model.python.types import (
         CArray,
         char_array,
         double,
@@ -61,25 +61,25 @@ if TYPE_CHECKING:
         u32,
         u64,
     )
-    from tracepoint.model.python_write import write_python
+    from tracepoint.model.python.write import write_python
     from tracepoint.model.read import read_header_text
     from tracepoint.model.schema import read_json, write_json
     from tracepoint.model.write import write_header
     from tracepoint.printk.program import compile_print
     from tracepoint.printk.render import render_record
-    from tracepoint.runtime.bridge_logging import TraceHandler, trace_calls
-    from tracepoint.runtime.event import TraceEvent, declare_event, trace_event
+    from tracepoint.runtime.bridges.log_records import TraceHandler, trace_calls
+    from tracepoint.runtime.bridges.user_events import UserEvents
+    from tracepoint.runtime.declare.defaults import task_name
+    from tracepoint.runtime.declare.event import TraceEvent, declare_event, trace_event
+    from tracepoint.runtime.declare.load import load
     from tracepoint.runtime.hierarchy import tracing
-    from tracepoint.runtime.load import load
-    from tracepoint.runtime.mapped import open_rings
-    from tracepoint.runtime.mount import mount
-    from tracepoint.runtime.save import save
-    from tracepoint.runtime.socket_server import listen
-    from tracepoint.runtime.sources import task_name
-    from tracepoint.runtime.static_keys import sites, static_keys
-    from tracepoint.runtime.user_events import UserEvents
+    from tracepoint.runtime.remote.mount import mount
+    from tracepoint.runtime.remote.server import listen
+    from tracepoint.runtime.rings.mapped import open_rings
+    from tracepoint.runtime.rings.save import save
+    from tracepoint.runtime.static_keys.keys import sites, static_keys
     from tracepoint.tree.headers import read_header
-    from tracepoint.tree.query_open import open_tree
+    from tracepoint.tree.query.opening import open_tree
 
 __version__ = "0.1.0"
 
@@ -92,38 +92,38 @@ _HOMES = {
         "FaultWarning LabError LayoutError LossWarning RenderError SourceError TracefsError TracefsNotFound "
         "TracefsPermission TracepointError TreeError"
     ),
-    "lab.simulate": "simulate_event",
+    "lab.simulate.event": "simulate_event",
     "layout.abi": "Abi",
     "layout.compare": "compare_formats",
     "layout.compute": "compute_layout",
     "layout.format": "EventFormat FieldFormat read_format write_format",
     "layout.objects": "read_object",
     "model.event": "Event EventClass TraceHeader",
-    "model.fmt": "format_text",
-    "model.python": (
+    "model.fmt.text": "format_text",
+    "model.python.declare": (
         "array bitmask cpumask declare declare_class declare_tracepoint define_event dynamic_array scalar "
         "sockaddr string string_len struct_field vstring"
     ),
-    "model.python_types": "CArray char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
-    "model.python_write": "write_python",
+    "model.python.types": "CArray char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
+    "model.python.write": "write_python",
     "model.read": "read_header_text",
     "model.schema": "read_json write_json",
     "model.write": "write_header",
     "printk.program": "compile_print",
     "printk.render": "render_record",
-    "runtime.bridge_logging": "TraceHandler trace_calls",
-    "runtime.event": "TraceEvent declare_event trace_event",
+    "runtime.bridges.log_records": "TraceHandler trace_calls",
+    "runtime.declare.event": "TraceEvent declare_event trace_event",
     "runtime.hierarchy": "tracing",
-    "runtime.load": "load",
-    "runtime.mapped": "open_rings",
-    "runtime.sources": "task_name",
-    "runtime.static_keys": "sites static_keys",
-    "runtime.mount": "mount",
-    "runtime.save": "save",
-    "runtime.socket_server": "listen",
-    "runtime.user_events": "UserEvents",
+    "runtime.declare.load": "load",
+    "runtime.rings.mapped": "open_rings",
+    "runtime.declare.defaults": "task_name",
+    "runtime.static_keys.keys": "sites static_keys",
+    "runtime.remote.mount": "mount",
+    "runtime.rings.save": "save",
+    "runtime.remote.server": "listen",
+    "runtime.bridges.user_events": "UserEvents",
     "tree.headers": "read_header",
-    "tree.query_open": "open_tree",
+    "tree.query.opening": "open_tree",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -1,4 +1,4 @@
-"""The C core: rings, filters and the tracepoint object.  Its twin is `tracepoint.runtime.twin`."""
+"""The C core: rings, filters and the tracepoint object.  Its twin is `tracepoint.runtime.fire.twin`."""
 
 from collections.abc import Callable, Mapping
 from types import CodeType
@@ -8,7 +8,7 @@ MAX_DEPTH: int
 
 @final
 class Ring:
-    """The ring of one thread, `n_pages` (2 to 65534) pages long; see `tracepoint.runtime.ring.Ring`."""
+    """The ring of one thread, `n_pages` (2 to 65534) pages long; see `tracepoint.runtime.rings.ring.Ring`."""
 
     def __new__(cls, n_pages: int, overwrite: bool = ..., absolute: bool = ...) -> Self: ...
     @classmethod

@@ -7,7 +7,7 @@ import pytest
 from oracles import installed_headers
 from tracepoint.check.engine import check_text
 from tracepoint.errors import LabError
-from tracepoint.lab.stub import compile_header
+from tracepoint.lab.build.stub import compile_header
 
 pytestmark = pytest.mark.oracle
 HEADER = """

@@ -16,7 +16,7 @@ import pytest
 
 from check.whole_tree import Checked, check_tree
 from oracles import ROOT, kernel_source
-from tracepoint.lab.kernel_source import tree_version
+from tracepoint.lab.build.source import tree_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -11,7 +11,7 @@ import pytest
 
 from oracles import ROOT, kernel_source
 from tracepoint.check.engine import check_headers
-from tracepoint.lab.kernel_patch import apply_patches
+from tracepoint.lab.build.patch import apply_patches
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import decode
 

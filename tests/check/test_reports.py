@@ -5,10 +5,10 @@ import pytest
 
 from tracepoint.check.engine import check_text
 from tracepoint.check.registry import RULES
-from tracepoint.check.report_ci import write_github, write_gitlab, write_junit
-from tracepoint.check.report_json import SCHEMA, write_json, write_jsonl
-from tracepoint.check.report_sarif import write_sarif
-from tracepoint.check.report_text import write_concise, write_full
+from tracepoint.check.reports.ci import write_github, write_gitlab, write_junit
+from tracepoint.check.reports.json_lines import SCHEMA, write_json, write_jsonl
+from tracepoint.check.reports.sarif import write_sarif
+from tracepoint.check.reports.text import write_concise, write_full
 from tracepoint.check.suppress import apply_baseline, read_baseline, write_baseline
 from tracepoint.errors import TracepointError
 from tracepoint.source.text import SourceFile

@@ -3,7 +3,7 @@
 import pytest
 
 from tracepoint.cli.main import main
-from tracepoint.tree.query_open import open_tree
+from tracepoint.tree.query.opening import open_tree
 
 HEADER = """#undef TRACE_SYSTEM
 #define TRACE_SYSTEM stage

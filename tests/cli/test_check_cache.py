@@ -13,12 +13,12 @@ from tracepoint.check.checked import Checked
 from tracepoint.check.engine import Checker
 from tracepoint.check.registry import RULES
 from tracepoint.check.saved import from_row, to_row
-from tracepoint.cli import check_cache
+from tracepoint.cli.declare import check_cache
 from tracepoint.cli.main import main
 from tracepoint.model.read import read_header_text
 from tracepoint.tree import disk
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.query_open import open_tree
+from tracepoint.tree.query.opening import open_tree
 
 #: `LENGTH` comes from an included file; a record longer than 1 KiB is a finding.
 HEADER = """#undef TRACE_SYSTEM

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracepoint.cli.main import main
-from tracepoint.model.fmt import format_text
+from tracepoint.model.fmt.text import format_text
 
 UGLY = "TRACE_EVENT(a,TP_PROTO(int x),TP_ARGS(x));\n"
 TIDY = format_text(UGLY).text

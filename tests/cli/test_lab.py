@@ -13,8 +13,8 @@ from fcntl import ioctl
 
 import pytest
 
-from tracepoint.cli.lab import VERBS
-from tracepoint.cli.lab_build import _Watch
+from tracepoint.cli.lab.build import _Watch
+from tracepoint.cli.lab.lab import VERBS
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output
 

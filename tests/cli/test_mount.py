@@ -63,10 +63,10 @@ def test_it_ends_when_it_is_asked_to(tmp_path: Path) -> None:
 
 
 def test_a_file_is_no_folder_to_mount_on(tmp_path: Path, capsys, monkeypatch) -> None:
-    monkeypatch.setattr("tracepoint.cli.mount.why_not", lambda: "")
-    monkeypatch.setattr("tracepoint.cli.mount.the_process", lambda pid: None)
-    monkeypatch.setitem(sys.modules, "tracepoint.runtime.mount_fuse", type(sys)("stand_in"))
-    sys.modules["tracepoint.runtime.mount_fuse"].serve = None  # never called
+    monkeypatch.setattr("tracepoint.cli.process.mount.why_not", lambda: "")
+    monkeypatch.setattr("tracepoint.cli.process.mount.the_process", lambda pid: None)
+    monkeypatch.setitem(sys.modules, "tracepoint.runtime.remote.fuse", type(sys)("stand_in"))
+    sys.modules["tracepoint.runtime.remote.fuse"].serve = None  # never called
     (tmp_path / "file").touch()
     assert main(["mount", str(tmp_path / "file"), "--pid", "1"]) == 2
     assert capsys.readouterr().err == f"tracepoint: error: {tmp_path}/file: not a folder to mount on\n"

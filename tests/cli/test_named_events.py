@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from control.fake import FakeTracefs, default_formats
-from tracepoint.cli import named_events
 from tracepoint.cli.main import main
-from tracepoint.cli.named_events import find_declaring
 from tracepoint.cli.output import Output
+from tracepoint.cli.tree import named_events
+from tracepoint.cli.tree.named_events import find_declaring
 from tracepoint.control.session import open_tracefs
 from tracepoint.layout.format import read_format
 

@@ -14,8 +14,8 @@ import pytest
 
 from place.trees import EVENT, FILES, SHORE_C, make_tree
 from repositories import commit_all, git, needs_git
-from tracepoint.cli import tree_files
 from tracepoint.cli.main import main
+from tracepoint.cli.tree import tree_files
 
 WHY = ["--why", "To see splashes.", "--author", "A <a@example.org>"]
 AT = ["--at", "water/shore.c:shore_visit", "--after", "n_visits++;", "--args", "duck, n"]
@@ -182,7 +182,7 @@ def test_apply_refuses_a_file_that_changed_meanwhile(tree: Path, monkeypatch, ca
         (tree / "water/shore.c").write_text(SHORE_C + "\n")
         write(root, before, after)
 
-    monkeypatch.setattr("tracepoint.cli.place.write_files", late)
+    monkeypatch.setattr("tracepoint.cli.tree.place.write_files", late)
     assert place(tree, *AT, *WHY, "--apply") == 2
     assert "water/shore.c: has changed meanwhile; nothing was written" in capsys.readouterr().err
     assert (tree / HEADER).read_text() == FILES[HEADER]

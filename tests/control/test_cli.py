@@ -20,7 +20,7 @@ ECHO = [sys.executable, "-c", "print('ran')"]
 def files(monkeypatch: pytest.MonkeyPatch) -> FakeTracefs:
     made = FakeTracefs()
     monkeypatch.setattr("tracepoint.control.session.find_files", lambda: made)
-    monkeypatch.setattr("tracepoint.cli.restore.find_files", lambda: made)
+    monkeypatch.setattr("tracepoint.cli.kernel.restore.find_files", lambda: made)
     return made
 
 

@@ -30,7 +30,7 @@ from tracepoint.control.tracefs import Tracefs
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_1, KERNEL_6_1_187, KERNEL_6_12
-from tracepoint.lab import guest as lab_guest
+from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.layout.format import read_format
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.tracedat import open_tracedat

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from tracepoint.check.engine import check_header, fix_text
 from tracepoint.errors import TracepointError
 from tracepoint.filter.parse import parse_filter
-from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compressed import decompress
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format, write_format
 from tracepoint.layout.objects import read_object
-from tracepoint.model.fmt import format_text
+from tracepoint.model.fmt.text import format_text
 from tracepoint.model.read import read_header_text
 from tracepoint.model.schema import read_json
 from tracepoint.model.write import write_header
@@ -27,8 +27,8 @@ from tracepoint.printk.render import render_record
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex, unlex
 from tracepoint.source.text import SourceFile, decode, encode
-from tracepoint.tree.query import Tree
-from tracepoint.tree.store import IndexData
+from tracepoint.tree.index.store import IndexData
+from tracepoint.tree.query.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

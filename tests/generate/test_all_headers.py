@@ -9,10 +9,10 @@ import pytest
 
 from oracles import installed_headers
 from tracepoint.cli.main import main
-from tracepoint.lab.build import build_modules
-from tracepoint.lab.headers import source_folders
+from tracepoint.lab.build.module import build_modules
+from tracepoint.lab.kernels.headers import source_folders
 from tracepoint.tree.headers import read_header
-from tracepoint.tree.store import cache_folder
+from tracepoint.tree.index.store import cache_folder
 
 pytestmark = pytest.mark.oracle
 EVENTS = "include/trace/events"

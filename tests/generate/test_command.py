@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.cli import generate_kernel
+from tracepoint.cli.declare import generate_kernel
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
 

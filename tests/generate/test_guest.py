@@ -16,10 +16,10 @@ from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
 from tracepoint.generate import bpf_counter, kernel_module, plan_inputs, probe_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab.build import build_modules
-from tracepoint.lab.headers import fetch_headers
-from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.build.module import build_modules
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.kernels.headers import fetch_headers
+from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.tree.headers import read_header

@@ -12,7 +12,7 @@ from generate.samples import TICK, header_of_text, inputs_of
 from oracles import installed_headers, kernel_source
 from tracepoint.generate import KernelFacts, kernel_module, probe_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES
-from tracepoint.lab.build import build_modules
+from tracepoint.lab.build.module import build_modules
 from tracepoint.tree.headers import read_header
 from tracepoint.tree.kernel_files import read_kernel_files
 

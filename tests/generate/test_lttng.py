@@ -14,7 +14,7 @@ import pytest
 import tracepoint
 from pace import fewer_turns
 from tracepoint.errors import GenerateError
-from tracepoint.generate.lttng import add_to_kbuild, lttng_probe
+from tracepoint.generate.lttng.probe import add_to_kbuild, lttng_probe
 from tracepoint.model.read import read_header_text
 
 ROOT = Path(__file__).parents[2]

@@ -12,7 +12,7 @@ import tracepoint
 from guest import lttng_lab
 from oracles import installed_headers, kernel_source
 from tracepoint.errors import LabError
-from tracepoint.generate.lttng import lttng_probe
+from tracepoint.generate.lttng.probe import lttng_probe
 from tracepoint.tree.loader import source_folders
 
 pytestmark = pytest.mark.oracle

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 import strategies
 from tracepoint.errors import GenerateError
-from tracepoint.generate.lttng import lttng_probe
+from tracepoint.generate.lttng.probe import lttng_probe
 from tracepoint.model.event import TraceHeader
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile

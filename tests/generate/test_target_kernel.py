@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from oracles import installed_headers
-from tracepoint.cli import generate_kernel
+from tracepoint.cli.declare import generate_kernel
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab.build import CompilerMessage, build_modules
-from tracepoint.lab.definers import missing_names
+from tracepoint.lab.build.module import CompilerMessage, build_modules
+from tracepoint.lab.kernels.definers import missing_names
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 SWAP = str(EXAMPLES / "swap.h")

@@ -9,8 +9,8 @@ import pytest
 
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
-from tracepoint.lab.kernel_make import check_tools
-from tracepoint.lab.kernel_source import fetch_source
+from tracepoint.lab.build.make import check_tools
+from tracepoint.lab.build.source import fetch_source
 
 #: The version on which what does not depend on the version is tested.
 KERNEL = "6.12"

@@ -12,9 +12,10 @@ import pytest
 from guest import patched as patched_kernels
 from guest import recording
 from tracepoint.errors import LabError
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import packages, qemu
-from tracepoint.tree.store import cache_folder
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.guest import qemu
+from tracepoint.lab.kernels import packages
+from tracepoint.tree.index.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

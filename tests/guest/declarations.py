@@ -12,10 +12,10 @@ import string as characters
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from tracepoint.model import python as tp
 from tracepoint.model.event import Event
 from tracepoint.model.field import Field
 from tracepoint.model.origin import Code
+from tracepoint.model.python import declare as tp
 from tracepoint.model.write import header_of, write_header
 
 INCLUDES = (

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.assign.inputs import param_types
-from tracepoint.lab.verify_script import body_of, read_lines
+from tracepoint.lab.verify.script import body_of, read_lines
 from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tracepoint.lab.simulation import Simulation
-    from tracepoint.lab.verify import Verification
+    from tracepoint.lab.simulate.simulation import Simulation
+    from tracepoint.lab.verify.event import Verification
     from tracepoint.model.event import TraceHeader
     from tracepoint.source.ctype import CType
 
@@ -66,8 +66,8 @@ def fire_here(
         name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("tracepoint.runtime.")
     }
     try:
-        load = importlib.import_module("tracepoint.runtime.load").load
-        files = importlib.import_module("tracepoint.runtime.files_tree")
+        load = importlib.import_module("tracepoint.runtime.declare.load").load
+        files = importlib.import_module("tracepoint.runtime.files.tree")
         tracing = importlib.import_module("tracepoint.runtime.hierarchy").tracing
         tree = files.ControlFiles(tracing, n_cpus=1)
         wanted = list(simulations)

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import packages
-from tracepoint.lab.headers import fetch_headers
-from tracepoint.tree.store import cache_folder
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.kernels import packages
+from tracepoint.lab.kernels.headers import fetch_headers
+from tracepoint.tree.index.store import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracepoint.generate import FileSet
-    from tracepoint.lab.packages import KernelImage
+    from tracepoint.lab.kernels.packages import KernelImage
 
 SOURCE = "lttng-modules-dkms"
 TOOLS = tuple(

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.lab.workloads import workload_files
+from tracepoint.lab.guest.workloads import workload_files
 
 if TYPE_CHECKING:
-    from tracepoint.lab.guest import Guest
+    from tracepoint.lab.guest.machine import Guest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 _BLOCK = re.compile(r"^```console (guest[^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,8 +13,8 @@ import pytest
 
 from guest.pages import ROOT
 from tracepoint.errors import LabError
-from tracepoint.lab.kernel_make import check_tools
-from tracepoint.lab.kernel_source import fetch_source
+from tracepoint.lab.build.make import check_tools
+from tracepoint.lab.build.source import fetch_source
 
 PAGE = ROOT / "docs/explanation/swap.md"
 SHOWN = "6.1"

@@ -24,8 +24,8 @@ import time
 from pathlib import Path
 
 from tracepoint.errors import LabError
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import modules, packages
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.kernels import modules, packages
 from tracepoint.layout.elf import core_offset
 from tracepoint.printk.facts import LASTING_VARIABLES
 

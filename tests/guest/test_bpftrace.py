@@ -19,9 +19,9 @@ from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
 from tracepoint.generate import bpftrace_script, kernel_module, read_facts
 from tracepoint.generate.kernel_facts import FACT_FILES
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab.build import build_modules
-from tracepoint.lab.headers import fetch_headers
+from tracepoint.lab.build.module import build_modules
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.kernels.headers import fetch_headers
 from tracepoint.layout.compute import compute_layout
 from tracepoint.tree.kernel_files import read_kernel_files
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tracepoint.lab.guest import Guest
+    from tracepoint.lab.guest.machine import Guest
 
 pytestmark = [pytest.mark.guest, pytest.mark.oracle]
 TOOLS = (

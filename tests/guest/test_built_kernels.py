@@ -21,9 +21,10 @@ import pytest
 from guest.built import KERNEL, source_or_skip
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import headers, kernel_make, packages
-from tracepoint.lab.kernel_build import BuildError, BuiltKernel, build_kernel
+from tracepoint.lab.build import make as kernel_make
+from tracepoint.lab.build.kernel import BuildError, BuiltKernel, build_kernel
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.kernels import headers, packages
 
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
 HEADER = "include/trace/events/kmem.h"

@@ -150,7 +150,7 @@ def files(monkeypatch):
     """A control tree of an own hierarchy."""
     for name in RUNTIME:
         monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-    importlib.import_module("tracepoint.runtime.event")
+    importlib.import_module("tracepoint.runtime.declare.event")
     return control_tree.load(monkeypatch)
 
 

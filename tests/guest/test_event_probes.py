@@ -8,10 +8,10 @@ import pytest
 
 from runtime import control_tree
 from runtime.conftest import RUNTIME
-from tracepoint.lab.verify_script import read_records
+from tracepoint.lab.verify.script import read_records
 from tracepoint.layout.format import read_format
 from tracepoint.printk.render import render_record
-from tracepoint.runtime.probe_values import make_probe_record
+from tracepoint.runtime.dynamic.probe_values import make_probe_record
 
 pytestmark = pytest.mark.guest
 EXEC = "sched/sched_process_exec"
@@ -59,9 +59,9 @@ def probes(monkeypatch):
     """The module of event probes over an own hierarchy."""
     for name in RUNTIME:
         monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-    importlib.import_module("tracepoint.runtime.event")
+    importlib.import_module("tracepoint.runtime.declare.event")
     control_tree.load(monkeypatch)
-    return importlib.import_module("tracepoint.runtime.event_probe")
+    return importlib.import_module("tracepoint.runtime.dynamic.event_probe")
 
 
 def lines_of(text):

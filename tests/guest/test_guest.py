@@ -7,8 +7,8 @@ import pytest
 
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
-from tracepoint.lab import accelerator, qemu
-from tracepoint.lab import guest as lab_guest
+from tracepoint.lab.guest import accelerator, qemu
+from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.layout.format import read_format, write_format
 
 pytestmark = pytest.mark.guest

@@ -14,10 +14,10 @@ import sys
 import pytest
 
 from guest.conftest import kernel_or_skip
-from tracepoint.cli.lab import VERBS
+from tracepoint.cli.lab.lab import VERBS
 from tracepoint.cli.main import main
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab import initramfs, qemu
+from tracepoint.lab.guest import initramfs, qemu
+from tracepoint.lab.guest import machine as lab_guest
 
 pytestmark = pytest.mark.guest
 

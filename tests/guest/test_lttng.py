@@ -17,13 +17,13 @@ import tracepoint
 from guest import lttng_lab
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
-from tracepoint.generate.lttng import lttng_probe
+from tracepoint.generate.lttng.probe import lttng_probe
 from tracepoint.generate.module import kernel_module
-from tracepoint.lab.headers import fetch_headers
+from tracepoint.lab.kernels.headers import fetch_headers
 
 if TYPE_CHECKING:
     from tracepoint.generate import FileSet
-    from tracepoint.lab.packages import KernelImage
+    from tracepoint.lab.kernels.packages import KernelImage
 
 pytestmark = [pytest.mark.guest, pytest.mark.oracle]
 HERE = Path(__file__).parent / "lttng"

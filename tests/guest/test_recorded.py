@@ -11,7 +11,7 @@ import pytest
 from guest.recording import say
 from oracles import headers_of, kernel_source, wrongly_missing
 from printk.pages import lines, records
-from tracepoint.lab import modules
+from tracepoint.lab.kernels import modules
 from tracepoint.layout.compressed import decompress
 from tracepoint.layout.format import EventFormat, read_format, write_format
 from tracepoint.layout.objects import read_object
@@ -20,7 +20,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.tree.facts import KernelKnowledge, find_kernel_files
-from tracepoint.tree.store import cache_folder
+from tracepoint.tree.index.store import cache_folder
 
 pytestmark = pytest.mark.guest
 

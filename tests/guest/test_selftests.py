@@ -6,7 +6,7 @@ import pytest
 
 from guest.conftest import kernel_or_skip
 from runtime.test_selftests import RESULT, SUITE, listed, suite_or_skip, those_that_need
-from tracepoint.lab import guest as lab_guest
+from tracepoint.lab.guest import machine as lab_guest
 
 pytestmark = pytest.mark.guest
 # The suite wants the usual programs: this machine's, seen read-only.

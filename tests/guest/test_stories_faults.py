@@ -10,7 +10,7 @@ import pytest
 from guest.pages import ROOT, bring, check_page
 
 if TYPE_CHECKING:
-    from tracepoint.lab.guest import Guest
+    from tracepoint.lab.guest.machine import Guest
 
 pytestmark = pytest.mark.guest
 

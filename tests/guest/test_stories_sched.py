@@ -16,7 +16,7 @@ from tracepoint.model.read import read_header_text
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.store import cache_folder
+from tracepoint.tree.index.store import cache_folder
 
 PAGE = ROOT / "docs/explanation/sched-switch.md"
 FOLDER = ROOT / "examples/kernel/sched"

@@ -12,10 +12,10 @@ import pytest
 
 from guest.pages import ROOT, check_page, series
 from tracepoint.errors import LabError
-from tracepoint.lab.headers import fetch_headers
+from tracepoint.lab.kernels.headers import fetch_headers
 
 if TYPE_CHECKING:
-    from tracepoint.lab.guest import Guest
+    from tracepoint.lab.guest.machine import Guest
 
 pytestmark = pytest.mark.guest
 PAGE = ROOT / "docs/explanation/subsys-event.md"

@@ -13,10 +13,10 @@ from guest import traps_table
 from guest.pages import ROOT, bring, check_page, series
 from guest.patched import PAGE, shell_blocks
 from tracepoint.errors import LabError
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab.build import build_modules
-from tracepoint.lab.headers import fetch_headers
-from tracepoint.lab.workloads import build_workload
+from tracepoint.lab.build.module import build_modules
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.guest.workloads import build_workload
+from tracepoint.lab.kernels.headers import fetch_headers
 
 REFERENCE = ROOT / "docs/reference/traps.md"
 # Vectors that an emulated processor does not raise, or not for these reasons; a real one does.

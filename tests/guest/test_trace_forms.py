@@ -7,8 +7,8 @@ import pytest
 
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.record.raw import RawRecord
-from tracepoint.runtime.files_text import OWN_EVENTS, PRINT_ID, RAW_ID
-from tracepoint.runtime.text_writer import FORMS, Own, ProcessWriter
+from tracepoint.runtime.files.text_writer import FORMS, Own, ProcessWriter
+from tracepoint.runtime.files.texts import OWN_EVENTS, PRINT_ID, RAW_ID
 from tracepoint.tracefile.text import TextOptions
 
 pytestmark = pytest.mark.guest

@@ -9,19 +9,19 @@ import pytest
 
 from guest.built import KERNEL, source_or_skip
 from guest.python_files import PYTHON, SOURCE, python_files
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab.kernel_build import build_kernel
+from tracepoint.lab.build.kernel import build_kernel
+from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.layout.format import read_format
 
 # A kernel of its own is built: no kernel of Debian has user_events.
 pytestmark = [pytest.mark.guest, pytest.mark.slow]
-IMPORTS = "import os, sys, time, threading, tracepoint.runtime.event, tracepoint.runtime.user_events"
+IMPORTS = "import os, sys, time, threading, tracepoint.runtime.declare.event, tracepoint.runtime.bridges.user_events"
 TRACING = "/sys/kernel/tracing"
 PROGRAM = """
 import os, sys, time, threading
-from tracepoint.model.python_types import s16, s32, string_t, u8, u64
-from tracepoint.runtime.event import trace_event
-from tracepoint.runtime.user_events import UserEvents
+from tracepoint.model.python.types import s16, s32, string_t, u8, u64
+from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.bridges.user_events import UserEvents
 
 @trace_event(system="shop", printk='"%llu %s", order_id, customer', name="order_placed")
 def order_placed(count: u8, delta: s16, order_id: u64, customer: string_t, paid: bool) -> None: ...

@@ -15,9 +15,9 @@ from guest.declarations import KINDS, draw_events, header_text
 from guest.here import differences
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab.headers import has_unsigned_char
-from tracepoint.lab.simulate import simulate_event
-from tracepoint.lab.verify import KernelAtHand, fetch_kernel_at_hand, plain_simulator, verify_events
+from tracepoint.lab.kernels.headers import has_unsigned_char
+from tracepoint.lab.simulate.event import simulate_event
+from tracepoint.lab.verify.event import KernelAtHand, fetch_kernel_at_hand, plain_simulator, verify_events
 from tracepoint.layout.format import write_format
 
 pytestmark = pytest.mark.guest
@@ -177,8 +177,8 @@ def test_a_kernel_that_breaks_says_how(old_kernel, tmp_path):
 def test_a_guest_that_hangs_is_ended(old_kernel, tmp_path, monkeypatch):
     """Reading the trace never ends, and nothing else runs on the one processor."""
     path = write(tmp_path, shown="({ local_irq_disable(); while (1) cpu_relax(); 0; })")
-    monkeypatch.setattr("tracepoint.lab.verify._SECONDS", 3)
-    monkeypatch.setattr("tracepoint.lab.guest._GRACE_SECONDS", 3)
+    monkeypatch.setattr("tracepoint.lab.verify.event._SECONDS", 3)
+    monkeypatch.setattr("tracepoint.lab.guest.machine._GRACE_SECONDS", 3)
     with pytest.raises(LabError, match="the guest hangs: no answer in time"):
         verified(old_kernel, path)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tracepoint.lab.guest import Guest
+    from tracepoint.lab.guest.machine import Guest
 
 _EVENT = re.compile(r"^ +(?:traps|insmod)-(\d+) +\[\d+\] \S+ +[\d.]+: (\w+): (.*)$")
 _LINE = re.compile(r"^(\d+) +(\S+) +pid=(\d+) +(\S+) +(\S+) +trap=(\d+) +error=(\S+) +(.*)$")

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from oracles import installed_headers
-from tracepoint.lab.as_written import compile_as_written
-from tracepoint.lab.build import BuildError
-from tracepoint.lab.headers import read_texts
+from tracepoint.lab.build.as_written import compile_as_written
+from tracepoint.lab.build.module import BuildError
+from tracepoint.lab.kernels.headers import read_texts
 
 pytestmark = pytest.mark.oracle
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"

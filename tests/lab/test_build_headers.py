@@ -11,7 +11,7 @@ import pytest
 
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab import headers, packages
+from tracepoint.lab.kernels import headers, packages
 
 RELEASE = "6.1.0-99-cloud-amd64"
 APT_CACHE = """#!/bin/sh
@@ -138,7 +138,7 @@ def test_the_list_of_kernels(tmp_path, monkeypatch, capsys):
         (folder / ".complete").touch()
     assert main(["lab", "kernels", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["schema"] == "tracepoint.lab.kernels/1"
+    assert document["schema"] == "tracepoint.lab.kernels.supported/1"
     rows = {row["name"]: row for row in document["kernels"]}
     assert rows["6.1"]["release"] == RELEASE
     assert rows["6.1"]["has_headers"] is False

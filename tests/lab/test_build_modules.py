@@ -11,9 +11,9 @@ import pytest
 
 from oracles import installed_headers
 from tracepoint.errors import LabError
-from tracepoint.lab import build
-from tracepoint.lab.build import BuildError, build_modules, disk_errors, read_messages, write_files
-from tracepoint.lab.headers import has_unsigned_char
+from tracepoint.lab.build import module as build
+from tracepoint.lab.build.module import BuildError, build_modules, disk_errors, read_messages, write_files
+from tracepoint.lab.kernels.headers import has_unsigned_char
 
 # What a compiler says, with make's noise around it.
 OUTPUT = """\

@@ -11,14 +11,14 @@ from dataclasses import replace
 import pytest
 
 from tracepoint.errors import LabError
-from tracepoint.generate.input_variables import plan_inputs
+from tracepoint.generate.inputs.variables import plan_inputs
 from tracepoint.generate.kernel_facts import KernelFacts
-from tracepoint.lab.build import BuildError, CompilerMessage
-from tracepoint.lab.simulate import simulate_event
-from tracepoint.lab.verify import choose_filter
-from tracepoint.lab.verify_compare import expected_record, find_differences
-from tracepoint.lab.verify_module import at_the_header, make_module, replaced_parts
-from tracepoint.lab.verify_script import Target, read_answers, read_lines, read_records, write_script
+from tracepoint.lab.build.module import BuildError, CompilerMessage
+from tracepoint.lab.simulate.event import simulate_event
+from tracepoint.lab.verify.compare import expected_record, find_differences
+from tracepoint.lab.verify.event import choose_filter
+from tracepoint.lab.verify.module import at_the_header, make_module, replaced_parts
+from tracepoint.lab.verify.script import Target, read_answers, read_lines, read_records, write_script
 from tracepoint.layout.format import write_format
 from tracepoint.model.read import read_header_text
 

@@ -8,7 +8,7 @@ import pytest
 
 from oracles import installed_headers
 from tracepoint.cli.main import main
-from tracepoint.lab.exports import Unexported, find_unexported, tracepoint_of
+from tracepoint.lab.kernels.exports import Unexported, find_unexported, tracepoint_of
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 DECLARED = """

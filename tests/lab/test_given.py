@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracepoint.lab.given import GivenValueError, parse_given, split_assignment
-from tracepoint.lab.simulation import show_value
+from tracepoint.lab.simulate.inputs import GivenValueError, parse_given, split_assignment
+from tracepoint.lab.simulate.simulation import show_value
 
 
 @pytest.mark.parametrize(

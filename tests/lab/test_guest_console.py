@@ -1,6 +1,6 @@
 import pytest
 
-from tracepoint.lab import console
+from tracepoint.lab.guest import console
 
 OOPS = """\
 [    0.1] Linux version 6.1

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from tracepoint.lab import initramfs
+from tracepoint.lab.guest import initramfs
 
 
 def unpack(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:

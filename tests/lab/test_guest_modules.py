@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tracepoint.errors import LabError
-from tracepoint.lab import modules
+from tracepoint.lab.kernels import modules
 
 
 def elf(**sections: bytes) -> bytes:

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from tracepoint.errors import LabError
-from tracepoint.lab import kernels, packages
-from tracepoint.tree.store import cache_folder
+from tracepoint.lab.kernels import packages
+from tracepoint.lab.kernels import supported as kernels
+from tracepoint.tree.index.store import cache_folder
 
 APT_CACHE = """#!/bin/sh
 echo "asked $@" >>"$LOG.cache"
@@ -151,7 +152,7 @@ def test_cache_folder(monkeypatch, tmp_path):
 
 
 def test_import_is_light():
-    code = "import sys, tracepoint.lab.kernels; print('subprocess' in sys.modules)"
+    code = "import sys, tracepoint.lab.kernels.supported; print('subprocess' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         == "False\n"

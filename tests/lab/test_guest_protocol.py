@@ -16,8 +16,10 @@ import pytest
 
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab import accelerator, agent, guest, pace, packages, qemu, watched
-from tracepoint.lab.channel import Channel
+from tracepoint.lab.guest import accelerator, agent, pace, qemu, watched
+from tracepoint.lab.guest import machine as guest
+from tracepoint.lab.guest.channel import Channel
+from tracepoint.lab.kernels import packages
 
 MACHINE = r"""#!{python}
 import os, re, socket, subprocess, sys, time
@@ -411,7 +413,8 @@ def test_an_answer_that_cannot_be_kept_is_found_again(kvm, tmp_path):
 OWNER = """
 import sys, threading, time
 from pathlib import Path
-from tracepoint.lab import guest, packages
+from tracepoint.lab.guest import machine as guest
+from tracepoint.lab.kernels import packages
 
 image = packages.KernelImage("6.1.0-test", Path(sys.argv[1]), Path(sys.argv[2]), "package", "1")
 def hold():

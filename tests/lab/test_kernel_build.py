@@ -15,17 +15,19 @@ from pathlib import Path
 import pytest
 
 from lab.mini_kernel import FILES, PATCH, contents, make_tree
-from tracepoint.cli.lab import VERBS
+from tracepoint.cli.lab.lab import VERBS
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab import kernel_make, kernel_store, packages
-from tracepoint.lab.kernel_build import (
+from tracepoint.lab.build import make as kernel_make
+from tracepoint.lab.build import store as kernel_store
+from tracepoint.lab.build.kernel import (
     BuildError,
     PatchError,
     build_kernel,
     compile_object,
     configured_tree,
 )
+from tracepoint.lab.kernels import packages
 
 pytestmark = pytest.mark.skipif(
     shutil.which("make") is None or shutil.which("gcc") is None, reason="needs make and gcc (Debian packages)"
@@ -193,8 +195,8 @@ def test_objects_of_a_build_that_was_killed_are_not_trusted():
 
 INTERRUPTED = """
 import sys
-from tracepoint.lab import kernel_make
-from tracepoint.lab.kernel_build import build_kernel
+from tracepoint.lab.build import make as kernel_make
+from tracepoint.lab.build.kernel import build_kernel
 kernel_make.check_tools = lambda: None
 build_kernel(sys.argv[1], progress=lambda stage, done, of: print(stage, done, flush=True))
 """

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracepoint.errors import LabError
-from tracepoint.lab.kernel_config import (
+from tracepoint.lab.build.config import (
     dropped_options,
     lab_fragment,
     read_fragment,

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import mini_kernel
-from tracepoint.lab.kernel_patch import PatchError, apply_patches, read_patch
+from tracepoint.lab.build.patch import PatchError, apply_patches, read_patch
 
 NAME = "mm/swap.c"
 LINES = st.lists(st.sampled_from(["a", "b", "c", "", "{", "\treturn;"]), max_size=30)

@@ -11,10 +11,11 @@ import pytest
 
 from lab.mini_kernel import FILES, MAKEFILE, PATCH, make_tree
 from tracepoint.errors import LabError
-from tracepoint.lab import kernel_build, kernel_make
-from tracepoint.lab.kernel_build import BuildError, build_kernel
-from tracepoint.lab.kernel_reach import unreached_folders
-from tracepoint.lab.kernel_sync import replace_file
+from tracepoint.lab.build import kernel as kernel_build
+from tracepoint.lab.build import make as kernel_make
+from tracepoint.lab.build.kernel import BuildError, build_kernel
+from tracepoint.lab.build.reach import unreached_folders
+from tracepoint.lab.build.sync import replace_file
 
 TOP = """\
 FOLDERS := mm kernel drivers

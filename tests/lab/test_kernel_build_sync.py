@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from lab.mini_kernel import FILES, contents, make_tree
 from tracepoint.errors import LabError
-from tracepoint.lab.build import disk_errors
-from tracepoint.lab.kernel_sync import check_tree, clone_tree, refresh_tree, replace_file, sync_files
+from tracepoint.lab.build.module import disk_errors
+from tracepoint.lab.build.sync import check_tree, clone_tree, refresh_tree, replace_file, sync_files
 
 LONG_AGO = 1_000_000_000
 

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from tracepoint.lab import pace
+from tracepoint.lab.guest import pace
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tracepoint.lab.simulate import simulate_event
-from tracepoint.lab.simulation import Simulation
+from tracepoint.lab.simulate.event import simulate_event
+from tracepoint.lab.simulate.simulation import Simulation
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import SourceFile
 

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracepoint.assign.values import Input
-from tracepoint.lab.hints import FieldHint
-from tracepoint.lab.samples import Sampler, task_of
+from tracepoint.lab.simulate.hints import FieldHint
+from tracepoint.lab.simulate.samples import Sampler, task_of
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.cvalue import IntType
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.lab import kernel_source
-from tracepoint.tree.store import cache_folder
+from tracepoint.lab.build import source as kernel_source
+from tracepoint.tree.index.store import cache_folder
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "debian.py"
 #: Package and version, one a line, in the files `old` and `new`; `update` makes the new ones known.

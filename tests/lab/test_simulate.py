@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tracepoint.errors import LayoutError, SourceError
-from tracepoint.lab.given import GivenValueError
-from tracepoint.lab.simulate import simulate_event
-from tracepoint.lab.simulation import show_value
+from tracepoint.lab.simulate.event import simulate_event
+from tracepoint.lab.simulate.inputs import GivenValueError
+from tracepoint.lab.simulate.simulation import show_value
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.model.read import read_header_text

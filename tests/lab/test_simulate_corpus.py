@@ -10,7 +10,7 @@ import pytest
 
 from oracles import kernel_source
 from tracepoint.errors import TracepointError
-from tracepoint.lab.simulate import simulate_event
+from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.tree.headers import HeaderReader
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from oracles import builtin_formats, installed_headers
 from tracepoint.errors import LabError
-from tracepoint.lab.stub import (
+from tracepoint.lab.build.stub import (
     compile_header,
     find_create_trace_points,
     include_lines_of,

@@ -8,7 +8,7 @@ import pytest
 
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab import packages, suites
+from tracepoint.lab.kernels import packages, suites
 
 SOURCES = """# a comment
 Types: deb deb-src

@@ -10,7 +10,7 @@ import pytest
 
 from tracepoint.cli.main import main
 from tracepoint.errors import LabError
-from tracepoint.lab import workloads
+from tracepoint.lab.guest import workloads
 
 needs_compiler = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (cc) on this machine")
 NAMES = [workload.name for workload in workloads.WORKLOADS]

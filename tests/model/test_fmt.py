@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import strategies
-from tracepoint.model.fmt import Style, format_text
-from tracepoint.model.fmt_columns import FIELD_STYLES
+from tracepoint.model.fmt.columns import FIELD_STYLES
+from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.read import read_header_text
 from tracepoint.model.write import write_header
 from tracepoint.source.lexer import lex

@@ -6,9 +6,9 @@ import pytest
 
 from tracepoint.diagnostics import Severity
 from tracepoint.errors import SourceError
-from tracepoint.model.legacy_read import read_legacy_text
-from tracepoint.model.legacy_write import skeleton, write_today
-from tracepoint.model.python import declare_tracepoint
+from tracepoint.model.legacy.read import read_legacy_text
+from tracepoint.model.legacy.write import skeleton, write_today
+from tracepoint.model.python.declare import declare_tracepoint
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import apply_edits
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 import strategies
 from tracepoint.errors import SourceError, TracepointError
 from tracepoint.model.origin import Code
-from tracepoint.model.python import (
+from tracepoint.model.python.declare import (
     array,
     bitmask,
     cpumask,
@@ -25,8 +25,8 @@ from tracepoint.model.python import (
     struct_field,
     vstring,
 )
-from tracepoint.model.python_names import resolve_assign, resolve_print
-from tracepoint.model.python_types import (
+from tracepoint.model.python.names import resolve_assign, resolve_print
+from tracepoint.model.python.types import (
     CArray,
     DeclarationTypeError,
     char_array,
@@ -41,7 +41,7 @@ from tracepoint.model.python_types import (
     u8,
     u64,
 )
-from tracepoint.model.python_write import write_python
+from tracepoint.model.python.write import write_python
 from tracepoint.model.read import read_header_text
 from tracepoint.model.write import header_of, write_header
 

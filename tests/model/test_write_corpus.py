@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from oracles import kernel_source, lend_headers
-from tracepoint.model.fmt import format_text
-from tracepoint.model.python_write import write_python
+from tracepoint.model.fmt.text import format_text
+from tracepoint.model.python.write import write_python
 from tracepoint.model.read import read_header_text
 from tracepoint.model.schema import read_json, write_json
 from tracepoint.model.write import modernise, write_header

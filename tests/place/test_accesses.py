@@ -11,7 +11,7 @@ import pytest
 
 import oracles
 from place.corpus import files_of
-from tracepoint.cli.tree_files import tree_reader
+from tracepoint.cli.tree.tree_files import tree_reader
 from tracepoint.errors import PlaceError
 from tracepoint.place.access import Follower, NoSuchMemberError, Shape
 from tracepoint.place.arguments import INDEX, Access
@@ -24,9 +24,9 @@ from tracepoint.place.names import all_declared
 from tracepoint.place.plan import split_args
 from tracepoint.place.statements import read_body
 from tracepoint.place.structs import Structs
-from tracepoint.tree.query import Tree
-from tracepoint.tree.query_open import open_tree
-from tracepoint.tree.store import IndexData
+from tracepoint.tree.index.store import IndexData
+from tracepoint.tree.query.opening import open_tree
+from tracepoint.tree.query.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
     from tracepoint.place.statements import Statement
     from tracepoint.source.text import SourceFile
-    from tracepoint.tree.query import TreeEvent
+    from tracepoint.tree.query.tree import TreeEvent
 
 SEED = 20261
 N_FILES = 220

@@ -15,8 +15,8 @@ import pytest
 import oracles
 from place.corpus import built_files, check, files_of, random_trials, run, with_event
 from tracepoint.errors import PlaceError
-from tracepoint.lab import kernel_make
-from tracepoint.lab.kernel_build import compile_object, configured_tree
+from tracepoint.lab.build import make as kernel_make
+from tracepoint.lab.build.kernel import compile_object, configured_tree
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
 from tracepoint.place.insert import Call, Place, Where, place_calls

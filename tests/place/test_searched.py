@@ -12,18 +12,18 @@ import tracepoint as tp
 from oracles import kernel_source, kernel_sources
 from place.trees import EVENT, make_tree
 from tracepoint.cli.main import main
-from tracepoint.cli.tree_files import tree_reader
+from tracepoint.cli.tree.tree_files import tree_reader
 from tracepoint.errors import PlaceError
 from tracepoint.place.fragment import EventText
+from tracepoint.place.from_prototype import write_event
 from tracepoint.place.kernel import Kernel
 from tracepoint.place.plan import Plan, make_call, make_places, split_place
 from tracepoint.place.series import make_series
-from tracepoint.place.sugar import write_event
 from tracepoint.tree.facts import read_facts
-from tracepoint.tree.query_search import SearchedTree
+from tracepoint.tree.query.search import SearchedTree
 
 if TYPE_CHECKING:
-    from tracepoint.tree.query import Tree
+    from tracepoint.tree.query.tree import Tree
 
 WHY = "Nobody can see when that happens, and why."
 #: Function, an event of the tree, and its arguments.

@@ -11,7 +11,7 @@ from tracepoint.errors import PlaceError
 from tracepoint.model.read import read_header_text
 from tracepoint.place.declare import declare
 from tracepoint.place.fragment import EventText
-from tracepoint.place.sugar import write_event
+from tracepoint.place.from_prototype import write_event
 
 
 def test_event_from_a_prototype(tmp_path: Path) -> None:

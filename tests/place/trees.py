@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tracepoint.cli.tree_files import tree_reader
+from tracepoint.cli.tree.tree_files import tree_reader
 from tracepoint.place.kernel import Kernel
 from tracepoint.tree.facts import read_facts
-from tracepoint.tree.index import build_index
-from tracepoint.tree.query import Tree
+from tracepoint.tree.index.build import build_index
+from tracepoint.tree.query.tree import Tree
 
 POND = """\
 /* SPDX-License-Identifier: GPL-2.0 */

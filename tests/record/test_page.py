@@ -23,7 +23,7 @@ from tracepoint.record.layout import (
 from tracepoint.record.page import DELTA_MASK, LOST_UNKNOWN, U64, read_page, walk_pages
 from tracepoint.record.pages import read_pages, read_pages_slowly, records_in
 from tracepoint.record.write import EventWriter, PageWriter, page_bytes, write_pages
-from tracepoint.runtime.ring import Ring
+from tracepoint.runtime.rings.ring import Ring
 
 HEADER_64 = (
     "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runtime.processes import PRELUDE
-from tracepoint.model.python_types import u64
+from tracepoint.model.python.types import u64
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
@@ -41,17 +41,17 @@ def c_core(tmp_path_factory):
 
 
 RUNTIME = (
-    "core",
-    "fault_warnings",
-    "probes",
+    "fire.mechanism",
+    "fire.fault_warnings",
+    "fire.probes",
     "hierarchy",
-    "declaring",
-    "event",
-    "named",
-    "load",
-    "declared",
-    "static_targets",
-    "static_keys",
+    "declare.control",
+    "declare.event",
+    "declare.named",
+    "declare.load",
+    "declare.unsuitable",
+    "static_keys.targets",
+    "static_keys.keys",
 )
 
 
@@ -77,10 +77,10 @@ def runtime(request, monkeypatch):
     else:
         monkeypatch.setenv("TRACEPOINT_PURE", "1")
     forget_modules(monkeypatch)
-    event = importlib.import_module("tracepoint.runtime.event")
-    declaring = sys.modules["tracepoint.runtime.declaring"]
-    assert declaring.Tracepoint is sys.modules["tracepoint.runtime.core"].Tracepoint
-    assert sys.modules["tracepoint.runtime.core"].IS_PURE is (request.param == "twin")
+    event = importlib.import_module("tracepoint.runtime.declare.event")
+    declaring = sys.modules["tracepoint.runtime.declare.control"]
+    assert declaring.Tracepoint is sys.modules["tracepoint.runtime.fire.mechanism"].Tracepoint
+    assert sys.modules["tracepoint.runtime.fire.mechanism"].IS_PURE is (request.param == "twin")
     event.tracing.clear_faults()
     yield event
     event.tracing.disable_all()
@@ -93,7 +93,7 @@ def keys(request, monkeypatch):
     request.getfixturevalue("c_core")
     monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
     forget_modules(monkeypatch)
-    made = importlib.import_module("tracepoint.runtime.static_keys")
+    made = importlib.import_module("tracepoint.runtime.static_keys.keys")
     if reason := made.why_not():
         pytest.skip(f"{reason}: run with one of {made.TRIED_VERSIONS}")
     yield made
@@ -103,7 +103,7 @@ def keys(request, monkeypatch):
 @pytest.fixture
 def hit(keys):
     """A tracepoint `k:hit` with the arguments n and, if given, m."""
-    event = importlib.import_module("tracepoint.runtime.event")
+    event = importlib.import_module("tracepoint.runtime.declare.event")
 
     @event.trace_event(system="k", printk='"%llu", n')
     def hit(n: u64, m: u64 = 0) -> None: ...

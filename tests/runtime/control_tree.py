@@ -5,35 +5,33 @@ import sys
 from types import SimpleNamespace
 
 MODULES = (
-    "bridge_logging",
-    "socket_client",
-    "socket_server",
-    "dynamic",
-    "event_probe",
-    "files_events",
-    "files_settings",
-    "files_state",
-    "files_trace",
-    "files_tree",
-    "hist",
-    "hist_expr",
-    "hist_text",
-    "mount",
-    "registry",
-    "save",
-    "hist_parse",
-    "synthetic",
-    "tap",
-    "text_writer",
-    "triggers",
+    "bridges.log_records",
+    "remote.client",
+    "remote.server",
+    "dynamic.dynamic_events",
+    "dynamic.event_probe",
+    "files.events",
+    "files.settings",
+    "files.state",
+    "files.trace",
+    "files.tree",
+    "triggers.hist",
+    "triggers.hist_text",
+    "remote.mount",
+    "remote.registry",
+    "rings.save",
+    "dynamic.synthetic",
+    "fire.tap",
+    "files.text_writer",
+    "triggers.trigger",
 )
 
 
 def load(monkeypatch):
-    """Return `files_tree`, imported anew over the hierarchy that the fixture `runtime` made."""
+    """Return `files.tree`, imported again over the hierarchy that the fixture `runtime` made."""
     for name in MODULES:
         monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-    return importlib.import_module("tracepoint.runtime.files_tree")
+    return importlib.import_module("tracepoint.runtime.files.tree")
 
 
 class Silent:

@@ -11,8 +11,8 @@ import pytest
 
 from tracepoint.cli.main import main
 from tracepoint.errors import LossWarning, TracepointError
-from tracepoint.runtime import core
-from tracepoint.runtime.mapped import open_rings
+from tracepoint.runtime.fire import mechanism as core
+from tracepoint.runtime.rings.mapped import open_rings
 from tracepoint.tracefile.text import TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -177,7 +177,7 @@ def test_without_a_directory_that_can_be_used(program, tmp_path, pure):
 
 def test_rings_in_files_keep_their_size(program, tmp_path):
     text = (
-        "import tracepoint as tp\nfrom tracepoint.runtime.files_tree import process_files\n"
+        "import tracepoint as tp\nfrom tracepoint.runtime.files.tree import process_files\n"
         "try: process_files().write_text('buffer_size_kb', '64')\nexcept OSError as error: print(error.errno)"
     )
     done = subprocess.run(

@@ -13,7 +13,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
-from tracepoint.runtime.load import _Stage
+from tracepoint.runtime.declare.load import _Stage
 from tracepoint.tree.headers import read_header
 
 EVENT = """

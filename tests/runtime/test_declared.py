@@ -1,4 +1,4 @@
-"""What is wrong with a declaration is said where it stands; see `tracepoint.runtime.declared`."""
+"""What is wrong with a declaration is said where it stands; see `tracepoint.runtime.declare.unsuitable`."""
 
 import enum
 import errno
@@ -6,7 +6,7 @@ import errno
 import pytest
 
 from tracepoint.errors import TracepointError
-from tracepoint.model.python_types import char_array, u32
+from tracepoint.model.python.types import char_array, u32
 
 WRONG_PRINTS = {
     '"%d", nosuch': "needs the name nosuch",

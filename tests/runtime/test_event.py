@@ -13,8 +13,8 @@ import weakref
 import pytest
 
 from tracepoint.filter.error import FilterError
-from tracepoint.model.python import bitmask, declare, dynamic_array, scalar, sockaddr, string
-from tracepoint.model.python_types import char_array, float32, s64, u8, u16, u32, u64
+from tracepoint.model.python.declare import bitmask, declare, dynamic_array, scalar, sockaddr, string
+from tracepoint.model.python.types import char_array, float32, s64, u8, u16, u32, u64
 
 
 def placed(runtime, **options):
@@ -414,7 +414,7 @@ class TestHierarchy:
 
     def test_too_many_instances(self, runtime):
         """As where a kernel has no memory for one; those that are there go on."""
-        if sys.modules["tracepoint.runtime.core"].IS_PURE:
+        if sys.modules["tracepoint.runtime.fire.mechanism"].IS_PURE:
             pytest.skip("the twin has no limit")
         made = []
         with pytest.raises(OSError, match="too many") as caught:

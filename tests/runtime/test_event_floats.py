@@ -13,8 +13,8 @@ import pytest
 from runtime import control_tree
 from tracepoint.errors import LayoutError
 from tracepoint.filter.error import FilterError
-from tracepoint.model.python_types import double, float32, u32
-from tracepoint.runtime.floats import show_floats
+from tracepoint.model.python.types import double, float32, u32
+from tracepoint.runtime.declare.floats import show_floats
 
 EXACT = [0.0, 1.5, 0.1, 0.999999999, 1e-5, 1e-7, 123456.789, 5e-324, 1e-20, -3.14159265, 65535.9999999, -0.0]
 EXACT += [2.0**39 + 0.25, 2.0**52, 2.0**60, 2.0**62, 9.0e18, -(2.0**62)]
@@ -46,7 +46,7 @@ def shown(runtime, monkeypatch, tmp_path):
         texts = [tree.read_text("trace")]
         if shutil.which("trace-cmd") is not None:
             target = tmp_path / "x.dat"
-            importlib.import_module("tracepoint.runtime.save").save(target, version=6)
+            importlib.import_module("tracepoint.runtime.rings.save").save(target, version=6)
             command = ["trace-cmd", "report", "-i", str(target)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             assert done.stderr == ""

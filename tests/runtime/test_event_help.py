@@ -6,7 +6,7 @@ import pydoc
 
 import pytest
 
-from tracepoint.model.python_types import u32
+from tracepoint.model.python.types import u32
 
 SEEN = {"register", "enable", "disable", "enabled", "filter", "format", "full_name", "n_faults", "name"}
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from runtime import control_tree
 from tracepoint.layout.format import EventFormat, FieldFormat
-from tracepoint.model.python_types import u64
-from tracepoint.runtime.probe_args import HEAD, ProbeError, parse_args
-from tracepoint.runtime.probe_values import make_probe_record
+from tracepoint.model.python.types import u64
+from tracepoint.runtime.dynamic.probe_args import HEAD, ProbeError, parse_args
+from tracepoint.runtime.dynamic.probe_values import make_probe_record
 
 SOURCE = EventFormat(
     "shop",
@@ -371,7 +371,7 @@ def test_a_probe_in_python_gets_the_bytes(shop):
 
 
 def test_one_more_buffer_than_there_can_be_is_enomem(shop, monkeypatch):
-    module = importlib.import_module("tracepoint.runtime.event_probe")
+    module = importlib.import_module("tracepoint.runtime.dynamic.event_probe")
 
     def none_left(_):
         raise OSError(errno.ENOMEM, "too many of them")

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runtime import control_tree
-from tracepoint.model.python import (
+from tracepoint.model.python.declare import (
     array,
     bitmask,
     declare,
@@ -24,10 +24,10 @@ from tracepoint.model.python import (
     string_len,
     struct_field,
 )
-from tracepoint.model.python_types import char_array, double, float32, s8, s16, s32, s64, u8, u16, u32, u64
-from tracepoint.runtime import twin
-from tracepoint.runtime.plan import FieldKind, FieldPlan
-from tracepoint.runtime.sources import task_name
+from tracepoint.model.python.types import char_array, double, float32, s8, s16, s32, s64, u8, u16, u32, u64
+from tracepoint.runtime.declare.defaults import task_name
+from tracepoint.runtime.declare.plan import FieldKind, FieldPlan
+from tracepoint.runtime.fire import twin
 
 KINDS = {
     "u8": FieldPlan("f", FieldKind.INT, 0, 8, 1, 1, 0),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tracepoint.errors import FaultWarning
-from tracepoint.model.python_types import u8
+from tracepoint.model.python.types import u8
 
 
 def line_of(found) -> str:

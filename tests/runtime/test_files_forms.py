@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from runtime import control_tree
-from tracepoint.model.python_types import u64
+from tracepoint.model.python.types import u64
 
 
 @pytest.fixture

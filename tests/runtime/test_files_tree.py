@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runtime import control_tree
 from tracepoint.layout.format import read_format
-from tracepoint.model.python_types import u64
+from tracepoint.model.python.types import u64
 
 
 @pytest.fixture
@@ -357,7 +357,7 @@ def test_states_follow_a_model(shop, steps):
 
 
 def test_a_long_content_is_made_while_it_is_read():
-    files = importlib.import_module("tracepoint.runtime.files")
+    files = importlib.import_module("tracepoint.runtime.files.file")
     made = []
 
     def pieces():

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from runtime import control_tree
-from tracepoint.model.python_types import s32, u32, u64
+from tracepoint.model.python.types import s32, u32, u64
 
 PLACED = "events/shop/order_placed"
 SENT = "events/shop/order_sent"

@@ -76,7 +76,7 @@ THINGS = st.one_of(
 def event(runtime, tmp_path):
     path = tmp_path / "anyv.h"
     path.write_text(HEADER)
-    header = importlib.import_module("tracepoint.runtime.load").load(path)
+    header = importlib.import_module("tracepoint.runtime.declare.load").load(path)
     assert header.problems == {}
     made = header.trace_anyv_one
     made.enable()

@@ -31,7 +31,7 @@ TRACE_EVENT(said,
 @pytest.fixture
 def said(runtime, tmp_path):
     """Return a function from fields and statements to what the record holds after its head, or the fault."""
-    load = importlib.import_module("tracepoint.runtime.load").load
+    load = importlib.import_module("tracepoint.runtime.declare.load").load
 
     def make(fields, statements, thing, nid=(1, 2, 3), functions=None):
         path = tmp_path / "words.h"
@@ -117,7 +117,7 @@ def test_what_is_in_the_record_is_no_argument(said):
 
 def test_the_headers_of_a_tree_are_read_once(runtime, tmp_path, monkeypatch):
     """All events of a kernel took 93 seconds to load, 80 of them reading the same files again."""
-    load = importlib.import_module("tracepoint.runtime.load").load
+    load = importlib.import_module("tracepoint.runtime.declare.load").load
     loader = importlib.import_module("tracepoint.tree.loader").FileLoader
     (tmp_path / "include/trace/events").mkdir(parents=True)
     (tmp_path / "include/linux").mkdir(parents=True)

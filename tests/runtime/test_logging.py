@@ -14,7 +14,7 @@ from tracepoint.errors import TracepointError
 @pytest.fixture
 def bridge(runtime, monkeypatch):
     files = control_tree.load(monkeypatch)
-    module = importlib.import_module("tracepoint.runtime.bridge_logging")
+    module = importlib.import_module("tracepoint.runtime.bridges.log_records")
     module.tree = files.ControlFiles(runtime.tracing)
     return module
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tracepoint.errors import TracepointError
-from tracepoint.runtime import core
-from tracepoint.runtime.mapped import open_rings
+from tracepoint.runtime.fire import mechanism as core
+from tracepoint.runtime.rings.mapped import open_rings
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -169,7 +169,7 @@ REFUSED = """
 import os, sys, threading
 sys.path.insert(0, {source!r})
 from tracepoint import trace_event, tracing, u64
-from tracepoint.runtime.files_tree import process_files
+from tracepoint.runtime.files.tree import process_files
 
 @trace_event(system="map", printk='"%llu", n')
 def step(n: u64) -> None: ...

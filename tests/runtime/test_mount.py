@@ -14,9 +14,9 @@ pytestmark = pytest.mark.root
 
 PROGRAM = """
 import sys, time
-from tracepoint.runtime.event import trace_event
-from tracepoint.runtime.mount import mount
-from tracepoint.model.python_types import u64
+from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.remote.mount import mount
+from tracepoint.model.python.types import u64
 
 @trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
 def order_placed(order_id: u64, customer: str) -> None: ...
@@ -137,7 +137,7 @@ def test_the_shell_is_told(said, what, part):
 
 def test_an_interrupted_reader_gets_eintr():
     """Without a number mfusepy would print a traceback to the mounted program's stderr."""
-    served = pytest.importorskip("tracepoint.runtime.mount_fuse", reason="pip install 'tracepoint[mount]'")
+    served = pytest.importorskip("tracepoint.runtime.remote.fuse", reason="pip install 'tracepoint[mount]'")
 
     class Waiting:
         def open(self, path, flags):

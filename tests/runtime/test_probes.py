@@ -10,7 +10,7 @@ import time
 import pytest
 
 from tracepoint.errors import TracepointError
-from tracepoint.model.python_types import u32, u64
+from tracepoint.model.python.types import u32, u64
 
 
 @pytest.fixture

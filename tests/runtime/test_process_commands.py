@@ -11,15 +11,15 @@ import pytest
 
 from tracepoint.control.tracefs import Tracefs
 from tracepoint.record.field import field_values
-from tracepoint.runtime.socket_client import SilentError
-from tracepoint.runtime.socket_files import ProcessFiles
+from tracepoint.runtime.remote.client import SilentError
+from tracepoint.runtime.remote.files import ProcessFiles
 from tracepoint.tracefile.tracedat import open_tracedat
 
 PROGRAM = """
 import time
-from tracepoint.runtime.event import trace_event
-from tracepoint.runtime.socket_server import listen
-from tracepoint.model.python_types import u64
+from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.remote.server import listen
+from tracepoint.model.python.types import u64
 
 @trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
 def order_placed(order_id: u64, customer: str) -> None: ...

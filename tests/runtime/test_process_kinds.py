@@ -9,8 +9,8 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 WORK = """
-from tracepoint.runtime.event import trace_event, tracing
-from tracepoint.model.python_types import u64
+from tracepoint.runtime.declare.event import trace_event, tracing
+from tracepoint.model.python.types import u64
 
 @trace_event(system="work", printk='"%llu", n')
 def worked(n: u64) -> None: ...

@@ -15,7 +15,7 @@ from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.record.page import read_page
-from tracepoint.runtime.ring import LAYOUT
+from tracepoint.runtime.rings.ring import LAYOUT
 
 INT, STRING, SIGNED = 0, 6, 1
 NUMBERS = itertools.count()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tracepoint.errors import TracepointError
-from tracepoint.runtime import core
-from tracepoint.runtime.registry import ProcessError, check_folder
+from tracepoint.runtime.fire import mechanism as core
+from tracepoint.runtime.remote.registry import ProcessError, check_folder
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tracepoint.record.page import read_page
 from tracepoint.record.write import event_size
-from tracepoint.runtime import ring as twin
-from tracepoint.runtime.ring import LAYOUT, MAX_PAYLOAD, PAGE_DATA
+from tracepoint.runtime.rings import ring as twin
+from tracepoint.runtime.rings.ring import LAYOUT, MAX_PAYLOAD, PAGE_DATA
 
 
 @pytest.fixture(params=["c", "twin"])

@@ -13,7 +13,7 @@ import pytest
 from runtime import control_tree
 from tracefile import kernelshark
 from tracepoint.cli.main import main
-from tracepoint.model.python_types import s32, u64
+from tracepoint.model.python.types import s32, u64
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat
@@ -37,7 +37,7 @@ def filled(runtime, monkeypatch):
     other.start()
     other.join()
     tree.write_text("trace_marker", "the end")
-    tree.save = importlib.import_module("tracepoint.runtime.save").save
+    tree.save = importlib.import_module("tracepoint.runtime.rings.save").save
     return tree
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.lab.kernel_source import tree_version
-from tracepoint.tree.store import cache_folder
+from tracepoint.lab.build.source import tree_version
+from tracepoint.tree.index.store import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent / "selftests"

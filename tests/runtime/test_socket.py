@@ -14,14 +14,14 @@ import time
 import pytest
 
 from runtime import control_tree
-from tracepoint.model.python_types import u64
+from tracepoint.model.python.types import u64
 
 
 @pytest.fixture
 def served(runtime, monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     control_tree.load(monkeypatch)
-    server = importlib.import_module("tracepoint.runtime.socket_server")
+    server = importlib.import_module("tracepoint.runtime.remote.server")
 
     @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
     def order_sent(order_id: u64) -> None: ...
@@ -35,7 +35,7 @@ def served(runtime, monkeypatch, tmp_path):
 
 @pytest.fixture
 def client(served):
-    module = importlib.import_module("tracepoint.runtime.socket_client")
+    module = importlib.import_module("tracepoint.runtime.remote.client")
     with module.RemoteFiles(os.getpid()) as files:
         files.sent = served.sent
         yield files
@@ -44,8 +44,8 @@ def client(served):
 def test_nothing_listens_without_a_call(runtime, monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     control_tree.load(monkeypatch)
-    importlib.import_module("tracepoint.runtime.socket_server")
-    registry = importlib.import_module("tracepoint.runtime.registry")
+    importlib.import_module("tracepoint.runtime.remote.server")
+    registry = importlib.import_module("tracepoint.runtime.remote.registry")
     assert registry.find_processes() == []
     with pytest.raises(registry.ProcessError, match="TRACEPOINT=1"):
         registry.find_process(os.getpid())
@@ -180,9 +180,9 @@ def test_nonsense_is_answered(served, line):
 
 PROGRAM = """
 import os, sys, time
-from tracepoint.runtime.event import trace_event
-from tracepoint.runtime.socket_server import listen
-from tracepoint.model.python_types import u64
+from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.remote.server import listen
+from tracepoint.model.python.types import u64
 
 @trace_event(system="shop", printk='"order=%llu", order_id')
 def order_sent(order_id: u64) -> None: ...
@@ -238,10 +238,10 @@ def test_the_command_finds_switches_and_records(monkeypatch, tmp_path):
 
 
 def test_a_process_of_another_user_is_never_chosen_unasked(served, monkeypatch):
-    ps = importlib.import_module("tracepoint.cli.ps")
+    ps = importlib.import_module("tracepoint.cli.process.ps")
     assert ps.the_process(None).pid == os.getpid()
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    found = importlib.import_module("tracepoint.runtime.registry").Process(os.getpid(), served.path)
+    found = importlib.import_module("tracepoint.runtime.remote.registry").Process(os.getpid(), served.path)
     monkeypatch.setattr(ps, "find_processes", lambda: [found])
     with pytest.raises(
         ps.ProcessError, match=f"no process of yours listens .of other users: {os.getpid()}.*--pid"
@@ -250,7 +250,7 @@ def test_a_process_of_another_user_is_never_chosen_unasked(served, monkeypatch):
 
 
 def test_a_number_that_no_process_has(served):
-    registry = importlib.import_module("tracepoint.runtime.registry")
+    registry = importlib.import_module("tracepoint.runtime.remote.registry")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with pytest.raises(registry.ProcessError, match=f"there is no process {ended.pid}; `tracepoint ps`"):

@@ -17,9 +17,9 @@ import pytest
 
 PROGRAM = """
 import time
-from tracepoint.runtime.event import trace_event
-from tracepoint.runtime.socket_server import listen
-from tracepoint.model.python_types import u64
+from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.remote.server import listen
+from tracepoint.model.python.types import u64
 
 @trace_event(system="shop", printk='"order=%llu", order_id')
 def order_sent(order_id: u64) -> None: ...

@@ -348,7 +348,7 @@ def test_nothing_is_changed_where_it_was_not_tried(keys, hit, monkeypatch):
 def test_without_positions_calls_stay_calls(c_core):
     text = (
         f"import sys; sys.path.insert(0, {str(SOURCE)!r})\n"
-        "from tracepoint.runtime.static_keys import why_not, patch, static_keys\n"
+        "from tracepoint.runtime.static_keys.keys import why_not, patch, static_keys\n"
         "print(why_not(), static_keys())\n"
     )
     command = [sys.executable, "-X", "no_debug_ranges", "-c", text]

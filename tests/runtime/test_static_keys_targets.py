@@ -233,7 +233,7 @@ class TestKindsOfCode:
             "TRACE_EVENT(skey_one, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(int, n)),\n"
             'TP_fast_assign(__entry->n = n;), TP_printk("%d", __entry->n));\n#include <trace/define_trace.h>\n'
         )
-        header = importlib.import_module("tracepoint.runtime.load").load(path)
+        header = importlib.import_module("tracepoint.runtime.declare.load").load(path)
         run = keys.sites(make("def run(note):\n kmem.trace_skey_one(note(1))\n", hit, kmem=header))
         notes = Notes()
         assert is_off(lambda: run(notes), notes)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtime import control_tree
-from tracepoint.model.python_types import u64
+from tracepoint.model.python.types import u64
 from tracepoint.tracefile.text import facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -92,6 +92,6 @@ def test_trace_saved_cmdlines_and_trace_dat(runtime, tick, monkeypatch, tmp_path
     tid = in_thread("worker-3", tick, 7)
     assert f"worker-3-{tid} " in tree.read_text("trace")
     assert f"{tid} worker-3\n" in tree.read_text("saved_cmdlines")
-    importlib.import_module("tracepoint.runtime.save").save(tmp_path / "x.dat")
+    importlib.import_module("tracepoint.runtime.rings.save").save(tmp_path / "x.dat")
     with open_tracedat(tmp_path / "x.dat") as trace:
         assert facts_of(trace).comms[tid] == "worker-3"

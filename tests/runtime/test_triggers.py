@@ -5,7 +5,7 @@ import errno
 import pytest
 
 from runtime import control_tree
-from tracepoint.model.python_types import u64
+from tracepoint.model.python.types import u64
 
 NONE = (
     "# Available triggers:\n"

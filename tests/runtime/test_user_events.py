@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
-from tracepoint.model.python_types import event_from_function, s16, string_t, u8, u32, u64
-from tracepoint.runtime.plan import make_plan
-from tracepoint.runtime.user_events import describe_event
+from tracepoint.model.python.types import event_from_function, s16, string_t, u8, u32, u64
+from tracepoint.runtime.bridges.user_events import describe_event
+from tracepoint.runtime.declare.plan import make_plan
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
 REGISTER, UNREGISTER = 0xC0082A00, 0x40082A02
@@ -111,9 +111,9 @@ def kernel(monkeypatch):
 def shop(runtime, monkeypatch, tmp_path):
     """Two events of a fresh runtime, the bridge over it, and a file that takes what is written."""
     monkeypatch.delitem(
-        importlib.import_module("sys").modules, "tracepoint.runtime.user_events", raising=False
+        importlib.import_module("sys").modules, "tracepoint.runtime.bridges.user_events", raising=False
     )
-    bridge = importlib.import_module("tracepoint.runtime.user_events")
+    bridge = importlib.import_module("tracepoint.runtime.bridges.user_events")
 
     @runtime.trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
     def order_placed(count: u8, order_id: u64, customer: string_t) -> None: ...

@@ -4,9 +4,9 @@ import sys
 import threading
 import time
 
-from tracepoint.model.python_types import char_array, double, s16, s32, u8, u32, u64
-from tracepoint.runtime.event import trace_event
-from tracepoint.runtime.mount import mount
+from tracepoint.model.python.types import char_array, double, s16, s32, u8, u32, u64
+from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.remote.mount import mount
 
 
 @trace_event(system="shop", printk='"order=%llu by %s code=%s left=%d", order_id, customer, code, left')

@@ -10,7 +10,7 @@ import lzma
 import re
 from pathlib import Path
 
-from tracepoint.lab import guest as lab_guest
+from tracepoint.lab.guest import machine as lab_guest
 
 TARGET = Path(__file__).parent / "golden" / "variants.json.xz"
 TRACING = "/sys/kernel/tracing"

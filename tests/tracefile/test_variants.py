@@ -10,8 +10,8 @@ import pytest
 
 from tracefile.make_variants import make
 from tracefile.making import GOLDEN
-from tracepoint.lab.kernels import find_kernel
-from tracepoint.lab.packages import cached_kernels
+from tracepoint.lab.kernels.packages import cached_kernels
+from tracepoint.lab.kernels.supported import find_kernel
 from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.lab import guest as lab_guest
-from tracepoint.lab.modules import ModuleTree
+from tracepoint.lab.guest import machine as lab_guest
+from tracepoint.lab.kernels.modules import ModuleTree
 from tracepoint.layout.compressed import decompress
 from tracepoint.layout.format import EventFormat, read_format
 from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
 
 if TYPE_CHECKING:
-    from tracepoint.lab.packages import KernelImage
+    from tracepoint.lab.kernels.packages import KernelImage
 
 SCRIPT = "cd /sys/kernel/tracing/events && for f in */*/format; do echo @@ $f; cat $f; done > /mnt/all"
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracepoint.tree.callsites import SiteKind, classify, read_facts
-from tracepoint.tree.callsites_macros import HiddenCalls, find_hiders, scope_of
-from tracepoint.tree.callsites_text import Define, Functions, function_name, functions_of, read_code
+from tracepoint.tree.callsites.calls import SiteKind, classify, read_facts
+from tracepoint.tree.callsites.macros import HiddenCalls, find_hiders, scope_of
+from tracepoint.tree.callsites.text import Define, Functions, function_name, functions_of, read_code
 
 NAMES = {"foo", "foo_enabled_x", "9p_get"}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from pace import fewer_turns
-from tracepoint.tree.index import build_index
-from tracepoint.tree.query import Tree
+from tracepoint.tree.index.build import build_index
+from tracepoint.tree.query.tree import Tree
 
 HEADER = """\
 #undef TRACE_SYSTEM

@@ -24,13 +24,11 @@ import tracepoint as tp
 from oracles import builtin_formats, data_file, kernel_source
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.format import read_format, write_format
-from tracepoint.tree.callsites import SiteKind
-from tracepoint.tree.index import build_index
-from tracepoint.tree.index_other import index_of
-from tracepoint.tree.index_scan import fingerprint, list_files
-from tracepoint.tree.query import Tree
-from tracepoint.tree.query_diff import compare_prototypes, compare_trees, tree_formats
-from tracepoint.tree.store import (
+from tracepoint.tree.callsites.calls import SiteKind
+from tracepoint.tree.index.build import build_index
+from tracepoint.tree.index.other import index_of
+from tracepoint.tree.index.scan import fingerprint, list_files
+from tracepoint.tree.index.store import (
     FORMAT,
     IndexData,
     OtherVersionError,
@@ -39,6 +37,8 @@ from tracepoint.tree.store import (
     cache_path,
     save_index,
 )
+from tracepoint.tree.query.diff import compare_prototypes, compare_trees, tree_formats
+from tracepoint.tree.query.tree import Tree
 
 SMALL = Path(__file__).parent / "small"
 SWAP_H = "include/trace/events/swap.h"
@@ -178,7 +178,7 @@ def test_removed_files_are_forgotten(tree: Path) -> None:
 
 
 def test_two_processes_say_the_same_as_one(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tracepoint.tree.index._WORTH_PROCESSES", 1)
+    monkeypatch.setattr("tracepoint.tree.index.build._WORTH_PROCESSES", 1)
     steps: list[str] = []
     many = build_index(str(tree), jobs=2, on_progress=lambda stage, _done, _total: steps.append(stage))[0]
     assert many == build_index(str(tree), jobs=1)[0]
@@ -304,7 +304,7 @@ def test_full_disk_is_a_note(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tracepoint.tree.query_open.save_index", full)
+    monkeypatch.setattr("tracepoint.tree.query.opening.save_index", full)
     assert any("could not be saved" in note for note in tp.open_tree(tree).notes)
 
 
@@ -444,7 +444,7 @@ def test_index_of_formats_by_hand() -> None:
 SLOW = """
 import os, sys, time
 from pathlib import Path
-from tracepoint.tree import index
+from tracepoint.tree.index import build as index
 
 def work(root, paths):
     (Path(root) / f"{os.getpid()}.pid").touch()

@@ -8,12 +8,12 @@ import pytest
 
 import tracepoint as tp
 from oracles import kernel_source, kernel_sources
-from tracepoint.lab.kernel_source import point_release, tree_version
+from tracepoint.lab.build.source import point_release, tree_version
 from tracepoint.layout.compare import ChangeKind, Reader, compare_formats
 from tracepoint.layout.format import EventFormat
-from tracepoint.tree.index import build_index
-from tracepoint.tree.query import Tree
-from tracepoint.tree.query_diff import compare_classes, compare_trees, tree_formats
+from tracepoint.tree.index.build import build_index
+from tracepoint.tree.query.diff import compare_classes, compare_trees, tree_formats
+from tracepoint.tree.query.tree import Tree
 from tree.booted import booted_formats, module_formats
 
 #: `pageblock_order` is a macro here, another one there, and a variable with every option on.

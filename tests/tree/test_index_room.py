@@ -6,10 +6,10 @@ import gc
 import tracemalloc
 from pathlib import Path
 
-from tracepoint.tree import index
-from tracepoint.tree.callsites_macros import HiddenCalls, Hider
+from tracepoint.tree.callsites.macros import HiddenCalls, Hider
 from tracepoint.tree.headers import paused_collector
-from tracepoint.tree.index_scan import list_files, read_bytes
+from tracepoint.tree.index import build as index
+from tracepoint.tree.index.scan import list_files, read_bytes
 
 SMALL = Path(__file__).parent / "small"
 

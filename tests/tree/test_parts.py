@@ -8,9 +8,9 @@ import pytest
 
 from tracepoint.diagnostics import Severity
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.index import build_index
-from tracepoint.tree.index_syscalls import read_copied_arguments
-from tracepoint.tree.query import Tree
+from tracepoint.tree.index.build import build_index
+from tracepoint.tree.index.syscalls import read_copied_arguments
+from tracepoint.tree.query.tree import Tree
 
 AROUND = """\
 #undef TRACE_SYSTEM

@@ -12,7 +12,7 @@ from tracepoint.errors import TreeError
 from tracepoint.tree import scan
 from tracepoint.tree.creators import Creators
 from tracepoint.tree.headers import read_header
-from tracepoint.tree.index_other import read_other
+from tracepoint.tree.index.other import read_other
 from tracepoint.tree.scan import find_headers, is_trace_header
 
 EVENT = "TRACE_EVENT(foo, TP_PROTO(int a));\n"

@@ -11,12 +11,12 @@ import pytest
 import tracepoint as tp
 from oracles import kernel_source, kernel_sources
 from tracepoint.cli.main import main
-from tracepoint.tree.callsites import SiteKind
+from tracepoint.tree.callsites.calls import SiteKind
 from tracepoint.tree.declaring import is_made_of
-from tracepoint.tree.index import build_index
-from tracepoint.tree.query import Tree, TreeEvent
-from tracepoint.tree.query_open import open_searched
-from tracepoint.tree.query_search import SearchedTree
+from tracepoint.tree.index.build import build_index
+from tracepoint.tree.query.opening import open_searched
+from tracepoint.tree.query.search import SearchedTree
+from tracepoint.tree.query.tree import Tree, TreeEvent
 
 TRACE_EVENT = """TRACE_EVENT({name}, TP_PROTO(int a), TP_ARGS(a), TP_STRUCT__entry(__field(int, a)),
 	TP_fast_assign(__entry->a = a;), TP_printk("%d", __entry->a));

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
-from tracepoint.cli.named_events import find_declaring, is_event_name, not_found, read_running
 from tracepoint.cli.names import split_event
+from tracepoint.cli.tree.named_events import find_declaring, is_event_name, not_found, read_running
 from tracepoint.control.names import matches
 from tracepoint.errors import LayoutError, TracepointError
 from tracepoint.layout.abi import Abi

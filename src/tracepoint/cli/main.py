@@ -52,7 +52,7 @@ class Command:
 
 COMMANDS = {
     "try": Command(
-        "try_",
+        "declare.try_",
         "show what a declared event does: findings, format, inputs, record, trace lines",
         (
             "tracepoint try --example swap",
@@ -60,7 +60,7 @@ COMMANDS = {
         ),
     ),
     "check": Command(
-        "check",
+        "declare.check",
         "find what is wrong with trace headers, and fix it",
         (
             "tracepoint check examples/",
@@ -69,17 +69,17 @@ COMMANDS = {
         ),
     ),
     "explain": Command(
-        "explain",
+        "declare.explain",
         "print the page of one rule",
         ("tracepoint explain TP301", "tracepoint explain --list"),
     ),
     "fmt": Command(
-        "fmt",
+        "declare.fmt",
         "set the lines that break the style of their own trace header",
         ("tracepoint fmt --check examples/", "tracepoint fmt --diff examples/swap.h"),
     ),
     "show": Command(
-        "show",
+        "declare.show",
         "print a header, event, object or format file as something else",
         (
             "tracepoint show examples/swap.h --as format",
@@ -87,7 +87,7 @@ COMMANDS = {
         ),
     ),
     "generate": Command(
-        "generate",
+        "declare.generate",
         "make source code: module, probe, header, lttng, bpf, bpftrace, commands, markdown",
         (
             "tracepoint generate module examples/swap.h --name swap_events",
@@ -96,7 +96,7 @@ COMMANDS = {
         ),
     ),
     "diff": Command(
-        "diff",
+        "tree.diff",
         "show what changed between two sets of events, and what it breaks",
         (
             "tracepoint diff examples/swap.h examples/traps.h",
@@ -104,7 +104,7 @@ COMMANDS = {
         ),
     ),
     "read": Command(
-        "read",
+        "trace.read",
         "show the records of a trace.dat as the kernel's trace file does, or as JSON lines",
         (
             "tracepoint read tests/tracefile/golden/cut.v6.dat",
@@ -112,12 +112,12 @@ COMMANDS = {
         ),
     ),
     "index": Command(
-        "index",
+        "tree.index",
         "index a kernel tree: its events, call sites, exports",
         ("tracepoint index tests/tree/small", "tracepoint index tests/tree/small --json"),
     ),
     "find": Command(
-        "find",
+        "tree.find",
         "find events of an indexed tree, their callers, or those without any",
         (
             "tracepoint find 'swap_*' --tree tests/tree/small --callers",
@@ -125,7 +125,7 @@ COMMANDS = {
         ),
     ),
     "place": Command(
-        "place",
+        "tree.place",
         "put events into the source of a kernel tree, as patches that git am takes",
         (
             (
@@ -136,7 +136,7 @@ COMMANDS = {
         ),
     ),
     "catalog": Command(
-        "catalog",
+        "tree.catalog",
         "make a searchable site of all tracepoints of one or several kernel trees",
         (
             "tracepoint catalog tests/tree/small -o /tmp/tracepoint-catalog",
@@ -144,32 +144,32 @@ COMMANDS = {
         ),
     ),
     "lab": Command(
-        "lab",
+        "lab.lab",
         "boot kernels, Debian's or built with your patches, run commands and modules in them",
         ("tracepoint lab kernels", "tracepoint lab kernels --json"),
     ),
     "list": Command(
-        "list_",
+        "kernel.list_",
         "list the events of the running kernel",
         ("tracepoint list 'sched:*wak*'", "tracepoint list --state sched"),
         is_live=True,
     ),
     "enable": Command(
-        "enable",
+        "kernel.enable",
         "enable events of the running kernel, permanently or while a command runs",
         ("tracepoint enable sched 'irq:softirq_*'", "tracepoint enable 'sched:sched_process_*' -- ls /"),
         is_live=True,
         meanwhile=True,
     ),
     "disable": Command(
-        "disable",
+        "kernel.disable",
         "disable events of the running kernel",
         ("tracepoint disable 'irq:*'", "tracepoint disable --remove"),
         is_live=True,
         meanwhile=True,
     ),
     "filter": Command(
-        "filter_",
+        "kernel.filter_",
         "set, clear or show the filter of an event of the running kernel",
         (
             "tracepoint filter sched:sched_switch 'prev_comm == \"sh\" && next_pid != 0'",
@@ -180,7 +180,7 @@ COMMANDS = {
         meanwhile=True,
     ),
     "trigger": Command(
-        "trigger",
+        "kernel.trigger",
         "set, remove or show what happens when an event of the running kernel fires",
         (
             "tracepoint trigger sched:sched_process_fork 'traceoff:1 if child_pid > 1000'",
@@ -190,7 +190,7 @@ COMMANDS = {
         meanwhile=True,
     ),
     "hist": Command(
-        "hist",
+        "kernel.hist",
         "count an event of the running kernel by its fields and show the table",
         (
             "tracepoint hist sched:sched_switch next_comm --sort hitcount.descending --seconds 1",
@@ -200,7 +200,7 @@ COMMANDS = {
         meanwhile=True,
     ),
     "record": Command(
-        "record",
+        "kernel.record",
         "save what events of the running kernel record as trace.dat",
         (
             "tracepoint record sched 'irq:softirq_*' --seconds 1 -o sched.dat",
@@ -210,13 +210,13 @@ COMMANDS = {
         meanwhile=True,
     ),
     "mount": Command(
-        "mount",
+        "process.mount",
         "show the events of a running Python process as a directory like tracefs",
         ("tracepoint mount /tmp/shop --pid 4711", "tracepoint mount ./trace"),
         is_live=True,
     ),
     "ps": Command(
-        "ps",
+        "process.ps",
         "list the Python processes that can be traced, and control one of them",
         (
             "tracepoint ps",
@@ -226,7 +226,7 @@ COMMANDS = {
         is_live=True,
     ),
     "restore": Command(
-        "restore",
+        "kernel.restore",
         "put back what an interrupted run left behind in the running kernel",
         ("tracepoint restore", "tracepoint restore --journals /run/tracepoint"),
         is_live=True,

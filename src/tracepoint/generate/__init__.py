@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from tracepoint.generate.catalog.data import CatalogVersion, read_catalog
     from tracepoint.generate.catalog.site import make_catalog
     from tracepoint.generate.fileset import FileSet
-    from tracepoint.generate.input_variables import InputPlan, plan_inputs
+    from tracepoint.generate.inputs.variables import InputPlan, plan_inputs
     from tracepoint.generate.kernel_facts import KernelFacts, read_facts
-    from tracepoint.generate.lttng import lttng_probe
+    from tracepoint.generate.lttng.probe import lttng_probe
     from tracepoint.generate.module import kernel_module, module_header
     from tracepoint.generate.page import markdown_page
     from tracepoint.generate.probe import probe_module
@@ -29,8 +29,8 @@ _HOMES = {
     "catalog.site": "make_catalog",
     "fileset": "FileSet",
     "kernel_facts": "KernelFacts read_facts",
-    "input_variables": "InputPlan plan_inputs",
-    "lttng": "lttng_probe",
+    "inputs.variables": "InputPlan plan_inputs",
+    "lttng.probe": "lttng_probe",
     "module": "kernel_module module_header",
     "page": "markdown_page",
     "probe": "probe_module",

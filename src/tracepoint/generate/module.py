@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.firing import Target, target_of, write_fire, write_fire_inputs, write_helpers
-from tracepoint.generate.input_rewrite import NO_ARGUMENTS
-from tracepoint.generate.input_variables import BUFFER_BYTES, InputPlan, plan_inputs
+from tracepoint.generate.inputs.rewrite import NO_ARGUMENTS
+from tracepoint.generate.inputs.variables import BUFFER_BYTES, InputPlan, plan_inputs
 from tracepoint.generate.kernel_facts import KernelFacts, adapt_assignments, check_vocabulary
 from tracepoint.generate.trace_header import (
     check_events,

@@ -33,7 +33,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Protocol, SupportsIndex, overload
 
 from tracepoint import TraceHeader
-from tracepoint.runtime.event import EventMethods, HookMethods
+from tracepoint.runtime.declare.event import EventMethods, HookMethods
 '''
 # Not a subclass of LoadedHeader, to which every attribute is known.
 _HEADER = """\

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.assign.program import read_program
 from tracepoint.errors import GenerateError
-from tracepoint.generate.input_rewrite import NO_ARGUMENTS, Rewriter
-from tracepoint.generate.input_statements import write_statements
+from tracepoint.generate.inputs.rewrite import NO_ARGUMENTS, Rewriter
+from tracepoint.generate.inputs.statements import write_statements
 from tracepoint.generate.writer import check_event, check_name
 from tracepoint.model.field import BitmaskField, DynamicArrayField, SockaddrField, StringField
-from tracepoint.model.fmt import Style, format_text
-from tracepoint.model.fmt_columns import FIELD_STYLES
+from tracepoint.model.fmt.columns import FIELD_STYLES
+from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.origin import Code
 from tracepoint.model.rewrite import set_declarations_apart
 from tracepoint.model.write import Vocabulary, write_header
@@ -28,7 +28,7 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tracepoint.generate.input_variables import InputPlan
+    from tracepoint.generate.inputs.variables import InputPlan
     from tracepoint.generate.kernel_facts import KernelFacts
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field

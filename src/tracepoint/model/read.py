@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Diagnostic, Severity
+from tracepoint.model.declaration import read_args, read_fields, read_part, read_proto
 from tracepoint.model.event import (
     EnumDef,
     Event,
@@ -15,11 +16,10 @@ from tracepoint.model.event import (
     TraceHeader,
     Tracepoint,
 )
-from tracepoint.model.form import read_form
-from tracepoint.model.legacy import explain_legacy
+from tracepoint.model.header_form import read_form
+from tracepoint.model.legacy.words import explain_legacy
 from tracepoint.model.origin import Code
 from tracepoint.model.origins import code_of, origin_of
-from tracepoint.model.parts import read_args, read_fields, read_part, read_proto
 from tracepoint.model.surroundings import DECLARES, Surroundings, undecided_findings
 from tracepoint.model.vocabulary import (
     ANNOTATION_MACROS,

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from tracepoint.errors import SourceError
+from tracepoint.model.declaration import make_field
 from tracepoint.model.event import (
     EnumDef,
     Event,
@@ -30,7 +31,6 @@ from tracepoint.model.field import (
     StringField,
     UnknownField,
 )
-from tracepoint.model.parts import make_field
 from tracepoint.model.schema_reader import Place
 from tracepoint.model.vocabulary import (
     CLASS_MACROS,

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import SourceError
-from tracepoint.model.given import given_argument, given_code, given_event_name, given_name
+from tracepoint.model.code_text import given_argument, given_code, given_event_name, given_name
 
 if TYPE_CHECKING:
     from tracepoint.model.origin import Code

@@ -20,7 +20,7 @@ from tracepoint.model.field import (
     StringField,
     StructField,
 )
-from tracepoint.model.fmt import Style, format_text
+from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.rewrite import break_print, break_statements, set_assign_str_arity
 from tracepoint.model.vocabulary import DECLARING_MACROS, EVENT_MACROS
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
-from tracepoint.model.fmt import Style, format_text
-from tracepoint.model.fmt_columns import FIELD_STYLES
+from tracepoint.model.fmt.columns import FIELD_STYLES
+from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.rewrite import break_statements, set_assign_str_arity, set_declarations_apart
 from tracepoint.place.fragment import EventText, Fragment, read_checked, read_events, read_fragment
 from tracepoint.place.headers import new_header, read_target

@@ -12,7 +12,7 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.tree.query import Tree
+    from tracepoint.tree.query.tree import Tree
 
 #: No file of a kernel tree that holds code or declarations comes near.
 MAX_FILE_CHARS = 32 << 20

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from tracepoint.errors import PlaceError
 from tracepoint.place.arguments import split_text
 from tracepoint.place.fragment import EventText
+from tracepoint.place.from_prototype import write_event
 from tracepoint.place.insert import Place, Where
 from tracepoint.place.kernel import check_path
-from tracepoint.place.sugar import write_event
 from tracepoint.source.ctype import tokens_text
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile

@@ -9,7 +9,7 @@ from typing import ParamSpec, Protocol
 
 from typing_extensions import dataclass_transform
 
-from tracepoint.runtime.event import EventMethods
+from tracepoint.runtime.declare.event import EventMethods
 
 # mypy takes this for true.
 MYPY: bool

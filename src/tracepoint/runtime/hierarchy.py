@@ -14,17 +14,17 @@ from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.layout.format import write_format
-from tracepoint.runtime import named
-from tracepoint.runtime.core import Buffer, clear_faults, faults, make_filter, set_fault_hook, synchronize
-from tracepoint.runtime.event_help import USER_NAMES, event_doc
-from tracepoint.runtime.fault_warnings import warn_of_fault
-from tracepoint.runtime.format_table import table_in
-from tracepoint.runtime.locks import make_process_lock
-from tracepoint.runtime.names import folder_problem
-from tracepoint.runtime.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
+from tracepoint.runtime.declare import named
+from tracepoint.runtime.declare.event_help import USER_NAMES, event_doc
+from tracepoint.runtime.declare.names import folder_problem
+from tracepoint.runtime.fire import mechanism
+from tracepoint.runtime.fire.fault_warnings import warn_of_fault
+from tracepoint.runtime.fire.locks import make_process_lock
+from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
 from tracepoint.runtime.recording import NONE, Recording
-from tracepoint.runtime.ring import ring_records
-from tracepoint.runtime.ring_options import ring_options
+from tracepoint.runtime.rings.format_table import table_in
+from tracepoint.runtime.rings.options import ring_options
+from tracepoint.runtime.rings.ring import ring_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,17 +33,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
     from tracepoint.record.raw import RawRecord
-    from tracepoint.runtime.plan import RecordPlan
-
-__all__ = [
-    "EventControl",
-    "Instance",
-    "System",
-    "Tracing",
-    "state_of",
-    "switch_events",
-    "tracing",
-]
+    from tracepoint.runtime.declare.plan import RecordPlan
 
 # kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
 FIRST_ID = 20
@@ -213,7 +203,12 @@ class EventControl:
 
     def _entry(self, instance: Instance, recording: Recording) -> tuple[Any, ...]:
         program = recording.compile(self.layout, instance.gate)
-        return ("record", instance.buffer, self.id, None if program is None else make_filter(program))
+        return (
+            "record",
+            instance.buffer,
+            self.id,
+            None if program is None else mechanism.make_filter(program),
+        )
 
     def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
         self.tracepoint.set_entries(entries)
@@ -288,7 +283,7 @@ class Instance:
         self.name = name
         self.formats = table_in(options.get("directory"))
         self.directory = self.formats.directory if self.formats is not None else ""
-        self.buffer: Any = Buffer(n_pages, **options)
+        self.buffer: Any = mechanism.Buffer(n_pages, **options)
         self.gate: Expression | None = None
         self._log: list[str] = []
 
@@ -473,7 +468,7 @@ class Tracing(Instance):
             raise EventError(f"there is no instance {name!r}", errno.ENOENT)
         for event in self.events:
             event.forget(instance)
-        synchronize()
+        mechanism.synchronize()
 
     @staticmethod
     def synchronize() -> None:
@@ -481,20 +476,20 @@ class Tracing(Instance):
 
         Raises RuntimeError in a probe, which would wait for itself.
         """
-        synchronize()
+        mechanism.synchronize()
 
     @property
     def faults(self) -> tuple[int, list[tuple[str, str, str]]]:
         """How many faults there were, and the last 64 as (event, where, text)."""
-        count, last = faults()
+        count, last = mechanism.faults()
         return count, last
 
     @staticmethod
     def clear_faults() -> None:
         """Forget all faults."""
-        clear_faults()
+        mechanism.clear_faults()
 
 
 tracing = Tracing()
 named.offer(lambda name: tracing.event(name).tracepoint)
-set_fault_hook(warn_of_fault)
+mechanism.set_fault_hook(warn_of_fault)

@@ -10,14 +10,14 @@ from tracepoint.errors import TracepointError
 from tracepoint.model.field import ScalarField
 from tracepoint.source.text import decode
 from tracepoint.tree.opening import read_if_sane
-from tracepoint.tree.query_open import open_saved, saved_identity
+from tracepoint.tree.query.opening import open_saved, saved_identity
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from tracepoint.model.event import Event, TraceHeader
-    from tracepoint.tree.query import Tree
+    from tracepoint.tree.query.tree import Tree
 
 #: kernel/rcu/rcu.h and include/linux/suspend.h shorten tracepoint_string() to TPS().
 _EXPORTS = re.compile(r"tracepoint_string|\bTPS\b")

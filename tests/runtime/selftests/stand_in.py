@@ -16,10 +16,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import tracepoint
-from tracepoint.model.python import declare, scalar
-from tracepoint.runtime.event import declare_event
-from tracepoint.runtime.mount import mount
-from tracepoint.runtime.symbols import address_of
+from tracepoint.model.python.declare import declare, scalar
+from tracepoint.runtime.declare.event import declare_event
+from tracepoint.runtime.remote.mount import mount
+from tracepoint.runtime.rings.symbols import address_of
 
 HEADERS = ("sched", "kmem", "irq", "signal", "timer", "syscalls")
 CN_PROC, PROC_FORK, PROC_EXEC, PROC_EXIT = 1, 0x1, 0x2, 0x80000000

@@ -9,15 +9,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tracepoint.generate.catalog.history import EventChange, compare_versions
-from tracepoint.tree.callsites import CallSite, SiteKind
-from tracepoint.tree.query_diff import tree_events
-from tracepoint.tree.store import SYSCALLS
+from tracepoint.tree.callsites.calls import CallSite, SiteKind
+from tracepoint.tree.index.store import SYSCALLS
+from tracepoint.tree.query.diff import tree_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.tree.query import BareTracepoint, Tree, TreeEvent
+    from tracepoint.tree.query.tree import BareTracepoint, Tree, TreeEvent
 
 #: A tracepoint that only a macro's body mentions may fire too.
 _MAY_FIRE = frozenset({SiteKind.CALL, SiteKind.REFERENCE, SiteKind.MACRO})

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.layout.compare import Change, ChangeKind, Reader, compare_formats
-from tracepoint.tree.query_diff import compare_prototypes, tree_events, tree_formats
+from tracepoint.tree.query.diff import compare_prototypes, tree_events, tree_formats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tree.query import Tree
+    from tracepoint.tree.query.tree import Tree
 
 #: What a version changed of an event, as bits that a search can ask for.
 LAYOUT, PROTOTYPE, PRINT, BREAKS = 1, 2, 4, 8

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from tracepoint.generate.catalog.history import BREAKS, LAYOUT, PRINT, PROTOTYPE
 from tracepoint.generate.catalog.text import clean, escape, fill, is_plain
 from tracepoint.layout.format import write_format
-from tracepoint.tree.callsites import SiteKind
+from tracepoint.tree.callsites.calls import SiteKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tracepoint.generate.catalog.data import Appearance, Catalog, CatalogEvent
-    from tracepoint.tree.callsites import CallSite
+    from tracepoint.tree.callsites.calls import CallSite
 
 _MAX_CALLERS = 12
 _FIRES = {SiteKind.CALL, SiteKind.REFERENCE}

@@ -1,0 +1,184 @@
+"""What `tracepoint check` looks at: files as they are, lines changed since a revision, lines of patches."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.files import read_bytes, read_text
+from tracepoint.cli.git import changed_files
+from tracepoint.errors import TracepointError
+from tracepoint.lab.build.patch import PatchError, apply_patches, read_patch
+from tracepoint.source.text import encode
+from tracepoint.tree.disk import DISK
+from tracepoint.tree.scan import find_headers, is_machinery, is_trace_header
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tracepoint.diagnostics import Diagnostic
+    from tracepoint.tree.disk import Disk
+
+_PATCH_ENDS = (".patch", ".diff", ".mbox")
+_IS_PATCH = re.compile(r"^--- \S[^\n]*\n\+\+\+ \S[^\n]*\n@@ -\d", re.MULTILINE)
+_STDIN, _STDIN_NAME = Path("-"), "<stdin>"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The files to check; `texts` are those that are not as on disk, by absolute path, and stdin's by `-`.
+
+    `lines` are the only lines whose findings count, by absolute path (None: all), each with the line of
+    a patch that adds it (empty: it is in the file).
+    """
+
+    paths: tuple[Path, ...]
+    texts: Mapping[str, str] = field(default_factory=dict)
+    lines: Mapping[str, Mapping[int, str]] | None = None
+
+    @property
+    def is_patched(self) -> bool:
+        """Whether texts differ from those on disk."""
+        return self.lines is not None and bool(self.texts)
+
+    def text_of(self, path: str) -> str | None:
+        """Return the text of a file that is not as on disk, None for one that is."""
+        if not self.texts:
+            return None
+        return self.texts["-"] if path == _STDIN_NAME else self.texts.get(_key(path))
+
+    def only_changed(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return the findings on the lines that count, or about what was declared on one."""
+        return [finding for finding in findings if self._added(finding) is not None]
+
+    def with_patch_lines(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
+        """Return findings whose messages name the lines of the patch that bring them."""
+        added = [(finding, self._added(finding)) for finding in findings]
+        return [replace(f, message=f"{f.message} ({line})") if line else f for f, line in added]
+
+    def _added(self, finding: Diagnostic) -> str | None:
+        """Return the line of a patch that brings a finding (empty: none), None when it does not count."""
+        if self.lines is None:
+            return ""
+        for span in (finding.span, *(related.span for related in finding.related)):
+            added = self.lines.get(_key(span.path), {})
+            for number in range(span.line, span.end_line + 1):
+                if number in added:
+                    return added[number]
+        return None
+
+
+def is_on_disk(words: Sequence[str]) -> bool:
+    """Whether words of the command line name files and folders as they are: no patch, not stdin."""
+    return not any(word == "-" or _is_patch_file(Path(word)) for word in words)
+
+
+def find_scope(
+    words: Sequence[str], exclude: Sequence[str], revision: str | None, disk: Disk = DISK
+) -> Scope:
+    """Return what the words of the command line name; `revision` leaves only what changed since.
+
+    Raises FileNotFoundError for a path that is not there, TracepointError for a patch that does not
+    apply and for a revision that git does not know.
+    """
+    stdin = read_text(_STDIN) if "-" in words else ""
+    patches = [(word, read_text(Path(word))) for word in words if word != "-" and _is_patch_file(Path(word))]
+    if _IS_PATCH.search(stdin):
+        patches.append((_STDIN_NAME, stdin))
+    if patches and (revision is not None or len(patches) < len(words)):
+        raise TracepointError("patches are checked by themselves: without other files and --diff-base")
+    if patches:
+        return _patched(patches)
+    if revision is not None:
+        return _changed(words, exclude, revision)
+    return Scope(tuple(find_headers(words, exclude, disk)), {"-": stdin} if "-" in words else {})
+
+
+def _is_patch_file(path: Path) -> bool:
+    return path.name.endswith(_PATCH_ENDS) and not path.is_dir()
+
+
+def _is_header(path: Path, data: bytes) -> bool:
+    return path.suffix == ".h" and not is_machinery(path.as_posix()) and is_trace_header(data)
+
+
+def _key(path: Path | str) -> str:
+    return str(Path(path).resolve())
+
+
+def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> Scope:
+    """Find what changed since a revision; a file that is named counts whatever it is called."""
+    if "-" in words:
+        raise TracepointError("stdin has no revisions: --diff-base takes files and folders")
+    find_headers([word for word in words if not Path(word).is_dir()])  # are they there?
+    named = {_key(word) for word in words}
+    lines: dict[str, dict[int, str]] = {}
+    paths: list[Path] = []
+    for file in sorted(changed_files(map(Path, words), revision), key=lambda file: file.path):
+        if not file.path.is_file():
+            continue
+        shown = Path(os.path.relpath(file.path))
+        is_left_out = any(fnmatch(str(shown), pattern) for pattern in exclude)
+        if _key(shown) in named or (
+            shown.suffix == ".h" and not is_left_out and _is_header(shown, read_bytes(shown))
+        ):
+            paths.append(shown)
+            lines[_key(shown)] = dict.fromkeys(file.added_lines(), "")
+    return Scope(tuple(paths), lines=lines)
+
+
+# --- patches ------------------------------------------------------------------------------------
+
+
+def _patched(patches: Sequence[tuple[str, str]]) -> Scope:
+    """Apply the patches in memory onto the tree that they are for."""
+    root = _find_tree(patches)
+
+    def read(path: str) -> str | None:
+        place = root / path
+        if not place.is_file():
+            return None
+        return read_text(place)
+
+    texts: dict[str, str] = {}
+    lines: dict[str, dict[int, str]] = {}
+    paths: list[Path] = []
+    try:
+        after = apply_patches(patches, read)
+    except PatchError as error:
+        raise TracepointError(str(error)) from error
+    for name, file in sorted(after.items()):
+        place = root / name
+        if file is None:
+            continue
+        texts[_key(place)] = file.text
+        if _is_header(place, encode(file.text)):
+            paths.append(Path(os.path.relpath(place)))
+            lines[_key(place)] = {n: f"{patch}:{line}" for n, (patch, line) in file.origins.items()}
+    return Scope(tuple(paths), texts, lines)
+
+
+def _find_tree(patches: Sequence[tuple[str, str]]) -> Path:
+    """Return the nearest folder, from here or a patch upwards, that has the files the patches change."""
+    made: set[str] = set()
+    needed: list[str] = []
+    for name, text in patches:
+        try:
+            changes = read_patch(text, name)
+        except PatchError as error:
+            raise TracepointError(str(error)) from error
+        needed += [c.path for c in changes if c.path and c.path not in made]
+        made |= {c.target for c in changes}
+    starts = [Path.cwd(), *(Path(name).resolve().parent for name, _ in patches if name != _STDIN_NAME)]
+    for start in dict.fromkeys(starts):
+        for folder in (start, *start.parents):
+            if all((folder / path).is_file() for path in needed):
+                return folder
+    raise TracepointError(
+        f"{patches[0][0]} does not apply: no folder from {starts[0]} upwards has {needed[0]}; "
+        "run it in the tree that the patch is for"
+    )

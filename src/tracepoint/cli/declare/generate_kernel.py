@@ -1,0 +1,86 @@
+"""The kernel that generated modules are for, and whether they compile for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.names import split_event
+from tracepoint.errors import LabError
+from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
+from tracepoint.lab.build.complete import complete_module
+from tracepoint.lab.build.module import BuildError
+from tracepoint.lab.build.stub import find_kernel_headers
+from tracepoint.tree.kernel_files import read_kernel_files
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tracepoint.generate.fileset import FileSet
+    from tracepoint.model.event import Proto
+
+# What --kernel-headers says when no headers shall be looked at.
+_NONE = "none"
+_RUNNING = Path("/lib/modules")
+
+
+@dataclass(frozen=True, slots=True)
+class TargetKernel:
+    """The kernel that a module is for: the folder of its headers, None without any, and what they say."""
+
+    folder: Path | None
+    facts: KernelFacts
+    note: str
+
+
+def find_target(given: str | None) -> TargetKernel:
+    """Return the kernel of the folder that was given, else the running one's, else of installed headers.
+
+    Raises TracepointError for a folder without kernel headers.
+    """
+    if given == _NONE:
+        return TargetKernel(
+            None, KernelFacts(), "written for the newest kernel, as --kernel-headers none asks"
+        )
+    if given:
+        folder = Path(given)
+    else:
+        try:
+            folder = find_kernel_headers()
+        except LabError:
+            note = "no kernel headers are installed: written for the newest kernel (--kernel-headers DIR)"
+            return TargetKernel(None, KernelFacts(), note)
+    facts = read_facts(read_kernel_files(folder, FACT_FILES))
+    is_running = _RUNNING in folder.parents
+    note = f"written for the kernel whose headers are in {folder}"
+    return TargetKernel(folder, facts, note if is_running else f"{note} (make KDIR={folder.resolve()})")
+
+
+def complete(
+    make: Callable[[Sequence[str], Mapping[str, str]], FileSet],
+    source: str,
+    kernel: TargetKernel,
+    protos: Iterable[Proto],
+    args: argparse.Namespace,
+) -> FileSet:
+    """Return the files that `make` makes, with what they have to include; notes say for which kernel.
+
+    Raises GenerateError or BuildError when they do not compile; without headers or a compiler they are
+    not compiled, which a note says.
+    """
+    if kernel.folder is None or args.no_compile:
+        return make((), {}).with_notes(kernel.note)
+    types = {param.name: param.ctype for proto in protos for param in proto.params}
+    folders = [Path(), *(Path(split_event(word)[0]).parent for word in args.inputs)]
+    if args.output:
+        folders.append(Path(args.output))
+    try:
+        files = complete_module(make, source, kernel.folder, types, folders)
+    except BuildError:
+        raise
+    except LabError as error:
+        reason = str(error).partition("\n")[0]
+        return make((), {}).with_notes(kernel.note, f"not compiled: {reason}")
+    return files.with_notes(kernel.note)

@@ -1,0 +1,130 @@
+"""What the commands on a running kernel share: which trace array, and running a command meanwhile."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+from typing import TYPE_CHECKING
+
+from tracepoint.cli import numbers
+from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
+from tracepoint.control.session import open_tracefs
+from tracepoint.errors import TracefsError, TracepointError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable, Iterator
+
+    from tracepoint.cli.output import Output
+    from tracepoint.control.instance import TraceArray
+    from tracepoint.control.session import Tracing
+
+DEFAULT_INSTANCE = "tracepoint"
+
+
+def add_array_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose a trace array."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--instance",
+        metavar="NAME",
+        default="",
+        help=f"work in this instance (default: {DEFAULT_INSTANCE}; with -- COMMAND one of its own)",
+    )
+    group.add_argument(
+        "--top", action="store_true", help="work in the top level, which other programs use too"
+    )
+    add_pid_argument(parser)
+
+
+def add_pid_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a process in the place of the kernel."""
+    parser.add_argument(
+        "--pid",
+        type=numbers.whole(1, 1 << 22),
+        metavar="N",
+        help="work on the events of this Python process (see `tracepoint ps`), in its top level",
+    )
+
+
+@contextlib.contextmanager
+def opened(args: argparse.Namespace) -> Iterator[Tracing]:
+    """Yield the running kernel's tracing, or that of the process that `--pid` names."""
+    if args.pid is None:
+        with open_tracefs() as tracing:
+            yield tracing
+        return
+    # Only those who ask for a process pay for its client.
+    from tracepoint.runtime.remote.client import ANSWER_WAIT_S, RemoteFiles  # noqa: PLC0415
+    from tracepoint.runtime.remote.files import ProcessFiles  # noqa: PLC0415
+
+    with (
+        RemoteFiles(args.pid, ANSWER_WAIT_S) as files,
+        open_tracefs(ProcessFiles(files, args.pid), keeps_journal=False) as tracing,
+    ):
+        yield tracing
+
+
+def is_top(args: argparse.Namespace) -> bool:
+    """Whether to work in the top level: other programs use the kernel's, nobody else a process's."""
+    return bool(args.top) or (args.pid is not None and not args.instance)
+
+
+def existing_array(tracing: Tracing, args: argparse.Namespace) -> TraceArray:
+    """Return the array chosen; raises TracefsError when the instance is not there."""
+    name = args.instance or DEFAULT_INSTANCE
+    if is_top(args):
+        return tracing
+    if name not in tracing.instances:
+        there = ", ".join(tracing.instances) or "none"
+        raise TracefsError(
+            f"no instance {name!r} (there are: {there}): nothing was enabled in it; --top for the top level"
+        )
+    return tracing.instance(name)
+
+
+def change(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], None]) -> int:
+    """Make a change that stays, or with `-- COMMAND` one that lasts as long as the command."""
+    if args.words_after:
+        return during(args, out, act)
+    with opened(args) as tracing:
+        array = tracing if is_top(args) else tracing.instance(args.instance or DEFAULT_INSTANCE)
+        act(array)
+        tracing.keep()
+        if not is_top(args):
+            out.detail(f"in instance {array.name}; its trace: {array.path}/trace")
+    return EXIT_DONE
+
+
+def during(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], None]) -> int:
+    """Make the change, run the command, show what was recorded, and put everything back."""
+    with opened(args) as tracing, chosen_array(tracing, args) as array:
+        act(array)
+        status = run_command(args.words_after, out)
+        if not args.top and not args.instance:
+            # The instance goes, and its buffer with it: this is the only chance to see it.
+            out.write(array.text)
+    return status
+
+
+@contextlib.contextmanager
+def chosen_array(tracing: Tracing, args: argparse.Namespace) -> Iterator[TraceArray]:
+    """Yield the array chosen, or a new instance that goes at the end."""
+    if args.top:
+        yield tracing
+        return
+    with tracing.instance(args.instance) as made:
+        yield made
+
+
+def run_command(words: list[str], out: Output) -> int:
+    """Run a command to its end; a status other than 0 is a tool that failed."""
+    out.stdout.flush()
+    try:
+        done = subprocess.run(words, check=False)  # noqa: S603 (what the user asked for)
+    except OSError as error:
+        raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
+    if done.returncode:
+        out.warn(f"{words[0]} ended with status {done.returncode}")
+        return EXIT_TOOL_FAILED
+    return EXIT_DONE

@@ -1,0 +1,1 @@
+"""Commands that build and boot kernels."""

@@ -1,0 +1,198 @@
+"""`tracepoint read`: the records of a trace.dat as the kernel's `trace` shows them, or as JSON lines."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.files import read_bytes
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.control.names import matches
+from tracepoint.errors import TracepointError
+from tracepoint.record.field import field_values
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.cursor import byte_order
+from tracepoint.tracefile.options import OptionId, find_options
+from tracepoint.tracefile.recording import losses_of
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
+from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
+from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
+from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.opening import check_regular
+from tracepoint.wording import counted
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator
+
+    from tracepoint.cli.output import Output
+    from tracepoint.record.raw import RawRecord
+    from tracepoint.tracefile.buffers import TraceBuffer
+    from tracepoint.tracefile.tracedat import TraceFile
+
+_MAX_SHOWN = 10
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("file", metavar="FILE", help="a trace.dat of version 6 or 7, or - for stdin")
+    parser.add_argument(
+        "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
+    )
+    parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="default: text")
+    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+    parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+    parser.add_argument(
+        "--tgids", type=Path, metavar="FILE", help="a copy of saved_tgids: shows the column TGID from it"
+    )
+    parser.add_argument(
+        "--kernel-facts",
+        type=Path,
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="where to find enum values, sizes and HZ of the recorded kernel: its headers, sources, vmlinux, "
+        "vmlinuz, BTF or configuration; without it those of the same release that are installed",
+    )
+    parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the records by time; the exit status is 1 when a pattern matches no event of the file."""
+    if args.file == "-":
+        trace = read_tracedat(read_bytes(Path("-"), (b"",)), "-")
+    else:
+        check_regular(args.file)
+        trace = open_tracedat(args.file)
+    with trace:
+        if trace.latency_text:
+            out.write(trace.latency_text)
+            return EXIT_DONE
+        reading = _Reading(trace, args)
+        for line in reading.jsonl() if args.format == "jsonl" else reading.text():
+            out.write(line)
+        missing = reading.unmatched(args.pattern)
+        for pattern in missing:
+            out.say(f"tracepoint: no event of {args.file} matches {pattern!r}")
+        _say_what_is_missing(trace, reading, out)
+        if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):
+            return EXIT_IN_PART
+    return EXIT_FINDINGS if missing else EXIT_DONE
+
+
+class _Reading:
+    """One buffer of a file on its way to the terminal."""
+
+    def __init__(self, trace: TraceFile, args: argparse.Namespace) -> None:
+        self._trace = trace
+        self._buffer = _buffer_named(trace, args.instance)
+        self._patterns = args.pattern
+        self._names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
+        self._wanted = {n for n, name in self._names.items() if any(matches(p, name) for p in self._patterns)}
+        self._told = losses_of(trace.options, self._buffer.name)
+        self._n_seen = 0
+        self.is_lost_unknown = False
+        clock = self._buffer.clock or trace.clock or "local"
+        told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
+        self._tgids = read_tgids(told or "")
+        options = TextOptions(
+            clock=clock, record_tgid=told is not None, latency_format=args.latency, release=_release(trace)
+        )
+        self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
+        facts = self.kernel.facts(facts_of(trace))
+        self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
+
+    @property
+    def n_lost(self) -> int:
+        """Events lost: as the pages read so far say, and as the counts of the recorder say."""
+        told = self._told
+        return max(self._n_seen, told.overrun) + told.commit_overrun + told.dropped
+
+    def unmatched(self, patterns: list[str]) -> list[str]:
+        return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
+
+    def _records(self) -> Iterator[RawRecord]:
+        for record in self._buffer.records():
+            if record.lost == LOST_UNKNOWN:
+                self.is_lost_unknown = True
+            else:
+                self._n_seen += record.lost
+            if not self._patterns or record.id(is_big_endian=self._trace.is_big_endian) in self._wanted:
+                yield record
+
+    def text(self) -> Iterator[str]:
+        n_entries = sum(len(pages.stamps) for cpu in self._buffer.cpus for _, pages in cpu.pages())
+        n_overrun = self._told.overrun
+        yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus)
+        yield from self.writer.lines(self._records(), has_overruns=n_overrun > 0)
+
+    def jsonl(self) -> Iterator[str]:
+        events, order = self._trace.events, byte_order(is_big_endian=self._trace.is_big_endian)
+        for record in self._records():
+            event = events.get(int.from_bytes(record.data[:2], order))
+            pid = int.from_bytes(record.data[4:8], order, signed=True)
+            data = {
+                "timestamp": record.timestamp,
+                "cpu": record.cpu,
+                "pid": pid,
+                "comm": self.writer.comm(pid),
+                "event": f"{event.system}:{event.name}" if event else None,
+                "fields": field_values(event, record.data) if event else {"data": record.data.hex()},
+                "text": self.writer.body(record),
+            }
+            if pid in self._tgids:
+                data["tgid"] = self._tgids[pid]
+            if record.lost:
+                data["lost"] = record.lost
+            yield json.dumps(data, separators=(",", ":")) + "\n"
+
+
+def _buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
+    for buffer in trace.buffers:
+        if buffer.name == name:
+            return buffer
+    names = ", ".join(buffer.name or "the top one" for buffer in trace.buffers) or "none"
+    wanted = f"instance {name!r}" if name else "top buffer"
+    raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
+
+
+def _uname(trace: TraceFile) -> list[str]:
+    """Return the words of uname: name of the system, of the machine, release, the rest."""
+    return " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()
+
+
+def _release(trace: TraceFile) -> str:
+    words = _uname(trace)
+    return words[2] if len(words) > 2 else ""
+
+
+def _kernel_files(trace: TraceFile, given: list[Path]) -> KernelFiles:
+    """Return the files that tell about the recorded kernel: those given, else what is installed of it."""
+    if given:
+        return sum((given_kernel_files(path) for path in given), KernelFiles())
+    # The recording of a process has the machine's release too, but no symbols of its kernel.
+    if "_stext" not in trace.kallsyms:
+        return KernelFiles()
+    roots = [Path("/"), *sorted(cache_folder().glob("kernels/*")), *sorted(cache_folder().glob("headers/*"))]
+    version = " ".join(_uname(trace)[3:])
+    return find_kernel_files(_release(trace), version, roots, sorted(cache_folder().glob("sources/*")))
+
+
+def _say_what_is_missing(trace: TraceFile, reading: _Reading, out: Output) -> None:
+    if reading.n_lost or reading.is_lost_unknown:
+        more = " or more" if reading.is_lost_unknown else ""
+        out.warn(f"{reading.n_lost}{more} events were lost while recording")
+    for damage in trace.damage[:_MAX_SHOWN]:
+        cpu = "" if damage.cpu is None else f"cpu {damage.cpu}, "
+        out.warn(f"{trace.path}: {cpu}offset {damage.offset:#x}: {damage.reason}")
+    if len(trace.damage) > _MAX_SHOWN:
+        out.warn(f"{len(trace.damage) - _MAX_SHOWN} more places are damaged")
+    notes = reading.writer.notes
+    if notes:
+        n_lines = sum(notes.values())
+        out.say(f"tracepoint: {counted(n_lines, 'line')} not printed as the kernel would (-v shows why)")
+        for note, count in sorted(notes.items()):
+            out.detail(f"  {count} x {note}")
+        for note in reading.kernel.notes:
+            out.detail(f"  {note}")

@@ -1,0 +1,1 @@
+"""Variables in the place of an assignment's inputs."""

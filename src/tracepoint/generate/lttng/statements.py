@@ -1,0 +1,401 @@
+"""Statements of TP_fast_assign as LTTng's TP_code_pre wants them: pruned, written, and looked through.
+
+An assignment is cut into pieces, one a statement or declarator.  Each knows the fields and names in
+it, so that `assign` can decide which pieces a probe needs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from tracepoint.generate.writer import CodeWriter
+from tracepoint.model.write import declare_param
+from tracepoint.source import ast
+from tracepoint.source.cexpr import write_expression
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.statements import (
+    Block,
+    Case,
+    Declare,
+    If,
+    Jump,
+    Loop,
+    Run,
+    Statement,
+    Switch,
+    Unreadable,
+)
+from tracepoint.source.text import SourceFile
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tracepoint.source.lexer import Token
+
+#: Calls that copy into a dynamic member; where from is known without the statement.
+STORES = frozenset(
+    "__assign_" + kind
+    for kind in (
+        *("str", "rel_str", "str_len", "rel_str_len", "vstr"),
+        *("bitmask", "rel_bitmask", "cpumask", "rel_cpumask", "sockaddr", "rel_sockaddr"),
+    )
+)
+_POINTERS = frozenset(
+    f"__get_{rel}{kind}"
+    for rel in ("", "rel_")
+    for kind in ("dynamic_array", "str", "bitmask", "cpumask", "sockaddr")
+)
+_LENGTHS = frozenset(("__get_dynamic_array_len", "__get_rel_dynamic_array_len"))
+_PERF = frozenset(("__perf_count", "__perf_task", "__perf_addr"))
+CHANGES = frozenset(("=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>=", "++", "--"))
+_CUT = 200  # an Unreadable keeps no more than this of its text
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One statement of an assignment, and what stands in it.
+
+    `text` has the kernel's layout, one tab a level; `declares` is the local that it makes; `fields`
+    are members of the record, `names` all other names, `changes` those that are assigned to, `resets`
+    those of them that are assigned to before anything else; `trouble` says why a probe cannot run it;
+    `jumps` tells of a `return` or `goto` in it.
+    """
+
+    statement: Statement
+    text: str
+    declares: str
+    fields: frozenset[str]
+    names: frozenset[str]
+    changes: frozenset[str]
+    resets: frozenset[str]
+    trouble: str = ""
+    jumps: bool = False
+
+
+def cut(block: Block) -> list[Piece]:
+    """Cut an assignment into pieces, without the calls in `STORES`."""
+    pieces = []
+    for statement in _flat(block):
+        kept = _prune(statement)
+        if kept is not None:
+            pieces.append(_piece(kept))
+    return pieces
+
+
+def _flat(block: Block) -> Iterator[Statement]:
+    for statement in block.body:
+        match statement:
+            case Block(is_scope=False):
+                yield from statement.body
+            case Run(expression=ast.Comma() as comma):
+                yield from _flat(Block((Run(comma.left), Run(comma.right))))
+            case _:
+                yield statement
+
+
+def stores(statement: Statement) -> Iterator[ast.Call]:
+    """Yield the calls in `STORES`, however deep they stand."""
+    for found in ast.walk(statement):
+        match found:
+            case Run(expression=ast.Call() as call) if call.name in STORES:
+                yield call
+
+
+def declared(statement: Statement) -> Iterator[str]:
+    """Yield the names that a statement declares, however deep."""
+    return (found.name for found in ast.walk(statement) if isinstance(found, Declare))
+
+
+def _prune(statement: Statement) -> Statement | None:
+    """Return the statement without `STORES`; None when nothing is left."""
+    match statement:
+        case Run(expression=ast.Call() as call) if call.name in STORES | _PERF:
+            return None
+        case Block(body=body):
+            kept = tuple(inner for inner in map(_prune, body) if inner is not None)
+            return replace(statement, body=kept) if kept else None
+        case If():
+            return _prune_if(statement)
+        case Loop(body=body):
+            inner = _prune(body)
+            return replace(statement, body=inner) if inner is not None else None
+        case Switch(body=body):
+            inner = _prune(body)
+            if not isinstance(inner, Block) or all(isinstance(s, Case | Jump) for s in inner.body):
+                return None
+            return replace(statement, body=inner)
+    return statement
+
+
+def _prune_if(statement: If) -> Statement | None:
+    then = _prune(statement.then)
+    otherwise = _prune(statement.otherwise) if statement.otherwise is not None else None
+    if then is not None:
+        return replace(statement, then=then, otherwise=otherwise)
+    if otherwise is None:
+        return None
+    return replace(statement, condition=ast.Unary("!", statement.condition), then=otherwise, otherwise=None)
+
+
+def with_lengths(block: Block, lengths: Mapping[str, ast.Node]) -> Block:
+    """Return the statements with the lengths in bytes of dynamic members in place of their getters."""
+
+    def with_length(node: ast.Node) -> ast.Node:
+        match node:
+            case ast.Call(arguments=(ast.Name(name=name),)) as call if call.name in _LENGTHS:
+                return lengths.get(name, node)
+        return node
+
+    return ast.map_children(block, lambda statement: ast.transform(statement, with_length))
+
+
+# GCC's -Wparentheses wants other operators below these in parentheses.
+_GROUPING = frozenset(("<<", ">>", "&", "|", "^"))
+
+
+def expression_text(node: ast.Node) -> str:
+    """Return an expression with the parentheses that a kernel build asks for.
+
+    >>> from tracepoint.source.cexpr import parse_expression
+    >>> expression_text(parse_expression("(a - 1) << 2 | f((b & c) == d)"))
+    '((a - 1) << 2) | f((b & c) == d)'
+    """
+    return write_expression(ast.transform(node, _grouped))
+
+
+def _grouped(node: ast.Node) -> ast.Node:
+    """Put operands that are easily misread into parentheses: a call of nothing is written like them."""
+    if not isinstance(node, ast.Binary):
+        return node
+    return replace(node, left=_operand(node.op, node.left), right=_operand(node.op, node.right))
+
+
+def _operand(op: str, node: ast.Node) -> ast.Node:
+    if not isinstance(node, ast.Binary) or node.op == op:
+        return node
+    is_mixed = op in _GROUPING or (op == "||" and node.op == "&&")
+    return ast.Call(ast.Name(""), (node,)) if is_mixed else node
+
+
+# --- writing --------------------------------------------------------------------------------
+
+
+def _write(statement: Statement, code: CodeWriter) -> None:
+    match statement:
+        case Block(body=body, is_scope=False):
+            for inner in body:
+                _write(inner, code)
+        case Block(body=body):
+            with code.block("{", "}"):
+                for inner in body:
+                    _write(inner, code)
+        case If() | Loop() | Switch():
+            _write_head(statement, code)
+        case _:
+            code.line(_line(statement))
+
+
+def _line(statement: Statement) -> str:
+    """Return a statement that has no other ones inside."""
+    match statement:
+        case Run(expression=expression):
+            return f"{expression_text(expression)};"
+        case Declare(name=name, ctype=ctype, initial=initial):
+            value = f" = {expression_text(initial)}" if initial is not None else ""
+            return f"{declare_param(str(ctype), name)}{value};"
+        case Case(value=None):
+            return "default:"
+        case Case(value=value, high=high) if value is not None:
+            to = f" ... {expression_text(high)}" if high is not None else ""
+            return f"case {expression_text(value)}{to}:"
+        case Jump(kind=kind, value=value):
+            return f"{kind} {expression_text(value)};" if value is not None else f"{kind};"
+        case Unreadable(text=text):
+            return text
+    raise TypeError(f"not a statement: {statement!r}")
+
+
+def _write_head(statement: If | Loop | Switch, code: CodeWriter) -> None:
+    match statement:
+        case If():
+            _write_if(statement, code)
+        case Loop(is_do=True, body=body, condition=condition):
+            with code.block("do {", f"}} while ({expression_text(condition or ast.Number(1))});"):
+                _write_inside(body, code)
+        case Loop(start=None, step=None, condition=condition, body=body):
+            _write_body(f"while ({expression_text(condition or ast.Number(1))})", body, code)
+        case Loop(start=start, condition=condition, step=step, body=body):
+            first = CodeWriter()
+            if start is not None:
+                _write(start, first)
+            parts = [first.text.strip().rstrip(";")]
+            parts += [expression_text(node) if node is not None else "" for node in (condition, step)]
+            _write_body(f"for ({'; '.join(parts)})", body, code)
+        case Switch(value=value, body=body):
+            code.line(f"switch ({expression_text(value)}) {{")
+            for inner in body.body:
+                # Labels stand where the switch does.
+                lines = CodeWriter()
+                _write(inner, lines)
+                gap = "" if isinstance(inner, Case) else "\t"
+                code.lines(gap + line for line in lines.text.splitlines())
+            code.line("}")
+
+
+def _write_if(statement: If, code: CodeWriter) -> None:
+    arms: list[tuple[str, Statement]] = []
+    branch: Statement | None = statement
+    while isinstance(branch, If):
+        head = "else if" if arms else "if"
+        arms.append((f"{head} ({expression_text(branch.condition)})", branch.then))
+        branch = branch.otherwise
+    if branch is not None:
+        arms.append(("else", branch))
+    if all(_is_short(body) for _, body in arms):
+        for head, body in arms:
+            with code.block(head):
+                _write_inside(body, code)
+        return
+    for at, (head, body) in enumerate(arms):
+        with code.block(f"}} {head} {{" if at else f"{head} {{"):
+            _write_inside(body, code)
+    code.line("}")
+
+
+def _is_short(body: Statement) -> bool:
+    """Whether a body needs no braces."""
+    inner = body.body[0] if isinstance(body, Block) and len(body.body) == 1 else body
+    return not isinstance(inner, Block | If | Loop | Switch | Declare)
+
+
+def _write_body(head: str, body: Statement, code: CodeWriter) -> None:
+    if _is_short(body):
+        with code.block(head):
+            _write_inside(body, code)
+    else:
+        with code.block(f"{head} {{", "}"):
+            _write_inside(body, code)
+
+
+def _write_inside(body: Statement, code: CodeWriter) -> None:
+    for inner in body.body if isinstance(body, Block) else (body,):
+        _write(inner, code)
+
+
+# --- looking through ------------------------------------------------------------------------
+
+
+def _piece(statement: Statement) -> Piece:
+    code = CodeWriter()
+    _write(statement, code)
+    text = code.text.rstrip("\n")
+    declares = statement.name if isinstance(statement, Declare) else ""
+    words = _Words(tokens_of(text))
+    words.read()
+    return Piece(
+        statement,
+        text,
+        declares,
+        frozenset(words.fields),
+        frozenset(words.names),
+        frozenset(words.changes),
+        frozenset(words.resets),
+        "the whole record is handed on" if words.hands_on else _unread(statement),
+        jumps=words.jumps,
+    )
+
+
+@dataclass(slots=True)
+class _Words:
+    """Sorts the names in a statement."""
+
+    tokens: list[Token]
+    fields: set[str] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    changes: set[str] = field(default_factory=set)
+    resets: set[str] = field(default_factory=set)
+    hands_on: bool = False
+    jumps: bool = False
+
+    def read(self) -> None:
+        for at, token in enumerate(self.tokens):
+            if token.kind is Kind.NAME:
+                self._name(at, token.text)
+
+    def _name(self, at: int, name: str) -> None:
+        before, after = _text(self.tokens, at - 1), _text(self.tokens, at + 1)
+        if name == "__entry":
+            self.hands_on |= after != "->"
+            self.fields |= {_text(self.tokens, at + 2)} if after == "->" else set()
+        elif name in ("return", "goto"):
+            self.jumps = True
+        elif name in _POINTERS | _LENGTHS and after == "(":
+            self.fields.add(_text(self.tokens, at + 2))
+        elif before not in ("->", ".") and _text(self.tokens, at - 2) not in _POINTERS | _LENGTHS:
+            if after == "=" and name not in self.names:
+                self.resets.add(name)
+            self.names.add(name)
+            if after in CHANGES or before in ("++", "--"):
+                self.changes.add(name)
+
+
+def _unread(statement: Statement) -> str:
+    """Say what is wrong with a statement of which only the text is known; loops by a macro are fine."""
+    match statement:
+        case Unreadable(text=text, reason=reason):
+            is_loop = "for_each" in text.partition("(")[0] and len(text) < _CUT
+            return "" if is_loop else reason
+        case Block(body=body):
+            return next(filter(None, map(_unread, body)), "")
+        case If(then=then, otherwise=otherwise):
+            return _unread(then) or (_unread(otherwise) if otherwise is not None else "")
+        case Loop(body=inner) | Switch(body=inner):
+            return _unread(inner)
+    return ""
+
+
+def tokens_of(text: str) -> list[Token]:
+    """Return the tokens of a text without its end."""
+    return lex(SourceFile("", text))[:-1]
+
+
+def _text(tokens: list[Token], at: int) -> str:
+    return tokens[at].text if 0 <= at < len(tokens) else ""
+
+
+def rewrite(text: str) -> str:
+    """Let the record's members be those of `tp_locvar`.
+
+    >>> rewrite("__entry->a = __get_dynamic_array_len(b);")
+    'tp_locvar->a = sizeof(tp_locvar->b);'
+    """
+    tokens = tokens_of(text)
+    pieces: list[str] = []
+    done = at = 0
+    while at < len(tokens):
+        token = tokens[at]
+        new, taken = "", 0
+        if token.text == "__entry":
+            new, taken = "tp_locvar", 1
+        elif token.text in _PERF and _text(tokens, at + 1) == "(":
+            new, taken = "", 1
+        elif token.text in _POINTERS | _LENGTHS and _text(tokens, at + 3) == ")":
+            member = f"tp_locvar->{_text(tokens, at + 2)}"
+            new, taken = _place(token.text, member, _text(tokens, at + 4)), 4
+        if taken:
+            pieces += (text[done : token.start], new)
+            at += taken
+            done = tokens[at - 1].end
+        else:
+            at += 1
+    return "".join((*pieces, text[done:]))
+
+
+def _place(getter: str, member: str, after: str) -> str:
+    """Return what stands for a getter and its field when `after` follows."""
+    if getter in _LENGTHS:
+        return f"sizeof({member})"
+    if getter.endswith("_str"):
+        return member
+    return f"((void *){member})" if after in ("[", "->", ".") else f"(void *){member}"

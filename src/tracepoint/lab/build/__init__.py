@@ -1,0 +1,1 @@
+"""Modules, stubs and kernels compiled."""

@@ -1,0 +1,55 @@
+"""One C file compiled as a kernel's Kbuild would, for what the compiler says of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import LabError
+from tracepoint.lab.build.module import read_messages
+from tracepoint.source.text import decode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tracepoint.lab.build.module import CompilerMessage
+    from tracepoint.lab.build.stub import Compiler
+
+_TIMEOUT_S = 180
+_FLAGS = ("-fmax-errors=200", "-fno-diagnostics-show-caret")
+
+
+def compile_file(
+    compiler: Compiler, source: Path, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> tuple[CompilerMessage, ...]:
+    """Return the errors of compiling a file, none when it compiles; the object is thrown away.
+
+    `before` and `after` are words before and after those of Kbuild.  Paths below the file's own
+    folder are relative to it.  Raises LabError when the compiler cannot be run, or fails without a word.
+    """
+    words = list(compiler.words)
+    command = [words[0], *before, *words[1:], *_FLAGS, *after, "-o", f"{source}.o", str(source)]
+    try:
+        done = subprocess.run(  # noqa: S603  the compiler named by the kernel's own Kbuild
+            command,
+            cwd=compiler.folder,
+            env=os.environ | {"LC_ALL": "C"},
+            capture_output=True,
+            timeout=_TIMEOUT_S,
+            check=False,
+        )
+    except FileNotFoundError:
+        raise LabError(f"{words[0]} is not installed", shlex.join(command)) from None
+    except subprocess.TimeoutExpired:
+        raise LabError(f"{source.name} takes longer than {_TIMEOUT_S} s to compile") from None
+    if not done.returncode:
+        return ()
+    said = decode(done.stderr).replace(f"{source.parent}/", "")
+    messages = read_messages(said)
+    if not messages:
+        tail = "\n".join(said.splitlines()[-6:])
+        raise LabError(f"{source.name} cannot be compiled", shlex.join(command), done.returncode, tail)
+    return messages

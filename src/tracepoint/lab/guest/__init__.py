@@ -1,0 +1,1 @@
+"""A kernel booted in QEMU, and work in it."""

@@ -1,0 +1,65 @@
+"""A guest's serial line on this terminal: a shell in a booted kernel."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from tracepoint.lab.build.module import disk_errors
+from tracepoint.lab.guest import qemu
+from tracepoint.lab.guest.machine import GuestPlan, build_initrd, settle_accelerator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tracepoint.lab.kernels import packages
+
+# `cttyhack` gives the shell a terminal of its own, so that Ctrl-C reaches what runs in it.
+_INIT = """#!/bin/busybox sh
+/bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /root /etc
+/bin/busybox --install -s /bin
+export PATH=/lab/bin:/bin:/sbin:/usr/bin:/usr/sbin HOME=/root TERM=@TERM@ PS1='guest \\w # '
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t tmpfs tmp /tmp
+mount -t debugfs debug /sys/kernel/debug 2>/dev/null
+mount -t tracefs trace /sys/kernel/tracing
+for module in $(cat /lab/modules); do insmod "$module"; done
+echo "kernel $(uname -r); tracefs is in /sys/kernel/tracing; exit, or Ctrl-A X, ends the guest"
+cd /root
+setsid cttyhack sh
+reboot -f
+"""
+
+
+def run_shell(
+    image: packages.KernelImage,
+    *,
+    memory_mb: int = 512,
+    cpus: int = 2,
+    modules: Sequence[str] = (),
+    files: Mapping[str, bytes] | None = None,
+    terminal: str = "linux",
+    say: Callable[[str], None],
+) -> int:
+    """Boot a kernel with a shell on this terminal and return QEMU's exit status when it has ended.
+
+    `modules` of the package are loaded at start, `files` put in place (path to bytes); `say` is called when
+    KVM is here and no guest comes up under it.  Raises LabError when QEMU, busybox or a module is missing,
+    or the disk is full.
+    """
+    name = terminal if terminal.replace("-", "").isalnum() else "linux"
+    init = {"/init": _INIT.replace("@TERM@", name).encode()}
+    plan = GuestPlan(image, memory_mb, cpus, {**(files or {}), **init}, tuple(modules))
+    with TemporaryDirectory(prefix="tracepoint-shell-") as folder, disk_errors(Path(folder)):
+        initrd = Path(folder) / "initrd"
+        initrd.write_bytes(build_initrd(plan))
+        words = [
+            *qemu.boot_words(image.image, initrd, memory_mb, cpus),
+            *("-chardev", "stdio,id=terminal,mux=on,signal=off"),
+            *("-serial", "chardev:terminal", "-mon", "chardev=terminal"),
+        ]
+        with qemu.start(settle_accelerator(image, say), words) as process:
+            return process.wait()

@@ -1,0 +1,1 @@
+"""Kernels that are supported, their packages, headers and modules."""

@@ -1,0 +1,1 @@
+"""An event fired in this process, without a kernel."""

@@ -1,0 +1,1 @@
+"""An event fired in a booted kernel, compared with its simulation."""

@@ -1,0 +1,1 @@
+"""The formatter of trace headers."""

@@ -1,0 +1,1 @@
+"""Declarations in the form of 2008."""

@@ -1,0 +1,1 @@
+"""Declarations made and written as Python."""

@@ -1,0 +1,252 @@
+"""Bridges for programs that are written: log records as events, functions as entry and exit events."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from tracepoint.model.python.types import DeclarationTypeError, s32, string_t, u64
+from tracepoint.runtime.declare.event import trace_event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+P = ParamSpec("P")
+R = TypeVar("R")
+# A record has 4072 bytes, and some are for the other fields.
+_MAX_TEXT = 3000
+_MAX_EXTRA = 600
+# What every record has; the rest came with `extra=`.
+_OWN_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
+
+
+@functools.cache
+def _log_event() -> Any:
+    @trace_event(
+        system="logging",
+        printk='"%s %s: %s (%s:%d) %s", levelname, logger, message, file, line, extra',
+        name="log_record",
+    )
+    def log_record(  # noqa: PLR0917 - the fields of a log record
+        level: s32,
+        levelname: string_t,
+        logger: string_t,
+        message: string_t,
+        file: string_t,
+        line: s32,
+        extra: string_t,
+    ) -> None:
+        del level, levelname, logger, message, file, line, extra
+
+    return log_record
+
+
+class TraceHandler(logging.Handler):
+    """A logging handler that fires `logging:log_record` for every log record.
+
+    What a call gives as `extra=` is in the field `extra`, as `order=7 customer='ada'`.  The message is
+    formatted only while the event is recorded, so that it costs next to nothing when it is off:
+
+    >>> import logging
+    >>> logging.getLogger("shop").addHandler(TraceHandler())
+    """
+
+    def __init__(self, level: int = logging.NOTSET) -> None:
+        super().__init__(level)
+        self._event = _log_event()
+
+    def handle(self, record: logging.LogRecord) -> bool:
+        """Fire without taking the handler's lock when nothing listens."""
+        return super().handle(record) if self._event else False
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Fire."""
+        try:
+            text = self.format(record)
+        except Exception:  # noqa: BLE001 - logging's own rule: a bad record is reported, never raised
+            self.handleError(record)
+            return
+        extra = _extra_of(record)
+        message = _cut(text)[: _MAX_TEXT - len(extra)]
+        place = record.filename, record.lineno
+        self._event(record.levelno, record.levelname, record.name, message, *place, extra)
+
+
+def _extra_of(record: logging.LogRecord) -> bytes:
+    """Return what came with `extra=`, as `key=value`, with the room of a short text."""
+    given = record.__dict__.keys() - _OWN_ATTRIBUTES
+    words = [f"{key}={_repr(value)}" for key, value in record.__dict__.items() if key in given]
+    return _cut(" ".join(words))[:_MAX_EXTRA]
+
+
+def trace_calls(
+    *, system: str, name: str = "", result: Callable[[Any], object] = repr
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a function fire `NAME_entry` and `NAME_exit` of `system`; `name` is the function's without it.
+
+    The entry has the arguments as text, the exit the time in ns (`duration_ns`), and what was returned
+    (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.  Coroutine
+    functions and generators, also asynchronous ones, stay what they are: their entry is where their
+    body begins, their exit where it ends, and the time between has their waiting in it.  Raises
+    DeclarationTypeError for what is not a function.
+
+    >>> @trace_calls(system="shop")
+    ... def price_of(item):
+    ...     return 350
+    >>> price_of("tea")
+    350
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if isinstance(function, (classmethod, staticmethod)):
+            return type(function)(decorate(function.__func__))
+        if isinstance(function, type) or not callable(function):
+            raise DeclarationTypeError(f"trace_calls() is for functions, not for {function!r}")
+        word = name or function.__name__
+        entry: Any = trace_event(system=system, name=f"{word}_entry", printk='"(%s)", arguments')(_entry)
+        exit_: Any = trace_event(
+            system=system, name=f"{word}_exit", printk='"%s took=%lluns", outcome, duration_ns'
+        )(_exit)
+        traced: Any = _wrapper_of(function, _Call(entry, exit_, result))
+        return functools.wraps(function)(traced)
+
+    return decorate
+
+
+@dataclass(slots=True)
+class _Call:
+    """The two events of a function; `begin` gives the time, 0 when nobody listens."""
+
+    entry: Any
+    exit: Any
+    result: Callable[[Any], object]
+
+    def begin(self, args: tuple[object, ...], kwargs: dict[str, object]) -> int:
+        if not self.entry and not self.exit:
+            return 0
+        if self.entry:
+            self.entry(_text(lambda: _arguments(args, kwargs)))
+        return time.monotonic_ns()
+
+    def returned(self, begin: int, value: object) -> None:
+        if begin and self.exit:
+            self.exit(_text(lambda: f"returned {self.result(value)}"), time.monotonic_ns() - begin)
+
+    def raised(self, begin: int, error: BaseException) -> None:
+        if begin and self.exit:
+            self.exit(f"raised {type(error).__name__}", time.monotonic_ns() - begin)
+
+
+def _wrapper_of(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    """Return a function of the same kind: callers ask which it is (inspect.iscoroutinefunction)."""
+    if inspect.isasyncgenfunction(function):
+        return _of_async_generator(function, call)
+    if inspect.iscoroutinefunction(function):
+        return _of_coroutine(function, call)
+    if inspect.isgeneratorfunction(function):
+        return _of_generator(function, call)
+
+    entry, exit_ = call.entry, call.exit
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        # Asked here, not in begin(): this is all that a call costs while nobody listens.
+        if not entry and not exit_:
+            return function(*args, **kwargs)
+        begin = call.begin(args, kwargs)
+        try:
+            made = function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+        call.returned(begin, made)
+        return made
+
+    return traced
+
+
+def _of_coroutine(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    async def traced(*args: Any, **kwargs: Any) -> Any:
+        begin = call.begin(args, kwargs)
+        try:
+            made = await function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+        call.returned(begin, made)
+        return made
+
+    return traced
+
+
+def _of_generator(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        begin = call.begin(args, kwargs)
+        try:
+            made = yield from function(*args, **kwargs)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+        call.returned(begin, made)
+        return made
+
+    return traced
+
+
+def _of_async_generator(function: Callable[..., Any], call: _Call) -> Callable[..., Any]:
+    async def traced(*args: Any, **kwargs: Any) -> Any:
+        begin = call.begin(args, kwargs)
+        inner = function(*args, **kwargs)
+        try:
+            item = await anext(inner)
+            while True:
+                try:
+                    sent = yield item
+                except GeneratorExit:
+                    await inner.aclose()
+                    raise
+                except BaseException as error:  # noqa: BLE001 - all that athrow() was given goes on inside
+                    item = await inner.athrow(error)
+                else:
+                    item = await inner.asend(sent)
+        except StopAsyncIteration:
+            call.returned(begin, None)
+        except BaseException as error:
+            call.raised(begin, error)
+            raise
+
+    return traced
+
+
+def _entry(arguments: string_t) -> None:
+    del arguments
+
+
+def _exit(outcome: string_t, duration_ns: u64) -> None:
+    del outcome, duration_ns
+
+
+def _text(make: Callable[[], str]) -> bytes:
+    """Return the beginning of a text; where making it fails, what failed: the program must not notice."""
+    try:
+        return _cut(make())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - whatever a value's own repr raises
+        return _cut(f"<{type(error).__name__}>")
+
+
+def _repr(value: object) -> str:
+    return _text(lambda: repr(value)).decode(errors="replace")
+
+
+def _cut(text: str) -> bytes:
+    """Return a text as bytes, as many as a record has room for."""
+    return text.encode(errors="backslashreplace")[:_MAX_TEXT]
+
+
+def _arguments(args: tuple[object, ...], kwargs: dict[str, object]) -> str:
+    return ", ".join([*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())])

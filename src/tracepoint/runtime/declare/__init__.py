@@ -1,0 +1,1 @@
+"""Events of this process: declared as functions, classes, headers or text."""

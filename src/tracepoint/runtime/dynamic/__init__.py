@@ -1,0 +1,1 @@
+"""Events made at run time by text: synthetic events and event probes."""

@@ -1,0 +1,1 @@
+"""The control files of this process, as tracefs is for a kernel."""

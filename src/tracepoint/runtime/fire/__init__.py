@@ -1,0 +1,1 @@
+"""What happens when an event fires: the mechanism, conversion, probes, faults."""

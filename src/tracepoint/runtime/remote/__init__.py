@@ -1,0 +1,1 @@
+"""Control from other processes: a socket, a client, a mount."""

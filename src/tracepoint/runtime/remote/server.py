@@ -1,0 +1,311 @@
+"""Control from outside: a socket that only the owner of the process may open.
+
+`listen()` starts it; nothing listens before.  A request is a line of JSON, and so is the answer; bytes are
+in base64.  One connection has the files open that it opened.
+"""
+
+from __future__ import annotations
+
+import atexit
+import base64
+import errno
+import json
+import os
+import socket
+import struct
+import threading
+import time
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.errors import TracepointError
+from tracepoint.record.extension import is_main_interpreter
+from tracepoint.runtime.files.file import File, Folder, Handle
+from tracepoint.runtime.files.tree import process_files
+from tracepoint.runtime.hierarchy import tracing
+from tracepoint.runtime.remote.registry import ProcessError, check_folder, socket_folder, socket_path
+from tracepoint.runtime.rings.symbols import kallsyms_text
+from tracepoint.wording import one_line
+
+if TYPE_CHECKING:
+    from tracepoint.runtime.files.tree import ControlFiles
+
+MAX_LINE = 1 << 20
+MAX_READ = 1 << 18
+MAX_HANDLES = 256
+# Each is a thread and a descriptor of the traced program, which needs its own.
+MAX_CONNECTIONS = 64
+_SHORTAGES = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED)
+WAIT_S = 0.25
+_UCRED = struct.Struct("3i")
+# What each request carries beside `op`.
+REQUESTS: dict[str, dict[str, type]] = {
+    "hello": {},
+    "open": {"path": str, "flags": int},
+    "read": {"handle": int, "size": int, "offset": int},
+    "write": {"handle": int, "data": str},
+    "close": {"handle": int},
+    "stat": {"path": str},
+    "list": {"path": str},
+    "mkdir": {"path": str},
+    "rmdir": {"path": str},
+    "truncate": {"path": str},
+    "kallsyms": {},
+    "directory": {},
+    "save": {"version": int, "compression": str},
+}
+
+
+def _read_request(line: bytes) -> dict[str, Any] | None:
+    """Return a request whose values have the types that its `op` wants; None for another line."""
+    try:
+        request = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(request, dict) or not isinstance(request.get("op"), str):
+        return None
+    if any(isinstance(value, str) and _has_no_bytes(value) for value in request.values()):
+        return None
+    wanted = REQUESTS.get(request["op"])
+    given = {name: type(value) for name, value in request.items() if name != "op"}
+    return request if wanted is None or given == wanted else None
+
+
+def _has_no_bytes(text: str) -> bool:
+    """Whether no bytes stand for a text: it has half a surrogate pair, which JSON can carry."""
+    try:
+        text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _internal_error(op: str, error: Exception) -> str:
+    """Say what failed and where: it is our fault, or that of a function of the program, not the client's."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{Path(place.filename).name}:{place.lineno}"
+    said = one_line("".join(traceback.format_exception_only(error)).strip())
+    return f"internal error in {op!r}: {said} ({where})"
+
+
+class _Connection:
+    """One client: reads requests, answers them, closes its files at the end."""
+
+    def __init__(self, stream: socket.socket, tree: ControlFiles) -> None:
+        self._stream = stream
+        self._tree = tree
+        self._handles: dict[int, Handle] = {}
+        self._next = 0
+
+    def run(self) -> None:
+        """Serve until the client goes."""
+        try:
+            with self._stream, self._stream.makefile("rb") as lines:
+                while (line := lines.readline(MAX_LINE)).endswith(b"\n"):
+                    answer = self._answer(line)
+                    self._stream.sendall(json.dumps(answer).encode() + b"\n")
+                    if answer.get("errno") == errno.EPROTO:
+                        # Who does not speak our language is not listened to any longer.
+                        break
+        except OSError:
+            pass
+        finally:
+            for handle in self._handles.values():
+                handle.close()
+
+    def _answer(self, line: bytes) -> dict[str, Any]:
+        """Do what is asked; only a line that is not a request answers EPROTO."""
+        request = _read_request(line)
+        if request is None:
+            return {"errno": errno.EPROTO, "text": "this is not a request"}
+        op = request.pop("op")
+        if op not in REQUESTS:
+            return {"errno": errno.ENOSYS, "text": "no such request"}
+        try:
+            answer: dict[str, Any] = getattr(self, f"_do_{op}")(**request)
+        except OSError as error:
+            return {"errno": error.errno or errno.EIO, "text": str(error)}
+        except TracepointError as error:
+            return {"errno": errno.EINVAL, "text": str(error)}
+        except MemoryError:
+            return {"errno": errno.ENOMEM, "text": "no memory for the answer"}
+        except Exception as error:  # noqa: BLE001 - the client goes on, and so does the program
+            return {"errno": errno.EIO, "text": _internal_error(op, error)}
+        return answer
+
+    def _handle(self, number: int) -> Handle:
+        handle = self._handles.get(number)
+        if handle is None:
+            raise OSError(errno.EBADF, f"handle {number} is not open")
+        return handle
+
+    def _do_hello(self) -> dict[str, Any]:
+        n_enabled = len(tracing.enabled_events)
+        return {"pid": os.getpid(), "n_events": len(tracing.events), "n_enabled": n_enabled}
+
+    def _do_open(self, path: str, flags: int) -> dict[str, Any]:
+        if len(self._handles) >= MAX_HANDLES:
+            raise OSError(errno.EMFILE, "too many open files")
+        handle = self._tree.open(path, flags)
+        self._next += 1
+        self._handles[self._next] = handle
+        return {"handle": self._next}
+
+    def _do_read(self, handle: int, size: int, offset: int) -> dict[str, Any]:
+        if size < 0 or offset < 0:
+            raise OSError(errno.EINVAL, f"{size} bytes at {offset} cannot be read")
+        opened = self._handle(handle)
+        end = time.monotonic() + WAIT_S
+        opened.is_interrupted = lambda: time.monotonic() > end  # type: ignore[attr-defined]
+        try:
+            data = opened.read(min(size, MAX_READ), offset)
+        except InterruptedError:
+            return {"again": True}
+        is_end = opened.has_end and len(data) < min(size, MAX_READ)
+        return {"data": base64.b64encode(data).decode()} | ({"end": True} if is_end else {})
+
+    def _do_write(self, handle: int, data: str) -> dict[str, Any]:
+        try:
+            content = base64.b64decode(data)
+        except ValueError as error:
+            raise OSError(errno.EINVAL, f"the data of a write: {error}") from None
+        return {"taken": self._handle(handle).write(content)}
+
+    def _do_close(self, handle: int) -> dict[str, Any]:
+        opened = self._handle(handle)
+        del self._handles[handle]
+        opened.close()
+        return {}
+
+    def _do_stat(self, path: str) -> dict[str, Any]:
+        node = self._tree.find(path)
+        return {"mode": node.mode, "folder": isinstance(node, Folder)}
+
+    def _do_list(self, path: str) -> dict[str, Any]:
+        return {"names": self._tree.folder(path).names()}
+
+    def _do_mkdir(self, path: str) -> dict[str, Any]:
+        self._tree.mkdir(path)
+        return {}
+
+    def _do_rmdir(self, path: str) -> dict[str, Any]:
+        self._tree.rmdir(path)
+        return {}
+
+    def _do_truncate(self, path: str) -> dict[str, Any]:
+        if isinstance(self._tree.find(path), File):
+            self._tree.truncate(path)
+        return {}
+
+    def _do_kallsyms(self) -> dict[str, Any]:
+        return {"text": kallsyms_text()}
+
+    def _do_directory(self) -> dict[str, Any]:
+        return {"path": self._tree.tracing.directory}
+
+    def _do_save(self, version: int, compression: str) -> dict[str, Any]:
+        from tracepoint.runtime.rings.save import saved_bytes  # noqa: PLC0415 - loads the writer of trace.dat
+
+        data, _ = saved_bytes(self._tree, version, compression)
+        return {"data": base64.b64encode(data).decode()}
+
+
+class Listener:
+    """The socket of this process; `close()` ends it."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        folder = folder or socket_folder()
+        check_folder(folder, make=True)
+        self.path = socket_path(os.getpid(), folder)
+        self.path.unlink(missing_ok=True)
+        self.tree = process_files()
+        self._pid = os.getpid()
+        self._places = threading.Semaphore(MAX_CONNECTIONS)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # Nobody can come in between: the folder is closed to others.
+        self._socket.bind(str(self.path))
+        self.path.chmod(0o600)
+        self._socket.listen(MAX_CONNECTIONS)
+        self._thread = threading.Thread(target=self._serve, name="tracepoint", daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                stream, _ = self._socket.accept()
+            except OSError as error:
+                if error.errno not in _SHORTAGES:
+                    return
+                # The program has no descriptor left: it may have one soon, and nobody waits for us.
+                time.sleep(WAIT_S)
+                continue
+            if not is_owner(stream) or not self._places.acquire(blocking=False):
+                stream.close()
+                continue
+            try:
+                threading.Thread(
+                    target=self._run, args=(stream,), name="tracepoint-client", daemon=True
+                ).start()
+            except RuntimeError:
+                self._places.release()
+                stream.close()
+
+    def _run(self, stream: socket.socket) -> None:
+        try:
+            _Connection(stream, self.tree).run()
+        finally:
+            self._places.release()
+
+    def close(self) -> None:
+        """Stop listening and remove the socket; in a child, only let go of the parent's."""
+        if self._pid == os.getpid():
+            self.path.unlink(missing_ok=True)
+            with suppress(OSError):
+                self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+
+def is_owner(stream: socket.socket) -> bool:
+    """Whether the other side runs as this user, or as root: SO_PEERCRED, which nobody can forge."""
+    raw = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
+    _, uid, _ = _UCRED.unpack(raw)
+    return uid in (os.geteuid(), 0)
+
+
+_listeners: list[Listener] = []
+
+
+def listen() -> Path:
+    """Let this user's commands (`tracepoint ps`, `tracepoint mount --pid`) control this process.
+
+    Returns the socket's path; a second call changes nothing.  Raises ProcessError when the
+    socket cannot be made, and in an interpreter that is not the main one, which has the process's socket.
+    """
+    if not is_main_interpreter():
+        raise ProcessError("cannot listen: only the main interpreter of a process can be traced from outside")
+    if not _listeners:
+        try:
+            _listeners.append(Listener())
+        except OSError as error:
+            raise ProcessError(f"cannot listen: {error}") from None
+    return _listeners[0].path
+
+
+def stop_listening() -> None:
+    """Close the socket."""
+    while _listeners:
+        _listeners.pop().close()
+
+
+def _after_fork_in_child() -> None:
+    if _listeners:
+        stop_listening()
+        # A child without a socket is better than a child that fails.
+        with suppress(TracepointError):
+            listen()
+
+
+atexit.register(stop_listening)
+os.register_at_fork(after_in_child=_after_fork_in_child)

@@ -1,0 +1,1 @@
+"""The rings of this process: their pages, their files, and saving them."""

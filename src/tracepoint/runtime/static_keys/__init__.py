@@ -1,0 +1,1 @@
+"""Call sites of events that are off, jumped over in byte code."""

@@ -1,0 +1,1 @@
+"""What is done when an event fires: triggers and histograms."""

@@ -1,0 +1,1 @@
+"""Who calls tracepoints: C, macros, Rust."""

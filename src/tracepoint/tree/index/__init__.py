@@ -1,0 +1,1 @@
+"""The index of a kernel tree, and where it is kept."""

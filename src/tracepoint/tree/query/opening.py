@@ -1,0 +1,124 @@
+"""Opening a tree: from its saved index when that is still true, else by indexing what changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import TreeError
+from tracepoint.tree.index.scan import fingerprint, is_kernel_tree, list_files
+from tracepoint.tree.index.store import OtherVersionError, StoredIndex, StoreError, cache_path, save_index
+from tracepoint.tree.query.tree import Tree
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.tree.index.store import IndexData
+
+
+def open_tree(
+    path: Path | str,
+    *,
+    fresh: bool = False,
+    jobs: int = 0,
+    on_progress: Callable[[str, int, int], None] | None = None,
+) -> Tree:
+    """Open a kernel tree, or what else has events, indexing what changed since the last time.
+
+    `path` is a source tree (`~` is expanded), a folder of modules or of format files, a file of
+    BTF, or a single object.  `fresh` builds the index anew; `jobs` is the number of processes, by
+    default one a core; `on_progress` is told stage, files done, files in all.  Raises TreeError for
+    anything else.
+    """
+    root = os.path.realpath(Path(path).expanduser())
+    if not os.path.exists(root):  # noqa: PTH110 - real paths of this room are strings
+        raise TreeError(str(path), "no such file or folder")
+    if not is_kernel_tree(root):
+        from tracepoint.tree.index.other import read_other  # noqa: PLC0415 - a saved index needs none of it
+
+        return Tree.of(read_other(root))
+    notes: list[str] = []
+    stored = None if fresh else _open_stored(root, notes)
+    if stored is not None:
+        try:
+            if stored.mark == fingerprint(list_files(root)):
+                return _saved_tree(stored)
+            return _updated(root, stored.whole(), notes, jobs, on_progress)
+        except StoreError as error:
+            notes.append(f"{error}; the index was rebuilt")
+    return _updated(root, None, notes, jobs, on_progress)
+
+
+def open_saved(path: Path | str) -> Tree | None:
+    """Open the saved index of a source tree if there is one and it is still true; nothing is indexed."""
+    root = os.path.realpath(path)
+    stored = _open_stored(root, [])
+    if stored is None or stored.mark != fingerprint(list_files(root)):
+        return None
+    return _saved_tree(stored)
+
+
+def open_searched(
+    path: Path | str, *, jobs: int = 0, on_progress: Callable[[str, int, int], None] | None = None
+) -> Tree:
+    """Open a tree for questions about single names: as `open_tree`, but without an index none is made.
+
+    What `on_progress` is told may come later, when something is asked.
+    """
+    root = os.path.realpath(Path(path).expanduser())
+    notes: list[str] = []
+    if not is_kernel_tree(root) or _open_stored(root, notes) is not None or notes:
+        return open_tree(path, jobs=jobs, on_progress=on_progress)
+    from tracepoint.tree.query.search import SearchedTree  # noqa: PLC0415 - a saved index needs none of it
+
+    return SearchedTree(root, lambda old: _updated(root, old, [], jobs, on_progress), jobs, on_progress)
+
+
+def _saved_tree(stored: StoredIndex) -> Tree:
+    head = stored.section("head")
+    return Tree(stored.root, stored.kind, lambda: head, lambda: stored.section("more"))
+
+
+def saved_identity(path: Path | str) -> str:
+    """Return what changes with the saved index of a tree and with the tree's files, empty without one."""
+    root = os.path.realpath(path)
+    try:
+        state = cache_path(root).stat()
+    except OSError:
+        return ""
+    return f"{state.st_ino}:{state.st_size}:{state.st_mtime_ns}:{fingerprint(list_files(root))}"
+
+
+def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
+    try:
+        stored = StoredIndex(cache_path(root))
+    except (FileNotFoundError, OtherVersionError):
+        # After an upgrade every saved index is old: as expected as that there is none.
+        return None
+    except (StoreError, OSError) as error:
+        notes.append(f"{error}; the index was rebuilt")
+        return None
+    if stored.root != root or stored.kind != "source":
+        notes.append(f"{stored.path}: the index of another tree; it was rebuilt")
+        return None
+    return stored
+
+
+def _updated(
+    root: str,
+    old: IndexData | None,
+    notes: list[str],
+    jobs: int,
+    on_progress: Callable[[str, int, int], None] | None,
+) -> Tree:
+    from tracepoint.tree.index.build import build_index  # noqa: PLC0415 - a saved index needs none of it
+
+    data, work = build_index(root, old, jobs=jobs, on_progress=on_progress)
+    notes.append(str(work))
+    notes.extend(f"{name}: cannot be read, left out" for name in data.head["unreadable"])
+    try:
+        save_index(data, cache_path(root))
+    except OSError as error:
+        notes.append(f"the index could not be saved: {error}")
+    return Tree.of(data, notes)

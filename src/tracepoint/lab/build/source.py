@@ -51,8 +51,8 @@ def fetch_source(
     """Return the unpacked source of a series from the cache, fetching Debian's package when it is not there.
 
     With a package's `version` the source is that of its point release: a tree of another one is replaced.
-    `apt` are options for apt (`tracepoint.lab.kernels.suites`).  Raises LabError when apt has none, or less than
-    3 GB are free.
+    `apt` are options for apt (`tracepoint.lab.kernels.suites`).  Raises LabError when apt has none,
+    or less than 3 GB are free.
     """
     package = f"linux-source-{series}"
     tree = cache_folder() / "sources" / package

@@ -282,3 +282,13 @@ def test_any_program_ends_without_a_crash(parts, n):
     except (SourceError, KeyError):
         return
     assert len(fired.result.record) >= 24
+
+
+def test_a_function_given_the_end_of_the_record_stores_nothing():
+    fired = fire(
+        "__field(u32, n) __dynamic_array(u8, data, 0)",
+        "__entry->n = n; fill(p, __get_dynamic_array(data));",
+        {"n": 7},
+    )
+    assert fired["n"] == 7
+    assert fired.result.record[fired.layout.size_bytes :] == b""

@@ -9,6 +9,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracepoint.assign.stores import as_bytes
 from tracepoint.assign.values import (
     CannotFollowError,
     Int,
@@ -25,7 +26,7 @@ from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cvalue import INT, IntType
 
 if TYPE_CHECKING:
-    from tracepoint.assign.expressions import Evaluator, Handler
+    from tracepoint.assign.machine import Handler, Machine
 
 NULL_STRING = b"(null)"
 MAX_WIDTH = 4096
@@ -38,13 +39,13 @@ def _count(node: ast.Call, *counts: int) -> tuple[ast.Node, ...]:
     return node.arguments
 
 
-def string_of(machine: Evaluator, node: ast.Node, field: str) -> bytes | None:
+def string_of(machine: Machine, node: ast.Node, field: str) -> bytes | None:
     """Return the C string an expression points to, without its NUL; None for NULL."""
     want = Want(role="string", field=field)
     return _string_value(machine, machine.value(node, want), want)
 
 
-def _string_value(machine: Evaluator, found: Value, want: Want) -> bytes | None:
+def _string_value(machine: Machine, found: Value, want: Want) -> bytes | None:
     match found:
         case Pointer(memory=memory, offset=offset):
             return memory.string_at(offset)
@@ -60,7 +61,7 @@ def _string_value(machine: Evaluator, found: Value, want: Want) -> bytes | None:
     raise CannotFollowError("what is copied here is not a string")
 
 
-def _input_string(machine: Evaluator, answer: object) -> bytes | None:
+def _input_string(machine: Machine, answer: object) -> bytes | None:
     match answer:
         case str():
             raw = answer.encode("utf-8", "surrogateescape")
@@ -75,7 +76,7 @@ def _input_string(machine: Evaluator, answer: object) -> bytes | None:
     return raw.split(b"\0", 1)[0]
 
 
-def _pointer(machine: Evaluator, node: ast.Node) -> Pointer:
+def _pointer(machine: Machine, node: ast.Node) -> Pointer:
     found = machine.value(node, Want(role="pointer"))
     if isinstance(found, Pointer):
         return found
@@ -84,9 +85,9 @@ def _pointer(machine: Evaluator, node: ast.Node) -> Pointer:
     raise CannotFollowError(f"{write_expression(node)[:60]} is not in the record")
 
 
-def _length(machine: Evaluator, node: ast.Node) -> int:
+def _length(machine: Machine, node: ast.Node) -> int:
     if machine.is_exploring:
-        machine.mark_length(node)
+        _mark_length(machine, node)
     length = machine.integer(node, Want(machine.shapes.ulong, "length")).value
     if not 0 <= length <= 1 << 20:
         raise CannotFollowError(f"a copy of {length} bytes")
@@ -94,7 +95,16 @@ def _length(machine: Evaluator, node: ast.Node) -> int:
     return length
 
 
-def _memcpy(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _mark_length(machine: Machine, node: ast.Node) -> None:
+    """While looking for inputs: remember that an input, or what went into a field, counts bytes."""
+    match machine.canonical(node):
+        case ast.Member(base=ast.Name(name="__entry"), name=name):
+            machine.length_fields.add(name)
+        case (ast.Member() | ast.Call() | ast.Name()) as plain:
+            machine.attempt(plain, Want(role="length"))
+
+
+def _memcpy(machine: Machine, node: ast.Call, _want: Want) -> Value:
     target_node, source, length_node = _count(node, 3)
     target = _pointer(machine, target_node)
     length = _length(machine, length_node)
@@ -107,12 +117,12 @@ def _memcpy(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
         raise CannotFollowError(f"{length} bytes are copied into {room}")
     field = machine.field_at(target.memory, target.offset)
     want = Want(None, "bytes", field, length, element=max(target.shape.size, 1) if target.shape.kind else 1)
-    data = machine.as_bytes(machine.value(source, want), length, want)
+    data = as_bytes(machine, machine.value(source, want), length, want)
     target.memory.write(target.offset, data)
     return target
 
 
-def _memset(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _memset(machine: Machine, node: ast.Call, _want: Want) -> Value:
     target_node, byte, length_node = _count(node, 3)
     target = _pointer(machine, target_node)
     target.memory.write(
@@ -121,14 +131,14 @@ def _memset(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return target
 
 
-def _room_of(machine: Evaluator, node: ast.Node, target: Pointer) -> int:
+def _room_of(machine: Machine, node: ast.Node, target: Pointer) -> int:
     found = machine.evaluate(node)
     if isinstance(found, Slot) and found.shape.element is not None:
         return found.shape.size
     return len(target.memory.data) - target.offset
 
 
-def _copy_string(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _copy_string(machine: Machine, node: ast.Call, _want: Want) -> Value:
     """strcpy, strncpy, strlcpy, strscpy and strscpy_pad: they differ in the end and in the rest."""
     arguments = _count(node, 2, 3)
     target = _pointer(machine, arguments[0])
@@ -154,14 +164,14 @@ def _copy_string(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return Int(-7 if name.startswith("strscpy") and len(text) >= limit else len(text), machine.shapes.long)
 
 
-def _strlen(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _strlen(machine: Machine, node: ast.Call, _want: Want) -> Value:
     text = string_of(machine, _count(node, 1)[0], "")
     if text is None:
         raise CannotFollowError("strlen() of NULL")
     return Int(len(text), machine.shapes.ulong)
 
 
-def _strreplace(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _strreplace(machine: Machine, node: ast.Call, _want: Want) -> Value:
     where, old, new = _count(node, 3)
     target = _pointer(machine, where)
     text = target.memory.string_at(target.offset)
@@ -173,7 +183,7 @@ def _strreplace(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
 _DIRECTIVE = re.compile(r"%(%|(?P<flags>[-0 #+]*)(?P<width>\d*)(?P<length>hh|h|ll|l|z)?(?P<kind>[duxXcs]))")
 
 
-def _snprintf(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _snprintf(machine: Machine, node: ast.Call, _want: Want) -> Value:
     """Plain directives only (d, u, x, c, s); others are named as not followed."""
     arguments = list(node.arguments)
     is_bounded = "n" in node.name.removeprefix("v").replace("printf", "")
@@ -199,7 +209,7 @@ def _is_plain(template: str) -> bool:
     return "%" not in _DIRECTIVE.sub("", template)
 
 
-def _format(machine: Evaluator, template: str, arguments: list[ast.Node], field: str) -> bytes:
+def _format(machine: Machine, template: str, arguments: list[ast.Node], field: str) -> bytes:
     out, at, rest = b"", 0, list(arguments)
     for match in _DIRECTIVE.finditer(template):
         out += template[at : match.start()].encode("latin-1", "replace")
@@ -213,7 +223,7 @@ def _format(machine: Evaluator, template: str, arguments: list[ast.Node], field:
     return out + template[at:].encode("latin-1", "replace")
 
 
-def _directive(machine: Evaluator, match: re.Match[str], node: ast.Node, field: str) -> bytes:
+def _directive(machine: Machine, match: re.Match[str], node: ast.Node, field: str) -> bytes:
     flags, width, kind = match["flags"] or "", min(int(match["width"] or 0), MAX_WIDTH), match["kind"]
     if kind == "s":
         text = (string_of(machine, node, field) or NULL_STRING).decode("latin-1")
@@ -240,14 +250,14 @@ def _dynamic_name(node: ast.Call) -> str:
     return node.arguments[0].name
 
 
-def _place(machine: Evaluator, node: ast.Call) -> tuple[str, int, int]:
+def _place(machine: Machine, node: ast.Call) -> tuple[str, int, int]:
     name = _dynamic_name(node)
     if name not in machine.dynamic:
         raise CannotFollowError(f"{name} is not a dynamic field of this record")
     return (name, *machine.dynamic[name])
 
 
-def _get_array(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _get_array(machine: Machine, node: ast.Call, _want: Want) -> Value:
     name, offset, _size = _place(machine, node)
     shape = machine.shapes.of_dynamic(machine.inputs.layout[name])
     if "sockaddr" in node.name:
@@ -255,11 +265,11 @@ def _get_array(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return Pointer(machine.record, offset, shape)
 
 
-def _get_length(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _get_length(machine: Machine, node: ast.Call, _want: Want) -> Value:
     return Int(_place(machine, node)[2], INT)
 
 
-def _assign_str(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _assign_str(machine: Machine, node: ast.Call, _want: Want) -> Value:
     _count(node, 1, 2)
     name, offset, size = _place(machine, node)
     if len(node.arguments) == 2:
@@ -276,7 +286,7 @@ def _assign_str(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return _VOID
 
 
-def _assign_str_len(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _assign_str_len(machine: Machine, node: ast.Call, _want: Want) -> Value:
     _target, source, length_node = _count(node, 3)
     name, offset, size = _place(machine, node)
     length = min(_length(machine, length_node), max(size - 1, 0))
@@ -285,7 +295,7 @@ def _assign_str_len(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return _VOID
 
 
-def _assign_vstr(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _assign_vstr(machine: Machine, node: ast.Call, _want: Want) -> Value:
     _target, template, *_rest = _count(node, 3)
     name, offset, size = _place(machine, node)
     text = string_of(machine, template, name) or NULL_STRING
@@ -293,39 +303,39 @@ def _assign_vstr(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
     return _VOID
 
 
-def bitmask_bytes(machine: Evaluator, n_bits: int) -> int:
+def bitmask_bytes(machine: Machine, n_bits: int) -> int:
     """Return the bytes that a mask of `n_bits` takes: whole longs (stage5: __bitmask_size_in_bytes)."""
     size = machine.shapes.long_size
     return (n_bits + 8 * size - 1) // (8 * size) * size
 
 
-def _assign_mask(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _assign_mask(machine: Machine, node: ast.Call, _want: Want) -> Value:
     _count(node, 2, 3)
     name, offset, size = _place(machine, node)
     length = size
     if len(node.arguments) == 3:
         length = min(size, bitmask_bytes(machine, _length(machine, node.arguments[2])))
     want = Want(None, "bytes", name, length, element=machine.shapes.long_size)
-    data = machine.as_bytes(machine.value(node.arguments[1], want), length, want)
+    data = as_bytes(machine, machine.value(node.arguments[1], want), length, want)
     machine.record.write(offset, data)
     return _VOID
 
 
-def _assign_sockaddr(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _assign_sockaddr(machine: Machine, node: ast.Call, _want: Want) -> Value:
     _target, source, length_node = _count(node, 3)
     name, offset, size = _place(machine, node)
     length = min(_length(machine, length_node), size)
     want = Want(None, "bytes", name, length)
-    machine.record.write(offset, machine.as_bytes(machine.value(source, want), length, want))
+    machine.record.write(offset, as_bytes(machine, machine.value(source, want), length, want))
     return _VOID
 
 
-def _cpumask_bits(machine: Evaluator, node: ast.Call, want: Want) -> Value:
+def _cpumask_bits(machine: Machine, node: ast.Call, want: Want) -> Value:
     return machine.value(_count(node, 1)[0], replace(want, role="pointer"))
 
 
 def _put_unaligned(size: int, *, is_big: bool | None) -> Handler:
-    def handler(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+    def handler(machine: Machine, node: ast.Call, _want: Want) -> Value:
         value_node, where = _count(node, 2)
         target = _pointer(machine, where)
         width = size or target.shape.size
@@ -341,20 +351,19 @@ def _put_unaligned(size: int, *, is_big: bool | None) -> Handler:
     return handler
 
 
-def _get_unaligned(machine: Evaluator, node: ast.Call, want: Want) -> Value:
+def _get_unaligned(machine: Machine, node: ast.Call, want: Want) -> Value:
     argument = _count(node, 1)[0]
     return machine.read(machine.evaluate(ast.Unary("*", argument), want))
 
 
-def _mapped(machine: Evaluator, node: ast.Call, _want: Want) -> Value:
+def _mapped(machine: Machine, node: ast.Call, _want: Want) -> Value:
     """ipv6_addr_set_v4mapped(address, v6): ::ffff:a.b.c.d (include/net/ipv6.h)."""
     address, where = _count(node, 2)
     target = _pointer(machine, where)
     kind = IntType(4, is_signed=False)
     field = machine.field_at(target.memory, target.offset)
     value = machine.integer(address, Want(kind, field=field, is_swapped=True)).value
-    order = "big" if machine.inputs.layout.is_big_endian else "little"
-    raw = (value & 0xFFFFFFFF).to_bytes(4, "big" if order == "big" else "little")
+    raw = (value & 0xFFFFFFFF).to_bytes(4, machine.record.order)
     target.memory.write(target.offset, bytes(10) + b"\xff\xff" + raw)
     return _VOID
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.state import Inputs
+from tracepoint.assign.machine import Inputs
 from tracepoint.layout.format import EventFormat, FieldFormat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tracepoint.assign.state import InputValue
+    from tracepoint.assign.machine import InputValue
 
 COMMON = (
     FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),

@@ -9,16 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracepoint.assign.machine import Inputs
 from tracepoint.assign.program import read_program, run_program
-from tracepoint.assign.state import Inputs
 from tracepoint.errors import SourceError
 from tracepoint.source.ctype import CType, parse_ctype
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from tracepoint.assign.machine import InputValue
     from tracepoint.assign.program import Program
-    from tracepoint.assign.state import InputValue
     from tracepoint.assign.values import Input
     from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event, Proto

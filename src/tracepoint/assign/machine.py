@@ -1,69 +1,89 @@
-"""Runs the statements of an assignment; what cannot be followed is named, the rest goes on."""
+"""What runs an assignment: the record, the locals, the inputs, and how expressions get their values.
+
+What each kind of expression and each function means is in the tables that a machine is given.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
 
-from tracepoint.assign.copies import COPIES
-from tracepoint.assign.core import MAX_STEPS
-from tracepoint.assign.expressions import Evaluator
-from tracepoint.assign.pure import PURE
-from tracepoint.assign.state import Cell
+from tracepoint.assign.shapes import Shapes
 from tracepoint.assign.values import (
     CannotFollowError,
+    Input,
     Int,
     Items,
     Lost,
     Memory,
     Outside,
     Pointer,
+    Shape,
     Slot,
     Value,
     Want,
+    is_value,
 )
-from tracepoint.errors import SourceError
 from tracepoint.source import ast
-from tracepoint.source.cexpr import parse_expression, write_expression
-from tracepoint.source.ctype import CType, parse_ctype, tokens_text
-from tracepoint.source.cvalue import INT
-from tracepoint.source.statements import (
-    Block,
-    Case,
-    Declare,
-    If,
-    Jump,
-    Loop,
-    Run,
-    Statement,
-    Switch,
-    Unreadable,
-    parse_statements,
-)
+from tracepoint.source.cexpr import write_expression
+from tracepoint.source.cvalue import LLONG, ULLONG, IntType, int_type_of
+from tracepoint.source.functions import TRANSPARENT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from tracepoint.assign.expressions import Handler
     from tracepoint.diagnostics import Span
-    from tracepoint.source.lexer import Token
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.model.field import Field
+    from tracepoint.source.ctype import CType
 
-MAX_LOOPS = 10_000
-QUIET = frozenset(
-    {
-        "rcu_read_lock",
-        "rcu_read_unlock",
-        "might_sleep",
-        "WARN_ON",
-        "WARN_ON_ONCE",
-        "BUILD_BUG_ON",
-        "BUG_ON",
-        "barrier",
-        "smp_mb",
-        "preempt_disable_notrace",
-        "preempt_enable_notrace",
-    }
-)
+    Form = Callable[["Machine", ast.Node, Want], Value]
+    Handler = Callable[["Machine", ast.Call, Want], Value]
+
+InputValue: TypeAlias = "int | bytes | str | list[int] | None"
+Resolver: TypeAlias = "Callable[[Input], InputValue]"
+
+NO_WANT = Want()
+CONDITION = Want(role="condition")
+MAX_STEPS = 200_000
+MAX_DEPTH = 70
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Everything around an assignment that is not its statements.
+
+    `layout` is the record; `fields` the declared members; `params` the types of TP_PROTO;
+    `resolve` gives input values; `constant` the value of a name or None; `sizeof` the size of a
+    type beyond integers.
+    """
+
+    layout: EventFormat
+    fields: tuple[Field, ...]
+    params: Mapping[str, CType]
+    resolve: Resolver
+    constant: Callable[[str], int | None] = lambda _name: None
+    sizeof: Callable[[CType], int | None] | None = None
+
+
+@dataclass(slots=True)
+class Cell:
+    """A local variable: integers and arrays live in `slot`, anything else is a value."""
+
+    ctype: CType
+    slot: Slot | None = None
+    value: Value | None = None
+    node: ast.Node | None = None
+
+
+@dataclass(slots=True)
+class Conversion:
+    """An input value that a store cut or reinterpreted: `value` became `stored` in `field`."""
+
+    input_: str
+    value: int
+    stored: int
+    field: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,402 +102,262 @@ class Unfollowed:
         return f"{self.text}: {self.reason}"
 
 
-class Machine(Evaluator):
-    """An evaluator that runs statements."""
+@dataclass(slots=True)
+class Machine:
+    """One run of an assignment; `record` is replaced once the dynamic lengths are known.
 
-    handlers: ClassVar[Mapping[str, Handler]] = {**PURE, **COPIES}
+    `forms` says what each kind of expression means, `functions` each function; `is_exploring`
+    walks all branches to find the inputs; `is_target` tells that the left side of an assignment is
+    evaluated; `overrides` holds what was stored to things outside of the record; `strings` the text
+    at made-up addresses.
+    """
+
+    inputs: Inputs
+    forms: Mapping[type[ast.Node], Form] = field(default_factory=dict)
+    functions: Mapping[str, Handler] = field(default_factory=dict)
+    is_exploring: bool = False
+    is_target: bool = False
+    steps: int = 0
+    depth: int = 0
+    record: Memory = field(init=False)
+    record_shape: Shape = field(init=False)
+    shapes: Shapes = field(init=False)
+    locals: dict[str, Cell] = field(default_factory=dict)
+    overrides: dict[str, Value] = field(default_factory=dict)
+    strings: dict[int, bytes] = field(default_factory=dict)
+    sources: dict[str, bytes | None] = field(default_factory=dict)
+    ranges: list[tuple[int, int, str]] = field(default_factory=list)
+    dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
+    conversions: list[Conversion] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    unknown: dict[str, str] = field(default_factory=dict)
+    unfollowed: list[Unfollowed] = field(default_factory=list)
+    length_fields: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self.unfollowed: list[Unfollowed] = []
+        layout = self.inputs.layout
+        self.shapes = Shapes(layout.long_size, self.inputs.constant, self.inputs.sizeof)
+        self.record_shape = Shape(0, members=self.shapes.of_record(layout), name="the record")
+        size = max((f.offset + f.size for f in layout.fields), default=0)
+        self.record = self.memory(bytes(size), "the record")
+        self.ranges = [(f.offset, f.offset + f.size, f.name) for f in layout.fields]
 
-    def run(self, statement: Statement) -> str:
-        """Run one statement; the answer is empty, or `break`, `continue`, `return`."""
-        self.steps += 1
-        if self.is_exploring and self.steps > MAX_STEPS:
-            return "return"
-        match statement:
-            case Run(expression=expression):
-                self._guarded(statement, lambda: self._effect(expression))
-            case Declare():
-                self._guarded(statement, lambda: self._declare(statement))
-            case Block():
-                return self._block(statement)
-            case If():
-                return self._if(statement)
-            case Loop():
-                return self._loop(statement)
-            case Switch():
-                return self._switch(statement)
-            case Jump(kind=kind):
-                return "" if self.is_exploring else kind
-            case Unreadable(text=text, reason=reason, names=names):
-                self.lose(statement, text, reason, names)
+    # Memory
+
+    def memory(self, data: bytes, label: str, *, is_written: bool = False) -> Memory:
+        """Return new memory with these bytes."""
+        is_big = self.inputs.layout.is_big_endian
+        return Memory(data, is_big_endian=is_big, label=label, is_written=is_written)
+
+    def allocate(self, size: int) -> None:
+        """Make the record `size` bytes long, keeping what is there."""
+        self.record = self.memory(bytes(self.record.data).ljust(size, b"\0"), "the record")
+
+    def field_at(self, memory: Memory, offset: int) -> str:
+        """Return the field that holds the byte at `offset`, empty when there is none."""
+        if memory is not self.record:
+            return ""
+        # Dynamic data come last and lie beyond the fixed members.
+        for start, end, name in reversed(self.ranges):
+            if start <= offset < end:
+                return name
         return ""
 
-    def _guarded(self, statement: Run | Declare, act: Callable[[], None]) -> None:
+    def address_of(self, data: bytes) -> int:
+        """Return a made-up kernel address at which `data` is a string."""
+        for address, text in self.strings.items():
+            if text == data:
+                return address
+        base = 0xFFFF_FFFF_8220_0000 if self.shapes.long_size == 8 else 0xC120_0000
+        address = base + 0x40 * len(self.strings)
+        self.strings[address] = data
+        return address
+
+    def note(self, text: str) -> None:
+        """Keep a remark for the reader, once."""
+        if text not in self.notes:
+            self.notes.append(text)
+
+    # Expressions
+
+    def step(self, amount: int = 1) -> None:
+        """Count steps of work; raises CannotFollowError beyond the cap."""
+        self.steps += amount
+        if self.steps > MAX_STEPS:
+            raise CannotFollowError(f"the assignment did not end within {MAX_STEPS} steps")
+
+    def evaluate(self, node: ast.Node, want: Want = NO_WANT) -> Value:
+        """Return what an expression stands for: an object, an address, or something outside."""
+        self.step()
+        form = self.forms.get(type(node))
+        if form is None:
+            raise CannotFollowError(f"{write_expression(node)[:60]} is not followed")
+        self.depth += 1
         try:
-            act()
-        except CannotFollowError as error:
-            names = frozenset(_names(statement))
-            self.lose(statement, _text(statement), error.reason, names, _targets(statement))
-
-    def lose(
-        self,
-        statement: Statement,
-        text: str,
-        reason: str,
-        names: frozenset[str],
-        targets: frozenset[str] | None = None,
-    ) -> None:
-        """Name what is not followed, and mark what it may have stored as unknown."""
-        known = {f.name for f in self.inputs.layout.event_fields}
-        if "goto" in names:
-            reason = "goto is not followed, so the fields from here on are not known"
-            lost = tuple(sorted(known))
-        else:
-            lost = tuple(sorted(known & (names if targets is None else targets)))
-        for name in (names if targets is None else targets) & self.locals.keys():
-            self.locals[name] = Cell(self.locals[name].ctype, value=Lost(reason))
-        for name in lost:
-            self.unknown.setdefault(name, reason)
-        item = Unfollowed(statement.span, text, reason, lost)
-        if item not in self.unfollowed:
-            self.unfollowed.append(item)
-
-    def _block(self, block: Block) -> str:
-        before = dict(self.locals) if block.is_scope else None
-        signal = ""
-        for statement in block.body:
-            signal = self.run(statement)
-            if signal:
-                break
-        if before is not None:
-            self._leave(before)
-        return signal
-
-    def _leave(self, before: dict[str, Cell]) -> None:
-        self.locals = before
-
-    def run_tokens(self, tokens: tuple[Token, ...]) -> Value:
-        """Run a statement expression: its value is that of its last expression."""
-        self.step(len(tokens))
-        try:
-            body = parse_statements(tokens).body
-        except SourceError as error:
-            raise CannotFollowError(error.message) from None
-        before = dict(self.locals)
-        try:
-            for statement in body[:-1]:
-                self.run(statement)
-            last = body[-1] if body else None
-            if not isinstance(last, Run):
-                if last is not None:
-                    self.run(last)
-                return Lost("a statement expression without a value")
-            return self._kept(self.evaluate(last.expression))
+            if self.depth > MAX_DEPTH:
+                raise CannotFollowError(f"an expression nested more than {MAX_DEPTH} deep")
+            return form(self, node, want)
+        except RecursionError:
+            raise CannotFollowError("an expression nested too deeply") from None
         finally:
-            self._leave(before)
+            self.depth -= 1
 
-    def _kept(self, value: Value) -> Value:
-        """Read a value before the scope it lives in ends."""
-        return self.read(value) if isinstance(value, Slot) and value.shape.kind is not None else value
+    def value(self, node: ast.Node, want: Want = NO_WANT) -> Value:
+        """Evaluate, and read: integers become `Int`, arrays the address of their first element."""
+        return self.read(self.evaluate(node, want))
 
-    # Declarations
+    def read(self, value: Value) -> Value:
+        """Read an object: integers become `Int`, arrays decay, structs stay."""
+        if not isinstance(value, Slot):
+            if isinstance(value, Lost):
+                raise CannotFollowError(value.reason)
+            return value
+        shape = value.shape
+        if shape.element is not None:
+            return Pointer(value.memory, value.offset, shape.element)
+        if shape.kind is None:
+            return value
+        value.memory.check(value.offset, shape.kind.size)
+        if not value.memory.written[value.offset]:
+            name = self.field_at(value.memory, value.offset)
+            if name:
+                self.note(f"{name} is read before anything is stored in it")
+        return Int(value.memory.read_int(value.offset, shape.kind), shape.kind)
 
-    def _declare(self, statement: Declare) -> None:
-        ctype = statement.ctype
-        if ctype.base.startswith("typeof("):
-            ctype = self._type_of(ctype)
-        initial = statement.initial
-        items = initial if isinstance(initial, ast.InitList) else None
-        cell = Cell(ctype)
-        cell.slot = self._slot_for(statement.name, ctype, items)
-        previous = self.locals.get(statement.name)
-        self.locals[statement.name] = cell
-        if items is not None:
-            self._initialise_list(cell, items)
-        elif initial is not None:
-            if previous is not None:
-                self.locals[statement.name] = previous
-            self._initialise(cell, initial)
-            self.locals[statement.name] = cell
+    def integer(self, node: ast.Node, want: Want = NO_WANT) -> Int:
+        """Return the integer an expression has; raises CannotFollowError when it cannot be known."""
+        return self.to_int(self.value(node, want), want)
 
-    def _type_of(self, ctype: CType) -> CType:
-        text = ctype.base.removeprefix("typeof(").removesuffix(")")
-        try:
-            return parse_ctype(text) if text.startswith(("struct ", "unsigned ")) else self._value_type(text)
-        except SourceError:
-            return CType("long")
+    def to_int(self, value: Value, want: Want) -> Int:
+        """Return a value as an integer; raises CannotFollowError."""
+        match value:
+            case Int():
+                return value
+            case Outside():
+                return self.input_int(value, want)
+            case Slot(shape=Shape(kind=kind)) if kind is not None:
+                return Int(value.memory.read_int(value.offset, kind), kind)
+            case Pointer(memory=memory, offset=offset):
+                text = memory.string_at(offset) if memory is not self.record else b"the record"
+                return Int(self.address_of(text), self.shapes.ulong)
+            case Lost(reason=reason):
+                raise CannotFollowError(reason)
+            case Items():
+                raise CannotFollowError("a table is used as a number")
+        raise CannotFollowError("a struct is used as a number")
 
-    def _value_type(self, text: str) -> CType:
-        found = self.evaluate(parse_expression(text))
+    def is_true(self, node: ast.Node) -> bool:
+        """Return whether a condition holds."""
+        found = self.value(node, CONDITION)
         match found:
-            case Slot(shape=shape) if shape.kind is not None:
-                kind = shape.kind
-            case Int(kind=kind):
-                pass
-            case Outside(ctype=ctype) if ctype is not None:
-                return ctype
-            case _:
-                return CType("long")
-        return CType(f"{'s' if kind.is_signed else 'u'}{8 * kind.size}")
-
-    def _slot_for(self, name: str, ctype: CType, items: ast.InitList | None) -> Slot | None:
-        """Return memory for integers, arrays of them and known structs; pointers are kept as values."""
-        if ctype.pointers:
-            return None
-        shape = self.shape_of(ctype, items)
-        is_plain = shape.kind is not None or shape.element is not None or shape.members
-        if not is_plain or not shape.size or (shape.element is not None and not shape.element.size):
-            return None
-        memory = Memory(
-            bytes(shape.size), is_big_endian=self.inputs.layout.is_big_endian, label=f"the local {name}"
-        )
-        return Slot(memory, 0, shape)
-
-    def _initialise_list(self, cell: Cell, items: ast.InitList) -> None:
-        if cell.slot is not None:
-            made = self.initialised(cell.slot.shape, items, cell.slot.memory.label)
-            cell.slot = made
-            return
-        if cell.ctype.array and cell.ctype.pointers:
-            cell.value = Items(tuple(self.value(item) for item in items.items))
-            return
-        for item in items.items:
-            # `struct foo x = { .a = b }`: its members are remembered by name.
-            if isinstance(item, ast.Assign) and isinstance(item.target, ast.Name):
-                name = next(n for n, c in self.locals.items() if c is cell)
-                text = f"{name}.{item.target.name}"
-                self.overrides[text] = self.value(item.value)
-
-    def _initialise(self, cell: Cell, initial: ast.Node) -> None:
-        slot = cell.slot
-        if slot is None:
-            role = "pointer" if cell.ctype.pointers else "int"
-            kind = self.shapes.ulong if cell.ctype.pointers else None
-            cell.value = self.as_declared(cell, self.value(initial, Want(kind, role)))
-            return
-        if slot.shape.element is not None:
-            found = self.value(initial)
-            if not isinstance(found, Pointer):
-                raise CannotFollowError("an array set from something else than a list or a string")
-            data = found.memory.string_at(found.offset) + b"\0"
-            slot.memory.write(0, data[: slot.shape.size].ljust(slot.shape.size, b"\0"))
-            return
-        want = self.want_of(slot)
-        found = self.value(initial, want)
-        cell.node = found.node if isinstance(found, Outside) else None
-        self.store(slot, found, want)
-
-    # Effects
-
-    def _effect(self, node: ast.Node) -> None:
-        """Run an expression for what it does; an unknown function may fill what it is given."""
-        if isinstance(node, ast.Cast) and node.ctype.base == "void":
-            node = node.operand
-        if isinstance(node, ast.Ternary) and not self.is_exploring:
-            chosen = node.then if self.is_true(node.condition) else node.otherwise
-            if chosen is not None:
-                self._effect(chosen)
-            return
-        if not isinstance(node, ast.Call) or node.name in self.handlers:
-            self.evaluate(node)
-            return
-        if node.name in QUIET:
-            return
-        for argument in node.arguments:
-            self._fill(node, argument)
-
-    def _fill(self, call: ast.Call, argument: ast.Node) -> None:
-        try:
-            found = self.value(argument)
-        except CannotFollowError:
-            return
-        if isinstance(found, Pointer) and found.memory is self.record:
-            if found.shape is self.record_shape:
-                self._fill_record(call)
-            else:
-                self._fill_bytes(call, argument, found)
-        elif isinstance(found, Pointer):
-            found.memory.written[:] = bytes(len(found.memory.written))
-
-    def _fill_record(self, call: ast.Call) -> None:
-        base = ast.Name("__entry")
-        for field in self.inputs.layout.event_fields:
-            if field.is_data_loc or any(self.record.written[field.offset : field.offset + field.size]):
-                continue
-            member = ast.Member(base, field.name, is_arrow=True)
-            self._fill(call, member if field.is_array else ast.Unary("&", member))
-
-    def _fill_bytes(self, call: ast.Call, argument: ast.Node, found: Pointer) -> None:
-        """Take what a function stores through a pointer as an input of its own."""
-        field = self.field_at(self.record, found.offset)
-        start, end, _ = next(r for r in reversed(self.ranges) if r[0] <= found.offset < r[1])
-        if isinstance(argument, ast.Unary) and argument.op == "&":
-            argument = argument.operand
-        slot = Slot(self.record, found.offset, found.shape)
-        if start == found.offset and found.shape.kind is not None and end - start == found.shape.size:
-            self.store(slot, Outside(argument, filler=call), Want(found.shape.kind, "int", field))
-        else:
-            size = end - found.offset
-            want = Want(
-                None, "bytes", field, size, element=max(found.shape.size, 1) if found.shape.kind else 1
-            )
-            self.record.write(found.offset, self.as_bytes(Outside(argument, filler=call), size, want))
-        self.note(f"{write_expression(argument)} is what {call.name}() stores there")
-
-    # Branches and loops
-
-    def _condition(self, statement: Statement, node: ast.Node, *bodies: Statement | None) -> bool | None:
-        """Decide a condition; None when it cannot be known, with what it guards marked unknown."""
-        try:
-            return self.is_true(node)
-        except CannotFollowError as error:
-            if self.is_exploring:
+            case Int(value=value):
+                return value != 0
+            case Pointer():
                 return True
-            names = {n for body in bodies if body is not None for n in _names(body)}
-            targets = {t for body in bodies if body is not None for t in _targets(body)}
-            self.lose(statement, write_expression(node), error.reason, frozenset(names), frozenset(targets))
-            return None
+            case Outside():
+                answer = self.ask(found, CONDITION)
+                declared = int_type_of(found.ctype, self.shapes.long_size) if found.ctype else None
+                if isinstance(answer, int) and declared is not None:
+                    # An int that was given as 1 << 32 is 0.
+                    return declared.wrap(answer) != 0
+                return self.to_int(answer, CONDITION).value != 0 if is_value(answer) else bool(answer)
+        raise CannotFollowError("a condition that is not a number")
 
-    def _if(self, statement: If) -> str:
-        holds = self._condition(statement, statement.condition, statement.then, statement.otherwise)
-        if self.is_exploring:
-            return self._both(statement)
-        if holds is None:
-            return ""
-        chosen = statement.then if holds else statement.otherwise
-        return self.run(chosen) if chosen is not None else ""
-
-    def _both(self, statement: If) -> str:
-        """While looking for inputs: walk both arms from the same start."""
-        saved = {name: Cell(c.ctype, c.slot, c.value, c.node) for name, c in self.locals.items()}
-        self.run(statement.then)
-        after_then = self.locals
-        if statement.otherwise is not None:
-            self.locals = saved
-            self.run(statement.otherwise)
-            for name, cell in after_then.items():
-                other = self.locals.get(name)
-                if other is not None and other.value is None:
-                    other.value = cell.value
-        return ""
-
-    def _loop(self, loop: Loop) -> str:
-        before = dict(self.locals)
-        if loop.start is not None:
-            self.run(loop.start)
-        signal = ""
-        for count in range(MAX_LOOPS + 1):
-            if count == MAX_LOOPS:
-                names, targets = frozenset(_names(loop)), frozenset(_targets(loop))
-                self.lose(loop, _text(loop), f"the loop did not end after {MAX_LOOPS} rounds", names, targets)
-                break
-            if loop.condition is not None and not (loop.is_do and count == 0):
-                holds = self._condition(loop, loop.condition, loop.body)
-                if not holds and not (self.is_exploring and count == 0):
-                    break
-            signal = self.run(loop.body)
-            if signal in ("break", "return"):
-                break
-            if loop.step is not None:
-                step = Run(loop.step, first=loop.first, last=loop.last)
-                self.run(step)
-            if self.is_exploring and count >= 7:
-                break
-        self._leave(before)
-        return "return" if signal == "return" else ""
-
-    def _switch(self, statement: Switch) -> str:
-        body = statement.body.body
-        if self.is_exploring:
-            self._condition(statement, statement.value)
-            for inner in body:
-                self.run(inner)
-            return ""
+    def attempt(self, node: ast.Node, want: Want) -> Value | None:
+        """While looking for inputs: evaluate and ask, so that both arms are seen."""
         try:
-            start = self._case_for(self.integer(statement.value), body)
-        except CannotFollowError as error:
-            names, targets = frozenset(_names(statement.body)), frozenset(_targets(statement.body))
-            self.lose(statement, write_expression(statement.value), error.reason, names, targets)
-            return ""
-        signal = self._block(Block(body[start:], first=statement.first)) if start is not None else ""
-        return "" if signal == "break" else signal
+            found = self.value(node, want)
+            if isinstance(found, Outside):
+                self.ask(found, want)
+        except CannotFollowError:
+            return None
+        return found
 
-    def _case_for(self, value: Int, body: tuple[Statement, ...]) -> int | None:
-        default = None
-        for index, inner in enumerate(body):
-            if not isinstance(inner, Case):
-                continue
-            if inner.value is None:
-                default = index
-                continue
-            low = self.integer(inner.value, Want(value.kind)).value
-            high = self.integer(inner.high, Want(value.kind)).value if inner.high is not None else low
-            if low <= value.value <= high:
-                return index
-        return default
+    # Inputs
 
-    def length_of(self, node: ast.Node) -> int:
-        """Return a length in elements; raises CannotFollowError."""
-        return self.integer(node, Want(INT, "length")).value
+    def canonical(self, node: ast.Node) -> ast.Node:
+        """Return an expression with locals replaced by what they stand for."""
+        match node:
+            case ast.Name(name=name) if name in self.locals:
+                return self._canonical_local(node, self.locals[name])
+            case ast.Call(arguments=(first, *_)) if node.name in TRANSPARENT:
+                return self.canonical(first)
+        return ast.map_operands(node, self.canonical)
+
+    def _canonical_local(self, node: ast.Node, cell: Cell) -> ast.Node:
+        if cell.node is not None:
+            return cell.node
+        if isinstance(cell.value, Outside):
+            return cell.value.node
+        slot = cell.slot
+        if slot is not None and slot.shape.kind is not None and slot.memory.written[slot.offset]:
+            value = slot.memory.read_int(slot.offset, slot.shape.kind)
+            number = ast.Number(abs(value))
+            return ast.Unary("-", number) if value < 0 else number
+        return node
+
+    def ask(self, outside: Outside, want: Want) -> InputValue | Value:
+        """Ask for an input; raises CannotFollowError when nobody knows it."""
+        node, ctype, role = outside.node, outside.ctype, want.role
+        if role in ("bytes", "string"):
+            while isinstance(node, ast.Cast) and node.ctype.pointers:
+                node = node.operand
+            if role == "bytes" and isinstance(node, ast.Unary) and node.op == "&":
+                node = node.operand
+        elif role in ("int", "condition") and ctype is not None and ctype.pointers:
+            role = "pointer"
+        text = write_expression(node)
+        if text in self.overrides:
+            return self.overrides[text]
+        kind = want.kind or (int_type_of(ctype, self.shapes.long_size) if ctype else None)
+        input_ = Input(
+            text,
+            node,
+            str(ctype) if ctype is not None else "",
+            role,
+            kind.size if kind else 0,
+            kind.is_signed if kind else True,
+            want.field,
+            want.length,
+            want.element,
+            want.is_swapped,
+            outside.filler,
+        )
+        value = self.inputs.resolve(input_)
+        if value is None:
+            raise CannotFollowError(f"{text} has no value")
+        return value
+
+    def input_int(self, outside: Outside, want: Want) -> Int:
+        """Return the integer that an input stands for."""
+        value = self.ask(outside, want)
+        if value is None or is_value(value):
+            return self.to_int(value, want) if value is not None else Int(0, LLONG)
+        text = write_expression(outside.node)
+        match value:
+            case str():
+                data = value.encode("utf-8", "surrogateescape").rstrip(b"\0")
+            case bytes():
+                data = value.rstrip(b"\0")
+            case list():
+                data = repr(value).encode()
+            case int():
+                return self._input_number(outside, value, text, want)
+        return Int(self.address_of(data), self.shapes.ulong, text)
+
+    def _input_number(self, outside: Outside, value: int, text: str, want: Want) -> Int:
+        declared = int_type_of(outside.ctype, self.shapes.long_size) if outside.ctype else None
+        if declared is None:
+            return Int(*_natural(value, want.kind), text)
+        kept = declared.wrap(value)
+        if kept != value:
+            self.conversions.append(Conversion(text, value, kept, want.field))
+        return Int(kept, declared, text)
 
 
-def _names(node: ast.Node) -> Iterator[str]:
-    """Yield the names and members that a statement mentions."""
-    for item in ast.walk(node):
-        match item:
-            case ast.Name(name=name) | ast.Member(name=name) | Declare(name=name):
-                yield name
-            case Unreadable(names=names):
-                yield from names
-
-
-def _targets(node: ast.Node) -> frozenset[str]:
-    """Return the fields and locals that a statement may store to."""
-    found: set[str] = set()
-    for item in ast.walk(node):
-        match item:
-            case ast.Assign(target=target):
-                found.update(_bases(target))
-            case ast.Unary(op="++" | "--" | "p++" | "p--", operand=operand):
-                found.update(_bases(operand))
-            case ast.Call(arguments=(target, *_)):
-                found.update(_bases(target))
-            case Declare(name=name):
-                found.add(name)
-            case Unreadable(names=names):
-                found.update(names)
-    return frozenset(found)
-
-
-def _bases(node: ast.Node) -> Iterator[str]:
-    """Yield what is stored to: `__entry->a.b[i]` gives a, `__get_str(x)` gives x."""
-    for item in ast.walk(node):
-        match item:
-            case ast.Member(base=ast.Name(name="__entry" | "entry"), name=name):
-                yield name
-                return
-            case ast.Call(arguments=(ast.Name(name=name), *_)):
-                yield name
-                return
-    for item in ast.walk(node):
-        if isinstance(item, ast.Name):
-            yield item.name
-
-
-def _text(statement: Statement) -> str:
-    match statement:
-        case Run(expression=expression):
-            return write_expression(expression)[:200]
-        case Declare(name=name, ctype=ctype, initial=initial):
-            return f"{ctype} {name}" + (
-                f" = {write_expression(initial)[:160]}" if initial is not None else ""
-            )
-        case Loop(condition=condition) if condition is not None:
-            return f"while {write_expression(condition)[:160]}"
-    return tokens_text([t for t in (statement.first, statement.last) if t is not None])
-
-
-__all__ = ["Machine", "Unfollowed"]
+def _natural(value: int, wanted: IntType | None) -> tuple[int, IntType]:
+    """Give a value of unknown type the wanted one when it fits, else the least 64-bit one."""
+    if wanted is not None and wanted.wrap(value) == value:
+        return value, wanted
+    kind = LLONG if value < 1 << 63 else ULLONG
+    return kind.wrap(value), kind

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.copies import NULL_STRING, bitmask_bytes, string_of
-from tracepoint.assign.machine import Machine, Unfollowed
-from tracepoint.assign.state import Conversion, Inputs
-from tracepoint.assign.values import CannotFollowError
+from tracepoint.assign.machine import Conversion, Inputs, Machine, Unfollowed
+from tracepoint.assign.run import new_machine, run
+from tracepoint.assign.values import CannotFollowError, Want
 from tracepoint.errors import SourceError
 from tracepoint.model.field import BitmaskField, DynamicArrayField, Field, SockaddrField, StringField
 from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.cvalue import INT
 from tracepoint.source.lexer import lex
 from tracepoint.source.statements import Block, parse_statements
 from tracepoint.source.text import SourceFile
@@ -102,12 +103,12 @@ def run_program(program: Program, inputs: Inputs, *, is_exploring: bool = False)
     >>> run_program(Program(code), example_inputs({"x": 41})).record[8:12].hex()
     '2a000000'
     """
-    machine = Machine(inputs, is_exploring)
+    machine = new_machine(inputs, is_exploring=is_exploring)
     has_fired = _fires(machine, program)
     if has_fired or is_exploring:
         _place_dynamic(machine)
         for statement in program.statements.body:
-            if machine.run(statement) == "return":
+            if run(machine, statement) == "return":
                 break
     return _result(machine, has_fired=has_fired)
 
@@ -152,9 +153,7 @@ def _place_dynamic(machine: Machine) -> None:
         word = inputs.layout[field.name]
         origin = word.offset + 4 if word.is_rel_loc else 0
         value = (size & 0xFFFF) << 16 | (offset - origin) & 0xFFFF
-        order = "big" if inputs.layout.is_big_endian else "little"
-        raw = value.to_bytes(4, "big" if order == "big" else "little")
-        machine.record.data[word.offset : word.offset + 4] = raw
+        machine.record.data[word.offset : word.offset + 4] = value.to_bytes(4, machine.record.order)
     if len(machine.record.data) > MAX_RECORD and not machine.is_exploring:
         machine.note(
             f"the record has {len(machine.record.data)} bytes: the kernel drops what does not fit a page"
@@ -171,19 +170,19 @@ def _dynamic_size(machine: Machine, field: Field) -> int:
     match field:
         case DynamicArrayField(length=length):
             element = machine.shapes.of_dynamic(machine.inputs.layout[field.name]).size
-            return _length(machine, length) * element
+            return _length(machine, _parse(length)) * element
         case StringField(length=length) if length is not None:
             _remember_source(machine, field)
-            return _length(machine, length) + 1
+            return _length(machine, _parse(length)) + 1
         case StringField(va_list=va_list):
             text = _remember_source(machine, field)
             del va_list
             return len(NULL_STRING if text is None else text) + 1
         case BitmaskField(n_bits=n_bits):
             node = parse_expression("nr_cpumask_bits") if n_bits is None else _parse(n_bits)
-            return bitmask_bytes(machine, _bounded(machine.length_of(node)))
+            return bitmask_bytes(machine, _length(machine, node))
         case SockaddrField(length=length):
-            return _length(machine, length)
+            return _length(machine, _parse(length))
     raise CannotFollowError(f"{field.macro} is not a dynamic member")
 
 
@@ -207,11 +206,8 @@ def _parse(code: Code) -> Node:
         raise CannotFollowError(error.message) from None
 
 
-def _length(machine: Machine, code: Code) -> int:
-    return _bounded(machine.length_of(_parse(code)))
-
-
-def _bounded(length: int) -> int:
+def _length(machine: Machine, node: Node) -> int:
+    length = machine.integer(node, Want(INT, "length")).value
     if not 0 <= length <= 1 << 20:
         raise CannotFollowError(f"a length of {length}")
     return length

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 
 if TYPE_CHECKING:
     from tracepoint.source.ast import Call, Node
@@ -41,12 +41,12 @@ class Shape:
 class Memory:
     """Bytes that the assignment may read and write, with a mark on each byte that was written."""
 
-    __slots__ = ("data", "is_big_endian", "label", "written")
+    __slots__ = ("data", "label", "order", "written")
 
     def __init__(self, data: bytes, *, is_big_endian: bool, label: str, is_written: bool = False) -> None:
         self.data = bytearray(data)
         self.written = bytearray(b"\x01" * len(data) if is_written else bytes(len(data)))
-        self.is_big_endian = is_big_endian
+        self.order: Literal["big", "little"] = "big" if is_big_endian else "little"
         self.label = label
 
     def check(self, offset: int, size: int) -> None:
@@ -69,16 +69,11 @@ class Memory:
 
     def read_int(self, offset: int, kind: IntType) -> int:
         """Return the integer of type `kind` at `offset`."""
-        order = "big" if self.is_big_endian else "little"
-        raw = self.read(offset, kind.size)
-        return int.from_bytes(raw, "big" if order == "big" else "little", signed=kind.is_signed)
+        return int.from_bytes(self.read(offset, kind.size), self.order, signed=kind.is_signed)
 
     def write_int(self, offset: int, kind: IntType, value: int) -> None:
         """Store `value` as C would: cut to the width of `kind`."""
-        raw = (value & ((1 << (8 * kind.size)) - 1)).to_bytes(
-            kind.size, "big" if self.is_big_endian else "little"
-        )
-        self.write(offset, raw)
+        self.write(offset, (value & ((1 << (8 * kind.size)) - 1)).to_bytes(kind.size, self.order))
 
     def string_at(self, offset: int, limit: int | None = None) -> bytes:
         """Return the bytes from `offset` up to the first NUL, the end or `limit`."""

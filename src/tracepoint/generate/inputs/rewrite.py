@@ -12,13 +12,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar
 
-from tracepoint.assign.machine import Machine
-from tracepoint.assign.state import TRANSPARENT
+from tracepoint.assign.functions import FUNCTIONS
 from tracepoint.errors import GenerateError, SourceError
 from tracepoint.generate.inputs.variables import drops_cast, pattern_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
+from tracepoint.source.functions import TRANSPARENT
 from tracepoint.source.statements import Run, parse_statements
 
 if TYPE_CHECKING:
@@ -271,7 +271,7 @@ class Rewriter:
     @staticmethod
     def is_function(name: str) -> bool:
         """Whether a function's meaning is known, so that it may stay in the text."""
-        return name in Machine.handlers or name in TRANSPARENT or name.startswith(_OF_MEMBERS)
+        return name in FUNCTIONS or name in TRANSPARENT or name.startswith(_OF_MEMBERS)
 
 
 def _is_null(node: ast.Node) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.machine import QUIET
 from tracepoint.errors import GenerateError
 from tracepoint.generate.inputs.rewrite import with_parentheses
 from tracepoint.model.write import declare_param
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.functions import QUIET
 from tracepoint.source.statements import (
     Block,
     Case,

@@ -20,7 +20,7 @@ from tracepoint.source.cvalue import int_type_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tracepoint.assign.state import InputValue
+    from tracepoint.assign.machine import InputValue
     from tracepoint.assign.values import Input
     from tracepoint.model.event import Event
 

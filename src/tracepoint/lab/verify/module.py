@@ -11,7 +11,6 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.state import TRANSPARENT
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.inputs.variables import plan_inputs
 from tracepoint.generate.module import kernel_module
@@ -19,6 +18,7 @@ from tracepoint.generate.trace_header import set_inputs
 from tracepoint.lab.build.module import BuildError, CompilerMessage
 from tracepoint.model.write import declare_param
 from tracepoint.source.brackets import find_parenthesis
+from tracepoint.source.functions import TRANSPARENT
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.macros import spell
 from tracepoint.source.text import SourceFile

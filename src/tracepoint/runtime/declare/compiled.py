@@ -14,10 +14,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracepoint.assign.kinds import kind_of
-from tracepoint.assign.machine import QUIET, Machine
+from tracepoint.assign.expressions import kind_of
+from tracepoint.assign.functions import FUNCTIONS
+from tracepoint.assign.machine import Inputs, Machine
 from tracepoint.assign.program import MAX_DYNAMIC, Program
-from tracepoint.assign.state import TRANSPARENT, Inputs
 from tracepoint.assign.values import Input
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import StringField
@@ -36,6 +36,7 @@ from tracepoint.source.cvalue import (
     number_type,
     promote,
 )
+from tracepoint.source.functions import QUIET, TRANSPARENT
 from tracepoint.source.lexer import lex
 from tracepoint.source.statements import Run
 from tracepoint.source.text import SourceFile
@@ -139,7 +140,7 @@ class _Writer:
 
     def _is_given(self, node: ast.Call) -> bool:
         name = node.name
-        is_known = name in Machine.handlers or name in TRANSPARENT or name in QUIET
+        is_known = name in FUNCTIONS or name in TRANSPARENT or name in QUIET
         return not is_known and callable(self.functions.get(name))
 
     def _argument(self, node: ast.Node) -> str:

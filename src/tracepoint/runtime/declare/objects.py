@@ -18,7 +18,7 @@ from tracepoint.source.cexpr import write_expression
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.assign.state import InputValue
+    from tracepoint.assign.machine import InputValue
     from tracepoint.assign.values import Input
 
 _LONG_BITS = 64

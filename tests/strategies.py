@@ -11,14 +11,11 @@ from hypothesis import strategies as st
 from tracepoint.model.event import EnumDef, Event, EventClass, HeaderForm, TraceHeader, Tracepoint
 from tracepoint.model.field import ArrayField, Field
 from tracepoint.model.origin import Code
-from tracepoint.model.python.declare import (
+from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
+from tracepoint.model.python.fields import (
     array,
     bitmask,
     cpumask,
-    declare,
-    declare_class,
-    declare_tracepoint,
-    define_event,
     dynamic_array,
     scalar,
     sockaddr,

@@ -9,6 +9,7 @@ import pytest
 import tracepoint as tp
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
+from tracepoint.layout.format import FieldFormat
 from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.rings.files import MappedRing
 from tracepoint.runtime.rings.mapped import MappedRecord, MappedRings
@@ -21,18 +22,20 @@ LONG = "a_name_that_is_much_longer_than_a_line " * 20
 
 def public_objects(folder):
     """Make one object of each kind, with names and texts that are long where they can be."""
-    span = tp.Span(LONG, 1, 2, 3, 4)
-    edit, related = tp.Edit(LONG, 1, 2, LONG), tp.Related(span, LONG)
-    fix = tp.Fix(LONG, (edit,) * 100)
+    span = tp.diagnostics.Span(LONG, 1, 2, 3, 4)
+    edit, related = tp.diagnostics.Edit(LONG, 1, 2, LONG), tp.diagnostics.Related(span, LONG)
+    fix = tp.diagnostics.Fix(LONG, (edit,) * 100)
     yield from (span, edit, related, fix, tp.Diagnostic("TP201", "a-name", LONG, span, help=(LONG,), fix=fix))
     name = LONG.replace(" ", "_")
-    fields = [tp.scalar("int", f"{name}{n}") for n in range(5)]
+    fields = [tp.fields.scalar("int", f"{name}{n}") for n in range(5)]
     proto = ", ".join(f"int {name}{n}" for n in range(5))
     shown = f'"{"%d " * 5}", {", ".join(f"{name}{n}" for n in range(5))}'
     event = tp.declare(name, system=LONG.strip().replace(" ", "_"), proto=proto, struct=fields, printk=shown)
     layout = tp.compute_layout(event, tp.Abi.X86_64)
     form = tp.compute_layout(
-        tp.declare("short", system="s", proto="int n", struct=[tp.scalar("int", "n")], printk='"%d", n')
+        tp.declare(
+            "short", system="s", proto="int n", struct=[tp.fields.scalar("int", "n")], printk='"%d", n'
+        )
     )
     header = tp.TraceHeader(LONG, (event,) * 50, (event.event_class,), path=LONG)
     yield from (
@@ -107,5 +110,5 @@ def test_tables_for_notebooks():
 
 @pytest.mark.parametrize("text", ["<script>", "a & b"])
 def test_tables_escape(text):
-    layout = tp.EventFormat("s", "e", (tp.FieldFormat(text, text, 0, 4, False),), "")
+    layout = tp.EventFormat("s", "e", (FieldFormat(text, text, 0, 4, False),), "")
     assert text not in layout._repr_html_()

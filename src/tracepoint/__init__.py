@@ -6,48 +6,31 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tracepoint import diagnostics, errors
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
-    from tracepoint.diagnostics import Diagnostic, Edit, Fix, Related, Safety, Severity, Span
+    from tracepoint.diagnostics import Diagnostic
     from tracepoint.errors import (
         FaultWarning,
-        LabError,
-        LayoutError,
         LossWarning,
-        RenderError,
-        SourceError,
-        TracefsError,
-        TracefsNotFound,
-        TracefsPermission,
         TracepointError,
-        TreeError,
     )
     from tracepoint.lab.simulate.event import simulate_event
     from tracepoint.layout.abi import Abi
     from tracepoint.layout.compare import compare_formats
     from tracepoint.layout.compute import compute_layout
-    from tracepoint.layout.format import EventFormat, FieldFormat, read_format, write_format
+    from tracepoint.layout.format import EventFormat, read_format, write_format
     from tracepoint.layout.objects import read_object
-    from tracepoint.model.event import Event, EventClass, TraceHeader
+    from tracepoint.model.event import Event, TraceHeader
     from tracepoint.model.fmt.text import format_text
+    from tracepoint.model.python import fields
     from tracepoint.model.python.declare import (
-        array,
-        bitmask,
-        cpumask,
         declare,
         declare_class,
         declare_tracepoint,
         define_event,
-        dynamic_array,
-        scalar,
-        sockaddr,
-        string,
-        string_len,
-        struct_field,
-        vstring,
     )
     from tracepoint.model.python.types import (
-        CArray,
         char_array,
         double,
         float32,
@@ -70,7 +53,7 @@ if TYPE_CHECKING:
     from tracepoint.runtime.bridges.log_records import TraceHandler, trace_calls
     from tracepoint.runtime.bridges.user_events import UserEvents
     from tracepoint.runtime.declare.defaults import task_name
-    from tracepoint.runtime.declare.event import TraceEvent, declare_event, trace_event
+    from tracepoint.runtime.declare.event import TraceEvent, make_tracepoint, trace_event
     from tracepoint.runtime.declare.load import load
     from tracepoint.runtime.hierarchy import tracing
     from tracepoint.runtime.remote.mount import mount
@@ -87,24 +70,18 @@ __version__ = "0.1.0"
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "control.session": "open_tracefs",
-    "diagnostics": "Diagnostic Edit Fix Related Safety Severity Span",
-    "errors": (
-        "FaultWarning LabError LayoutError LossWarning RenderError SourceError TracefsError TracefsNotFound "
-        "TracefsPermission TracepointError TreeError"
-    ),
+    "diagnostics": "Diagnostic",
+    "errors": "FaultWarning LossWarning TracepointError",
     "lab.simulate.event": "simulate_event",
     "layout.abi": "Abi",
     "layout.compare": "compare_formats",
     "layout.compute": "compute_layout",
-    "layout.format": "EventFormat FieldFormat read_format write_format",
+    "layout.format": "EventFormat read_format write_format",
     "layout.objects": "read_object",
-    "model.event": "Event EventClass TraceHeader",
+    "model.event": "Event TraceHeader",
     "model.fmt.text": "format_text",
-    "model.python.declare": (
-        "array bitmask cpumask declare declare_class declare_tracepoint define_event dynamic_array scalar "
-        "sockaddr string string_len struct_field vstring"
-    ),
-    "model.python.types": "CArray char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
+    "model.python.declare": "declare declare_class declare_tracepoint define_event",
+    "model.python.types": "char_array double float32 s8 s16 s32 s64 string_t u8 u16 u32 u64",
     "model.python.write": "write_python",
     "model.read": "read_header_text",
     "model.schema": "read_json write_json",
@@ -112,7 +89,7 @@ _HOMES = {
     "printk.program": "compile_print",
     "printk.render": "render_record",
     "runtime.bridges.log_records": "TraceHandler trace_calls",
-    "runtime.declare.event": "TraceEvent declare_event trace_event",
+    "runtime.declare.event": "TraceEvent make_tracepoint trace_event",
     "runtime.hierarchy": "tracing",
     "runtime.declare.load": "load",
     "runtime.rings.mapped": "open_rings",
@@ -125,39 +102,22 @@ _HOMES = {
     "tree.headers": "read_header",
     "tree.query.opening": "open_tree",
 }
+# Modules whose names are reached through them: `tracepoint.fields.scalar`, `tracepoint.errors.TreeError`.
+_MODULES = {"diagnostics": "diagnostics", "errors": "errors", "fields": "model.python.fields"}
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = [
     "Abi",
-    "CArray",
     "Diagnostic",
-    "Edit",
     "Event",
-    "EventClass",
     "EventFormat",
     "FaultWarning",
-    "FieldFormat",
-    "Fix",
-    "LabError",
-    "LayoutError",
     "LossWarning",
-    "Related",
-    "RenderError",
-    "Safety",
-    "Severity",
-    "SourceError",
-    "Span",
     "TraceEvent",
     "TraceHandler",
     "TraceHeader",
-    "TracefsError",
-    "TracefsNotFound",
-    "TracefsPermission",
     "TracepointError",
-    "TreeError",
     "UserEvents",
-    "array",
-    "bitmask",
     "char_array",
     "check_header",
     "check_headers",
@@ -165,19 +125,20 @@ __all__ = [
     "compare_formats",
     "compile_print",
     "compute_layout",
-    "cpumask",
     "declare",
     "declare_class",
-    "declare_event",
     "declare_tracepoint",
     "define_event",
+    "diagnostics",
     "double",
-    "dynamic_array",
+    "errors",
+    "fields",
     "fix_text",
     "float32",
     "format_text",
     "listen",
     "load",
+    "make_tracepoint",
     "mount",
     "open_rings",
     "open_tracefs",
@@ -193,15 +154,10 @@ __all__ = [
     "s32",
     "s64",
     "save",
-    "scalar",
     "simulate_event",
     "sites",
-    "sockaddr",
     "static_keys",
-    "string",
-    "string_len",
     "string_t",
-    "struct_field",
     "task_name",
     "trace_calls",
     "trace_event",
@@ -210,7 +166,6 @@ __all__ = [
     "u16",
     "u32",
     "u64",
-    "vstring",
     "write_format",
     "write_header",
     "write_json",
@@ -219,10 +174,12 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
+    if name in _MODULES:
+        thing: object = import_module(f"tracepoint.{_MODULES[name]}")
+    elif name in _HOME_OF:
+        thing = getattr(import_module(f"tracepoint.{_HOME_OF[name]}"), name)
+    else:
         raise AttributeError(f"module 'tracepoint' has no attribute {name!r}")
-    thing: object = getattr(import_module(f"tracepoint.{home}"), name)
     globals()[name] = thing
     return thing
 

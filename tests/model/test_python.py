@@ -10,14 +10,11 @@ from hypothesis import HealthCheck, given, settings
 import strategies
 from tracepoint.errors import SourceError, TracepointError
 from tracepoint.model.origin import Code
-from tracepoint.model.python.declare import (
+from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
+from tracepoint.model.python.fields import (
     array,
     bitmask,
     cpumask,
-    declare,
-    declare_class,
-    declare_tracepoint,
-    define_event,
     dynamic_array,
     scalar,
     sockaddr,

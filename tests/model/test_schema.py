@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import strategies
 from tracepoint.errors import SourceError
-from tracepoint.model.python.declare import declare, scalar, string
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import scalar, string
 from tracepoint.model.read import read_header_text
 from tracepoint.model.schema import SCHEMA, header_from_json, header_to_json, read_json, write_json
 from tracepoint.model.write import header_of

@@ -8,14 +8,8 @@ from hypothesis import HealthCheck, given, settings
 import strategies
 from tracepoint.model.event import Param, Proto
 from tracepoint.model.fmt.text import Style, format_text
-from tracepoint.model.python.declare import (
-    declare,
-    declare_class,
-    declare_tracepoint,
-    define_event,
-    scalar,
-    string,
-)
+from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
+from tracepoint.model.python.fields import scalar, string
 from tracepoint.model.read import read_header_text
 from tracepoint.model.rewrite import break_print, break_statements, set_assign_str_arity
 from tracepoint.model.write import Vocabulary, declare_param, header_of, write_header

@@ -61,7 +61,7 @@ def test_what_is_wrong_from_the_beginning_is_said_there(runtime, parameters, opt
     ("annotation", "message"),
     [
         ("bytes", "use str: bytes may be given too"),
-        ("list[int]", r"dynamic_array\(\), see declare_event"),
+        ("list[int]", r"dynamic_array\(\), see make_tracepoint"),
         ("tuple", r"dynamic_array\(\)"),
         ("IntEnum", "use int, or u8"),
         ("char_array", r"char_array\[16\]"),

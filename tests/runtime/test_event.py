@@ -13,7 +13,14 @@ import weakref
 import pytest
 
 from tracepoint.filter.error import FilterError
-from tracepoint.model.python.declare import bitmask, declare, dynamic_array, scalar, sockaddr, string
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import (
+    bitmask,
+    dynamic_array,
+    scalar,
+    sockaddr,
+    string,
+)
 from tracepoint.model.python.types import char_array, float32, s64, u8, u16, u32, u64
 
 
@@ -176,7 +183,7 @@ def test_the_ends_of_integer_ranges(runtime, annotation, low, high):
 
 
 def test_arrays_masks_and_addresses(runtime):
-    event = runtime.declare_event(
+    event = runtime.make_tracepoint(
         declare(
             "wide",
             system="t",
@@ -256,7 +263,7 @@ def test_a_whole_record_from_assign(runtime):
     event = declare(
         "raw", system="t", proto="void *x", struct=[scalar("u64", "n")], assign="", printk='"%d", n'
     )
-    made = runtime.declare_event(event, assign=lambda x: bytes(8) + x)
+    made = runtime.make_tracepoint(event, assign=lambda x: bytes(8) + x)
     made.enable()
     made(b"\1" * 8)
     made(b"short")

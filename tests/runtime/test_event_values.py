@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from runtime import control_tree
-from tracepoint.model.python.declare import (
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import (
     array,
     bitmask,
-    declare,
     dynamic_array,
     scalar,
     sockaddr,
@@ -343,7 +343,7 @@ def test_every_annotation_there_and_back(runtime):
 
 def test_fields_of_c_there_and_back(runtime, monkeypatch):
     tree = control_tree.load(monkeypatch).ControlFiles(runtime.tracing)
-    event = runtime.declare_event(
+    event = runtime.make_tracepoint(
         declare(
             "all_kinds",
             system="v",

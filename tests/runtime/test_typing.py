@@ -52,8 +52,8 @@ class OrderSent(tp.TraceEvent, system="shop", condition=lambda order, how: bool(
 
 OrderSent({"number": 3}, "post")
 OrderSent.register(lambda order, how: None)
-bits = tp.declare("bits", system="shop", struct=[tp.bitmask("cpus", 64)], proto="long *cpus", printk='"%s", cpus')
-tp.declare_event(bits)(5)
+bits = tp.declare("bits", system="shop", struct=[tp.fields.bitmask("cpus", 64)], proto="long *cpus", printk='"%s", cpus')
+tp.make_tracepoint(bits)(5)
 """
 
 

@@ -158,7 +158,7 @@ def test_what_is_fired_while_somebody_listens_is_written(shop, kernel):
 def test_an_event_with_assignments_is_written_as_it_is_recorded(runtime, kernel, shop):
     bridge, *_, path = shop
     event = event_from_function(_sum, system="shop", printk='"%u", total')
-    made = runtime.declare_event(event, assign=lambda total: (2 * total,))
+    made = runtime.make_tracepoint(event, assign=lambda total: (2 * total,))
     with bridge([made], path=str(path)):
         kernel.words[0].value = 1
         made(21)

@@ -204,14 +204,14 @@ def test_unreadable_file_is_left_out(tree: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_no_tree(tmp_path: Path) -> None:
-    with pytest.raises(tp.TreeError, match="no such file"):
+    with pytest.raises(tp.errors.TreeError, match="no such file"):
         tp.open_tree(tmp_path / "nothing")
-    with pytest.raises(tp.TreeError, match=r"include/linux/tracepoint\.h is missing"):
+    with pytest.raises(tp.errors.TreeError, match=r"include/linux/tracepoint\.h is missing"):
         tp.open_tree(tmp_path)
     (tmp_path / "x").write_bytes(b"text")
-    with pytest.raises(tp.TreeError, match="no kernel tree"):
+    with pytest.raises(tp.errors.TreeError, match="no kernel tree"):
         tp.open_tree(tmp_path / "x")
-    with pytest.raises(tp.TreeError, match="not a kernel source tree"):
+    with pytest.raises(tp.errors.TreeError, match="not a kernel source tree"):
         build_index(str(tmp_path))
 
 
@@ -333,15 +333,15 @@ def test_folder_of_formats(tree: Path, tmp_path: Path) -> None:
     assert read.kind == "formats"
     assert [e.full_name for e in read.events()] == [n for n in sorted(formats) if n != "swap:swap_in"]
     assert read.events("swap_enter")[0].format.print_fmt == formats["swap:swap_enter"].print_fmt
-    with pytest.raises(tp.TreeError, match="only a source tree"):
+    with pytest.raises(tp.errors.TreeError, match="only a source tree"):
         read.unused_events()
 
 
 def test_btf_of_nothing_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"\x9f\xeb" + b"\0" * 10)
-    with pytest.raises(tp.TreeError):
+    with pytest.raises(tp.errors.TreeError):
         tp.open_tree(tmp_path / "b")
-    with pytest.raises(tp.LayoutError):
+    with pytest.raises(tp.errors.LayoutError):
         read_btf(b"")
 
 

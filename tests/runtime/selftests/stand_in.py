@@ -16,8 +16,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import tracepoint
-from tracepoint.model.python.declare import declare, scalar
-from tracepoint.runtime.declare.event import declare_event
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import scalar
+from tracepoint.runtime.declare.event import make_tracepoint
 from tracepoint.runtime.remote.mount import mount
 from tracepoint.runtime.rings.symbols import address_of
 
@@ -54,7 +55,7 @@ def declare_system_calls():
         proto = ", ".join(f"{ctype} {field}" for field, ctype in fields.items())
         struct = [scalar(ctype, field) for field, ctype in fields.items()]
         assign = {field: field for field in fields}
-        declare_event(
+        make_tracepoint(
             declare(
                 name,
                 system="syscalls",

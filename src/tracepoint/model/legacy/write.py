@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.model.python.declare import declare, scalar, string, struct_field
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import scalar, string, struct_field
 from tracepoint.model.write import Vocabulary, header_of, modernise, write_header
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from tracepoint.errors import SourceError, TracepointError
 from tracepoint.model.event import Event, Param, Proto
-from tracepoint.model.python.declare import array, declare, scalar, string
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import array, scalar, string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -241,7 +242,7 @@ def _use_instead(hint: Any) -> str:
         return "use str: bytes may be given too"
     origin = typing.get_origin(hint) or hint
     if origin in (list, tuple, set, dict):
-        return "arrays are declared with declare() and dynamic_array(), see declare_event()"
+        return "arrays are declared with declare() and dynamic_array(), see make_tracepoint()"
     if isinstance(hint, type) and issubclass(hint, int):
         return "use int, or u8 to u64 and s8 to s64: a value of it may be given"
     if isinstance(hint, type(char_array)):

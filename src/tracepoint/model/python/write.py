@@ -21,14 +21,11 @@ if TYPE_CHECKING:
 
 _IMPORTS = """from tracepoint.model.event import EnumDef, HeaderForm, Param, Proto, TraceHeader
 from tracepoint.model.origin import Code
-from tracepoint.model.python.declare import (
+from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
+from tracepoint.model.python.fields import (
     array,
     bitmask,
     cpumask,
-    declare,
-    declare_class,
-    declare_tracepoint,
-    define_event,
     dynamic_array,
     scalar,
     sockaddr,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event
 
 
-def declare_event(
+def make_tracepoint(
     event: Event,
     *,
     defaults: Mapping[str, object] | None = None,
@@ -37,11 +37,12 @@ def declare_event(
     exists, for a print format that the record does not answer and for a default that does not fit,
     LayoutError for a field that cannot be laid out.
 
-    >>> from tracepoint.model.python.declare import bitmask, declare, dynamic_array
+    >>> from tracepoint.model.python.declare import declare
+    from tracepoint.model.python.fields import bitmask, dynamic_array
     >>> fields = [dynamic_array("u16", "sizes", "n"), bitmask("cpus", 64)]
     >>> shown = '"%s cpus=%s", __print_array(sizes, __get_dynamic_array_len(sizes) / 2, 2), cpus'
     >>> text = "u16 *sizes, unsigned long *cpus"
-    >>> packed = declare_event(declare("packed", system="shop", proto=text, struct=fields, printk=shown))
+    >>> packed = make_tracepoint(declare("packed", system="shop", proto=text, struct=fields, printk=shown))
     >>> packed([1, 2, 3], 0b101)
     """
     again = tracing.same_declaration(event, where)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, cast
 from tracepoint.errors import TracepointError
 from tracepoint.model.python.types import event_from_class, event_from_function
 from tracepoint.record.extension import is_main_interpreter
-from tracepoint.runtime.declare.control import declare_event
+from tracepoint.runtime.declare.control import make_tracepoint
 from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, Registration
 from tracepoint.runtime.hierarchy import tracing
 
@@ -32,7 +32,7 @@ __all__ = [
     "HookMethods",
     "LoadedEvent",
     "TraceEvent",
-    "declare_event",
+    "make_tracepoint",
     "trace_event",
     "tracing",
 ]
@@ -134,7 +134,7 @@ def trace_event(
     def decorate(function: Callable[P, object]) -> DeclaredEvent[P]:
         event = event_from_function(function, system=system, printk=printk, name=name)
         signature = inspect.signature(function)
-        made = declare_event(
+        made = make_tracepoint(
             event,
             defaults={p.name: p.default for p in signature.parameters.values() if p.default is not p.empty},
             condition=condition,
@@ -195,7 +195,7 @@ def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions:
     if unknown:
         raise TracepointError(f"class {cls.__name__}: {min(unknown)!r} is not an option of an event")
     where, doc = f"{cls.__module__}.{cls.__qualname__}", inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    return declare_event(event, assign=assign, hints=hints, where=where, doc=doc, **functions)
+    return make_tracepoint(event, assign=assign, hints=hints, where=where, doc=doc, **functions)
 
 
 class TraceEvent(metaclass=EventMaker):

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import TracepointError
-from tracepoint.model.python.declare import array, declare, scalar, string
+from tracepoint.model.python.declare import declare
+from tracepoint.model.python.fields import array, scalar, string
 from tracepoint.runtime.files.file import File, failure
 
 if TYPE_CHECKING:
@@ -175,7 +176,7 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
             members.append(string(f.name) if f.is_dynamic else array("char", f.name, int(f.size)))
     words = " ".join(f"{f.name}={'%s' if f.is_string else _TYPES[f.ctype].shown}" for f in fields)
     proto = ", ".join(f"const char *{f.name}" if f.is_string else f"{f.ctype} {f.name}" for f in fields)
-    from tracepoint.runtime.declare.control import declare_event  # noqa: PLC0415 - the hierarchy of now
+    from tracepoint.runtime.declare.control import make_tracepoint  # noqa: PLC0415 - the hierarchy of now
 
     event = declare(
         name,
@@ -185,7 +186,7 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
         assign={f.name: f.name for f in fields if not f.is_string},
         printk=", ".join([f'"{words}"', *(f.name for f in fields)]),
     )
-    made = known[name] = Synthetic(name, fields, declare_event(event))
+    made = known[name] = Synthetic(name, fields, make_tracepoint(event))
     return made
 
 

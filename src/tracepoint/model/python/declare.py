@@ -54,6 +54,7 @@ def declare(
     parameters are parameters.  A `Code` instead of text is taken as it is.  `condition`, `reg` and
     `unreg`, and `writable_size` choose the variant of the macro unless `macro` names it.
 
+    >>> from tracepoint.model.python.fields import scalar
     >>> event = declare("retry", system="block", proto="struct request *rq, int tries",
     ...     struct=[scalar("sector_t", "sector"), scalar("int", "tries")],
     ...     assign={"sector": "blk_rq_pos(rq)"}, printk='"%llu %d", (u64)sector, tries')
@@ -150,6 +151,7 @@ def define_event(
 ) -> Event:
     """Make an event of a class, with a print format of its own if `printk` is given.
 
+    >>> from tracepoint.model.python.fields import scalar
     >>> cls = declare_class("c", proto="int n", struct=[scalar("int", "n")], printk='"%d", n', assign={})
     >>> define_event(cls, "one", system="demo").macro
     'DEFINE_EVENT'

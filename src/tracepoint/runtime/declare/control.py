@@ -38,7 +38,7 @@ def make_tracepoint(
     LayoutError for a field that cannot be laid out.
 
     >>> from tracepoint.model.python.declare import declare
-    from tracepoint.model.python.fields import bitmask, dynamic_array
+    >>> from tracepoint.model.python.fields import bitmask, dynamic_array
     >>> fields = [dynamic_array("u16", "sizes", "n"), bitmask("cpus", 64)]
     >>> shown = '"%s cpus=%s", __print_array(sizes, __get_dynamic_array_len(sizes) / 2, 2), cpus'
     >>> text = "u16 *sizes, unsigned long *cpus"

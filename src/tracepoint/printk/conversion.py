@@ -18,7 +18,7 @@ _CONVERSION = re.compile(
     r"(?P<length>hh|h|ll|l|LL|L|z|Z|t|j|q)?(?P<conversion>[a-zA-Z%])"
 )
 _POINTER_LETTERS = re.compile(r"[a-zA-Z0-9]+")
-_MAX_WIDTH = 1 << 14
+MAX_WIDTH = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def _pointer_letters(text: str, at: int) -> tuple[str, int]:
 def _count(text: str | None, *, given: bool) -> int:
     if text is None:
         return 0 if given else ABSENT
-    return STAR if text == "*" else min(int(text[:9]), _MAX_WIDTH)
+    return STAR if text == "*" else min(int(text[:9]), MAX_WIDTH)
 
 
 def parse_format(text: str) -> list[str | Conversion]:

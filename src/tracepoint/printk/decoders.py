@@ -8,80 +8,67 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.printk import operators
-from tracepoint.printk.facts import UnknownPartError
+from tracepoint.printk import operators, ops
 from tracepoint.printk.libata import LIBATA_DECODERS
 from tracepoint.printk.scsi import SCSI_DECODERS
-from tracepoint.printk.values import Record, TextValue, Value, text_of
-from tracepoint.source.cvalue import UINT
+from tracepoint.printk.values import TextValue, Value, is_set, place_of, text_of
+from tracepoint.source.cvalue import UCHAR, UINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.evaluate import Evaluator
+    from tracepoint.printk.expressions import Lowering
 
 
-def _names(names: dict[int, str], otherwise: str) -> Callable[[Evaluator, list[Value]], Value | None]:
-    """Make the compiler of a function that maps a number to a name."""
+def _names(names: dict[int, str], otherwise: str) -> Callable[[Lowering, list[Value]], Value | None]:
+    """Make what lowers a function that maps a number to a name."""
 
-    def compile_call(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+    def lower_call(lowering: Lowering, arguments: list[Value]) -> Value | None:
         if not arguments:
             return None
-        read = operators.converted(evaluator.as_integer(arguments[-1]), UINT).read
+        number = operators.converted(lowering.as_integer(arguments[-1]), UINT).op
+        cases = tuple((key, ops.Literal(name)) for key, name in names.items())
+        return TextValue(ops.PickText(number, cases, ops.Literal(otherwise)))
 
-        def text(record: Record) -> str:
-            return names.get(read(record), otherwise)
-
-        return TextValue(text)
-
-    return compile_call
+    return lower_call
 
 
-def _choice(yes: str, no: str) -> Callable[[Evaluator, list[Value]], Value | None]:
-    """Make the compiler of a function that gives one of two words (include/linux/string_helpers.h)."""
+def _choice(yes: str, no: str) -> Callable[[Lowering, list[Value]], Value | None]:
+    """Make what lowers a function that gives one of two words (include/linux/string_helpers.h)."""
 
-    def compile_call(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+    def lower_call(lowering: Lowering, arguments: list[Value]) -> Value | None:
+        del lowering
         if len(arguments) != 1:
             return None
-        read = evaluator.truth(arguments[0]).read
-        return TextValue(lambda record: yes if read(record) else no)
+        return TextValue(ops.IfText(is_set(arguments[0]), ops.Literal(yes), ops.Literal(no)))
 
-    return compile_call
+    return lower_call
 
 
 _BLOCK_OPERATIONS = {0: "READ", 1: "WRITE", 2: "FLUSH", 3: "DISCARD"}
 
 
-def _block_operation(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+def _block_operation(lowering: Lowering, arguments: list[Value]) -> Value | None:
     """block/blk-core.c: blk_op_str(), for the operations whose numbers never changed."""
     if len(arguments) != 1:
         return None
-    read = operators.converted(evaluator.as_integer(arguments[0]), UINT).read
-
-    def text(record: Record) -> str:
-        number = read(record)
-        if number not in _BLOCK_OPERATIONS:
-            raise UnknownPartError(f"the name of block operation {number}")
-        return _BLOCK_OPERATIONS[number]
-
-    return TextValue(text)
+    number = operators.converted(lowering.as_integer(arguments[0]), UINT).op
+    cases = tuple((key, ops.Literal(name)) for key, name in _BLOCK_OPERATIONS.items())
+    return TextValue(ops.PickText(number, cases, ops.Unknown("the name of this block operation")))
 
 
-def _disk_name(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
-    """Compile a function that shows the name of a disk where there is one, after the buffer to print into."""
-    del evaluator
+def _disk_name(lowering: Lowering, arguments: list[Value]) -> Value | None:
+    """Lower a function that shows the name of a disk where there is one, after the buffer to print into."""
+    del lowering
     if len(arguments) != 2:
         return None
-    read = text_of(arguments[1])
-
-    def text(record: Record) -> str:
-        name = read(record)
-        return f"disk={name}, " if name else ""
-
-    return TextValue(text)
+    place = place_of(arguments[1])
+    is_filled = ops.Both(ops.IsSet(place), ops.LoadAt(place, UCHAR))
+    shown = ops.Joined((ops.Literal("disk="), ops.Padded(text_of(arguments[1])), ops.Literal(", ")))
+    return TextValue(ops.IfText(is_filled, shown, ops.Literal("")))
 
 
-DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
+DECODERS: dict[str, Callable[[Lowering, list[Value]], Value | None]] = {
     **LIBATA_DECODERS,
     **SCSI_DECODERS,
     # drivers/block/null_blk/trace.c, drivers/nvme/host/trace.c

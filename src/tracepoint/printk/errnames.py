@@ -25,4 +25,6 @@ _TEXT = """
 530:ERECALLCONFLICT
 """
 
+# include/linux/err.h
+MAX_ERRNO = 4095
 ERROR_NAMES = {int(number): name for number, _, name in (word.partition(":") for word in _TEXT.split())}

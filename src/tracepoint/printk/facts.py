@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 LASTING_VARIABLES = ("vmemmap_base", "page_offset_base", "phys_base")
 
 
+HASHED_NOTE = "the kernel shows a hash where this line shows an address (%p)"
+
+
 class UnknownPartError(RenderError):
     """A part of a line that neither the record nor the facts tell; `reason` names it."""
 

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.printk import operators
-from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.values import Record, TextValue, Value
-from tracepoint.source.cvalue import UINT
+from tracepoint.printk import operators, ops
+from tracepoint.printk.values import TextValue, Value
+from tracepoint.source.cvalue import INT, UINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.evaluate import Evaluator
+    from tracepoint.printk.expressions import Lowering
 
-    Decoder = Callable[[Evaluator, list[Value]], Value | None]
+    Decoder = Callable[[Lowering, list[Value]], Value | None]
 
 #: A prefix and, for each word, the constants of which the first that is known is its bit.
 _STATUS = "ATA_", "BUSY DRDY DF DSC DRQ CORR SENSE ERR"
@@ -34,45 +33,35 @@ _QC_FLAGS = (
 _TF_FLAGS = "ATA_TFLAG_", "LBA48 ISADDR DEV=DEVICE WRITE LBA FUA POLL=POLLING"
 
 
-def _mask(evaluator: Evaluator, prefix: str, names: str) -> Callable[[Record], int]:
-    """Return what reads the bits of a word: `A+B` are both, `A,B` is the one that the tree has."""
-
-    def read(record: Record) -> int:
-        mask = 0
-        for part in names.split("+"):
-            for name in part.split(","):
-                bit = evaluator.constants(prefix + name)
-                bit = record.facts.constants(prefix + name) if bit is None else bit
-                if bit is not None:
-                    break
-            else:
-                raise UnknownPartError(f"the value of {prefix}{part.split(',')[0]}")
-            mask |= bit
-        return mask
-
-    return read
+def _mask(lowering: Lowering, prefix: str, names: str) -> ops.NumberOp:
+    """Lower the bits of a word: `A+B` are both, `A,B` is the one that the tree has."""
+    mask: ops.NumberOp = ops.Const(0)
+    for part in names.split("+"):
+        bit: ops.NumberOp = ops.Unknown(f"the value of {prefix}{part.split(',')[0]}")
+        for name in reversed(part.split(",")):
+            value = lowering.constants(prefix + name)
+            bit = ops.Fact("constant", prefix + name, INT, bit) if value is None else ops.Const(value)
+        mask = ops.Binary("|", mask, bit, UINT)
+    return mask
 
 
 def _words(prefix: str, text: str, *, has_number: bool) -> Decoder:
-    """Make the compiler of a function that writes `{ WORD WORD }`, after the number with `has_number`."""
+    """Make what lowers a function that writes `{ WORD WORD }`, after the number with `has_number`."""
 
-    def compile_call(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
+    def lower_call(lowering: Lowering, arguments: list[Value]) -> Value | None:
         if len(arguments) != 2:
             return None
-        number = operators.converted(evaluator.as_integer(arguments[1]), UINT).read
-        items = [item.partition("=") for item in text.split()]
-        words = [(word, _mask(evaluator, prefix, names or word)) for word, _, names in items]
+        number = operators.converted(lowering.as_integer(arguments[1]), UINT).op
+        shown: list[ops.TextOp] = [ops.Number(number, "x")] if has_number else []
+        shown.append(ops.Literal("{ "))
+        for item in text.split():
+            word, _, names = item.partition("=")
+            is_shown = ops.Binary("&", number, _mask(lowering, prefix, names or word), UINT)
+            shown.append(ops.IfText(is_shown, ops.Literal(f"{word} "), ops.Literal("")))
+        made = ops.Joined((*shown, ops.Literal("}")))
+        return TextValue(ops.IfText(number, made, ops.Literal("0")) if has_number else made)
 
-        def show(record: Record) -> str:
-            value = number(record)
-            if has_number and not value:
-                return "0"
-            shown = "".join(f"{word} " for word, mask in words if value & mask(record))
-            return f"{value:x}{{ {shown}}}" if has_number else f"{{ {shown}}}"
-
-        return TextValue(show)
-
-    return compile_call
+    return lower_call
 
 
 LIBATA_DECODERS: dict[str, Decoder] = {

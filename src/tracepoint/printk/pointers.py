@@ -5,362 +5,196 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.printk import addresses
-from tracepoint.printk.conversion import ABSENT, format_number, format_text, split_width
-from tracepoint.printk.errnames import ERROR_NAMES
-from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.values import IntValue, Record, Value, memory_of, take, text_of
+from tracepoint.printk import ops
+from tracepoint.printk.errnames import ERROR_NAMES, MAX_ERRNO
+from tracepoint.printk.operators import converted
+from tracepoint.printk.values import IntValue, Value, place_of, text_of
+from tracepoint.source.cvalue import INT, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.conversion import Conversion
-    from tracepoint.printk.evaluate import Evaluator
-    from tracepoint.printk.values import Location
+    Lower = Callable[["PointerArgument"], ops.TextOp]
 
-    Text = Callable[[Record], str]
-    Number = Callable[[Record], int]
-
-_MAX_ERRNO = 4095
+_MAX_SHOWN = 64
 
 
 @dataclass(frozen=True, slots=True)
 class PointerArgument:
-    """One `%p...` with its argument: flags, width and precision readers, ABI."""
+    """One `%p...` with its argument; width and precision are None where there are none."""
 
     letters: str
     flags: str
-    width: Number
-    precision: Number
+    width: ops.NumberOp | None
+    precision: ops.NumberOp | None
     value: Value
-    long_size: int
-    is_big_endian: bool
+    machine: ops.Machine
 
     @property
-    def where(self) -> Callable[[Record], Location | None]:
+    def ulong(self) -> IntType:
+        """The type of an address."""
+        return IntType(self.machine.long_size, is_signed=False)
+
+    @property
+    def place(self) -> ops.PlaceOp:
         """The memory that it points to."""
-        return memory_of(self.value)
+        return place_of(self.value)
 
     @property
-    def address(self) -> Number:
+    def address(self) -> ops.NumberOp:
         """The address itself, for extensions that print or look it up."""
         if isinstance(self.value, IntValue):
-            return self.value.read
+            return converted(self.value, self.ulong).op
+        return ops.Unknown("the address of a part of the record")
 
-        def read(_: Record) -> int:
-            raise UnknownPartError("the address of a part of the record")
+    @property
+    def count(self) -> ops.NumberOp | None:
+        """The width as a number of bytes or bits; None without one."""
+        return None if self.width is None else ops.Unary("abs", self.width, INT)
 
-        return read
+    def padded(self, text: ops.TextOp) -> ops.TextOp:
+        """Return a text padded as the conversion's width asks."""
+        return ops.Padded(text, self.flags, self.width, self.precision)
 
-    def pad(self, record: Record, text: str) -> str:
-        """Pad as the conversion's width asks."""
-        flags, width = split_width(self.width(record), self.flags)
-        return format_text(text, flags, width, self.precision(record))
+    def unless_null(self, text: ops.TextOp) -> ops.TextOp:
+        """Return a text, padded `(null)` where the pointer is NULL."""
+        return ops.IfText(ops.IsSet(self.place), text, self.padded(ops.NULL_TEXT))
 
-    def integer(self, data: bytes, *, is_signed: bool = False) -> int:
-        """Read an integer in the record's byte order."""
-        return int.from_bytes(data, "big" if self.is_big_endian else "little", signed=is_signed)
+    def call(self, function: str) -> ops.TextOp:
+        """Return what a function makes of the place, the letters and the byte order, padded."""
+        is_big = ops.Const(int(self.machine.is_big_endian))
+        return self.padded(ops.Call(function, (self.place, ops.Literal(self.letters), is_big)))
 
 
-def _of_bytes(size: int, make: Callable[[PointerArgument, bytes], str]) -> Callable[[PointerArgument], Text]:
-    """Make the compiler of an extension that shows a fixed number of bytes."""
-
-    def compile_it(argument: PointerArgument) -> Text:
-        where = argument.where
-
-        def read(record: Record) -> str:
-            place = where(record)
-            if place is None:
-                return argument.pad(record, "(null)")
-            return argument.pad(record, make(argument, take(place, size)))
-
-        return read
-
-    return compile_it
+def _calls(function: str) -> Lower:
+    """Make what lowers an extension that a function shows."""
+    return lambda argument: argument.call(function)
 
 
 # -- plain addresses --------------------------------------------------------------------------
 
 
-def _address_text(argument: PointerArgument, record: Record, address: int) -> str:
-    flags, width = split_width(argument.width(record), argument.flags)
-    if width == ABSENT:
-        width, flags = 2 * argument.long_size, flags + "0"
-    return format_number(address, "p", flags, width, argument.precision(record))
+def _number(argument: PointerArgument, address: ops.NumberOp) -> ops.TextOp:
+    flags, width = argument.flags, argument.width
+    if width is None:
+        flags, width = flags + "0", ops.Const(2 * argument.machine.long_size)
+    return ops.Number(address, "p", flags, width, argument.precision)
 
 
-def _plain(argument: PointerArgument) -> Text:
+def _plain(argument: PointerArgument) -> ops.TextOp:
     """`%p`: the address in full width; with hashing the kernel shows another number."""
-    address = argument.address
-    top = (1 << 8 * argument.long_size) - _MAX_ERRNO
-    mask = (1 << 8 * argument.long_size) - 1
-
-    def read(record: Record) -> str:
-        number = address(record) & mask
-        if record.facts.hash_pointers and number and number < top:
-            record.note("the kernel shows a hash where this line shows an address (%p)")
-        return _address_text(argument, record, number)
-
-    return read
+    return _number(argument, ops.Hashed(argument.address))
 
 
-def _raw(argument: PointerArgument) -> Text:
+def _raw(argument: PointerArgument) -> ops.TextOp:
     """`%px`: never hashed."""
-    address = argument.address
-    mask = (1 << 8 * argument.long_size) - 1
-    return lambda record: _address_text(argument, record, address(record) & mask)
+    return _number(argument, argument.address)
 
 
-def _restricted(argument: PointerArgument) -> Text:
+def _restricted(argument: PointerArgument) -> ops.TextOp:
     """`%pK`: by kptr_restrict; 1 is taken as read by a privileged process."""
-    plain, raw = _plain(argument), _raw(argument)
-
-    def read(record: Record) -> str:
-        if record.facts.kptr_restrict == 0:
-            return plain(record)
-        return raw(record) if record.facts.kptr_restrict == 1 else _address_text(argument, record, 0)
-
-    return read
+    level = ops.Fact("kptr_restrict", "kptr_restrict", INT, ops.Const(0))
+    shown = ops.IfText(
+        ops.Binary("==", level, ops.Const(1), INT), _raw(argument), _number(argument, ops.Const(0))
+    )
+    return ops.IfText(ops.Not(level), _plain(argument), shown)
 
 
-def _error(argument: PointerArgument) -> Text:
+def _error(argument: PointerArgument) -> ops.TextOp:
     """`%pe`: the name of an error pointer, anything else as `%p`."""
-    address, plain = argument.address, _plain(argument)
-    bits = 8 * argument.long_size
-
-    def read(record: Record) -> str:
-        number = address(record) & ((1 << bits) - 1)
-        code = (1 << bits) - number
-        if not 0 < code <= _MAX_ERRNO:
-            return plain(record)
-        name = ERROR_NAMES.get(code)
-        if name is not None:
-            return argument.pad(record, f"-{name}")
-        flags, width = split_width(argument.width(record), argument.flags)
-        return format_number(-code, "d", flags, width, argument.precision(record))
-
-    return read
+    address, end = argument.address, 1 << 8 * argument.machine.long_size
+    names = tuple(
+        (end - code, argument.padded(ops.Literal(f"-{name}"))) for code, name in ERROR_NAMES.items()
+    )
+    signed = ops.Convert(address, IntType(argument.machine.long_size, is_signed=True))
+    number = ops.Number(signed, "d", argument.flags, argument.width, argument.precision)
+    is_error = ops.Binary(">=", address, ops.Const(end - MAX_ERRNO), argument.ulong)
+    return ops.IfText(is_error, ops.PickText(address, names, number), _plain(argument))
 
 
-# -- symbols ----------------------------------------------------------------------------------
-
-
-def symbol_text(record: Record, address: int, letters: str) -> str:
-    """Return an address as `%pS`, `%ps` or `%pB` do (kernel/kallsyms.c: __sprint_symbol())."""
-    table = record.facts.kallsyms
-    if table is None:
-        record.note("symbols are not known (no kallsyms): addresses are shown instead")
-        return f"0x{address:x}"
-    back = 1 if letters[0] == "B" else 0
-    found = table.lookup(address - back)
-    if found is None:
-        return f"0x{address:x}"
-    if not found.is_sure:
-        raise UnknownPartError(f"whether {address:#x}, after module {found.module}, is of it")
-    text = found.name
-    if letters.endswith("b"):
-        record.note("build ids of symbols are not known")
-    if letters[0] != "s":
-        if found.size is None:
-            raise UnknownPartError(f"the size of the symbol {found.name} [{found.module}]")
-        text += f"+0x{found.offset + back:x}/0x{found.size:x}"
-    return f"{text} [{found.module}]" if found.module else text
-
-
-def _symbol(argument: PointerArgument) -> Text:
-    address = argument.address
-    mask = (1 << 8 * argument.long_size) - 1
-    return lambda record: argument.pad(record, symbol_text(record, address(record) & mask, argument.letters))
+def _symbol(argument: PointerArgument) -> ops.TextOp:
+    return argument.padded(ops.Symbol(argument.address, argument.letters))
 
 
 # -- things in memory ---------------------------------------------------------------------------
 
 
-def _sockaddr(argument: PointerArgument) -> Text:
-    where = argument.where
-
-    def read(record: Record) -> str:
-        place = where(record)
-        if place is None:
-            return argument.pad(record, "(null)")
-        data = place[0][max(place[1], 0) : place[1] + 28]
-        text = addresses.sockaddr_text(data, argument.letters, is_big_endian=argument.is_big_endian)
-        if text is None or len(data) < 2:
-            raise UnknownPartError("a socket address that the record holds in part only")
-        return argument.pad(record, text)
-
-    return read
-
-
-def _hex(argument: PointerArgument) -> Text:
+def _hex(argument: PointerArgument) -> ops.TextOp:
     """`%*ph`: as many bytes as the width says, at most 64, one without a width."""
-    where = argument.where
-
-    def read(record: Record) -> str:
-        flags, width = split_width(argument.width(record), argument.flags)
-        if width == 0:
-            return ""
-        place = where(record)
-        if place is None:
-            return format_text("(null)", flags, width)
-        return addresses.hex_text(take(place, min(width, 64) if width > 0 else 1), argument.letters)
-
-    return read
+    count = argument.count or ops.Const(1)
+    separator = {"C": ":", "D": "-", "N": ""}.get(argument.letters[1:], " ")
+    shown = ops.Hex(argument.place, ops.Binary("min", count, ops.Const(_MAX_SHOWN), INT), separator)
+    null = ops.Padded(ops.NULL_TEXT, argument.flags, argument.width)
+    return ops.IfText(ops.Not(count), ops.Literal(""), ops.IfText(ops.IsSet(argument.place), shown, null))
 
 
-def _bitmap(argument: PointerArgument) -> Text:
-    where = argument.where
-    long_size, is_big_endian = argument.long_size, argument.is_big_endian
-
-    def read(record: Record) -> str:
-        n_bits = max(split_width(argument.width(record), "")[1], 0)
-        place = where(record)
-        if place is None:
-            return "(null)"
-        size = -(-n_bits // (8 * long_size)) * long_size
-        number = addresses.bitmap_number(take(place, size), n_bits, long_size, is_big_endian=is_big_endian)
-        if argument.letters == "bl":
-            return addresses.bitmap_list(number)
-        return addresses.bitmap_text(number, n_bits)
-
-    return read
+def _bitmap(argument: PointerArgument) -> ops.TextOp:
+    long_size = argument.machine.long_size
+    n_bits = argument.count or ops.Const(0)
+    above = ops.Binary("+", n_bits, ops.Const(8 * long_size - 1), INT)
+    n_longs = ops.Binary("/", above, ops.Const(8 * long_size), INT)
+    size = ops.Binary("*", n_longs, ops.Const(long_size), INT)
+    shown = ops.Bitmap(argument.place, size, n_bits, is_list=argument.letters == "bl")
+    return ops.IfText(ops.IsSet(argument.place), shown, ops.Literal("(null)"))
 
 
-def _fourcc(argument: PointerArgument, data: bytes) -> str:
-    code = argument.integer(data)
-    shown = code & 0x7FFFFFFF
-    characters = [shown >> shift & 0xFF for shift in (0, 8, 16, 24)]
-    letters = "".join(chr(c) if 0x20 <= c < 0x7F else "." for c in characters)
-    order = "big" if code >> 31 else "little"
-    return f"{letters} {order}-endian (0x{code:08x})"
-
-
-def _physical(argument: PointerArgument) -> Text:
+def _physical(argument: PointerArgument) -> ops.TextOp:
     """`%pa`, `%pap`, `%pad`: phys_addr_t or dma_addr_t by reference; both of 8 bytes here."""
-    where = argument.where
-
-    def read(record: Record) -> str:
-        place = where(record)
-        if place is None:
-            return argument.pad(record, "(null)")
-        if argument.long_size == 4:
-            raise UnknownPartError("the size of phys_addr_t")
-        return f"0x{argument.integer(take(place, 8)):016x}"
-
-    return read
+    if argument.machine.long_size == 4:
+        return argument.unless_null(ops.Unknown("the size of phys_addr_t"))
+    number = ops.Number(ops.LoadAt(argument.place, ULLONG), "x", "0", ops.Const(16))
+    return argument.unless_null(ops.Joined((ops.Literal("0x"), number)))
 
 
-def _escaped(argument: PointerArgument) -> Text:
-    where = argument.where
-
-    def read(record: Record) -> str:
-        width = split_width(argument.width(record), "")[1]
-        if width == 0:
-            return ""
-        place = where(record)
-        if place is None:
-            return argument.pad(record, "(null)")
-        if argument.letters != "E":
-            raise UnknownPartError(f"the escapes of %p{argument.letters}")
-        return "".join(map(_escape, take(place, width if width > 0 else 1)))
-
-    return read
+def _escaped(argument: PointerArgument) -> ops.TextOp:
+    count = argument.count or ops.Const(1)
+    shown: ops.TextOp = ops.Call("escaped", (argument.place, count))
+    if argument.letters != "E":
+        shown = ops.Unknown(f"the escapes of %p{argument.letters}")
+    return ops.IfText(ops.Not(count), ops.Literal(""), argument.unless_null(shown))
 
 
-_ESCAPES = {10: "\\n", 13: "\\r", 9: "\\t", 11: "\\v", 12: "\\f", 7: "\\a", 27: "\\e", 0: "\\0"}
+def _user_string(argument: PointerArgument) -> ops.TextOp:
+    return argument.padded(text_of(argument.value))
 
 
-def _escape(byte: int) -> str:
-    # lib/string_helpers.c: string_escape_mem() with ESCAPE_ANY_NP: printable bytes stay, those of
-    # latin-1 included (lib/ctype.c).
-    if 0x20 <= byte < 0x7F or byte >= 0xA0:
-        return chr(byte)
-    return _ESCAPES.get(byte) or f"\\{byte:03o}"
-
-
-def _time(argument: PointerArgument) -> Text:
-    from tracepoint.printk.times import rtc_text, time64_text  # noqa: PLC0415  seldom used
-
-    size, make = (36, rtc_text) if argument.letters.startswith("tR") else (8, time64_text)
-
-    def show(held: PointerArgument, data: bytes) -> str:
-        return make(data, held.letters[2:], is_big_endian=held.is_big_endian)
-
-    return _of_bytes(size, show)(argument)
-
-
-def _user_string(argument: PointerArgument) -> Text:
-    read = text_of(argument.value)
-    return lambda record: argument.pad(record, _or_null(read(record)))
-
-
-def _or_null(text: str | None) -> str:
-    return "(null)" if text is None else text
-
-
-def _ip4(argument: PointerArgument, data: bytes) -> str:
-    return addresses.ip4_text(data, argument.letters, is_big_endian=argument.is_big_endian)
-
-
-_EXACT: dict[str, Callable[[PointerArgument], Text]] = {
+_EXACT: dict[str, Lower] = {
     "": _plain,
     "x": _raw,
     "K": _restricted,
     "e": _error,
     "b": _bitmap,
     "bl": _bitmap,
-    "4cc": _of_bytes(4, _fourcc),
+    "4cc": _calls("fourcc"),
     "a": _physical,
     "ap": _physical,
     "ad": _physical,
     "ks": _user_string,
     "us": _user_string,
 }
-_BY_FIRST: dict[str, Callable[[PointerArgument], Text]] = {
+_BY_FIRST: dict[str, Lower] = {
     "S": _symbol,
     "s": _symbol,
     "B": _symbol,
     "h": _hex,
     "E": _escaped,
-    "t": _time,
-    "M": _of_bytes(6, lambda argument, data: addresses.mac_text(data, argument.letters)),
-    "m": _of_bytes(6, lambda argument, data: addresses.mac_text(data, argument.letters)),
-    "U": _of_bytes(16, lambda argument, data: addresses.uuid_text(data, argument.letters)),
+    "t": _calls("time"),
+    "M": _calls("mac"),
+    "m": _calls("mac"),
+    "U": _calls("uuid"),
 }
-_BY_TWO: dict[str, Callable[[PointerArgument], Text]] = {
-    "I4": _of_bytes(4, _ip4),
-    "i4": _of_bytes(4, _ip4),
-    "I6": _of_bytes(
-        16,
-        lambda argument, data: (
-            addresses.ip6_compressed(data) if argument.letters == "I6c" else addresses.ip6_text(data)
-        ),
-    ),
-    "i6": _of_bytes(16, lambda _, data: addresses.ip6_text(data, colons=False)),
-    "IS": _sockaddr,
-    "iS": _sockaddr,
+_BY_TWO: dict[str, Lower] = {
+    "I4": _calls("ip4"),
+    "i4": _calls("ip4"),
+    "I6": _calls("ip6"),
+    "i6": _calls("ip6"),
+    "IS": _calls("sockaddr"),
+    "iS": _calls("sockaddr"),
 }
 
 
-def _maker(letters: str) -> Callable[[PointerArgument], Text] | None:
-    return _EXACT.get(letters) or _BY_TWO.get(letters[:2]) or _BY_FIRST.get(letters[:1])
-
-
-def raw_pointer_text(argument: PointerArgument) -> Text:
-    """Return the text of a pointer that is shown by its address: `%p`, `%px`, `%pS` and their like."""
-    return (_maker(argument.letters) or _plain)(argument)
-
-
-def compile_pointer(
-    evaluator: Evaluator, conversion: Conversion, width: Number, precision: Number, value: Value
-) -> Text:
-    """Compile one `%p...`; what shows kernel memory (`%pd`, `%pV`, `%pg`) raises when it is read."""
-    letters = conversion.letters
-    argument = PointerArgument(
-        letters, conversion.flags, width, precision, value, evaluator.long_size, evaluator.is_big_endian
-    )
-    maker = _maker(letters)
-    if maker is not None:
-        return maker(argument)
-    read = evaluator.unknown(f"%p{letters}, which shows memory of the kernel").read
-    return lambda record: str(read(record))
+def lower_pointer(argument: PointerArgument) -> ops.TextOp | None:
+    """Lower one `%p...`; None for what shows kernel memory (`%pd`, `%pV`, `%pg`)."""
+    letters = argument.letters
+    lower = _EXACT.get(letters) or _BY_TWO.get(letters[:2]) or _BY_FIRST.get(letters[:1])
+    return None if lower is None else lower(argument)

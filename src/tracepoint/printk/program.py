@@ -7,28 +7,21 @@ uprobes, event probes) have quotes with a backslash: no compiler saw their print
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NoReturn
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
-from tracepoint.printk import operators
-from tracepoint.printk.conversion import (
-    ABSENT,
-    STAR,
-    Conversion,
-    conversion_type,
-    format_number,
-    format_text,
-    parse_format,
-    split_width,
-)
-from tracepoint.printk.evaluate import Evaluator
-from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.functions import compile_call
-from tracepoint.printk.pointers import compile_pointer
-from tracepoint.printk.special import compile_own_event, is_own_event
-from tracepoint.printk.syscalls import compile_syscall, is_syscall
-from tracepoint.printk.values import Value, constant, text_of, unknown
+from tracepoint.printk import ops
+from tracepoint.printk.calls import CALLS
+from tracepoint.printk.conversion import Conversion, parse_format
+from tracepoint.printk.expressions import Lowering
+from tracepoint.printk.functions import lower_call
+from tracepoint.printk.lower import lower_line
+from tracepoint.printk.own_events import is_own_event, lower_own_event
+from tracepoint.printk.syscalls import is_syscall, lower_syscall
+from tracepoint.printk.twin.run import text_function
+from tracepoint.printk.values import constant, unknown
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.cvalue import INT
@@ -39,19 +32,14 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.layout.structs import StructLayout
+    from tracepoint.printk.memory import Record
     from tracepoint.printk.structs import Layouts
-    from tracepoint.printk.values import Record
     from tracepoint.source.lexer import Token
 
-    Text = Callable[[Record], str]
-    Number = Callable[[Record], int]
 
-_MAX_WIDTH = 1 << 14
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PrintProgram:
-    """What `render_record` runs.
+    """What `render_record` runs: `op` gives the line.
 
     `needs` names, in plain words, what the record alone does not tell (functions of the kernel,
     `jiffies`, HZ); it is empty when every record of the event renders from its bytes.
@@ -59,7 +47,7 @@ class PrintProgram:
     """
 
     format: EventFormat
-    run: Text = field(repr=False, compare=False)
+    op: ops.TextOp
     needs: tuple[str, ...] = ()
     is_named: bool = True
 
@@ -67,6 +55,16 @@ class PrintProgram:
     def is_complete(self) -> bool:
         """Whether every part of the print format was understood."""
         return not self.needs
+
+    @property
+    def machine(self) -> ops.Machine:
+        """Where the records were made."""
+        return ops.Machine(self.format.is_big_endian, self.format.long_size)
+
+    @cached_property
+    def run(self) -> Callable[[Record], str | None]:
+        """The program in Python."""
+        return text_function(self.op, self.machine, CALLS)
 
     def __repr__(self) -> str:
         return f"<PrintProgram {one_line(f'{self.format.system}:{self.format.name}')}>"
@@ -129,122 +127,6 @@ def _split_source(source: str | Sequence[Token]) -> tuple[str, tuple[ast.Node, .
     return nodes[0].value, nodes[1:]
 
 
-class _Compiler:
-    """Turns pieces and arguments into a template and the readers that fill it."""
-
-    def __init__(self, evaluator: Evaluator, arguments: tuple[ast.Node, ...]) -> None:
-        self.evaluator = evaluator
-        self.arguments = list(arguments)
-        self.template = ""
-        self.readers: list[Callable[[Record], object]] = []
-
-    def next_value(self) -> Value:
-        if not self.arguments:
-            return self.evaluator.unknown("an argument that the print format lacks")
-        return self.evaluator.value(self.arguments.pop(0))
-
-    def add(self, piece: str | Conversion) -> None:
-        if isinstance(piece, str):
-            self.template += piece.replace("%", "%%")
-            return
-        directive, reader = self.conversion(piece)
-        self.template += directive
-        self.readers.append(reader)
-
-    def number(self, given: int) -> Number:
-        """Compile a width or precision."""
-        if given != STAR:
-            return lambda _: given
-        read = operators.converted(self.evaluator.as_integer(self.next_value()), INT).read
-
-        def number(record: Record) -> int:
-            value = max(-_MAX_WIDTH, min(_MAX_WIDTH, read(record)))
-            # -1 would read as "no width"; one character to the left or to the right is the same.
-            return 1 if value == ABSENT else value
-
-        return number
-
-    def conversion(self, piece: Conversion) -> tuple[str, Callable[[Record], object]]:
-        width, precision = self.number(piece.width), self.number(piece.precision)
-        value = self.next_value()
-        match piece.conversion:
-            case "d" | "i" | "u" | "x" | "X" | "o":
-                return self.integer(piece, width, precision, value)
-            case "s":
-                return "%s", self.string(piece, width, precision, value)
-            case "c":
-                return "%s", self.character(piece, width, value)
-            case "p":
-                return "%s", compile_pointer(self.evaluator, piece, width, precision, value)
-        return "%s", self.evaluator.unknown(f"the conversion {piece.text}").read
-
-    def integer(
-        self, piece: Conversion, width: Number, precision: Number, value: Value
-    ) -> tuple[str, Callable[[Record], object]]:
-        kind = conversion_type(piece, self.evaluator.long_size)
-        read = operators.converted(self.evaluator.as_integer(value), kind).read
-        letter = piece.conversion
-        plain_flags = set(piece.flags) <= (set("-0+ ") if letter in "di" else set("-0"))
-        if plain_flags and piece.precision == ABSENT and piece.width != STAR:
-            digits = "" if piece.width == ABSENT else str(piece.width)
-            return f"%{piece.flags}{digits}{'d' if letter in 'iu' else letter}", read
-        flags = piece.flags
-
-        def text(record: Record) -> str:
-            marks, wide = split_width(width(record), flags)
-            return format_number(read(record), letter, marks, wide, max(precision(record), ABSENT))
-
-        return "%s", text
-
-    def string(self, piece: Conversion, width: Number, precision: Number, value: Value) -> Text:
-        has_limit = piece.precision != ABSENT
-
-        def limit(record: Record) -> int:
-            return max(precision(record), 0)
-
-        read = text_of(value, limit if has_limit else None)
-        if not has_limit and piece.width == ABSENT:
-            return lambda record: _shown(read(record))
-        flags = piece.flags
-
-        def text(record: Record) -> str:
-            marks, wide = split_width(width(record), flags)
-            return format_text(_shown(read(record)), marks, wide, limit(record) if has_limit else ABSENT)
-
-        return text
-
-    def character(self, piece: Conversion, width: Number, value: Value) -> Text:
-        read = self.evaluator.as_integer(value).read
-        flags = piece.flags
-
-        def text(record: Record) -> str:
-            marks, wide = split_width(width(record), flags)
-            return format_text(chr(read(record) & 0xFF), marks, wide)
-
-        return text
-
-    def finish(self) -> Text:
-        template, readers = self.template, self.readers
-        if not readers:
-            text = template.replace("%%", "%")
-            return lambda _: text
-        if len(readers) == 1:
-            only = readers[0]
-            return lambda record: template % (only(record),)
-        return lambda record: template % tuple([read(record) for read in readers])
-
-
-def _shown(text: str | None) -> str:
-    return "(null)" if text is None else text
-
-
-def _never(reason: str) -> Text:
-    def run(_: Record) -> NoReturn:
-        raise UnknownPartError(reason)
-
-    return run
-
-
 def compile_print(
     form: EventFormat,
     *,
@@ -266,24 +148,21 @@ def compile_print(
     'a=0x0'
     """
     if is_syscall(form):
-        return PrintProgram(form, compile_syscall(form), is_named=False)
+        return PrintProgram(form, lower_syscall(form), is_named=False)
     if is_own_event(form):
-        own = compile_own_event(form)
+        own = lower_own_event(form)
         reason = f"how the kernel prints ftrace:{form.name}"
-        return PrintProgram(form, own or _never(reason), () if own else (reason,), is_named=False)
-    evaluator = Evaluator(form, constants or _no_constant, layouts or _no_layout)
-    evaluator.calls = compile_call
+        return PrintProgram(form, own or ops.Unknown(reason), () if own else (reason,), is_named=False)
+    lowering = Lowering(form, constants or _no_constant, layouts or _no_layout, lower_call)
     # The output function that the format becomes has a variable of this name, and it is 1 there
     # (include/trace/trace_events.h: trace_raw_output_##call; TRACE_TYPE_HANDLED).
-    evaluator.locals["ret"] = constant(1, INT)
+    lowering.locals["ret"] = constant(1, INT)
     # And this one is the buffer that functions of a driver print into.
-    evaluator.locals["p"] = unknown("the buffer of the line", evaluator.ulong)
+    lowering.locals["p"] = unknown("the buffer of the line", lowering.ulong)
     try:
         text, arguments = split_print_format(form.print_fmt) if source is None else _split_source(source)
-        compiler = _Compiler(evaluator, arguments)
-        for piece in parse_format(text):
-            compiler.add(piece)
+        op = lower_line(lowering, parse_format(text), arguments)
     except SourceError as error:
         reason = f"the print format: {error.message}"
-        return PrintProgram(form, _never(reason), (reason,))
-    return PrintProgram(form, compiler.finish(), tuple(dict.fromkeys(evaluator.reasons)))
+        return PrintProgram(form, ops.Unknown(reason), (reason,))
+    return PrintProgram(form, op, tuple(dict.fromkeys(lowering.reasons)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import NO_FACTS, Rendered, RenderFacts, UnknownPartError
 from tracepoint.printk.fields import fields_text
-from tracepoint.printk.values import Record
+from tracepoint.printk.memory import Record
 
 if TYPE_CHECKING:
     from tracepoint.printk.program import PrintProgram
@@ -28,7 +28,7 @@ def render_record(program: PrintProgram, record: bytes, facts: RenderFacts = NO_
     """
     held = Record(record, facts)
     try:
-        text = program.run(held)
+        text = program.run(held) or ""
     except UnknownPartError as error:
         reason = error.reason
     except struct.error:

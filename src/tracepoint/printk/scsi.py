@@ -7,15 +7,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.printk import operators
+from tracepoint.printk import operators, ops
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.values import Record, TextValue, Value, memory_of, take
+from tracepoint.printk.memory import take
+from tracepoint.printk.values import TextValue, Value, place_of
 from tracepoint.source.cvalue import INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.evaluate import Evaluator
+    from tracepoint.printk.expressions import Lowering
+    from tracepoint.printk.memory import Location, Record
 
 _WRITE_SAME, _WRITE_SAME_16, _WRITE_SAME_32 = 0x41, 0x93, 0x0D
 #: Decoded from 6.11 on, a dash before: which kernel wrote the record cannot be told.
@@ -107,19 +109,19 @@ class _Command:
         return f"{name} alloc_len={self.number(6, 4)}"
 
 
-def _parse_cdb(evaluator: Evaluator, arguments: list[Value]) -> Value | None:
-    """Compile `scsi_trace_parse_cdb(p, bytes, length)`."""
+def command_text(_: Record, place: Location | None, length: int) -> str:
+    """Return the words for the command that stands at a place."""
+    return _Command(take(place, max(length, 0))).text()
+
+
+def _parse_cdb(lowering: Lowering, arguments: list[Value]) -> Value | None:
+    """Lower `scsi_trace_parse_cdb(p, bytes, length)`."""
     if len(arguments) != 3:
         return None
-    place = memory_of(arguments[1])
-    length = operators.converted(evaluator.as_integer(arguments[2]), INT).read
-
-    def show(record: Record) -> str:
-        return _Command(take(place(record), max(length(record), 0))).text()
-
-    return TextValue(show)
+    length = operators.converted(lowering.as_integer(arguments[2]), INT).op
+    return TextValue(ops.Call("scsi_command", (place_of(arguments[1]), length)))
 
 
-SCSI_DECODERS: dict[str, Callable[[Evaluator, list[Value]], Value | None]] = {
+SCSI_DECODERS: dict[str, Callable[[Lowering, list[Value]], Value | None]] = {
     "scsi_trace_parse_cdb": _parse_cdb
 }

@@ -7,9 +7,10 @@ strings in place, `%p` with most extensions already as text.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
 
+from tracepoint.printk import ops
 from tracepoint.printk.conversion import (
+    ABSENT,
     STAR,
     Conversion,
     conversion_type,
@@ -19,12 +20,11 @@ from tracepoint.printk.conversion import (
     split_width,
 )
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.pointers import PointerArgument, raw_pointer_text
-from tracepoint.printk.values import Record, c_string, constant, unpacker
+from tracepoint.printk.memory import Record, c_string, unpacker
+from tracepoint.printk.pointers import PointerArgument, lower_pointer
+from tracepoint.printk.twin.run import text_function
+from tracepoint.printk.values import constant
 from tracepoint.source.cvalue import CHAR, INT, IntType
-
-if TYPE_CHECKING:
-    from tracepoint.layout.format import EventFormat
 
 # The extensions that show the address itself; all others were text when the record was made.
 _RAW_POINTERS = frozenset("SsxKe")
@@ -34,8 +34,8 @@ _MAX_WIDTH = 4096
 class _Reader:
     """Takes the stored arguments one by one."""
 
-    def __init__(self, form: EventFormat, record: Record, at: int) -> None:
-        self.form = form
+    def __init__(self, machine: ops.Machine, record: Record, at: int) -> None:
+        self.machine = machine
         self.record = record
         self.base = at
         self.at = at
@@ -43,7 +43,7 @@ class _Reader:
     def integer(self, kind: IntType) -> int:
         # The kernel aligns addresses; the first argument stands aligned.
         self.at += -(self.at - self.base) % min(kind.size, 4)
-        unpack = unpacker(kind, is_big_endian=self.form.is_big_endian)
+        unpack = unpacker(kind, is_big_endian=self.machine.is_big_endian)
         try:
             value = unpack(self.record.data, self.at)[0]
         except struct.error:
@@ -62,7 +62,7 @@ class _Reader:
         flags, width = split_width(max(-_MAX_WIDTH, min(width, _MAX_WIDTH)), piece.flags)
         match piece.conversion:
             case "d" | "i" | "u" | "x" | "X" | "o":
-                number = self.integer(conversion_type(piece, self.form.long_size))
+                number = self.integer(conversion_type(piece, self.machine.long_size))
                 return format_number(number, piece.conversion, flags, width, min(precision, _MAX_WIDTH))
             case "c":
                 return format_text(chr(self.integer(CHAR) & 0xFF), flags, width)
@@ -75,22 +75,25 @@ class _Reader:
     def pointer(self, piece: Conversion, flags: str, width: int, precision: int) -> str:
         if piece.letters and piece.letters[0] not in _RAW_POINTERS:
             return self.text()
-        kind = IntType(self.form.long_size, is_signed=False)
+        kind = IntType(self.machine.long_size, is_signed=False)
         argument = PointerArgument(
             piece.letters,
             flags,
-            lambda _: width,
-            lambda _: precision,
+            None if width == ABSENT else ops.Const(width),
+            None if precision == ABSENT else ops.Const(precision),
             constant(self.integer(kind), kind),
-            self.form.long_size,
-            self.form.is_big_endian,
+            self.machine,
         )
-        return raw_pointer_text(argument)(self.record)
+        lowered = lower_pointer(argument)
+        return (text_function(lowered, self.machine, {})(self.record) if lowered is not None else None) or ""
 
 
-def binary_text(form: EventFormat, record: Record, fmt: str, at: int) -> str:
-    """Return the text of a stored printk: `fmt` its format, `at` the offset of its arguments."""
-    reader = _Reader(form, record, at)
+def stored_text(record: Record, address: int, at: int, is_big: int, long_size: int) -> str:
+    """Return the text of a stored printk: `address` that of its format, `at` the offset of its arguments."""
+    fmt = record.facts.printk_formats.get(address)
+    if fmt is None:
+        raise UnknownPartError("the format, which printk_formats would give")
+    reader = _Reader(ops.Machine(bool(is_big), long_size), record, at)
     return "".join(
         piece if isinstance(piece, str) else reader.conversion(piece) for piece in parse_format(fmt)
     )

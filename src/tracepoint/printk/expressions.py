@@ -1,91 +1,61 @@
-"""C expressions of a print format to closures over a record.
+"""C expressions of a print format to values that hold ops.
 
-Types are known when an expression is compiled, so that a closure converts only where C does.
-What cannot be known becomes a value that raises `UnknownPartError` when it is read: a line whose
-ternary never reaches it still renders.
+Types are known when an expression is lowered, so that ops convert only where C does.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.printk import operators
-from tracepoint.printk.facts import LASTING_VARIABLES, UnknownPartError
-from tracepoint.printk.structs import MEMBERS, SIZES
+from tracepoint.errors import SourceError
+from tracepoint.printk import operators, ops
+from tracepoint.printk.facts import LASTING_VARIABLES
+from tracepoint.printk.scope import Scope
+from tracepoint.printk.structs import MEMBERS
 from tracepoint.printk.values import (
     IntValue,
     MemoryValue,
     PlaceValue,
-    Record,
     TextValue,
     Value,
     constant,
     literal,
-    memory_of,
+    moved,
     text_of,
-    unknown,
-    unpacker,
     with_ctype,
 )
 from tracepoint.record.field import parse_field_type
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import (
-    CHAR,
-    INT,
-    LLONG,
-    UCHAR,
-    IntType,
-    int_type_of,
-    is_build_check,
-    number_type,
-)
+from tracepoint.source.cvalue import INT, UCHAR, IntType, number_type
+from tracepoint.source.statements import Block, Declare, Run, Statement, Unreadable, parse_statements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat, FieldFormat
-    from tracepoint.layout.structs import Placed
     from tracepoint.printk.structs import Layouts
-    from tracepoint.printk.values import Location
-
-    Where = Callable[[Record], Location | None]
 
 RECORD_NAMES = frozenset({"REC", "__entry", "field"})
 # They have no place in a record: the kernel reads them when it prints the line.
 KERNEL_VARIABLES = frozenset({"jiffies", *LASTING_VARIABLES, "nr_cpu_ids"})
 _TRUTHS = {"true": 1, "false": 0}
+_WORD = IntType(4, is_signed=False)
 
 
-class Evaluator:
-    """Compiles expressions over one event's record.
+class Lowering(Scope):
+    """Lowers expressions over one event's record; `calls` lowers function calls."""
 
-    `reasons` collects what could not be understood, in the order it was met; `calls` compiles
-    function calls and is set by the program that owns the evaluator.
-    """
-
-    def __init__(self, form: EventFormat, constants: Callable[[str], int | None], layouts: Layouts) -> None:
-        self.form = form
-        self.layouts = layouts
-        self.constants = constants
-        self.long_size = form.long_size
-        self.is_big_endian = form.is_big_endian
-        # Plain char is unsigned since Linux 6.2 (-funsigned-char): the fields tell.
-        chars = (f.is_signed for f in form.fields if f.element_ctype in ("char", "const char"))
-        self.char = CHAR if next(chars, True) else UCHAR
-        self.ulong = IntType(form.long_size, is_signed=False)
-        self.reasons: list[str] = []
-        self.locals: dict[str, Value] = {}
-        self.calls: Callable[[Evaluator, ast.Call], Value] | None = None
-
-    # -- what is not known ----------------------------------------------------------------
-
-    def unknown(self, reason: str) -> IntValue:
-        """Return a value that cannot be read, and remember why."""
-        if reason not in self.reasons:
-            self.reasons.append(reason)
-        return unknown(reason, LLONG)
+    def __init__(
+        self,
+        form: EventFormat,
+        constants: Callable[[str], int | None],
+        layouts: Layouts,
+        calls: Callable[[Lowering, ast.Call], Value],
+    ) -> None:
+        super().__init__(form, constants, layouts)
+        self.calls = calls
 
     def behind(self, pointer: Value, node: ast.Node) -> Value:
         """Return what a kernel pointer points to: never known."""
@@ -93,37 +63,8 @@ class Evaluator:
             return pointer
         return self.unknown(f"`{_short(node)}`: memory that a kernel pointer points to")
 
-    def kind_of(self, ctype: CType) -> IntType | None:
-        """Return the integer type of a C type on this ABI."""
-        if ctype.base in MEMBERS and not ctype.pointers:
-            return None
-        if ctype.base == "char" and not ctype.pointers and not ctype.array:
-            return self.char
-        return int_type_of(ctype, self.long_size)
-
-    def size_of(self, ctype: CType) -> int | None:
-        """Return the size in bytes of a type, None when it is not known."""
-        if ctype.array:
-            inner = self.size_of(CType(ctype.base, ctype.pointers, ctype.array[1:]))
-            return inner * int(ctype.array[0]) if inner is not None and ctype.array[0].isdigit() else None
-        if ctype.pointers:
-            return self.long_size
-        if ctype.base == "void":
-            return 1
-        if ctype.base in SIZES:
-            return SIZES[ctype.base]
-        if is_build_check(ctype):
-            return 0
-        layout = self.layouts(ctype.base)
-        if layout is not None:
-            return layout.size
-        kind = int_type_of(ctype, self.long_size)
-        return kind.size if kind else None
-
-    # -- expressions ----------------------------------------------------------------------
-
     def value(self, node: ast.Node) -> Value:  # noqa: C901, PLR0912  one case a kind of node
-        """Compile an expression."""
+        """Lower an expression."""
         match node:
             case ast.Number(value=number, suffix=suffix, is_decimal=is_decimal):
                 kind = number_type(number, suffix, is_decimal=is_decimal, long_size=self.long_size)
@@ -151,7 +92,7 @@ class Evaluator:
             case ast.Comma(right=right):
                 return self.value(right)
             case ast.Call():
-                return self.calls(self, node) if self.calls else self.unknown(f"the function {node.name}()")
+                return self.calls(self, node)
             case ast.CompoundLiteral():
                 return self.unknown("a compound literal outside an index")
             case ast.StatementExpression():
@@ -159,22 +100,15 @@ class Evaluator:
         return self.unknown(f"`{_short(node)}`")
 
     def integer(self, node: ast.Node) -> IntValue:
-        """Compile an expression that must be an integer."""
-        return self.as_integer(self.value(node), node)
-
-    def as_integer(self, value: Value, node: ast.Node | None = None) -> IntValue:
-        """Return a value as an integer; an address of the record itself is not known."""
-        if isinstance(value, IntValue):
-            return value
-        what = f"`{_short(node)}`" if node is not None else "a pointer"
-        return self.unknown(f"{what} used as a number")
+        """Lower an expression that must be an integer."""
+        return self.as_integer(self.value(node), f"`{_short(node)}`")
 
     def name(self, name: str) -> Value:
-        """Compile a name: the record, a constant, or a variable of the kernel."""
+        """Lower a name: the record, a constant, or a variable of the kernel."""
         if name in self.locals:
             return self.locals[name]
         if name in RECORD_NAMES:
-            return MemoryValue(CType("struct <record>"), lambda record: (record.data, 0))
+            return MemoryValue(CType("struct <record>"), ops.At(0))
         if name == "NULL":
             return constant(0, self.ulong, CType("void", 1))
         if name in _TRUTHS:
@@ -185,32 +119,14 @@ class Evaluator:
         return self.runtime_name(name)
 
     def runtime_name(self, name: str) -> Value:
-        """Compile a name that only the facts can tell."""
+        """Lower a name that only the facts can tell."""
         if name not in self.reasons:
             self.reasons.append(f"the name {name}")
-        is_variable = name in KERNEL_VARIABLES
-        kind = self.ulong if is_variable else INT
-        what = f"the value of {name}"
-        if is_variable:
-            what = f"{name}, a variable of the kernel that was read when the line was printed"
-
-        def read(record: Record) -> int:
-            number = record.facts.variables.get(name)
-            if number is None and not is_variable:
-                number = record.facts.constants(name)
-            if number is None:
-                raise UnknownPartError(what)
-            return number
-
-        return IntValue(kind, read)
-
-    def place_of(self, struct: str, member: str) -> Placed | None:
-        """Return where a struct's member is, if its layout is known and it is not a bit-field."""
-        if struct in MEMBERS:
-            return MEMBERS[struct].get(member)
-        layout = self.layouts(struct)
-        placed = layout.members.get(member) if layout is not None else None
-        return placed if placed is not None and not placed.bits else None
+        if name in KERNEL_VARIABLES:
+            reason = f"{name}, a variable of the kernel that was read when the line was printed"
+            return IntValue(self.ulong, ops.Fact("variable", name, self.ulong, ops.Unknown(reason)))
+        found = ops.Fact("constant", name, INT, ops.Unknown(f"the value of {name}"))
+        return IntValue(INT, ops.Fact("variable", name, INT, found))
 
     # -- members and elements -------------------------------------------------------------
 
@@ -219,7 +135,7 @@ class Evaluator:
         return isinstance(node, ast.Name) and node.name in RECORD_NAMES
 
     def member(self, node: ast.Member) -> Value:
-        """Compile `base->name` or `base.name`."""
+        """Lower `base->name` or `base.name`."""
         if node.is_arrow and self.is_record(node.base):
             if node.name in self.form:
                 return self.field(self.form[node.name])
@@ -235,34 +151,31 @@ class Evaluator:
             return self.unknown(f"`{_short(node)}`")
         if base.ctype.base == "struct <record>":
             return self.member(ast.Member(ast.Name("REC"), node.name, is_arrow=True))
-        found = self.place_of(base.ctype.base, node.name)
+        found = self.member_of(base.ctype.base, node.name)
         if found is None:
             return self.unknown(f"the layout of {base.ctype.base}")
-        return self.at(shifted(base.read, found.offset), found.ctype)
+        return self.at(moved(base.op, ops.Const(found.offset), 1), found.ctype)
 
     def word(self, field: FieldFormat) -> IntValue:
-        """Compile the `__data_loc` or `__rel_loc` word itself."""
-        return self.scalar(IntType(4, is_signed=False), lambda record: (record.data, field.offset))
+        """Lower the `__data_loc` or `__rel_loc` word itself."""
+        return IntValue(_WORD, ops.LoadAt(ops.At(field.offset), _WORD))
 
     def field(self, field: FieldFormat) -> Value:
-        """Compile `REC->name`."""
+        """Lower `REC->name`."""
         offset, size = field.offset, field.size
         if field.is_data_loc:
             return self.word(field)
         ctype = parse_field_type(field)
         if ctype.array:
-            return MemoryValue(self.element_type(field, ctype), shared_place(offset), size, is_array=True)
+            return MemoryValue(self.element_type(field, ctype), ops.At(offset), size, is_array=True)
         if (
             size not in (1, 2, 4, 8)
             or (ctype.base in MEMBERS and not ctype.pointers)
             or (ctype.base.startswith(("struct ", "union ")) and not ctype.pointers)
         ):
-            return PlaceValue(ctype, shared_place(offset), size)
+            return PlaceValue(ctype, ops.At(offset), size)
         kind = IntType(size, is_signed=field.is_signed)
-        unpack = unpacker(kind, is_big_endian=self.is_big_endian)
-        return IntValue(
-            kind, lambda record: unpack(record.data, offset)[0], None, ctype if ctype.pointers else None
-        )
+        return IntValue(kind, ops.Load(offset, kind), ctype if ctype.pointers else None)
 
     def element_type(self, field: FieldFormat, ctype: CType) -> CType:
         """Return the type of a field's elements; a typedef that is not known counts by its size."""
@@ -274,34 +187,18 @@ class Evaluator:
             return inner
         return CType(f"{'s' if field.is_signed else 'u'}{8 * size}")
 
-    def scalar(self, kind: IntType, where: Where, ctype: CType | None = None) -> IntValue:
-        """Return the integer that stands at a place."""
-        unpack = unpacker(kind, is_big_endian=self.is_big_endian)
-        size = kind.size
-
-        def read(record: Record) -> int:
-            place = where(record)
-            if place is None:
-                raise UnknownPartError("a NULL pointer is dereferenced")
-            data, at = place
-            if at < 0 or at + size > len(data):
-                raise UnknownPartError("a value outside the record")
-            return unpack(data, at)[0]
-
-        return IntValue(kind, read, None, ctype)
-
-    def at(self, where: Where, ctype: CType) -> Value:
+    def at(self, place: ops.PlaceOp, ctype: CType) -> Value:
         """Return what stands at a place, by its type."""
         if ctype.array:
             inner = CType(ctype.base, ctype.pointers, ctype.array[1:], ctype.qualifiers)
-            return MemoryValue(inner, where, self.size_of(ctype), is_array=True)
+            return MemoryValue(inner, place, self.size_of(ctype), is_array=True)
         kind = self.kind_of(ctype)
         if kind is None or kind.size > 8:
-            return PlaceValue(ctype, where, self.size_of(ctype))
-        return self.scalar(kind, where, ctype if ctype.pointers else None)
+            return PlaceValue(ctype, place, self.size_of(ctype))
+        return IntValue(kind, ops.LoadAt(place, kind), ctype if ctype.pointers else None)
 
     def index(self, node: ast.Index) -> Value:
-        """Compile `base[index]`, tables of compound literals included."""
+        """Lower `base[index]`, tables of compound literals included."""
         index = self.integer(node.index)
         if isinstance(node.base, ast.CompoundLiteral):
             return self.table(node.base, index)
@@ -313,10 +210,10 @@ class Evaluator:
         size = self.size_of(base.ctype)
         if size is None:
             return self.unknown(f"the size of {base.ctype}")
-        return self.at(operators.moved(base.read, index.read, size), base.ctype)
+        return self.at(moved(base.op, index.op, size), base.ctype)
 
     def table(self, node: ast.CompoundLiteral, index: IntValue) -> Value:
-        """Compile `(const char *[]){ "a", "b" }[i]`."""
+        """Lower `(const char *[]){ "a", "b" }[i]`."""
         entries: dict[int, Value] = {}
         at = 0
         for item in node.items.items:
@@ -328,84 +225,64 @@ class Evaluator:
                 at, inner = key.constant, item.value
             entries[at] = self.value(inner)
             at += 1
-        values = list(entries.values())
-        which = index.read
-
-        def pick(record: Record) -> int:
-            number = which(record)
-            if number not in entries:
-                raise UnknownPartError("an index outside a table")
-            return number
-
-        if all(isinstance(value, IntValue) for value in values):
-            readers = {key: value.read for key, value in entries.items() if isinstance(value, IntValue)}
-            ctype = CType(node.ctype.base, node.ctype.pointers)
-            kind = self.kind_of(ctype) or INT
-            return IntValue(kind, lambda record: kind.wrap(readers[pick(record)](record)))
-        texts = {key: text_of(value) for key, value in entries.items()}
-        return TextValue(lambda record: texts[pick(record)](record))
+        numbers = [(key, value.op) for key, value in entries.items() if isinstance(value, IntValue)]
+        if len(numbers) == len(entries):
+            kind = self.kind_of(CType(node.ctype.base, node.ctype.pointers)) or INT
+            return IntValue(kind, ops.Convert(ops.PickNumber(index.op, tuple(numbers)), kind))
+        texts = tuple((key, text_of(value)) for key, value in entries.items())
+        return TextValue(ops.PickText(index.op, texts, ops.Unknown("an index outside a table")))
 
     # -- operators ------------------------------------------------------------------------
 
     def unary(self, op: str, operand: ast.Node) -> Value:
-        """Compile a prefix operator."""
+        """Lower a prefix operator."""
         if op == "&":
             return self.address(operand)
         value = self.value(operand)
         if op == "*":
             if isinstance(value, MemoryValue):
-                return self.at(value.read, value.ctype)
+                return self.at(value.op, value.ctype)
             return self.behind(value, operand)
         if op == "!":
-            return operators.negated(self.truth(value))
+            return operators.negated(operators.truth(value))
         if op not in ("+", "-", "~"):
             return self.unknown(f"the operator {op}")
-        return operators.unary(op, self.as_integer(value, operand))
+        return operators.unary(op, self.as_integer(value, f"`{_short(operand)}`"))
 
     def address(self, operand: ast.Node) -> Value:
-        """Compile `&operand`."""
+        """Lower `&operand`."""
         if isinstance(operand, ast.Unary) and operand.op == "*":
             return self.value(operand.operand)
         if isinstance(operand, ast.Member) and self.is_record(operand.base) and operand.name in self.form:
             field = self.form[operand.name]
             ctype = parse_field_type(field)
-            return MemoryValue(ctype, shared_place(field.offset), field.size)
+            return MemoryValue(ctype, ops.At(field.offset), field.size)
         if isinstance(operand, ast.Index) and not isinstance(operand.base, ast.CompoundLiteral):
             return operators.binary(self, "+", self.value(operand.base), self.integer(operand.index))
         value = self.value(operand)
         if isinstance(value, PlaceValue | MemoryValue):
-            return MemoryValue(value.ctype, value.read, value.extent)
+            return MemoryValue(value.ctype, value.op, value.extent)
         if isinstance(operand, ast.Member) and isinstance(value, IntValue) and not value.is_unknown:
             return self.member_address(operand)
         return self.behind(value, operand)
 
     def member_address(self, node: ast.Member) -> Value:
-        """Compile `&base->name` for a scalar member of a known struct."""
+        """Lower `&base->name` for a scalar member of a known struct."""
         base = self.value(node.base)
         if isinstance(base, MemoryValue | PlaceValue):
-            found = self.place_of(base.ctype.base, node.name)
+            found = self.member_of(base.ctype.base, node.name)
             if found is not None:
-                return MemoryValue(found.ctype, shifted(base.read, found.offset))
+                return MemoryValue(found.ctype, moved(base.op, ops.Const(found.offset), 1))
         return self.unknown(f"`&{_short(node)}`")
 
-    def truth(self, value: Value) -> IntValue:
-        """Return whether a value counts as true, as an int."""
-        if isinstance(value, IntValue):
-            return value
-        if isinstance(value, TextValue):
-            text = value.read
-            return IntValue(INT, lambda record: int(text(record) is not None))
-        where = memory_of(value)
-        return IntValue(INT, lambda record: int(where(record) is not None))
-
     def ternary(self, node: ast.Ternary) -> Value:
-        """Compile `?:`."""
+        """Lower `?:`."""
         condition = self.value(node.condition)
         then = self.value(node.then) if node.then is not None else condition
-        return operators.choice(self, self.truth(condition), then, self.value(node.otherwise))
+        return operators.choice(self, operators.truth(condition), then, self.value(node.otherwise))
 
     def cast(self, ctype: CType, value: Value) -> Value:
-        """Compile a cast."""
+        """Lower a cast."""
         if ctype.pointers:
             target = CType(ctype.base, ctype.pointers - 1, ctype.array, ctype.qualifiers)
             if isinstance(value, IntValue):
@@ -419,8 +296,7 @@ class Evaluator:
         if kind is None or not isinstance(value, IntValue):
             return value if isinstance(value, PlaceValue) else self.unknown(f"a cast to {ctype}")
         if ctype.base == "bool":
-            read = value.read
-            return IntValue(UCHAR, lambda record: int(bool(read(record))))
+            return IntValue(UCHAR, ops.Not(ops.Not(value.op)))
         return operators.converted(value, kind)
 
     def guess_kind(self, ctype: CType, value: Value) -> IntType | None:
@@ -431,7 +307,7 @@ class Evaluator:
         return None
 
     def sizeof(self, node: ast.SizeOf) -> Value:
-        """Compile `sizeof`."""
+        """Lower `sizeof`."""
         size: int | None = None
         what = str(node.ctype)
         if node.ctype is not None:
@@ -448,37 +324,44 @@ class Evaluator:
         if size is not None:
             return constant(size, self.ulong)
 
-        def read(record: Record) -> int:
-            found = record.facts.sizeof(what)
-            if found is None:
-                raise UnknownPartError(f"sizeof({what})")
-            return found
-
         self.reasons.append(f"sizeof({what})")
-        return IntValue(self.ulong, read)
+        return IntValue(self.ulong, ops.Fact("sizeof", what, self.ulong, ops.Unknown(f"sizeof({what})")))
+
+    # -- statement expressions ---------------------------------------------------------------
 
     def statement_expression(self, node: ast.StatementExpression) -> Value:
-        """Compile `({ ... })` when it is a single expression, as macros often make."""
-        from tracepoint.printk.statements import compile_statements  # noqa: PLC0415  it needs this module
+        """Lower `({ type name = value; ...; result; })`, where it is only that."""
+        try:
+            body = [one for one in parse_statements(node.tokens).body if one != Block(())]
+        except SourceError as error:
+            return self.unknown(f"a statement expression: {error.message}")
+        if not body:
+            return self.unknown("an empty statement expression")
+        saved = dict(self.locals)
+        try:
+            for statement in body[:-1]:
+                if not isinstance(statement, Declare) or statement.initial is None or statement.ctype.array:
+                    return self.unread(node, statement)
+                value = self.value(statement.initial)
+                self.locals[statement.name] = self.stored(statement.ctype, value)
+            last = body[-1]
+            return self.value(last.expression) if isinstance(last, Run) else self.unread(node, last)
+        finally:
+            self.locals = saved
 
-        return compile_statements(self, node)
+    def unread(self, node: ast.StatementExpression, statement: Statement) -> Value:
+        """Return the value of a statement expression with a statement that is not understood."""
+        if isinstance(statement, Unreadable):
+            return self.unknown(f"a statement expression: {statement.reason}")
+        return self.unknown(f"a statement in `({{ {node.text[:40]} ... }})`")
+
+    def stored(self, ctype: CType, value: Value) -> Value:
+        """Lower what a variable of a type keeps of a value."""
+        if ctype.base.startswith("typeof"):
+            return value
+        return self.cast(ctype, value) if isinstance(value, IntValue) or ctype.pointers else value
 
 
 def _short(node: ast.Node | None) -> str:
     text = write_expression(node) if node is not None else ""
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def shared_place(offset: int) -> Where:
-    """Return the function that gives a fixed place in the record."""
-    return lambda record: (record.data, offset)
-
-
-def shifted(where: Where, offset: int) -> Where:
-    """Return the function that gives a place some bytes further on."""
-
-    def read(record: Record) -> Location | None:
-        place = where(record)
-        return None if place is None else (place[0], place[1] + offset)
-
-    return read

@@ -1,0 +1,53 @@
+"""Addresses as their symbols, as `%pS` and the function tracer show them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.printk.facts import UnknownPartError
+
+if TYPE_CHECKING:
+    from tracepoint.printk.memory import Record
+
+#: How the function tracer shows an address; all others are letters after `%p`.
+IP = "ip"
+NO_SYMBOLS_NOTE = "symbols are not known (no kallsyms): addresses are shown instead"
+
+
+def symbol_text(record: Record, address: int, letters: str) -> str:
+    """Return an address as `%p` with these letters shows it, or as `IP`."""
+    return _caller_text(record, address) if letters == IP else _pointer_text(record, address, letters)
+
+
+def _pointer_text(record: Record, address: int, letters: str) -> str:
+    """kernel/kallsyms.c: __sprint_symbol()."""
+    table = record.facts.kallsyms
+    if table is None:
+        record.note(NO_SYMBOLS_NOTE)
+        return f"0x{address:x}"
+    back = 1 if letters[0] == "B" else 0
+    found = table.lookup(address - back)
+    if found is None:
+        return f"0x{address:x}"
+    if not found.is_sure:
+        raise UnknownPartError(f"whether {address:#x}, after module {found.module}, is of it")
+    text = found.name
+    if letters.endswith("b"):
+        record.note("build ids of symbols are not known")
+    if letters[0] != "s":
+        if found.size is None:
+            raise UnknownPartError(f"the size of the symbol {found.name} [{found.module}]")
+        text += f"+0x{found.offset + back:x}/0x{found.size:x}"
+    return f"{text} [{found.module}]" if found.module else text
+
+
+def _caller_text(record: Record, address: int) -> str:
+    """kernel/trace/trace_output.c: seq_print_ip_sym() with neither offset nor address asked for."""
+    if address == 0:
+        return "0"
+    table = record.facts.kallsyms
+    if table is None:
+        record.note(NO_SYMBOLS_NOTE)
+        return f"0x{address:08x}"
+    found = table.lookup(address)
+    return found.name if found and found.is_sure else f"0x{address:08x}"

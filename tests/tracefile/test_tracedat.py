@@ -391,6 +391,15 @@ def test_changed_anywhere(version, compression, changes):
         everything(bytes(raw))
 
 
+def test_a_page_size_that_no_kernel_has():
+    """The file's own page size counts where header_page cannot be read: here one of 2 GB."""
+    raw = _SAMPLES[6, "none"].replace(b"u64 timestamp", b"u64 timestamq")
+    head = raw.index(struct.pack("<I", 4096))
+    huge = raw[:head] + struct.pack("<I", (1 << 31) + 4096) + raw[head + 4 :]
+    with suppress(DecodeError):
+        everything(huge)
+
+
 _SAMPLES = {shape: written(content_of(n_records=60, instances=("i",)), *shape) for shape in SHAPES}
 
 

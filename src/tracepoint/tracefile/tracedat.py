@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Self
 
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
-from tracepoint.record.layout import PageLayout, check_header_event, read_page_layout
+from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout, check_header_event, read_page_layout
 from tracepoint.tracefile import sections
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.content import TraceContent
@@ -141,7 +141,7 @@ class TraceFile:
         except DecodeError as error:
             self._report(Damage(None, 0, error.reason))
         start = 8 + self.long_size
-        size = max(self.page_size, start + 4) - start
+        size = min(max(self.page_size, start + 4), MAX_PAGE_BYTES) - start
         return PageLayout(start, size, 8, self.long_size, self.is_big_endian)
 
     @cached_property

@@ -8,7 +8,7 @@ from tracepoint.assign.values import Input
 from tracepoint.lab.simulate.hints import FieldHint
 from tracepoint.lab.simulate.samples import Sampler, task_of
 from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.cvalue import IntType
+from tracepoint.source.types import IntType
 
 
 def input_(text, **more):

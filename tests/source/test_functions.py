@@ -2,8 +2,8 @@
 
 import pytest
 
-from tracepoint.source.cvalue import INT, LLONG, UINT, ULLONG, USHORT, IntType
 from tracepoint.source.functions import BYTE_ORDERS, QUIET, TRANSPARENT, TYPED, pure_functions
+from tracepoint.source.types import INT, LLONG, UINT, ULLONG, USHORT, IntType
 
 ULONG = ULLONG
 FUNCTIONS = pure_functions()

@@ -23,7 +23,7 @@ from tracepoint.assign.values import (
 )
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.cvalue import INT, IntType
+from tracepoint.source.types import INT, IntType
 
 if TYPE_CHECKING:
     from tracepoint.assign.machine import Handler, Machine

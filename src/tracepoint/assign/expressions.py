@@ -13,8 +13,6 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cvalue import (
     COMPARISONS,
-    INT,
-    IntType,
     binary_type,
     binary_value,
     common_type,
@@ -23,6 +21,7 @@ from tracepoint.source.cvalue import (
     promote,
 )
 from tracepoint.source.functions import TRANSPARENT
+from tracepoint.source.types import INT, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

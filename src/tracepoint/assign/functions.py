@@ -9,8 +9,9 @@ from tracepoint.assign.copies import COPIES
 from tracepoint.assign.stores import as_bytes
 from tracepoint.assign.values import CannotFollowError, Int, Outside, Pointer, Slot, Value, Want
 from tracepoint.source import ast
-from tracepoint.source.cvalue import INT, IntType, int_type_of
+from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.functions import BYTE_ORDERS, TYPED, PureFunction, pure_functions
+from tracepoint.source.types import INT, IntType
 
 if TYPE_CHECKING:
     from tracepoint.assign.machine import Handler, Machine

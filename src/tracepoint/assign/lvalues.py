@@ -21,7 +21,8 @@ from tracepoint.assign.values import (
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import CHAR, INT, number_type
+from tracepoint.source.cvalue import number_type
+from tracepoint.source.types import CHAR, INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

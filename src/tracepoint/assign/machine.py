@@ -26,8 +26,9 @@ from tracepoint.assign.values import (
 )
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.cvalue import LLONG, ULLONG, IntType, int_type_of
+from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.functions import TRANSPARENT
+from tracepoint.source.types import LLONG, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -17,10 +17,10 @@ from tracepoint.assign.values import CannotFollowError, Want
 from tracepoint.errors import SourceError
 from tracepoint.model.field import BitmaskField, DynamicArrayField, Field, SockaddrField, StringField
 from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.cvalue import INT
 from tracepoint.source.lexer import lex
 from tracepoint.source.statements import Block, parse_statements
 from tracepoint.source.text import SourceFile
+from tracepoint.source.types import INT
 
 if TYPE_CHECKING:
     from tracepoint.diagnostics import Span

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.assign.values import Shape
 from tracepoint.source.ctype import parse_ctype
-from tracepoint.source.cvalue import CHAR, LLONG, UCHAR, UINT, ULLONG, USHORT, IntType, int_type_of
+from tracepoint.source.cvalue import int_type_of
+from tracepoint.source.types import CHAR, LLONG, UCHAR, UINT, ULLONG, USHORT, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard
 if TYPE_CHECKING:
     from tracepoint.source.ast import Call, Node
     from tracepoint.source.ctype import CType
-    from tracepoint.source.cvalue import IntType
+    from tracepoint.source.types import IntType
 
 
 class CannotFollowError(Exception):

@@ -12,17 +12,8 @@ from tracepoint.model.field import ArrayField, ScalarField, StructField
 from tracepoint.model.vocabulary import FIELD_HELPERS
 from tracepoint.source import ast
 from tracepoint.source.ctype import parse_ctype
-from tracepoint.source.cvalue import (
-    INT,
-    UINT,
-    ULLONG,
-    IntType,
-    binary_type,
-    common_type,
-    int_type_of,
-    number_type,
-    promote,
-)
+from tracepoint.source.cvalue import binary_type, common_type, int_type_of, number_type, promote
+from tracepoint.source.types import INT, UINT, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

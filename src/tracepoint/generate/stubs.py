@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.writer import check_name
+from tracepoint.source.types import INTEGER_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,15 +18,7 @@ if TYPE_CHECKING:
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _WORDS = re.compile(r"\w+")
-_INTEGER_WORDS = frozenset(
-    (
-        "int unsigned signed long short char const volatile bool _Bool size_t ssize_t loff_t pid_t gfp_t "
-        "dev_t umode_t sector_t blkcnt_t ktime_t dma_addr_t phys_addr_t resource_size_t pgoff_t ino_t "
-        "time64_t u8 u16 u32 u64 s8 s16 s32 s64 __u8 __u16 __u32 __u64 __s8 __s16 __s32 __s64 __le16 "
-        "__le32 __le64 __be16 __be32 __be64 uint8_t uint16_t uint32_t uint64_t int8_t int16_t int32_t "
-        "int64_t uintptr_t"
-    ).split()
-)
+_NUMBER_WORDS = INTEGER_WORDS | {"const", "volatile"}
 _HEAD = '''\
 """The tracepoints of {path}: made by `tracepoint generate stubs`, for `tracepoint.load()`."""
 
@@ -91,5 +84,5 @@ def python_type(ctype: str) -> str:
     if "*" in ctype or "[" in ctype:
         is_text = set(words) <= {"char", "const", "unsigned", "signed"} and "char" in words
         return "str | bytes | None" if is_text and ctype.count("*") + ctype.count("[") == 1 else "Any"
-    is_number = words and (words[0] == "enum" or set(words) <= _INTEGER_WORDS)
+    is_number = words and (words[0] == "enum" or set(words) <= _NUMBER_WORDS)
     return "SupportsIndex" if is_number else "Any"

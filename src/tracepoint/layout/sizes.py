@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tracepoint.errors import LayoutError, SourceError
-from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS, TYPEDEFS, WORD64_TYPEDEFS
+from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS
 from tracepoint.layout.structs import Placed, StructLayout, lay_out
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
@@ -18,6 +18,7 @@ from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.cvalue import constant_value
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
+from tracepoint.source.types import BASIC, TYPEDEFS, WORD64_TYPEDEFS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,21 +31,6 @@ if TYPE_CHECKING:
 _MAX_TYPEDEFS = 32
 _MAX_NESTING = 64
 _MAX_ARRAY = 1 << 20
-# Basic types: size in bytes (0: that of a long), signed or not (None: as `char`).
-_BASIC: dict[str, tuple[int, bool | None]] = {
-    "char": (1, None),
-    "signed char": (1, True),
-    "unsigned char": (1, False),
-    "bool": (1, False),
-    "short": (2, True),
-    "unsigned short": (2, False),
-    "int": (4, True),
-    "unsigned int": (4, False),
-    "long": (0, True),
-    "unsigned long": (0, False),
-    "long long": (8, True),
-    "unsigned long long": (8, False),
-}
 
 
 class TypeSize(NamedTuple):
@@ -131,7 +117,7 @@ class TypeSizes:
         name = base
         for _ in range(_MAX_TYPEDEFS):
             # A plain typedef is found near the header; that no struct has the name takes all files to tell.
-            target = None if " " in name or name in _BASIC or name in STRUCTS else self._typedef(name)
+            target = None if " " in name or name in BASIC or name in STRUCTS else self._typedef(name)
             found = self._from_btf(name) or self._basic(name)
             found = found or (self._struct(name, field) if target is None else None)
             if found:
@@ -151,10 +137,10 @@ class TypeSizes:
         raise LayoutError(f"the size of type '{name}'{via} is not known: give BTF or the headers", field)
 
     def _basic(self, name: str) -> TypeSize | None:
-        basic = _BASIC.get(name)
+        basic = BASIC.get(name)
         if basic is None:
             return None
-        size, is_signed = basic
+        size, is_signed, _ = basic
         if is_signed is None:
             default = self.abi.is_char_signed
             is_signed = default if self._is_char_signed is None else self._is_char_signed
@@ -241,7 +227,7 @@ class TypeSizes:
         return self._layouts[name]
 
     def _defined(self, name: str, field: str) -> StructBody | None:
-        if self.environment is None or name in _BASIC:
+        if self.environment is None or name in BASIC:
             return None
         try:
             return self.environment.struct(name)

@@ -9,18 +9,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tracepoint.place.arguments import INDEX
+from tracepoint.source.types import INTEGER_WORDS
 
 if TYPE_CHECKING:
     from tracepoint.place.arguments import Access
     from tracepoint.place.members import Body, Member
     from tracepoint.place.structs import Structs
 
-INTEGERS = frozenset(
-    "char short int long signed unsigned bool _Bool u8 u16 u32 u64 s8 s16 s32 s64 size_t ssize_t loff_t "
-    "pgoff_t sector_t gfp_t pid_t dev_t ino_t umode_t uint ulong ushort unchar u_int u_long u_short u_char "
-    "int8_t int16_t int32_t int64_t uint8_t uint16_t uint32_t uint64_t u_int8_t u_int16_t u_int32_t "
-    "u_int64_t uintptr_t".split()
-)
 _TAGGED = re.compile(r"(?:const )?(struct|union)(?: (\w+))?(?: ?(\*+))?")
 _NAMED = re.compile(r"(?:const )?(\w+)(?: (\*+))?")
 #: Macros that stand for members, in each other.
@@ -87,7 +82,7 @@ class Follower:
     def _member(self, spelled: str, here: Shape, member: str, *, is_arrow: bool) -> Shape | None:
         found = self._struct(here)
         if found is None:
-            if not here.n_dimensions and set(here.type.split()) <= INTEGERS:
+            if not here.n_dimensions and set(here.type.split()) <= INTEGER_WORDS:
                 raise NoSuchMemberError(
                     f"`{spelled}` is an integer ({here.type}) and has no member `{member}`"
                 )
@@ -107,7 +102,7 @@ class Follower:
         if tagged is not None:
             return here if here.body is not None or tagged[2] else None
         named = _NAMED.fullmatch(here.type)
-        if named is None or named[1] in INTEGERS:
+        if named is None or named[1] in INTEGER_WORDS:
             return None
         target = self._structs.typedef(named[1])
         stars = (named[2] or "") + "*" * target.count("*")

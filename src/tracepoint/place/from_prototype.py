@@ -11,29 +11,17 @@ from tracepoint.place.arguments import split_text
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
+from tracepoint.source.types import conversion_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _STRING = re.compile(r"(?:const\s+)?(?:unsigned\s+)?char\s*(?:const\s*)?\*\Z")
-#: How printk shows the plain types of the kernel (Documentation/core-api/printk-formats.rst).
-_FORMATS = {
-    **dict.fromkeys(("char", "signed char", "short", "int", "s8", "s16", "s32", "pid_t", "bool"), "%d"),
-    **dict.fromkeys(("unsigned char", "unsigned short", "unsigned int", "u8", "u16", "u32"), "%u"),
-    **dict.fromkeys(("__u8", "__u16", "__u32", "umode_t"), "%u"),
-    **dict.fromkeys(("__s8", "__s16", "__s32"), "%d"),
-    **dict.fromkeys(("long long", "s64", "__s64", "loff_t"), "%lld"),
-    **dict.fromkeys(("unsigned long long", "u64", "__u64", "sector_t"), "%llu"),
-    "long": "%ld",
-    "unsigned long": "%lu",
-    "pgoff_t": "%lu",
-    # fs.h, ext4.h and others show a device and an inode so; ino_t is not as wide everywhere.
-    "dev_t": "%d,%d",
-    "ino_t": "%lu",
-    "size_t": "%zu",
-    "ssize_t": "%zd",
-}
+# fs.h, ext4.h and others show a device and an inode so; ino_t is not as wide everywhere.
+_FORMATS = {"dev_t": "%d,%d", "ino_t": "%lu"}
+# What a reader would see is not the number that the type stands for.
+_ODD = re.compile(r"__[bl]e\d+\Z")
 _HEX = re.compile(r"(?:.*_)?(?:addr|address|ip|flags|mask|pfn)\Z")
 
 
@@ -55,12 +43,13 @@ class _Field:
         if self.ctype.endswith("*"):
             return "%p"
         try:
-            shown = _FORMATS.get(str(parse_ctype(self.ctype))) or _FORMATS.get(self.ctype)
+            name = str(parse_ctype(self.ctype))
+            shown = _FORMATS.get(name) or ("" if _ODD.match(name) else conversion_of(name))
         except SourceError:
-            shown = None
+            shown = ""
         if self.ctype.startswith("enum "):
             shown = "%d"
-        if shown is None:
+        if not shown:
             raise PlaceError(
                 f"how {self.ctype} {self.name} is printed is not known: give the field a plain type, such as "
                 f"`u64 {self.name} = {self.value}`"

@@ -11,7 +11,7 @@ from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError, SourceError
 from tracepoint.model.read import read_header_text
 from tracepoint.place.outline import Directive, Guard, find_guard, read_directives
-from tracepoint.place.types import COMMON_TYPES
+from tracepoint.source.types import COMMON_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -173,7 +173,9 @@ def _names(header: TraceHeader, directives: Iterable[Directive]) -> frozenset[st
 def new_header(path: str, system: str, body: str, includes: Iterable[str], structs: Iterable[str]) -> str:
     """Return the text of a trace header for a new system, in the kernel's form."""
     guard = f"_TRACE_{re.sub('[^A-Z0-9]', '_', system.upper())}_H"
-    wanted = dict.fromkeys(("<linux/types.h>",) if COMMON_TYPES.search(body) else ())
+    wanted = dict.fromkeys(
+        ("<linux/types.h>",) if not COMMON_TYPES.isdisjoint(re.findall(r"\w+", body)) else ()
+    )
     wanted |= dict.fromkeys((*includes, "<linux/tracepoint.h>"))
     lines = [
         "/* SPDX-License-Identifier: GPL-2.0 */",

@@ -7,13 +7,14 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
-from tracepoint.place.access import INTEGERS, Follower, NoSuchMemberError, Shape
+from tracepoint.place.access import Follower, NoSuchMemberError, Shape
 from tracepoint.place.freed import freed_pointers
 from tracepoint.place.members import count_dimensions
 from tracepoint.place.names import all_declared, visible
 from tracepoint.place.nulls import bad_pointers
 from tracepoint.place.returns import RETURN_VALUE
 from tracepoint.place.values import Certainty, has_value
+from tracepoint.source.types import INTEGER_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -235,10 +236,10 @@ def type_problem(given: str, wanted: str) -> str | None:
             return ""
         return ": this drops const" if drops and (is_same or "void" in wanted_words) else None
     if given_stars:
-        return "" if wants_tagged or set(wanted_words) <= INTEGERS else None
+        return "" if wants_tagged or set(wanted_words) <= INTEGER_WORDS else None
     if wanted_stars:
-        return "" if is_tagged or set(given_words) <= INTEGERS else None
-    return "" if is_tagged and set(wanted_words) <= INTEGERS else None
+        return "" if is_tagged or set(given_words) <= INTEGER_WORDS else None
+    return "" if is_tagged and set(wanted_words) <= INTEGER_WORDS else None
 
 
 def _split_type(text: str) -> tuple[list[str], int]:

@@ -11,6 +11,7 @@ from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.ctype import BASIC_WORDS, QUALIFIERS, TAG_WORDS
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
+from tracepoint.source.types import COMMON_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -19,12 +20,6 @@ if TYPE_CHECKING:
     from tracepoint.source.preprocess import Loader
 
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
-#: What include/linux/types.h declares, through which every trace header has it.
-COMMON_TYPES = re.compile(
-    r"\b(?:(?:__)?[us](?:8|16|32|64)|__(?:be|le)(?:16|32|64)|bool|s?size_t|loff_t|pgoff_t|sector_t|gfp_t|"
-    r"pid_t|dev_t|umode_t|phys_addr_t|dma_addr_t|resource_size_t|uint|ulong|ushort|unchar|uintptr_t|"
-    r"u_(?:int|long|short|char)|u_?int(?:8|16|32|64)_t|int(?:8|16|32|64)_t)\b"
-)
 
 
 def missing_structs(events: Iterable[Event], header: str, body: str) -> list[str]:
@@ -52,7 +47,7 @@ def unknown_types(
     """
     known = set(re.findall(r"[A-Za-z_]\w*", text))
     wanted = [name for name in dict.fromkeys(_named_types(events)) if name not in known]
-    wanted = [name for name in wanted if not COMMON_TYPES.fullmatch(name)]
+    wanted = [name for name in wanted if name not in COMMON_TYPES]
     if not wanted:
         return []
     closure = IncludeClosure(loader, [(name, quoted, path) for name, quoted in includes])
@@ -69,7 +64,7 @@ def unmet_types(header: TraceHeader, loader: Loader, path: str = "") -> list[str
     for param in (param for proto in protos for param in proto.params):
         wanted += _names(param.ctype, has_tags=True)
     for closure_path in filter(None, (header.path, path)):
-        wanted = [name for name in dict.fromkeys(wanted) if not COMMON_TYPES.fullmatch(name)]
+        wanted = [name for name in dict.fromkeys(wanted) if name not in COMMON_TYPES]
         if wanted:
             closure = IncludeClosure(loader, [(closure_path.rpartition("/")[2], True, closure_path)])
             wanted = [name for name in wanted if not _is_declared(name, closure)]

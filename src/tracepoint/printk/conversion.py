@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from tracepoint.source.cvalue import IntType
+from tracepoint.source.types import IntType
 
 STAR = -2
 ABSENT = -1

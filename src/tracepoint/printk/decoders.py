@@ -12,7 +12,7 @@ from tracepoint.printk import operators, ops
 from tracepoint.printk.libata import LIBATA_DECODERS
 from tracepoint.printk.scsi import SCSI_DECODERS
 from tracepoint.printk.values import TextValue, Value, is_set, place_of, text_of
-from tracepoint.source.cvalue import UCHAR, UINT
+from tracepoint.source.types import UCHAR, UINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

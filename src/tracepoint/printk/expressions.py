@@ -28,8 +28,9 @@ from tracepoint.record.field import parse_field_type
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import INT, UCHAR, IntType, number_type
+from tracepoint.source.cvalue import number_type
 from tracepoint.source.statements import Block, Declare, Run, Statement, Unreadable, parse_statements
+from tracepoint.source.types import INT, UCHAR, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

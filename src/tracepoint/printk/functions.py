@@ -12,7 +12,8 @@ from tracepoint.printk.decoders import DECODERS
 from tracepoint.printk.macros import MACROS
 from tracepoint.printk.values import IntValue, MemoryValue, TextValue, Value, constant
 from tracepoint.source import ast
-from tracepoint.source.cvalue import INT, LLONG, UINT, ULLONG, USHORT, IntType, common_type
+from tracepoint.source.cvalue import common_type
+from tracepoint.source.types import INT, LLONG, UINT, ULLONG, USHORT, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

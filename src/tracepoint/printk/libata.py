@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk import operators, ops
 from tracepoint.printk.values import TextValue, Value
-from tracepoint.source.cvalue import INT, UINT
+from tracepoint.source.types import INT, UINT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

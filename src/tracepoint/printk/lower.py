@@ -8,7 +8,7 @@ from tracepoint.printk import operators, ops
 from tracepoint.printk.conversion import ABSENT, STAR, Conversion, conversion_type
 from tracepoint.printk.pointers import PointerArgument, lower_pointer
 from tracepoint.printk.values import Value, text_of
-from tracepoint.source.cvalue import INT
+from tracepoint.source.types import INT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -23,7 +23,7 @@ from tracepoint.printk.values import (
 from tracepoint.record.field import LOCATION_SIZE, location_origin
 from tracepoint.source import ast
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import INT, UINT, ULLONG, IntType
+from tracepoint.source.types import INT, UINT, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,7 +10,7 @@ from tracepoint.printk.facts import NO_FACTS, RenderFacts, UnknownPartError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.source.cvalue import IntType
+    from tracepoint.source.types import IntType
 
     #: Bytes and an offset in them.
     Location = tuple[bytes, int]

@@ -18,7 +18,8 @@ from tracepoint.printk.values import (
     place_of,
     text_of,
 )
-from tracepoint.source.cvalue import COMPARISONS, INT, IntType, common_type, promote
+from tracepoint.source.cvalue import COMPARISONS, common_type, promote
+from tracepoint.source.types import INT, IntType
 
 if TYPE_CHECKING:
     from tracepoint.printk.scope import Scope

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.source.cvalue import IntType
+    from tracepoint.source.types import IntType
 
 
 class Machine(NamedTuple):

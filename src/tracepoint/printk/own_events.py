@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk import ops
 from tracepoint.printk.symbols import IP, symbol_text
-from tracepoint.source.cvalue import IntType
+from tracepoint.source.types import IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,7 +9,7 @@ from tracepoint.printk import ops
 from tracepoint.printk.errnames import ERROR_NAMES, MAX_ERRNO
 from tracepoint.printk.operators import converted
 from tracepoint.printk.values import IntValue, Value, place_of, text_of
-from tracepoint.source.cvalue import INT, ULLONG, IntType
+from tracepoint.source.types import INT, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -24,7 +24,7 @@ from tracepoint.printk.twin.run import text_function
 from tracepoint.printk.values import constant, unknown
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
-from tracepoint.source.cvalue import INT
+from tracepoint.source.types import INT
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from tracepoint.printk import ops
 from tracepoint.printk.structs import MEMBERS, SIZES
 from tracepoint.printk.values import IntValue, Value, unknown
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import CHAR, LLONG, UCHAR, IntType, int_type_of, is_build_check
+from tracepoint.source.cvalue import int_type_of, is_build_check
+from tracepoint.source.types import CHAR, LLONG, UCHAR, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable

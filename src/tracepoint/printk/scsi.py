@@ -11,7 +11,7 @@ from tracepoint.printk import operators, ops
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.memory import take
 from tracepoint.printk.values import TextValue, Value, place_of
-from tracepoint.source.cvalue import INT
+from tracepoint.source.types import INT
 
 if TYPE_CHECKING:
     from collections.abc import Callable

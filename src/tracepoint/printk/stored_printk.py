@@ -24,7 +24,7 @@ from tracepoint.printk.memory import Record, c_string, unpacker
 from tracepoint.printk.pointers import PointerArgument, lower_pointer
 from tracepoint.printk.twin.run import text_function
 from tracepoint.printk.values import constant
-from tracepoint.source.cvalue import CHAR, INT, IntType
+from tracepoint.source.types import CHAR, INT, IntType
 
 # The extensions that show the address itself; all others were text when the record was made.
 _RAW_POINTERS = frozenset("SsxKe")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import ops
-from tracepoint.source.cvalue import IntType
+from tracepoint.source.types import IntType
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat

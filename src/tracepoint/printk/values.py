@@ -12,7 +12,7 @@ from tracepoint.printk import ops
 from tracepoint.source.ctype import CType
 
 if TYPE_CHECKING:
-    from tracepoint.source.cvalue import IntType
+    from tracepoint.source.types import IntType
 
 CHAR_TYPE = CType("char")
 VOID_TYPE = CType("void")

@@ -12,7 +12,7 @@ from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat
-    from tracepoint.source.cvalue import IntType
+    from tracepoint.source.types import IntType
 
     Value = int | float | str | list[int] | None
 

@@ -9,6 +9,7 @@ from tracepoint.errors import SourceError
 from tracepoint.source.brackets import find_close
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
+from tracepoint.source.types import TYPEDEFS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -72,11 +73,6 @@ _KEPT_QUALIFIERS = words("const volatile __user __rcu __iomem __percpu")
 TAG_WORDS = frozenset({"struct", "union", "enum"})
 TYPEOF_WORDS = frozenset({"typeof", "__typeof__", "__typeof", "typeof_unqual"})
 _ATTRIBUTES = frozenset({"__attribute__", "__attribute"})
-_TYPEDEFS = words(
-    "u8 u16 u32 u64 s8 s16 s32 s64 __u8 __u16 __u32 __u64 __s8 __s16 __s32 __s64 "
-    "__le16 __le32 __le64 __be16 __be32 __be64 __sum16 __wsum uint ulong ushort u_int u_char u_long "
-    "u_short u128 s128 unchar"
-)
 
 
 def is_typedef_name(name: str) -> bool:
@@ -85,7 +81,7 @@ def is_typedef_name(name: str) -> bool:
     >>> is_typedef_name("__le32"), is_typedef_name("gfp_t"), is_typedef_name("flags")
     (True, True, False)
     """
-    return name in _TYPEDEFS or (name.endswith("_t") and len(name) > 2)
+    return name in TYPEDEFS or (name.endswith("_t") and len(name) > 2)
 
 
 def starts_type(name: str) -> bool:

@@ -6,13 +6,14 @@ does in the kernel.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.ctype import CType, parse_ctype, words
+from tracepoint.source.ctype import CType, parse_ctype
+from tracepoint.source.types import INT, LLONG, UINT, ULLONG, USHORT, IntType, int_type_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,87 +21,6 @@ if TYPE_CHECKING:
     Lookup = Callable[[str], int | None]
     SizeOf = Callable[[CType], int | None]
     Place = Callable[[ast.Node], tuple[int, CType] | None]
-
-
-@dataclass(frozen=True, slots=True)
-class IntType:
-    """An integer type: its size in bytes (1, 2, 4, 8 or 16) and whether it is signed."""
-
-    size: int
-    is_signed: bool
-
-    def wrap(self, value: int) -> int:
-        """Return the value that a store into this type keeps.
-
-        >>> IntType(1, is_signed=True).wrap(200)
-        -56
-        """
-        bits = 8 * self.size
-        value &= (1 << bits) - 1
-        if self.is_signed and value >> (bits - 1):
-            value -= 1 << bits
-        return value
-
-
-CHAR, UCHAR = IntType(1, is_signed=True), IntType(1, is_signed=False)
-SHORT, USHORT = IntType(2, is_signed=True), IntType(2, is_signed=False)
-INT, UINT = IntType(4, is_signed=True), IntType(4, is_signed=False)
-LLONG, ULLONG = IntType(8, is_signed=True), IntType(8, is_signed=False)
-BOOL = UCHAR
-
-_FIXED = {
-    "char": CHAR,
-    "signed char": CHAR,
-    "unsigned char": UCHAR,
-    "short": SHORT,
-    "unsigned short": USHORT,
-    "int": INT,
-    "unsigned int": UINT,
-    "long long": LLONG,
-    "unsigned long long": ULLONG,
-    "bool": BOOL,
-    "__int128": IntType(16, is_signed=True),
-    "unsigned __int128": IntType(16, is_signed=False),
-    "uint": UINT,
-    "ushort": USHORT,
-    "u_char": UCHAR,
-    "u_short": USHORT,
-    "u_int": UINT,
-    "unchar": UCHAR,
-}
-for _bits, _signed, _unsigned in (
-    (8, CHAR, UCHAR),
-    (16, SHORT, USHORT),
-    (32, INT, UINT),
-    (64, LLONG, ULLONG),
-):
-    for _prefix in ("s", "__s"):
-        _FIXED[f"{_prefix}{_bits}"] = _signed
-    for _prefix in ("u", "__u", "__le", "__be"):
-        _FIXED[f"{_prefix}{_bits}"] = _unsigned
-    _FIXED[f"int{_bits}_t"] = _signed
-    _FIXED[f"uint{_bits}_t"] = _FIXED[f"u_int{_bits}_t"] = _unsigned
-# include/linux/types.h and its like: the typedefs that events use, other than long ones.
-_FIXED |= dict.fromkeys(
-    words(
-        "gfp_t fmode_t uid_t gid_t qid_t dev_t blk_opf_t req_flags_t slab_flags_t "
-        "vm_fault_t __sum16 __wsum __poll_t blk_mq_req_flags_t projid_t"
-    ),
-    UINT,
-)
-_FIXED["__sum16"] = _FIXED["umode_t"] = USHORT
-_FIXED |= dict.fromkeys(words("pid_t key_t clockid_t __kernel_clockid_t timer_t key_serial_t"), INT)
-_FIXED |= dict.fromkeys(words("loff_t ktime_t time64_t"), LLONG)
-_FIXED |= dict.fromkeys(words("sector_t blkcnt_t dma_addr_t phys_addr_t resource_size_t"), ULLONG)
-_LONG = dict.fromkeys(words("long ssize_t ptrdiff_t intptr_t off_t __kernel_long_t clock_t"), True)
-_LONG |= dict.fromkeys(
-    words(
-        "size_t uintptr_t pgoff_t ulong u_long kernel_ulong_t pteval_t pmdval_t pudval_t "
-        "pgdval_t ino_t irq_hw_number_t"
-    ),
-    False,
-)
-_LONG["unsigned long"] = False
 
 
 def int_type_of(ctype: CType | str, long_size: int = 8) -> IntType | None:
@@ -112,7 +32,7 @@ def int_type_of(ctype: CType | str, long_size: int = 8) -> IntType | None:
     IntType(size=4, is_signed=False)
     """
     if isinstance(ctype, str):
-        found = _FIXED.get(ctype)
+        found = int_type_named(ctype, long_size)
         if found is not None:
             return found
         ctype = parse_ctype(ctype)
@@ -120,12 +40,8 @@ def int_type_of(ctype: CType | str, long_size: int = 8) -> IntType | None:
         return None
     if ctype.pointers:
         return IntType(long_size, is_signed=False)
-    base = ctype.base
-    if base in _FIXED:
-        return _FIXED[base]
-    if base in _LONG:
-        return IntType(long_size, is_signed=_LONG[base])
-    return UINT if base.startswith("enum ") else None
+    found = int_type_named(ctype.base, long_size)
+    return UINT if found is None and ctype.base.startswith("enum ") else found
 
 
 def is_build_check(ctype: CType) -> bool:

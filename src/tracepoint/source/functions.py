@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from functools import cache, reduce
 from typing import TYPE_CHECKING
 
-from tracepoint.source.cvalue import INT, LLONG, UINT, ULLONG, USHORT, IntType, common_type, divide
+from tracepoint.source.cvalue import common_type, divide
+from tracepoint.source.types import INT, LLONG, UINT, ULLONG, USHORT, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.lab.simulate.hints import FieldHint
-from tracepoint.source.cvalue import IntType
+from tracepoint.source.types import IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from tracepoint.model.python.declare import declare
 from tracepoint.model.python.fields import scalar, string, struct_field
 from tracepoint.model.write import Vocabulary, header_of, modernise, write_header
+from tracepoint.source.types import conversion_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -14,18 +15,6 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event, Param, TraceHeader, Tracepoint
     from tracepoint.model.field import Field
 
-_CONVERSIONS = {
-    **dict.fromkeys(("char", "signed char", "s8", "short", "s16", "int", "s32", "pid_t", "bool"), "%d"),
-    **dict.fromkeys(
-        ("u8", "u16", "u32", "unsigned char", "unsigned short", "unsigned int", "unsigned"), "%u"
-    ),
-    **dict.fromkeys(("long", "ssize_t"), "%ld"),
-    "unsigned long": "%lu",
-    "size_t": "%zu",
-    **dict.fromkeys(("long long", "s64", "loff_t"), "%lld"),
-    **dict.fromkeys(("unsigned long long", "u64", "sector_t"), "%llu"),
-    "gfp_t": "%#x",
-}
 _CASTS = {"%lld": "(long long)", "%llu": "(unsigned long long)"}
 
 
@@ -94,4 +83,4 @@ def _record(param: Param) -> tuple[Field, str]:
         return struct_field(ctype, param.name), ""
     if ctype.startswith("enum "):
         return scalar(ctype, param.name), "%d"
-    return scalar(ctype, param.name), _CONVERSIONS.get(ctype, "%lld")
+    return scalar(ctype, param.name), conversion_of(ctype) or "%lld"

@@ -6,13 +6,14 @@ import operator
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.source.cvalue import COMPARISONS, IntType, divide, remainder
+from tracepoint.source.cvalue import COMPARISONS, divide, remainder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.printk.memory import Record
     from tracepoint.printk.twin.maker import Number
+    from tracepoint.source.types import IntType
 
 _PLAIN: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,

@@ -25,21 +25,12 @@ from tracepoint.record.field import location_origin
 from tracepoint.runtime.declare.objects import as_input_value
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression, write_expression
-from tracepoint.source.cvalue import (
-    COMPARISONS,
-    INT,
-    LLONG,
-    IntType,
-    binary_type,
-    binary_value,
-    int_type_of,
-    number_type,
-    promote,
-)
+from tracepoint.source.cvalue import COMPARISONS, binary_type, binary_value, int_type_of, number_type, promote
 from tracepoint.source.functions import QUIET, TRANSPARENT
 from tracepoint.source.lexer import lex
 from tracepoint.source.statements import Run
 from tracepoint.source.text import SourceFile
+from tracepoint.source.types import INT, LLONG, IntType
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
 # What any number of C can be; the machine says what is wrong with others.

@@ -9,11 +9,14 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.errors import TracepointError
+from tracepoint.errors import SourceError, TracepointError
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
+from tracepoint.source.ctype import parse_ctype
+from tracepoint.source.types import int_type_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,14 +26,6 @@ if TYPE_CHECKING:
 
 _LONG_BITS = 64
 _NUMBERS = ("int", "length", "index")
-# Of the types with fewer bits than 64 that prototypes name; of others nothing is known here.
-_BITS = {
-    **dict.fromkeys(
-        ("int", "unsigned int", "unsigned", "u32", "s32", "__u32", "__s32", "pid_t", "gfp_t"), 32
-    ),
-    **dict.fromkeys(("short", "unsigned short", "u16", "s16", "__u16", "__s16", "umode_t"), 16),
-    **dict.fromkeys(("u8", "s8", "__u8", "__s8"), 8),
-}
 _ARITHMETIC: dict[str, Callable[[int, int], int]] = {
     "+": operator.add,
     "-": operator.sub,
@@ -192,9 +187,20 @@ def member_of(base: Any, name: str, text: str) -> Any:
     raise AssignError(f"{text}, a {type(base).__name__}, has no {name!r}")
 
 
+@cache
+def _bits(ctype: str) -> int:
+    """Return the bits of an integer type; the widest for other types, and for bool, which takes all."""
+    try:
+        parsed = parse_ctype(ctype)
+    except SourceError:
+        return _LONG_BITS
+    kind = None if parsed.pointers or parsed.base == "bool" else int_type_named(parsed.base)
+    return 8 * kind.size if kind is not None else _LONG_BITS
+
+
 def _as_number(value: int, input_: Input) -> int:
     """Return a number that its C type has room for, be it meant with a sign or without."""
-    n_bits = _BITS.get(input_.ctype, _LONG_BITS)
+    n_bits = _bits(input_.ctype)
     if not -(1 << (n_bits - 1)) <= value < 1 << n_bits:
         raise AssignError(
             f"{input_.text} has more than the {n_bits} bits of {input_.ctype or 'a number of C'}"

@@ -15,6 +15,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.model.python.declare import declare
 from tracepoint.model.python.fields import array, scalar, string
 from tracepoint.runtime.files.file import File, failure
+from tracepoint.source.types import LLONG, IntType, conversion_of, int_type_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,35 +32,11 @@ _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ARRAY = re.compile(r"\[([0-9]{0,3})\]", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
-class _Type:
-    """A type of the kernel's list: how it is printed, its size, its sign."""
-
-    shown: str
-    n_bytes: int
-    is_signed: bool
-
-
-# synth_field_size(), synth_field_signed() and synth_field_fmt() in kernel/trace/trace_events_synth.c.
-_TYPES = {
-    "s8": _Type("%d", 1, is_signed=True),
-    "s16": _Type("%d", 2, is_signed=True),
-    "s32": _Type("%d", 4, is_signed=True),
-    "s64": _Type("%lld", 8, is_signed=True),
-    "u8": _Type("%u", 1, is_signed=False),
-    "u16": _Type("%u", 2, is_signed=False),
-    "u32": _Type("%u", 4, is_signed=False),
-    "u64": _Type("%llu", 8, is_signed=False),
-    "int": _Type("%d", 4, is_signed=True),
-    "long": _Type("%ld", 8, is_signed=True),
-    "char": _Type("%d", 1, is_signed=True),
-    "pid_t": _Type("%d", 4, is_signed=True),
-    "bool": _Type("%d", 1, is_signed=False),
-    "gfp_t": _Type("%x", 4, is_signed=False),
-    "unsigned int": _Type("%u", 4, is_signed=False),
-    "unsigned long": _Type("%lu", 8, is_signed=False),
-    "unsigned char": _Type("%u", 1, is_signed=False),
-}
+# synth_field_size() and synth_field_fmt() in kernel/trace/trace_events_synth.c.
+_TYPES = ("s8 s16 s32 s64 u8 u16 u32 u64 int long char pid_t bool gfp_t".split()) + [
+    f"unsigned {name}" for name in ("int", "long", "char")
+]
+_SHOWN = {name: conversion_of(name) for name in _TYPES} | {"gfp_t": "%x"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +60,16 @@ class SynthField:
     @property
     def n_bytes(self) -> int:
         """The size of a number."""
-        return _TYPES[self.ctype].n_bytes
+        return self._number.size
 
     @property
     def is_signed(self) -> bool:
         """Whether a number may be negative."""
-        return _TYPES[self.ctype].is_signed
+        return self._number.is_signed
+
+    @property
+    def _number(self) -> IntType:
+        return int_type_named(self.ctype) or LLONG
 
     def __str__(self) -> str:
         return f"{self.ctype}{'' if self.size is None else f'[{self.size}]'} {self.name}"
@@ -151,7 +132,7 @@ def _field(ctype: str, word: str) -> SynthField:
     if _NAME.fullmatch(name) is None:
         raise SyntheticError("Illegal name", word)
     if not bracket:
-        if ctype not in _TYPES:
+        if ctype not in _SHOWN:
             raise SyntheticError("Invalid type", ctype.rsplit(maxsplit=1)[-1])
         return SynthField(ctype, name, None)
     if ctype != "char":
@@ -174,7 +155,7 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
             members.append(scalar(f.ctype, f.name))
         else:
             members.append(string(f.name) if f.is_dynamic else array("char", f.name, int(f.size)))
-    words = " ".join(f"{f.name}={'%s' if f.is_string else _TYPES[f.ctype].shown}" for f in fields)
+    words = " ".join(f"{f.name}={'%s' if f.is_string else _SHOWN[f.ctype]}" for f in fields)
     proto = ", ".join(f"const char *{f.name}" if f.is_string else f"{f.ctype} {f.name}" for f in fields)
     from tracepoint.runtime.declare.control import make_tracepoint  # noqa: PLC0415 - the hierarchy of now
 

@@ -80,7 +80,7 @@ def test_json_names_the_event_in_a_member_of_its_own():
         (TEXT.replace("TP_ARGS(dev)", "TP_PROTO(dev)"), "TP006 foo: the args part is wrapped"),
         (TEXT.replace("__field", "__filed"), "TP009 foo: __filed is not a field macro"),
         (TEXT + TEXT, "TP103 foo: declared twice in this file"),
-        (TEXT.replace("TRACE_EVENT(", "DECLARE_EVENT_CLASS("), "TP110 foo: no event is made of this class"),
+        (TEXT.replace("TRACE_EVENT(", "DECLARE_EVENT_CLASS("), "TP110 foo: no event uses this class"),
     ],
 )
 def test_what_reading_finds_names_its_event_or_class_too(text, expected):
@@ -88,9 +88,8 @@ def test_what_reading_finds_names_its_event_or_class_too(text, expected):
 
 
 def test_full_names_the_fix_and_its_grade():
-    assert (
-        "fix available (unsafe: changes the record or what readers see): take the newline out"
-        in write_full(FOUND[:1], SOURCES)
+    assert "fix available (unsafe: changes the record or what readers see): remove the newline" in write_full(
+        FOUND[:1], SOURCES
     )
 
 

@@ -205,14 +205,14 @@ def test_python_files(tmp_path, capsys) -> None:
     assert main(["check", str(path), "--output-format", "concise"]) == 1
     told = capsys.readouterr()
     assert told.out == (
-        f"{path}:4:16: TP401 trace_sold: the argument `queue.pop()` changes something, which it does not while the "
+        f"{path}:4:16: TP401 trace_sold: the argument `queue.pop()` changes something, but not while the "
         "tracepoint is off\n"
     )
     assert told.err == "1 finding in 1 file\n"
     assert main(["check", str(path), "--ignore", "TP401"]) == 0
     path.write_text("def (")
     assert main(["check", str(path)]) == 2
-    assert f"{path}:1:5: no Python" in capsys.readouterr().err
+    assert f"{path}:1:5: not valid Python" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["check", "fmt"])

@@ -79,7 +79,7 @@ def test_patches_apply_one_after_the_other_and_fix_the_faults(header: Path, tmp_
         "[PATCH] demo: assign name in trace event tick",
         "[PATCH] demo: assign n in trace event tick",
         "[PATCH] demo: copy all elements in trace event tick",
-        "[PATCH] demo: take the newline out in trace event tick",
+        "[PATCH] demo: remove the newline in trace event tick",
         "[PATCH] demo: print the recorded ret in trace event tick",
     }
     git(Path(), "am", "-q", *patches)
@@ -128,7 +128,7 @@ def test_only_changed_lines_are_patched(header: Path, capsys) -> None:
     out = capsys.readouterr().out
     assert sorted(line for line in out.splitlines() if line.startswith("Subject:")) == [
         "Subject: [PATCH] demo: print the recorded ret in trace event tick",
-        "Subject: [PATCH] demo: take the newline out in trace event tick",
+        "Subject: [PATCH] demo: remove the newline in trace event tick",
     ]
 
 

@@ -1,8 +1,8 @@
-"""What the headers of a run know of each other, kept as a few names when the headers themselves are let go.
+"""What the headers of a run know about each other, kept as a few names once the headers are freed.
 
-A whole kernel's headers take hundreds of megabytes.  A rule that looks across files is therefore in two
-parts: `candidates` takes from one header what may be a fault, `decide` sees those of one header again when
-all headers of the run are known.
+A whole kernel's headers take hundreds of megabytes.  A rule that looks across files therefore has
+two parts: `candidates` collects possible faults from one header, and `decide` sees them again when all
+headers of the run are known.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What other headers may ask of one.
+    """What other headers may need to know about one.
 
-    `enums` are system and name of what it exports, `classes` those its events are made of, `events` what
+    `enums` are the system and name of what it exports, `classes` those its events use, `events` what
     it declares, and where.
     """
 
@@ -33,7 +33,7 @@ class Share:
 
     @classmethod
     def of(cls, header: TraceHeader) -> Share:
-        """Take it from a header."""
+        """Collect it from a header."""
         enums = dict.fromkeys((enum.system, enum.name) for enum in header.enums)
         classes = dict.fromkeys(event.event_class.name for event in header.events)
         events = ((event.name, located_origin(event)) for event in header.events)
@@ -45,8 +45,8 @@ class Across:
     """What all headers of a run export, use and declare.
 
     `are_alternatives` is that of `TreeFacts`.
-    `exported` are by system the names of TRACE_DEFINE_ENUM and _SIZEOF, `used_classes` the classes that
-    some event is made of, `events` by name the path of each header that declares one, and where.
+    `exported` are the names of TRACE_DEFINE_ENUM and _SIZEOF by system, `used_classes` the classes that
+    some event uses, `events` the path of each header that declares an event, and where, by name.
     """
 
     are_alternatives: Callable[[str, str], bool]
@@ -55,7 +55,7 @@ class Across:
     events: dict[str, list[tuple[str, Located | None]]] = field(default_factory=dict)
 
     def add(self, share: Share) -> None:
-        """Take what other headers may ask of one."""
+        """Add what other headers may need to know about one."""
         for system, name in share.enums:
             self.exported.setdefault(system, set()).add(name)
         self.used_classes.update(share.classes)
@@ -63,7 +63,7 @@ class Across:
             self.events.setdefault(name, []).append((share.path, place))
 
     def exports(self, system: str, name: str) -> bool:
-        """Whether some header exports the name for this system."""
+        """Return whether some header exports the name for this system."""
         return name in self.exported.get(system, ())
 
     def declared_elsewhere(self, name: str, path: str) -> list[tuple[str, Located | None]]:

@@ -1,4 +1,4 @@
-"""What is kept of a header that was checked: what it takes to finish its findings, with other headers.
+"""What is kept of a checked header: enough to finish its findings together with other headers.
 
 It is plain data: `to_row` and `from_row` of `check.saved` turn it into what JSON holds, and back.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What one header gave: its findings, by rule what may be one, its comments, what others may ask."""
+    """The result of one header: findings, candidates by rule, comments, and what other headers may need."""
 
     path: str
     found: list[Diagnostic]
@@ -30,7 +30,7 @@ class Checked:
     share: Share
 
 
-#: By the code of a rule, what its `candidates` gave.
+#: What `candidates` of each rule returned, by the rule's code.
 Candidates = dict[str, list[object]]
 
 

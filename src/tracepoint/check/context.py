@@ -88,7 +88,7 @@ class PrintView:
 
     @cached_property
     def free_names(self) -> tuple[Name, ...]:
-        """The names that stand for values of their own: no fields, no called functions."""
+        """The names that are values of their own: neither fields nor called functions."""
         return tuple(name for argument in self.arguments for name in free_names(argument))
 
     @cached_property
@@ -175,7 +175,7 @@ class ClassView:
 
     @cached_property
     def hands_record_on(self) -> bool:
-        """Whether the whole record is given to something that may store into it."""
+        """Whether the whole record is passed to something that may store into it."""
         tokens = self.assign
         for index, token in enumerate(tokens):
             if token.text in _ENTRY_ALIASES and token.kind is Kind.NAME:
@@ -206,7 +206,7 @@ class CheckContext:
 
     @cached_property
     def sizes(self) -> TypeSizes:
-        """Sizes of types for the ABI of the run, as far as the header's includes tell them."""
+        """Sizes of types for the ABI of the run, as far as the header's includes define them."""
         return TypeSizes(Abi.named(self.abi), environment=self.header.environment)
 
     @cached_property
@@ -225,7 +225,7 @@ class CheckContext:
         return tuple(ClassView(c, tuple(by_class.get(key, ()))) for key, c in order.items())
 
     def let_go(self) -> None:
-        """Drop what refers to each other, so that it is freed at once, without the garbage collector."""
+        """Break reference cycles, so that memory is freed immediately, without the garbage collector."""
         for view in self.classes:
             vars(view).pop("prints", None)
 
@@ -256,7 +256,7 @@ class CheckContext:
         return environment.macro(name) if environment is not None else None
 
     def is_enumerator(self, name: str) -> bool:
-        """Whether the name is an enum constant that can be seen from the header."""
+        """Return whether the name is an enum constant that can be seen from the header."""
         known = self._enumerators.get(name)
         if known is None:
             known = self._enumerators[name] = self._find_enumerator(name)
@@ -295,7 +295,7 @@ class CheckContext:
 
     @cached_property
     def assign_str_arity_here(self) -> int | None:
-        """How many arguments the header itself gives to `__assign_str`; None when it is not used."""
+        """How many arguments the header itself passes to `__assign_str`; None when it is not used."""
         counts = {
             len(arguments)
             for view in self.classes
@@ -305,7 +305,7 @@ class CheckContext:
         return counts.pop() if len(counts) == 1 else None
 
     def args_place(self, owner: object) -> Span | None:
-        """Return where the TP_ARGS of a declaration stands, when it was not written by a macro."""
+        """Return where the TP_ARGS of a declaration is, unless a macro wrote it."""
         source = self.header.source
         origin = getattr(owner, "origin", None)
         if source is None or origin is None or origin.chain or origin.span.start < 0:
@@ -314,7 +314,7 @@ class CheckContext:
         return source.span(at, at + len("TP_ARGS")) if at >= 0 else None
 
     def edit(self, tokens: Sequence[Token], replacement: str) -> Edit | None:
-        """Return the edit that replaces a run of tokens, or None when they do not stand side by side here."""
+        """Return the edit that replaces a run of tokens, or None when they are not adjacent here."""
         source = self.header.source
         if source is None or not tokens:
             return None

@@ -1,4 +1,4 @@
-"""Runs the rules over headers: findings sorted, the same fault counted once, suppressions applied."""
+"""Runs the rules over headers: it sorts findings, counts the same fault once and applies suppressions."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def check_header(
 
     `select` and `ignore` are rule codes, beginnings of codes or names (see `select_rules`, which
     raises TracepointError for one that matches nothing); `abi` names the ABI that record layouts
-    are computed for; `facts` is what is known about the kernel tree (read from the tree that a
-    path lies in when it is not given).
+    are computed for; `facts` is what is known about the kernel tree (by default read
+    from the tree that contains the path).
     """
     if not isinstance(header, TraceHeader):
         facts = facts or read_facts_around(header)
@@ -63,7 +63,7 @@ def check_headers(
     abi: str = "x86_64",
     facts: TreeFacts | None = None,
 ) -> list[Diagnostic]:
-    """Return the findings of several headers of one kernel, also those that only show together.
+    """Return the findings of several headers of one kernel, including those that only show across headers.
 
     Arguments are those of `check_header`.
     """
@@ -74,7 +74,7 @@ def check_headers(
 
 
 class Checker:
-    """Checks the headers of one kernel one after another and keeps none of them.
+    """Checks the headers of one kernel in turn and keeps none of them.
 
     Arguments are those of `check_header`.
     """
@@ -95,9 +95,9 @@ class Checker:
         self._checked: list[Checked] = []
 
     def add(self, header: TraceHeader, string_callers: Mapping[str, bool] | None = None) -> Checked:
-        """Check one header; `string_callers` is what its tree's index says of its events.
+        """Check one header; `string_callers` is what the tree's index knows about its events.
 
-        What is returned is all that `findings` needs of it.
+        The result is all that `findings` needs.
         """
         facts = self._facts if string_callers is None else replace(self._facts, string_callers=string_callers)
         context = CheckContext(header, facts, self._abi)
@@ -122,7 +122,7 @@ class Checker:
         self._checked.append(checked)
 
     def findings(self) -> list[Diagnostic]:
-        """Return the findings of all headers, also those that only show together."""
+        """Return the findings of all headers, including those that only show across headers."""
         found: list[Diagnostic] = []
         for checked in self._checked:
             diagnostics = list(checked.found)
@@ -141,7 +141,7 @@ def check_text(
     ignore: Iterable[str] = (),
     facts: TreeFacts | None = None,
 ) -> list[Diagnostic]:
-    """Read a header's text and check it; a declaration on its own is checked without header form.
+    """Read a header's text and check it; a lone declaration is not checked for the form of a header.
 
     >>> [d.code for d in check_text('TRACE_EVENT(a, TP_PROTO(int x), TP_ARGS(y), '
     ...     'TP_STRUCT__entry(__field(int, x)), TP_fast_assign(__entry->x = x;), '
@@ -169,7 +169,7 @@ def apply_fixes(findings: Iterable[Diagnostic], text: str, *, unsafe: bool = Fal
 
 
 def fix_text(text: str, path: str = "<text>", *, unsafe: bool = False, select: Iterable[str] = ()) -> str:
-    """Check and mend a text until nothing more can be mended: fixing the result changes nothing.
+    """Check and fix a text until there is nothing left to fix: fixing the result changes nothing.
 
     Raises what reading raises.
     """
@@ -194,13 +194,13 @@ def _order(d: Diagnostic) -> tuple[str, int, int, str, str]:
 
 
 def _in_house(diagnostic: Diagnostic) -> Diagnostic:
-    """Give a finding of the reader the severity that the list of rules states for it."""
+    """Give a finding of the reader the severity that the list of rules has for it."""
     rule = rule_of(diagnostic.code)
     return diagnostic if rule is None else replace(diagnostic, name=rule.name)
 
 
 def _fold(rule: Rule, findings: Iterable[Finding], path: str) -> list[Diagnostic]:
-    """Make diagnostics of what a rule finds, one of findings that are one fault seen through many events."""
+    """Turn the findings of a rule into diagnostics, one for a fault that is seen through many events."""
     groups: dict[Hashable, list[tuple[Finding, Located]]] = {}
     for finding in findings:
         located = locate(finding.place)
@@ -235,12 +235,12 @@ def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], path: str) -> Di
 
 
 def _anywhere(path: str, span: Span) -> Span:
-    """Return a span that at least names the file, for declarations that were not made from text."""
+    """Return a span that at least names the file, for declarations that do not come from text."""
     return span if span.path else Span(path, 1, 1, 1, 1)
 
 
 def _distrusted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:
-    """Let no fix count as safe around characters that are not C, but the one that replaces them."""
+    """Near characters that are not C, count no fix as safe but the one that replaces them."""
     if not any(d.code == _NOT_C for d in diagnostics):
         return diagnostics
     return [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def check_python_text(
     text: str, path: str = "<text>", *, select: Iterable[str] = (), ignore: Iterable[str] = ()
 ) -> list[Diagnostic]:
-    r"""Check the text of one Python file; raises SourceError for what is not a Python.
+    r"""Check the text of one Python file; raises SourceError for text that is not valid Python.
 
     >>> text = "from events import trace_sold\ntrace_sold(queue.pop())\n"
     >>> [d.code for d in check_python_text(text)]
@@ -28,7 +28,7 @@ def check_python_text(
 
 
 def read_python(text: str, path: str = "<text>") -> PythonFile:
-    """Read a Python file; raises SourceError for what is not a Python."""
+    """Read a Python file; raises SourceError for text that is not valid Python."""
     source = SourceFile(path, text)
     return PythonFile(source, parse_python(source))
 

@@ -1,4 +1,4 @@
-"""Types and names of print expressions, in C's sense: what a conversion is really given."""
+"""Types and names of print expressions, in C's sense: what a conversion really gets."""
 
 from __future__ import annotations
 
@@ -190,9 +190,9 @@ def _integer(kind: IntType, name: str = "") -> ExprType:
 
 
 def free_names(node: ast.Node) -> Iterator[ast.Name]:
-    """Yield the names in an expression that stand for values of their own.
+    """Yield the names in an expression that are values of their own.
 
-    Left out are the record, fields, called functions, the field names that helpers take, and
+    This excludes the record, fields, called functions, the field names that helpers take, and
     whatever a statement expression declares.
     """
     for found in ast.walk(node, _free_parts):

@@ -2,7 +2,7 @@
 
 A `Finding` has no code and no severity: the engine adds those of the rule.  Its place may be a
 token, a node of an expression, the origin of a declaration or a plain span; `locate` turns each
-into the span that a human wrote, with the macro expansions as further places.
+into the span in the source as written, with the macro expansions as further places.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _MAX_STEPS = 12
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A place made plain: its span, the expansions that led to it, and what identifies it."""
+    """A resolved place: its span, the expansions that led to it, and what identifies it."""
 
     span: Span
     expansions: tuple[Related, ...]
     key: Key
 
 
-#: What is the same for two places in one text: a span, or a file and where a token of it begins.
+#: What identifies a place in a text: a span, or a file and the offset of a token in it.
 Key: TypeAlias = "Span | tuple[str, int] | None"
 #: Anything that leads to a stretch of text; a pair is a run of tokens, first and last.
 Place = Token | Node | Origin | Span | Located | tuple[Token, Token]
@@ -40,8 +40,8 @@ Place = Token | Node | Origin | Span | Located | tuple[Token, Token]
 class Finding:
     """One fault, as a rule sees it.
 
-    `message` must not name the event (that is `event`), so that the same fault in a macro body
-    which many events use is found to be one.  `notes` are further places with a sentence each.
+    `message` must not name the event (that is `event`), so that a fault in a macro body
+    that many events use is reported once.  `notes` are further places, each with a sentence.
     """
 
     message: str
@@ -73,7 +73,7 @@ def locate(place: Place) -> Located:
 
 
 def located_origin(thing: object) -> Located | None:
-    """Return where a declaration is, None when it was not made from text."""
+    """Return where a declaration is, or None when it does not come from text."""
     origin = getattr(thing, "origin", None)
     return _locate_origin(origin) if origin is not None else None
 

@@ -48,7 +48,7 @@ def value_lists(context: CheckContext, view: PrintView) -> Iterator[tuple[Call, 
 
 
 def repeated_items(context: CheckContext) -> Iterator[tuple[PrintView, Item, Item]]:
-    """Yield each entry whose value stood in its list before, with the entry that wins."""
+    """Yield each entry whose value is earlier in its list too, with the entry that wins."""
     for view in context.prints:
         for _, items in value_lists(context, view):
             seen: dict[int | str, Item] = {}
@@ -59,5 +59,5 @@ def repeated_items(context: CheckContext) -> Iterator[tuple[PrintView, Item, Ite
 
 
 def place_of(item: Item) -> Node | None:
-    """Return where an entry stands, None when a macro wrote it."""
+    """Return where an entry is, or None when a macro wrote it."""
     return item.node if item.node.first is not None and item.node.first.expansion is None else None

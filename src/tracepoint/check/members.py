@@ -1,4 +1,4 @@
-"""The members of a record, with what they take."""
+"""The members of a record and the bytes that they take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference pages of the rules, made from the list of rules and the rules' docstrings."""
+"""The reference pages of the rules, generated from the list of rules and their docstrings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def explain(word: str) -> str:
 
 
 def list_rules() -> str:
-    """Return one line a rule: code, name, severity, state, fix."""
+    """Return one line per rule: code, name, severity, state, fix."""
     lines = []
     for rule in RULES:
         state = "" if rule.is_default_on else " (off by default)"
@@ -38,7 +38,7 @@ def list_rules() -> str:
 
 
 def make_pages() -> dict[str, str]:
-    """Return file name to text of `docs/reference/rules/`: one page a rule, and the index."""
+    """Return file name to text of `docs/reference/rules/`: one page per rule, and the index."""
     pages = {f"{rule.code}.md": rule.page for rule in RULES}
     pages["index.md"] = _index()
     return pages
@@ -47,7 +47,7 @@ def make_pages() -> dict[str, str]:
 def _index() -> str:
     lines = [
         "# Rules\n",
-        "Made from the rules themselves; `tracepoint explain CODE` prints the same pages.\n",
+        "Generated from the rules themselves; `tracepoint explain CODE` prints the same pages.\n",
     ]
     for prefix, title in _PARTS.items():
         rules = [r for r in RULES if r.code.startswith(prefix)]

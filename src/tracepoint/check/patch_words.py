@@ -18,7 +18,7 @@ _COLUMNS = 75
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """The subject for several findings of a rule, and what comes of the fault."""
+    """The subject for several findings of a rule, and the effect of the fault."""
 
     subject: str
     outcome: str
@@ -27,9 +27,9 @@ class _Words:
 _WORDS = {
     "TP010": _Words(
         "fix the include guard of the trace header",
-        "The macro that the guard tests is not the one that the header defines, so it guards nothing: a "
-        "second plain include in one file declares all events again and does not compile. Where the macro "
-        "is that of another header, a file that includes both loses the events of one.",
+        "The guard tests another macro than the one that the header defines, so it guards nothing: a "
+        "second plain include in one file declares all events again and does not compile. If the macro "
+        "belongs to another header, a file that includes both loses the events of one.",
     ),
     "TP201": _Words(
         "assign all strings of trace events",
@@ -43,13 +43,13 @@ _WORDS = {
     ),
     "TP207": _Words(
         "copy whole arrays into the records of trace events",
-        "The length of memcpy() is in bytes, but the number of elements is given. The rest of the array "
+        "The length of memcpy() is in bytes, but the number of elements is passed. The rest of the array "
         "keeps the bytes of an older record, and the trace shows them as a part of the value.",
     ),
     "TP305": _Words(
-        "end no print format of a trace event with a newline",
-        "The kernel ends each line of the trace itself. With a newline of its own each event is followed by "
-        "an empty line, and the print format in the event's format file goes over two lines, which programs "
+        "drop the trailing newline from print formats of trace events",
+        "The kernel ends each line of the trace itself. With a newline in the format, each event is followed "
+        "by an empty line, and the print format in the event's format file takes two lines, which programs "
         "that read the file line by line do not expect.",
     ),
     "TP307": _Words(
@@ -60,7 +60,7 @@ _WORDS = {
     ),
     "TP319": _Words(
         "print the fields of trace events",
-        "TP_printk() becomes a part of a function that has variables of its own, called ret and flags among "
+        "TP_printk() becomes part of a function that has variables of its own, called ret and flags among "
         "others. The trace shows such a variable, which is the same for every event, and not the value "
         "that was recorded.",
     ),
@@ -84,7 +84,7 @@ def patch_subject(findings: Sequence[Diagnostic]) -> str:
 
 
 def patch_body(findings: Sequence[Diagnostic]) -> str:
-    """Return what was wrong, line by line, and what a reader saw of it."""
+    """Return what was wrong, line by line, and what a reader saw."""
     first = findings[0]
     rule = rule_of(first.code)
     words = _WORDS.get(first.code)

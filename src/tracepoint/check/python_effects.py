@@ -37,7 +37,8 @@ class Effects:
         self._functions: dict[str, Function | None] = {}
         for node in ast.walk(tree):
             if isinstance(node, Function):
-                # Two of a name, as methods of two classes have: nobody knows which is meant.
+                # Two functions of one name, such as methods of two classes: it is not known which one is
+                # called.
                 self._functions[node.name] = None if node.name in self._functions else node
 
     def in_expression(self, expression: ast.expr) -> Iterator[tuple[ast.expr, str]]:
@@ -59,7 +60,7 @@ class Effects:
     def _has_effect(self, function: ast.expr, depth: int) -> bool:
         name = last_name(function)
         if isinstance(function, ast.Attribute):
-            # A method of this file's own, if it is called on self; of others the name must do.
+            # A method of this file, if it is called on self; others are known by their names only.
             if name in METHODS:
                 return True
             if last_name(function.value) not in ("self", "cls"):
@@ -70,7 +71,7 @@ class Effects:
         return body is not None and depth < _MAX_DEPTH and self._changes_something(body, depth + 1)
 
     def _changes_something(self, function: Function, depth: int) -> bool:
-        """Whether a function assigns to what is not its own, or calls what changes something."""
+        """Return whether a function assigns to more than its own variables, or calls such functions."""
         if any(isinstance(node, ast.Yield | ast.YieldFrom) for node in _own_nodes(function)):
             return False  # calling it only makes a generator
         shared = {
@@ -91,14 +92,14 @@ class Effects:
         return False
 
     def _has_shared_effect(self, function: ast.expr, shared: set[str], depth: int) -> bool:
-        """Whether a call in a function changes more than the function's own variables."""
+        """Return whether a call in a function changes more than the function's own variables."""
         if isinstance(function, ast.Attribute) and _root(function) not in shared:
             return False
         return self._has_effect(function, depth)
 
 
 def _evaluated(expression: ast.expr) -> Iterator[ast.AST]:
-    """Yield the nodes that evaluating an expression evaluates: not what a lambda holds."""
+    """Yield the nodes that evaluating an expression evaluates: not the body of a lambda."""
     waiting: list[ast.AST] = [expression]
     while waiting:
         node = waiting.pop()
@@ -108,7 +109,7 @@ def _evaluated(expression: ast.expr) -> Iterator[ast.AST]:
 
 
 def _own_nodes(function: Function) -> Iterator[ast.AST]:
-    """Yield the nodes of a function's body but for functions inside it."""
+    """Yield the nodes of a function's body, without the functions inside it."""
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
@@ -127,7 +128,7 @@ def _targets(node: ast.AST) -> list[ast.expr]:
 
 
 def _root(node: ast.expr) -> str:
-    """Return the name at which `a.b[c].d` begins, empty when there is none."""
+    """Return the name that `a.b[c].d` begins with, empty when there is none."""
     while isinstance(node, ast.Attribute | ast.Subscript):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

@@ -21,24 +21,24 @@ _PREFIX = "trace_"
 
 
 def parse_python(source: SourceFile) -> ast.Module:
-    """Return the syntax tree of a file; raises SourceError, with the place, for what is not a Python."""
+    """Return the syntax tree of a file; raises SourceError, with the place, for invalid Python."""
     try:
         return ast.parse(source.text, source.path)
     except SyntaxError as error:
         line, column = max(error.lineno or 1, 1), max(error.offset or 1, 1)
         raise SourceError(
-            f"no Python: {error.msg}", Span(source.path, line, column, line, column + 1)
+            f"not valid Python: {error.msg}", Span(source.path, line, column, line, column + 1)
         ) from None
     except (ValueError, RecursionError, MemoryError) as error:
-        # NUL bytes and bytes that are not text; texts nested deeper than the parser goes.
+        # NUL bytes, bytes that are not text, and nesting that is too deep for the parser.
         raise SourceError(
-            f"no Python: {error or type(error).__name__}", Span(source.path, 1, 1, 1, 1)
+            f"not valid Python: {error or type(error).__name__}", Span(source.path, 1, 1, 1, 1)
         ) from None
 
 
 @dataclass
 class PythonFile:
-    """One Python file; `tree` is what `parse_python` made of it."""
+    """One Python file; `tree` is the result of `parse_python`."""
 
     source: SourceFile
     tree: ast.Module
@@ -49,7 +49,7 @@ class PythonFile:
         return self.source.path
 
     def span(self, node: ast.expr | ast.stmt) -> Span:
-        """Return where a node stands."""
+        """Return the place of a node."""
         line, end_line = node.lineno, node.end_lineno or node.lineno
         column = self._column(line, node.col_offset)
         return Span(self.path, line, column, end_line, self._column(end_line, node.end_col_offset or 0))
@@ -94,7 +94,7 @@ class PythonFile:
         )
 
     def is_event(self, function: ast.expr) -> bool:
-        """Whether what is called is an event, as far as this file tells."""
+        """Return whether what is called is an event, as far as this file shows."""
         name = last_name(function)
         if name in (_DECORATOR, "trace_calls"):
             return False
@@ -103,7 +103,7 @@ class PythonFile:
         return name.startswith(_PREFIX) and self._has_loaded
 
     def statements(self) -> Iterator[ast.Call]:
-        """Yield the calls of events that are statements, but for those behind `if event:`."""
+        """Yield the calls of events that are statements, except those guarded by `if event:`."""
         waiting: list[tuple[ast.AST, bool]] = [(self.tree, False)]
         while waiting:
             node, is_guarded = waiting.pop()

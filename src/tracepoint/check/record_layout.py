@@ -29,7 +29,7 @@ def lay_out(context: CheckContext, view: ClassView) -> RecordLayout | None:
 
 
 def is_bound(context: CheckContext, view: ClassView) -> bool:
-    """Whether the order of the fields is not the event's own: a macro writes them, or a comment says ABI."""
+    """Return whether the order of the fields must stay: a macro writes them, or a comment says ABI."""
     if any(field.origin is not None and field.origin.chain for field in view.event_class.fields):
         return True
     source, origin = context.header.source, view.event_class.origin
@@ -60,7 +60,7 @@ def _measure(view: ClassView, sizes: TypeSizes) -> RecordLayout | None:
 
 
 def place(members: list[Member]) -> RecordLayout:
-    """Give members their places in the order given."""
+    """Compute the offsets of members in this order."""
     end = _COMMON_BYTES
     placed = []
     most = 4

@@ -1,6 +1,6 @@
 """The list of rules: code to name, severity, page and function.
 
-Hundreds tell the part: 0 text and form of the header, 1 declaration, 2 record, 3 print format,
+The hundreds digit is the area: 0 text and form of the header, 1 declaration, 2 record, 3 print format,
 4 call sites, 5 compatibility.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule: `name` states the fault, its module in `check.rules` holds page and function.
+    """One rule: `name` states the fault, and its module in `check.rules` holds the page and the function.
 
     `fix` is the best grade of fix it offers: empty, `safe` or `unsafe`.
     """
@@ -55,12 +55,12 @@ class Rule:
 
     @property
     def candidates(self) -> Candidates | None:
-        """The function that takes what may be a fault from one header, for rules that look across files."""
+        """The function that collects possible faults from one header, for rules that look across files."""
         return getattr(self.module, "candidates", None)
 
     @property
     def decide(self) -> Decide:
-        """The function that makes findings of candidates when all headers of the run are known."""
+        """The function that turns candidates into findings when all headers of the run are known."""
         return self.module.decide  # type: ignore[no-any-return]
 
     @property

@@ -1,6 +1,6 @@
 """Findings, and what may become one, as plain data that JSON can hold, and back.
 
-Whoever reads such data may not trust it: what has another shape than the fields of these classes say
+Such data is not trusted when it is read: anything that does not match the fields of these classes
 raises `ValueError`.
 """
 
@@ -38,25 +38,25 @@ def to_row(value: object) -> Any:
 
 
 def from_row(cls: type[_T], row: object) -> _T:
-    """Return what `to_row` was given; raises ValueError for anything else."""
+    """Return what was passed to `to_row`; raises ValueError for anything else."""
     of: Any = cls
     made: _T = _of_class(of)[1](row)
     return made
 
 
 def know(*classes: type) -> None:
-    """Let fields be of further dataclasses."""
+    """Allow fields of further dataclasses."""
     _CLASSES.update((cls.__name__, cls) for cls in classes)
 
 
 def know_as(name: str, pack: Pack, unpack: Pack) -> None:
-    """Let fields be annotated with a name whose values are packed and unpacked so."""
+    """Allow fields annotated with a name, whose values are packed and unpacked this way."""
     _NAMED[name] = pack, unpack
 
 
 @cache
 def _of_class(cls: Any) -> tuple[Pack, Pack]:
-    """Return what packs and what unpacks the instances of a class."""
+    """Return the functions that pack and unpack the instances of a class."""
     if issubclass(cls, _ENUMS):
         return str, cls
     names = [field.name for field in fields(cls)]
@@ -75,7 +75,7 @@ def _of_class(cls: Any) -> tuple[Pack, Pack]:
 
 
 def _of(annotation: ast.expr) -> tuple[Pack, Pack]:
-    """Return what packs and what unpacks a field that is annotated so."""
+    """Return the functions that pack and unpack a field with this annotation."""
     match annotation:
         case ast.Name(id=name) if name in _PLAIN:
             return _same, _only(_PLAIN[name])

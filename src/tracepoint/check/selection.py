@@ -1,4 +1,4 @@
-"""Which rules run: `--select` and `--ignore` made into one set of codes."""
+"""Which rules run: `--select` and `--ignore` combined into one set of codes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Findings that somebody has looked at: suppression comments and baseline files.
+"""Findings that are accepted: suppression comments and baseline files.
 
-`/* tracepoint: ignore[TP301] */` silences a line: the one it stands on, or, when it stands alone,
+`/* tracepoint: ignore[TP301] */` silences a line: its own or, when it is alone on a line,
 the next line that is not such a comment.  `/* tracepoint: ignore-file[TP301] */` silences a file.
-Without a bracket all rules are meant.  In Python files `#` begins the comment.  A baseline is a JSON
-text that lists known findings by file, rule, event and message, so that it survives lines being moved.
+Without brackets it applies to all rules. In Python files the comment begins with `#`. A baseline is a JSON
+text that lists known findings by file, rule, event and message, so that it stays valid when lines move.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MORE = re.compile(r" \(and \d+ more [^)]*\)$")
 
 @dataclass(slots=True)
 class Suppression:
-    """One comment: the line it stands on, the lines it covers (none: the whole file), its codes."""
+    """One comment: the line it is on, the lines it covers (none: the whole file), its codes."""
 
     line: int
     column: int
@@ -41,7 +41,7 @@ class Suppression:
     is_used: bool = field(default=False)
 
     def covers(self, diagnostic: Diagnostic) -> bool:
-        """Whether the comment silences a finding, by its own line or by the macro body it came from."""
+        """Return whether the comment silences a finding, by its line or by the macro body it came from."""
         if self.codes and not any(diagnostic.code.startswith(c) or diagnostic.name == c for c in self.codes):
             return False
         if not self.lines:
@@ -65,7 +65,7 @@ def read_suppressions(source: SourceFile) -> list[Suppression]:
 
 
 def _covered(source: SourceFile, line: int) -> int:
-    """Return the line that a comment on `line` means: the next one of code when it stands alone."""
+    """Return the line that a comment on `line` covers: the next line of code when it is alone."""
     while line < source.n_lines:
         text = source.line_text(line).strip().rstrip("\\").strip()
         if text and not _COMMENT.match(text):
@@ -109,7 +109,7 @@ def read_baseline(text: str) -> Counter[tuple[str, str, str, str]]:
 def apply_baseline(
     findings: Iterable[Diagnostic], known: Counter[tuple[str, str, str, str]]
 ) -> tuple[list[Diagnostic], int]:
-    """Return the findings that a baseline does not know, and how many it did."""
+    """Return the findings that are not in a baseline, and how many are."""
     left = Counter(known)
     fresh = []
     n_known = 0

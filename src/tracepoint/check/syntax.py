@@ -1,4 +1,4 @@
-"""Small questions about tokens and expressions that many rules ask."""
+"""Small queries about tokens and expressions that many rules need."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from tracepoint.model.field import Field
     from tracepoint.source.lexer import Token
 
-#: The words that stand for the record: in headers, in `print fmt`, and inside the kernel's macros.
+#: The names of the record: in headers, in `print fmt`, and inside the kernel's macros.
 RECORD_NAMES = frozenset({"__entry", "REC"})
 
 
 def strip_casts(node: Node) -> Node:
-    """Return what is below casts and a unary plus."""
+    """Return the expression below casts and a unary plus."""
     while True:
         match node:
             case Cast(operand=inner) | Unary(op="+", operand=inner):
@@ -31,7 +31,7 @@ def strip_casts(node: Node) -> Node:
 
 
 def is_record(node: Node) -> bool:
-    """Whether an expression is the record itself: `__entry`, `REC`, with or without casts."""
+    """Return whether an expression is the record itself: `__entry`, `REC`, with or without casts."""
     inner = strip_casts(node)
     return isinstance(inner, Name) and inner.name in RECORD_NAMES
 
@@ -119,7 +119,7 @@ def pointer_parameters(params: Iterable[Param]) -> dict[str, str]:
 
 
 def sizeof_operand(tokens: Sequence[Token]) -> tuple[str, ...]:
-    """Return what `sizeof(x)`, when that is all of the tokens, is about; nothing for anything else."""
+    """Return `x` of `sizeof(x)` when that is all of the tokens; nothing for anything else."""
     tokens = without_parentheses(tokens)
     if len(tokens) < 2 or tokens[0].text != "sizeof":
         return ()

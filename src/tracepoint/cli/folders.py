@@ -27,7 +27,7 @@ _RENAME_EXCHANGE = 2
 
 
 def is_marked(folder: Path, mark: str) -> bool:
-    """Whether a folder was made by the command whose mark this is."""
+    """Return whether a folder was made by the command whose mark this is."""
     return _files_of(folder, mark) is not None
 
 

@@ -196,7 +196,7 @@ def one_line(text: str, stream: TextIO) -> str:
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Whether a stream is a terminal that understands cursor movement."""
+    """Return whether a stream is a terminal that understands cursor movement."""
     try:
         return stream.isatty() and os.environ.get("TERM") != "dumb"
     except ValueError:

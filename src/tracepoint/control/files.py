@@ -57,7 +57,7 @@ class Files(Protocol):
         """Return the names in a folder, sorted."""
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
+        """Return whether a file or folder is there."""
 
     def make_folder(self, path: str) -> None:
         """Make a folder; only `instances` takes any."""
@@ -116,7 +116,7 @@ class MountedFiles:
         return sorted(item.name for item in Path(self.root, path).iterdir())
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
+        """Return whether a file or folder is there."""
         try:
             os.stat(f"{self.root}/{path}")  # noqa: PTH116 (a hot path)
         except (FileNotFoundError, NotADirectoryError):

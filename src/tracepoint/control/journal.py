@@ -145,7 +145,7 @@ def read_journal(path: Path) -> tuple[dict[str, object], dict[str, str]]:
 
 
 def is_running(head: Mapping[str, object]) -> bool:
-    """Whether the process that wrote a journal still runs."""
+    """Return whether the process that wrote a journal still runs."""
     pid = head.get("pid")
     if not isinstance(pid, int) or not head.get("start"):
         return False

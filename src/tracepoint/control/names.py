@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def matches(pattern: str, event: str) -> bool:
-    """Whether `pattern` means `event` (`system:event`).
+    """Return whether `pattern` means `event` (`system:event`).
 
     With a colon both sides are globs, an empty side means any; without one the pattern is that of
     an event's name or of a system's, as in `set_event`.

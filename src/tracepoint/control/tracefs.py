@@ -50,7 +50,7 @@ class Tracefs:
             raise self.explain(error, path) from error
 
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
+        """Return whether a file or folder is there."""
         try:
             return self.files.exists(path)
         except OSError as error:

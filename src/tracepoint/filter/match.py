@@ -11,7 +11,7 @@ from tracepoint.filter.tree import Match, Pattern
 
 
 def match_pattern(pattern: Pattern, data: bytes) -> bool:
-    """Whether `data` matches, before `is_inverted` is applied.
+    """Return whether `data` matches, before `is_inverted` is applied.
 
     >>> match_pattern(Pattern(Match.END, b"sh"), b"bash" + bytes(1))
     True

@@ -43,7 +43,7 @@ class Filter:
 
 
 def is_clear(text: str | bytes) -> bool:
-    """Whether writing `text` removes the filter instead of setting one: a lone `0`."""
+    """Return whether writing `text` removes the filter instead of setting one: a lone `0`."""
     return _as_bytes(text).strip(bytes(SPACE)) == b"0"
 
 

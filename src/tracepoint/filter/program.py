@@ -77,7 +77,7 @@ class FilterProgram:
         return f"<FilterProgram, {counted(len(self.instructions), 'instruction')}>"
 
     def matches(self, record: bytes, context: RecordContext = NO_CONTEXT) -> bool:
-        """Whether `record` (from `common_type` on) passes.
+        """Return whether `record` (from `common_type` on) passes.
 
         Kernel: filter_match_preds() in kernel/trace/trace_events_filter.c.
         """

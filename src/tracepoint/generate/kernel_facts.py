@@ -59,7 +59,7 @@ class KernelFacts:
     macros: frozenset[str] | None = None
 
     def has_macro(self, name: str) -> bool:
-        """Whether the kernel has a macro; True when no headers were given."""
+        """Return whether the kernel has a macro; True when no headers were given."""
         return self.macros is None or name in self.macros
 
 

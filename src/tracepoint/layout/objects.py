@@ -113,7 +113,7 @@ class _ObjectReader:
         return text if pattern.fullmatch(text) else None
 
     def _is_fields(self, at: Address) -> bool:
-        """Whether an array of fields begins here: pointers to a type and to a name, then numbers."""
+        """Return whether an array of fields begins here: pointers to a type and to a name, then numbers."""
         step = self.elf.long_size
         if self._text(self._follow(at), _TYPE) is None or self._text(self._follow(at, step), _NAME) is None:
             return False

@@ -62,7 +62,7 @@ def is_trace_include(name: str, is_quoted: bool) -> bool:
 
 
 def is_part(file: SourceFile) -> bool:
-    """Whether an included file belongs to the trace header around it: events without a TRACE_SYSTEM.
+    """Return whether an included file belongs to the trace header around it: events without a TRACE_SYSTEM.
 
     kernel/trace/rv/rv_trace.h keeps the events of each monitor in a file of its own like that.
     """

@@ -30,11 +30,11 @@ class Place:
         return self.value.get(key)
 
     def has(self, key: str) -> bool:
-        """Whether the object has the member."""
+        """Return whether the object has the member."""
         return self._get(key) is not None
 
     def is_text(self, key: str) -> bool:
-        """Whether the member is a string."""
+        """Return whether the member is a string."""
         return isinstance(self._get(key), str)
 
     def member(self, key: str) -> Place:

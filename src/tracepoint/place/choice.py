@@ -34,7 +34,7 @@ def choose_creator(kbuild: Kbuild, header: str, callers: Sequence[str]) -> tuple
 
 
 def _covers(creator: Built, caller: Built) -> bool:
-    """Whether the creator is there whenever a caller is."""
+    """Return whether the creator is there whenever a caller is."""
     if creator == caller:
         return True
     if not creator.is_known or not caller.is_known:
@@ -71,7 +71,7 @@ def _shown(option: str) -> str:
 
 
 def needs_export(kbuild: Kbuild, creator: str, caller: str) -> bool:
-    """Whether a caller may be in a module that the creator is not in.
+    """Return whether a caller may be in a module that the creator is not in.
 
     Raises PlaceError when the events live in a module and the caller is built in.
     """

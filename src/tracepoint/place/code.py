@@ -35,7 +35,7 @@ class Arm:
     parent: Arm | None
 
     def holds(self, other: Arm | None) -> bool:
-        """Whether another branch is this one or lies in it."""
+        """Return whether another branch is this one or lies in it."""
         while other is not None and other is not self:
             other = other.parent
         return other is self
@@ -90,7 +90,7 @@ class Code:
         return self.file.position(self.tokens[at].start)[0]
 
     def is_name(self, at: int) -> bool:
-        """Whether a token is an identifier or keyword."""
+        """Return whether a token is an identifier or keyword."""
         return self.tokens[at].kind is Kind.NAME
 
     def floor(self, at: int) -> int:

@@ -81,7 +81,7 @@ def add_include(kernel: Kernel, path: str, header: str, uses: Collection[int] = 
 
 
 def _covers(source: SourceFile, directive: Directive, uses: Collection[int]) -> bool:
-    """Whether the branch that holds an include holds all calls as well, after it."""
+    """Return whether the branch that holds an include holds all calls as well, after it."""
     code = read_code(source)
     around = next((d.arm for d in code.directives if d.start == directive.start), None)
     starts = [token.start for token in code.tokens]
@@ -113,7 +113,7 @@ def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
 
 
 def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bool:
-    """Whether a directive includes the header."""
+    """Return whether a directive includes the header."""
     name = directive.included
     if not name:
         return False
@@ -127,7 +127,7 @@ def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bo
 
 
 def _says_where(text: str | None) -> bool:
-    """Whether a trace header sets what define_trace.h includes, and leaves it set."""
+    """Return whether a trace header sets what define_trace.h includes, and leaves it set."""
     return text is not None and bool(_WHERE.search(text))
 
 

@@ -139,7 +139,7 @@ class Editor:
         return normal_indent(self.text[start:end])
 
     def is_first(self, at: int) -> bool:
-        """Whether nothing but white space stands before a token on its line."""
+        """Return whether nothing but white space stands before a token on its line."""
         start = self.code.tokens[at].start
         begin = self.text.rfind("\n", 0, start) + 1
         return not self.text[begin:start].strip()
@@ -180,7 +180,7 @@ class Editor:
         self._split_closer(statement)
 
     def has_blank_after(self, statement: Statement) -> bool:
-        """Whether a blank line, or a directive, stands between a statement and the next one."""
+        """Return whether a blank line, or a directive, stands between a statement and the next one."""
         end = self.code.tokens[statement.last].end
         between = self.text[end : self.code.tokens[statement.last + 1].start]
         return bool(BLANK_LINE.search(between)) or "\n#" in between

@@ -56,7 +56,7 @@ def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> State
 
 
 def _is_braces(statement: Statement) -> bool:
-    """Whether it is the braces of a function, an `if`, a loop: no statement of its own."""
+    """Return whether it is the braces of a function, an `if`, a loop: no statement of its own."""
     parent = statement.parent
     return statement.kind is Kind.BLOCK and (parent is None or parent.kind is not Kind.BLOCK)
 

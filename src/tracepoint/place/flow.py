@@ -21,7 +21,7 @@ _ALWAYS = frozenset({"1", "true"})
 
 
 def falls_through(code: Code, statement: Statement) -> bool:
-    r"""Whether the place after a statement can be reached by running it; doubtful cases say yes.
+    r"""Return whether the place after a statement can be reached by running it; doubtful cases say yes.
 
     >>> from tracepoint.place.code import read_code
     >>> from tracepoint.place.functions import find_functions
@@ -49,7 +49,7 @@ def falls_through(code: Code, statement: Statement) -> bool:
 
 
 def is_reached(code: Code, block: Statement, index: int) -> bool:
-    """Whether control can come to the place before child `index` of a block."""
+    """Return whether control can come to the place before child `index` of a block."""
     if block.kind is not Kind.BLOCK:
         return True
     return _reaches(code, block, index)
@@ -83,7 +83,7 @@ def _is_endless(code: Code, loop: Statement) -> bool:
 
 
 def _is_left(code: Code, loop: Statement) -> bool:
-    """Whether a `break` belongs to this loop or switch."""
+    """Return whether a `break` belongs to this loop or switch."""
     stack = list(loop.children)
     while stack:
         statement = stack.pop()

@@ -147,7 +147,7 @@ def _check_balance(directives: Iterable[Directive], origin: str) -> None:
 
 
 def _is_frame(directive: Directive) -> bool:
-    """Whether a directive belongs to the header as a whole, which the target has already."""
+    """Return whether a directive belongs to the header as a whole, which the target has already."""
     if directive.keyword == "include":
         return True
     return directive.keyword in ("define", "undef") and directive.word in _HEADER_MACROS

@@ -116,7 +116,7 @@ def _given_name(code: Code, name_at: int, group: int) -> str:
 
 
 def _same_heads(code: Code, head: int, name_at: int, group: int) -> bool:
-    """Whether the heads of a function in all branches of a conditional differ in attributes only."""
+    """Return whether the heads of a function in all branches of a conditional differ in attributes only."""
     name = code.texts[name_at]
     parameters = code.texts[group : code.match[group]]
     kind = _specifiers(code, head, name_at)[1]

@@ -32,7 +32,7 @@ _MAX_RETURNS = 500
 
 
 def mentions_value(args: Sequence[str]) -> bool:
-    """Whether one of the arguments names the returned value."""
+    """Return whether one of the arguments names the returned value."""
     return any(_MENTION.search(arg) for arg in args)
 
 
@@ -117,7 +117,7 @@ def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Varia
 
 
 def _is_fixed(code: Code, at: int, locals_: dict[str, list[Variable]]) -> bool:
-    """Whether a name is a constant, or a variable of this function that nobody else changes."""
+    """Return whether a name is a constant, or a variable of this function that nobody else changes."""
     word = code.texts[at]
     if code.texts[at + 1] == "(":
         return False

@@ -65,7 +65,7 @@ def _is_call_in_capitals(code: Code, statement: Statement) -> bool:
 
 
 def macro_declares(code: Code, block: Statement, statement: Statement, names: frozenset[str]) -> bool:
-    """Whether a macro in capitals can only be a declaration of its first argument."""
+    """Return whether a macro in capitals can only be a declaration of its first argument."""
     if not _is_call_in_capitals(code, statement):
         return False
     first = statement.first + 2

@@ -283,7 +283,7 @@ class _Reader:
         return found
 
     def _is_deeper(self, inner: int, outer: int) -> bool:
-        """Whether a token's line is indented more than another's."""
+        """Return whether a token's line is indented more than another's."""
         position = self.code.file.position
         return _indent(self.code, position(self.code.tokens[inner].start)[0]) > _indent(
             self.code, position(self.code.tokens[outer].start)[0]

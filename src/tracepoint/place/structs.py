@@ -105,7 +105,7 @@ class Structs:
         return f"{keyword} {tag} {stars}".rstrip()
 
     def declares(self, name: str) -> bool:
-        """Whether a header declares a variable, an enumerator or a macro of this name."""
+        """Return whether a header declares a variable, an enumerator or a macro of this name."""
         if self.macro(name) is not None or any(self._closure.declaring(name)):
             return True
         told = re.compile(
@@ -115,7 +115,7 @@ class Structs:
         return any(name in file.text and told.search(self._text(file)) for file in self._closure.files)
 
     def has_function(self, name: str) -> bool:
-        """Whether a header declares, defines or uses a function or macro of this name."""
+        """Return whether a header declares, defines or uses a function or macro of this name."""
         told = re.compile(rf"\b{name}\s*\(")
         return any(name in file.text and told.search(self._text(file)) for file in self._closure.files)
 

@@ -81,7 +81,7 @@ def _sections_of(path: str, sections: dict[str, list[tuple[str, str]]]) -> list[
 
 
 def _is_meant(path: str, pattern: str) -> bool:
-    """Whether a pattern of MAINTAINERS means a file: a star there matches no slash."""
+    """Return whether a pattern of MAINTAINERS means a file: a star there matches no slash."""
     if not set(pattern) & set("*?["):
         return path == pattern or path.startswith(pattern.rstrip("/") + "/")
     return _compiled(pattern).match(path) is not None

@@ -82,7 +82,7 @@ def _certainty(code: Code, body: Statement, at: int, site: Site) -> Certainty:
 
 
 def _runs_always(code: Code, statement: Statement, at: int) -> bool:
-    """Whether a token of a header is evaluated before the body: not the step of a `for`."""
+    """Return whether a token of a header is evaluated before the body: not the step of a `for`."""
     if code.texts[statement.first] != "for" or statement.header is None:
         return True
     n_semicolons = code.texts[statement.header[0] : at].count(";")
@@ -90,7 +90,7 @@ def _runs_always(code: Code, statement: Statement, at: int) -> bool:
 
 
 def _is_jumped_over(code: Code, body: Statement, site: Site, declared: int, first: int) -> bool:
-    """Whether a `goto` before the first value leads to a label between it and the place."""
+    """Return whether a `goto` before the first value leads to a label between it and the place."""
     labels = {
         code.texts[s.first]
         for s in body.walk()

@@ -69,7 +69,7 @@ class Variable:
 
 
 def is_declaration(code: Code, first: int, last: int) -> bool:
-    r"""Whether the simple statement from token `first` to its semicolon `last` is a declaration.
+    r"""Return whether the simple statement from token `first` to its semicolon `last` is a declaration.
 
     >>> from tracepoint.place.code import read_code
     >>> from tracepoint.source.text import SourceFile
@@ -96,7 +96,7 @@ def is_declaration(code: Code, first: int, last: int) -> bool:
 
 
 def _follows_type(code: Code, at: int, last: int) -> bool:
-    """Whether a declarator stands here: stars, a name, and what may follow a declared name."""
+    """Return whether a declarator stands here: stars, a name, and what may follow a declared name."""
     texts = code.texts
     while texts[at] == "*" or (code.is_name(at) and texts[at] in {"const", "volatile", "__user", "__rcu"}):
         at += 1

@@ -17,7 +17,7 @@ EXTENSIONS = ("_core", "_decode")
 
 
 def is_main_interpreter() -> bool:
-    """Whether this is the interpreter that the process began with."""
+    """Return whether this is the interpreter that the process began with."""
     for name in ("_interpreters", "_xxsubinterpreters"):
         with suppress(ImportError):
             module: Any = importlib.import_module(name)

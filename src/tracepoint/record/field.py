@@ -64,7 +64,7 @@ def field_bytes(form: EventFormat, field: FieldFormat, record: bytes) -> bytes |
 
 
 def is_text(field: FieldFormat) -> bool:
-    """Whether a field is an array of characters."""
+    """Return whether a field is an array of characters."""
     return field.is_array and field.element_ctype in _CHARS
 
 

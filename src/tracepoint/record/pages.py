@@ -23,7 +23,7 @@ _DECODE = load_extension("_decode", "records are read in Python, a hundred times
 
 
 def is_pure() -> bool:
-    """Whether pages are read in Python."""
+    """Return whether pages are read in Python."""
     return _DECODE is None
 
 

@@ -32,7 +32,7 @@ class Codec:
 
 
 def has_zstd() -> bool:
-    """Whether a library for zstd is installed."""
+    """Return whether a library for zstd is installed."""
     return bool(find_zstd_name())
 
 

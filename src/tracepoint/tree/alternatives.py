@@ -37,7 +37,7 @@ class Alternatives:
         return Creators(self._root, disk=self._disk)
 
     def are(self, one: str, other: str) -> bool:
-        """Whether two headers, by path, are alternatives; not so when no file creates their events."""
+        """Return whether two headers, by path, are alternatives; not so when no file creates their events."""
         pair = frozenset((one, other))
         if pair not in self._known:
             both = list(product(self._creating(one), self._creating(other)))

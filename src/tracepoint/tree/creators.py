@@ -152,7 +152,7 @@ def creating_files(folder: str, disk: Disk) -> list[str]:
 
 
 def creates(data: bytes | None) -> bool:
-    """Whether the bytes of a C file may define CREATE_TRACE_POINTS."""
+    """Return whether the bytes of a C file may define CREATE_TRACE_POINTS."""
     return data is not None and _MARK in data
 
 
@@ -194,7 +194,7 @@ def _included_after(file: Path, disk: Disk) -> Iterator[tuple[Path, str]]:
 
 
 def _is_meant(included: Iterable[tuple[Path, str]], header: Path) -> bool:
-    """Whether an include of that name is this header and not another of the same name."""
+    """Return whether an include of that name is this header and not another of the same name."""
     resolved: Path | None = None
     for includer, name in included:
         if not name.endswith(header.name) or Path(name).name != header.name:

@@ -89,11 +89,11 @@ class _Text:
     others: tuple[str, ...]
 
     def may_declare(self, name: str) -> bool:
-        """Whether it may declare an event of a name."""
+        """Return whether it may declare an event of a name."""
         return self._holds(name) or is_made_of(name, self._pasted)
 
     def may_be_of(self, system: str) -> bool:
-        """Whether it may declare events of a system."""
+        """Return whether it may declare events of a system."""
         if system == _CUSTOM and any(_CUSTOM_EVENT in text for text in (self.own, *self.others)):
             return True
         values = _SYSTEM.findall(self.own)
@@ -113,7 +113,7 @@ class _Text:
 
 
 def is_made_of(name: str, words: Collection[str]) -> bool:
-    """Whether a name is one word or several, one directly after the other.
+    """Return whether a name is one word or several, one directly after the other.
 
     >>> is_made_of("xfs_read", {"xfs_", "read"}), is_made_of("xfs_read", {"xfs", "read"})
     (True, False)

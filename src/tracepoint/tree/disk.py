@@ -52,11 +52,11 @@ class Disk:
         return question(read_if_sane(path))
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file, or a link to one."""
+        """Return whether there is a file, or a link to one."""
         return os.path.isfile(path)  # noqa: PTH113 - asked very often
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder, or a link to one."""
+        """Return whether there is a folder, or a link to one."""
         return os.path.isdir(path)  # noqa: PTH112 - asked very often
 
     def real(self, path: str) -> str:
@@ -202,11 +202,11 @@ class WatchedDisk(Disk):
         return self._known(path, question.__name__)
 
     def is_file(self, path: str) -> bool:
-        """Whether there is a file, or a link to one."""
+        """Return whether there is a file, or a link to one."""
         return bool(self._known(path, _KIND) == _FILE)
 
     def is_folder(self, path: str) -> bool:
-        """Whether there is a folder, or a link to one."""
+        """Return whether there is a folder, or a link to one."""
         return bool(self._known(path, _KIND) == _FOLDER)
 
     def real(self, path: str) -> str:

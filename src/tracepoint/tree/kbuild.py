@@ -77,7 +77,7 @@ class Kbuild:
         return Built(is_known=False)
 
     def exclude_each_other(self, one: str, other: str) -> bool:
-        """Whether Kconfig or a Makefile makes two C files alternatives: no kernel is to have both.
+        """Return whether Kconfig or a Makefile makes two C files alternatives: no kernel is to have both.
 
         One needs an option that the other needs off (`depends on !OTHER`, two branches of an `ifdef`), or
         they need two options of one `choice`.

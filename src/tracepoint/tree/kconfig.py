@@ -51,7 +51,7 @@ class Kconfig:
         return brought
 
     def is_always(self, folder: str, option: str) -> bool:
-        """Whether an option is on in every kernel."""
+        """Return whether an option is on in every kernel."""
         return any(_ALWAYS.search(entry) for entry in self._entries(folder, option))
 
     def with_required(self, folder: str, options: frozenset[str]) -> frozenset[str]:

@@ -62,7 +62,7 @@ def find_headers(words: Iterable[str], exclude: Iterable[str] = (), disk: Disk =
 
 
 def is_trace_header(data: bytes) -> bool:
-    """Whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are not a template of one.
+    """Return whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are not a template of one.
 
     >>> is_trace_header(b"TRACE_EVENT(foo, ...")
     True
@@ -76,7 +76,7 @@ def is_trace_header(data: bytes) -> bool:
 
 
 def has_word(text: str, word: str) -> bool:
-    """Whether a word stands in a text by itself; a pattern for that takes ten times as long.
+    """Return whether a word stands in a text by itself; a pattern for that takes ten times as long.
 
     >>> has_word("trace_foo(a)", "foo"), has_word("EVENT(foo, a)", "foo")
     (False, True)
@@ -99,7 +99,7 @@ def _may_declare(data: bytes) -> bool:
 
 
 def is_machinery(path: str) -> bool:
-    """Whether a file is part of the macros that make events, rather than a user of them.
+    """Return whether a file is part of the macros that make events, rather than a user of them.
 
     >>> is_machinery("include/trace/stages/init.h"), is_machinery("include/trace/events/sched.h")
     (True, False)
@@ -108,7 +108,7 @@ def is_machinery(path: str) -> bool:
 
 
 def declares(data: bytes | None) -> bool | None:
-    """Whether a file is a trace header; None when it cannot be read like others."""
+    """Return whether a file is a trace header; None when it cannot be read like others."""
     return None if data is None else is_trace_header(data)
 
 

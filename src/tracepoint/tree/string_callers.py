@@ -72,7 +72,7 @@ def _has_string_pointer(event: Event) -> bool:
 
 
 def _exports_strings(path: Path) -> bool:
-    """Whether a file, or a header beside it, makes strings known to readers."""
+    """Return whether a file, or a header beside it, makes strings known to readers."""
     files = [path, *(file for file in path.parent.glob("*.h") if file.is_file())]
     texts = [read_if_sane(file) for file in files]
     return any(data is None or _EXPORTS.search(decode(data)) for data in texts)

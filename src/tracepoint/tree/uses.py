@@ -82,7 +82,7 @@ class Uses:
     is_module: bool = False
 
     def concerns(self, change: Change) -> bool:
-        """Whether a change is of an event, or field, that the script uses."""
+        """Return whether a change is of an event, or field, that the script uses."""
         return change.event in self.fields and (not change.field or change.field in self.fields[change.event])
 
     def broken_by(self, change: Change) -> frozenset[Reader]:
@@ -99,7 +99,7 @@ class Uses:
 
 
 def _are_alike(change: Change) -> bool:
-    """Whether two prototypes differ by `const` alone, which only a compiler sees."""
+    """Return whether two prototypes differ by `const` alone, which only a compiler sees."""
     before, after = (_SPACE.sub("", re.sub(r"\bconst\b", "", text)) for text in (change.before, change.after))
     return before == after
 

@@ -81,7 +81,7 @@ class Surroundings(Protocol):
     """What a trigger sees of the others."""
 
     def has_event(self, system: str, name: str) -> bool:
-        """Whether there is such an event."""
+        """Return whether there is such an event."""
 
     def variable_kind(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
@@ -89,7 +89,7 @@ class Surroundings(Protocol):
         """Return the type of a variable of another hist; those of the `matched` events come first."""
 
     def defines(self, name: str) -> bool:
-        """Whether another hist of the same event has a variable of that name."""
+        """Return whether another hist of the same event has a variable of that name."""
 
 
 class Alone:

@@ -20,7 +20,7 @@ _GITLAB = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.NOTE: "i
 
 
 def write_github(findings: Iterable[Diagnostic]) -> str:
-    """Return GitHub workflow commands, one line a finding; they become notes beside the change."""
+    """Return GitHub workflow commands, one line per finding; they become notes beside the change."""
     lines = []
     for d in findings:
         place = ",".join(
@@ -40,7 +40,7 @@ def write_github(findings: Iterable[Diagnostic]) -> str:
 
 
 def write_gitlab(findings: Iterable[Diagnostic]) -> str:
-    """Return a GitLab code-quality report; fingerprints survive lines being moved."""
+    """Return a GitLab code-quality report; fingerprints stay the same when lines move."""
     seen: dict[str, int] = {}
     report = []
     for d in findings:
@@ -60,7 +60,7 @@ def write_gitlab(findings: Iterable[Diagnostic]) -> str:
 
 
 def write_junit(findings: Iterable[Diagnostic], paths: Iterable[str] = ()) -> str:
-    """Return a JUnit report: one test case a file of `paths`, failed where there are findings."""
+    """Return a JUnit report: one test case per file of `paths`, failed where there are findings."""
     by_path: dict[str, list[Diagnostic]] = {path: [] for path in paths}
     for d in findings:
         by_path.setdefault(d.span.path, []).append(d)

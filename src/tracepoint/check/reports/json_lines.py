@@ -1,6 +1,6 @@
-"""Findings as JSON: one document, or one object a line.
+"""Findings as JSON: one document, or one object per line.
 
-The schema is `tracepoint.check/1`; a member may be added, none changes its meaning.
+The schema is `tracepoint.check/1`; members may be added, but none changes its meaning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def write_json(findings: Iterable[Diagnostic]) -> str:
 
 
 def write_jsonl(findings: Iterable[Diagnostic]) -> str:
-    """Return one JSON object a line; each names its schema."""
+    """Return one JSON object per line; each names its schema."""
     return "".join(
         json.dumps({"schema": SCHEMA, **finding_as_data(d)}, ensure_ascii=True) + "\n" for d in findings
     )

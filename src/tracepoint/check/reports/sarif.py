@@ -32,7 +32,7 @@ def write_sarif(
 ) -> str:
     """Return one SARIF run; `sources` (path to file) makes the regions of fixes exact.
 
-    `help_base` is the address below which the rule pages stand; without it rules carry their
+    `help_base` is the address of the folder of the rule pages; without it rules carry their
     page as text only.
     """
     listed = list(findings)

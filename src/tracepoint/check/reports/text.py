@@ -33,7 +33,7 @@ def plain(text: str, *_names: str) -> str:
 
 
 def write_concise(findings: Iterable[Diagnostic], style: Style = plain) -> str:
-    """Return `path:line:column: CODE EVENT: message`, one line a finding, as editors read it."""
+    """Return `path:line:column: CODE EVENT: message`, one line per finding, as editors read it."""
     return "".join(f"{_head(d, style)}\n" for d in findings)
 
 
@@ -83,7 +83,7 @@ def _grade(fix: Fix | None) -> str:
 def _snippet(
     source: SourceFile, marks: list[tuple[Span, str, str]], style: Style, *, frame: bool = True
 ) -> list[str]:
-    """Return the marked lines with their numbers; marks of one line follow one another."""
+    """Return the marked lines with their numbers; marks of one line are grouped."""
     by_line: dict[int, list[tuple[Span, str, str]]] = {}
     for mark in marks:
         by_line.setdefault(mark[0].line, []).append(mark)
@@ -112,7 +112,7 @@ def _snippet(
 
 
 def _expand(text: str) -> str:
-    """Expand tabs, and show control characters as `?` so that a terminal stays as it is."""
+    """Expand tabs, and show control characters as `?` so that they cannot affect the terminal."""
     text = text.expandtabs(_TAB)
     return "".join(c if c.isprintable() or "\udc80" <= c <= "\udcff" else "?" for c in text)
 

@@ -1,14 +1,14 @@
-"""Two arguments of a print format stand in each other's place.
+"""Two arguments of a print format are swapped.
 
 ## What it does
 
-Compares the words before each conversion with the name of the field that it prints, and finds two fields of
-which each fits the other's words better than its own.
+Compares the words before each conversion with the name of the field that it prints, and finds two fields that
+each fit the other's words better than their own.
 
 ## Why it is bad
 
-The text shows each value under the other's name. It compiles, and nobody who reads the trace can see it.
-This rests on names alone, so it is a note.
+The text shows each value under the other's name. It compiles, and readers of the trace cannot see the
+mistake. The rule looks at names alone, so the finding is a note.
 
 ## Example
 
@@ -71,7 +71,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                     f'{one.name} is shown as "{" ".join(one.words)}", '
                     f'{other.name} as "{" ".join(other.words)}"',
                     one.node,
-                    label="are the two exchanged?",
+                    label="are the two swapped?",
                     notes=((other.node, "the other one"),),
                     event=shown.event_name,
                 )

@@ -6,8 +6,8 @@ Finds `__field(type, name[length])`.
 
 ## Why it is bad
 
-The record gets the bytes, but `format` says `field:int a[3]` with the type of one element: readers take
-the size for that of a scalar, and one well-known importer stopped at it. Since 6.1 the kernel refuses to
+The record gets the bytes, but `format` says `field:int a[3]` with the type of one element: readers mistake
+the size for that of a scalar, and one well-known importer failed on it. Since 6.1 the kernel refuses to
 build it (`_test_no_array_` in include/trace/stages/stage5_get_offsets.h).
 
 ## Example

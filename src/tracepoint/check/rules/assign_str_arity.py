@@ -1,9 +1,9 @@
-"""`__assign_str` has another number of arguments than this kernel tree wants.
+"""`__assign_str` has a different number of arguments than this kernel tree expects.
 
 ## What it does
 
 Compares each `__assign_str` and `__assign_rel_str` with the tree at hand (two arguments up to 6.9, one from
-6.10 on). Without a tree it compares the uses in one header with one another.
+6.10 on). Without a tree it compares the uses in one header with each other.
 
 ## Why it is bad
 
@@ -47,7 +47,7 @@ TRACE_EVENT(named,
 
 ## Fix safety
 
-Safe when the tree is known: the string that `__string` measures is the one that is copied.
+Safe when the tree is known: `__string` measures the same string that is copied.
 """
 
 from __future__ import annotations

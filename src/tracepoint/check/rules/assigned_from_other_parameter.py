@@ -1,4 +1,4 @@
-"""A field named after one parameter is filled from another one.
+"""A field named after one parameter is assigned from another one.
 
 ## What it does
 
@@ -7,8 +7,8 @@ where both are parameters and fields.
 
 ## Why it is bad
 
-Most often the line was copied from the one above it: the record holds the same value twice, under two
-names. This rests on names alone, so it is a note.
+Most often the line was copied from the one above: the record holds the same value twice, under two names. The
+rule looks at names alone, so the finding is a note.
 
 ## Example
 
@@ -42,7 +42,7 @@ TRACE_EVENT(changed,
 
 ## Fix safety
 
-Unsafe: the record then holds another value. The fix takes the parameter that the field is named after.
+Unsafe: the record then holds a different value. The fix uses the parameter that the field is named after.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
             meant = _meant(name.text, value, used[0].text, view.fields)
             if types.get(meant) == types[used[0].text]:
                 yield Finding(
-                    f"field {name.text} is filled from {used[0].text}, not from {meant}",
+                    f"field {name.text} is assigned from {used[0].text}, not from {meant}",
                     used[0],
                     label=f"was {meant} meant?",
                     fix=context.fix(f"use {meant}", [used[0]], meant) if len(used) == 1 else None,
@@ -87,7 +87,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _meant(name: str, value: Sequence[Token], used: str, fields: Mapping[str, Field]) -> str:
-    """Return the parameter that a field's name speaks of, empty when that is the one used or none."""
+    """Return the parameter that a field is named after, empty when that is the one used or there is none."""
     if len(value) == 1:
         return name if name != used and used in fields else ""
     member = value[-1].text

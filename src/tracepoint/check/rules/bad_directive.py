@@ -6,7 +6,7 @@ Reports `#define` without a name, and parameter lists that are not lists of name
 
 ## Why it is bad
 
-The compiler refuses it, and what the macro should have declared is missing from all that is said here.
+The compiler rejects it, and whatever the macro should have declared is not checked.
 
 ## Example
 

@@ -6,8 +6,8 @@ Compares parameters, fields, statements and print formats of all `TRACE_EVENT`s 
 
 ## Why it is bad
 
-Each `TRACE_EVENT` makes its own functions and tables, one to five kilobytes of kernel. A `DEFINE_EVENT` costs
-about 250 bytes. And what is written once cannot drift apart.
+Each `TRACE_EVENT` generates its own functions and tables, one to five kilobytes of kernel memory. A
+`DEFINE_EVENT` costs about 250 bytes. Besides, code that is written once cannot drift apart.
 
 ## Example
 
@@ -44,7 +44,7 @@ DEFINE_EVENT(io_tag, io_end, TP_PROTO(int tag), TP_ARGS(tag));
 
 ## Fix safety
 
-None is offered: the class needs a name that the author likes.
+None is offered: choosing a name for the class is up to the author.
 """
 
 from __future__ import annotations

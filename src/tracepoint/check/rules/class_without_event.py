@@ -1,4 +1,4 @@
-"""An event class is declared, but no event is made from it.
+"""An event class is declared, but no event uses it.
 
 ## What it does
 
@@ -6,7 +6,7 @@ Finds `DECLARE_EVENT_CLASS` without a `DEFINE_EVENT` in any header of the run.
 
 ## Why it is bad
 
-The class costs code and data in the kernel, and nobody can switch it on. Usually its last event went away
+The class costs code and data in the kernel, and cannot be enabled. Usually its last event was removed
 and the class was forgotten.
 
 ## Example
@@ -74,4 +74,4 @@ def decide(unused: Iterable[Candidate], across: Across) -> Iterator[Finding]:
     """Yield classes that no event of any header uses."""
     for cls in unused:
         if cls.name not in across.used_classes:
-            yield Finding("no event is made of this class", cls.place, event=cls.name)
+            yield Finding("no event uses this class", cls.place, event=cls.name)

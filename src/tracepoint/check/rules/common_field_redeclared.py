@@ -7,8 +7,8 @@ filters and histograms treat as built in (`common_cpu`, `common_timestamp`, `com
 
 ## Why it is bad
 
-Filters, histograms and readers look names up among the common fields too: which of the two they find is not
-the same everywhere.
+Filters, histograms and readers look up names among the common fields too, and they do not agree on which of
+the two they find.
 
 ## Example
 
@@ -36,7 +36,7 @@ TRACE_EVENT(waker,
 
 ## Fix safety
 
-None is offered: scripts may know the name.
+None is offered: scripts may rely on the name.
 """
 
 from __future__ import annotations

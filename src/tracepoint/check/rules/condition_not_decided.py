@@ -1,14 +1,14 @@
-"""Events depend on a macro that no file at hand defines, and the C file that could define it is not at hand.
+"""Events depend on a macro that no file defines, and the C file that could define it was not found.
 
 ## What it does
 
 Reports `#ifdef NAME` and `#if defined(NAME)` around events when neither the header nor what it includes
 defines `NAME`, and the C file that defines `CREATE_TRACE_POINTS` for the header is not found. In a kernel
-tree that C file and what it includes are read too, and they decide.
+tree, that C file and what it includes are read too, and they decide.
 
 ## Why it is bad
 
-Such events are not read, so nothing that follows is said about them.
+Such events are not read, so no other rule checks them.
 
 ## Example
 
@@ -26,7 +26,7 @@ TRACE_EVENT(tick,
 
 ## Use instead
 
-Give the macro (`-D DEMO_HAS_TICKS`), check the header inside of its tree, or let an option decide:
+Define the macro (`-D DEMO_HAS_TICKS`), check the header inside its tree, or make it a configuration option:
 
 ```c
 #ifdef CONFIG_DEMO_TICKS

@@ -1,4 +1,4 @@
-"""The condition of an `#if` cannot be evaluated; it is taken as false.
+"""The condition of an `#if` cannot be evaluated; it is treated as false.
 
 ## What it does
 

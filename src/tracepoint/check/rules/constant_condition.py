@@ -3,11 +3,11 @@
 ## What it does
 
 Finds `TP_CONDITION` (and the condition of `TRACE_EVENT_FN_COND`, `DEFINE_EVENT_CONDITION`,
-`DECLARE_TRACE_CONDITION`) that names nothing.
+`DECLARE_TRACE_CONDITION`) that contains no name.
 
 ## Why it is bad
 
-The event fires always, or never, and the reader looks for a reason.
+The event always fires, or never does, and the condition misleads its readers.
 
 ## Example
 

@@ -1,4 +1,4 @@
-"""memcpy into an array of the record is given the number of elements instead of bytes.
+"""The length of a memcpy into an array of the record is in elements instead of bytes.
 
 ## What it does
 
@@ -35,7 +35,7 @@ TRACE_EVENT(address,
 
 ## Fix safety
 
-Unsafe: the record then holds other bytes, those that were meant.
+Unsafe: the contents of the record change, to what was intended.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 Compares the length of `memcpy` and `memmove` with the size of the array they fill: by value where both are
 constants, by their factors where they are not (`num * len` bytes into `__dynamic_array(u8, buf, len)`), and
-finds whole structs that are copied into an array of `char` which is printed as text.
+finds whole structs that are copied into an array of `char` that is printed as text.
 
 ## Why it is bad
 
@@ -90,7 +90,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 def _excess(
     context: CheckContext, view: ClassView, field: ArrayField | DynamicArrayField, length: Sequence[Token]
 ) -> str:
-    """Say what is copied and what there is room for; empty when it fits or cannot be known."""
+    """Say what is copied and how much room there is; empty when it fits or is not known."""
     try:
         element = context.sizes.of(field.ctype).size
     except TracepointError:
@@ -135,7 +135,7 @@ def _is_shown_as_text(view: ClassView, field: ArrayField | DynamicArrayField) ->
 
 
 def _is_longer(room: Sequence[Token], length: Sequence[Token]) -> bool:
-    """Whether a length is that of the array times something, or plus a number."""
+    """Return whether a length is that of the array times something, or plus a number."""
     has, needs = meaning(room), meaning(length)
     if not has or has == needs:
         return False

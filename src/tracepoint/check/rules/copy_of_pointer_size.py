@@ -1,4 +1,4 @@
-"""A copy into the record takes the size of a pointer instead of what it points to.
+"""A copy into the record uses the size of a pointer instead of the size of what it points to.
 
 ## What it does
 
@@ -7,8 +7,8 @@ a parameter that is a pointer or an array.
 
 ## Why it is bad
 
-`sizeof(p)` is 8 (4 on 32-bit machines), whatever `p` points to: the field is filled in part, and the rest
-holds bytes of an older record. When the field is smaller, what comes after it is overwritten.
+`sizeof(p)` is 8 (4 on 32-bit machines), whatever `p` points to: the field is filled only in part, and the
+rest holds bytes of an older record. When the field is smaller, the copy overwrites what comes after it.
 
 ## Example
 
@@ -36,7 +36,7 @@ TRACE_EVENT(address,
 
 ## Fix safety
 
-Unsafe: the record then holds other bytes. The fix takes the size of the field, where that is an array.
+Unsafe: the contents of the record change. The fix uses the size of the field, if that is an array.
 """
 
 from __future__ import annotations

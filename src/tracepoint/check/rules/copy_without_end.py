@@ -1,14 +1,14 @@
-"""strncpy copies a string into the record, perhaps without its ending zero byte.
+"""strncpy may leave a string in the record without a terminating zero byte.
 
 ## What it does
 
 Finds `strncpy` into a field of the record, unless its length is written `size - 1` or a later statement
-stores a zero into the field. Off by default: where the source is an array of the same size that ends in
-zero, all is well.
+stores a zero into the field. Off by default: a source of the same size that ends in
+zero is fine.
 
 ## Why it is bad
 
-A source that fills the array leaves no ending zero, and `%s` reads on into the next field.
+A source that fills the array leaves no terminating zero, and `%s` reads on into the next field.
 
 ## Example
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield copies that may leave a field without an end."""
+    """Yield copies that may leave a field unterminated."""
     for view in context.classes:
         for name, arguments in calls_in(view.assign):
             if name.text != "strncpy" or len(arguments) != 3 or len(arguments[0]) < 3:
@@ -64,7 +64,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 continue
             if not _is_ended(view.assign, target[-1].text):
                 yield Finding(
-                    "strncpy() may leave the field without an ending zero byte",
+                    "strncpy() may leave the field without a terminating zero byte",
                     name,
                     fix=context.fix("use strscpy", [name], "strscpy"),
                     event=view.event_name,
@@ -72,12 +72,12 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _leaves_room(length: Sequence[Token]) -> bool:
-    """Whether the length is written `size - 1`, which shows that somebody thought of the end."""
+    """Return whether the length is written `size - 1`, which shows that the end was considered."""
     return len(length) > 2 and length[-2].text == "-" and length[-1].text == "1"
 
 
 def _is_ended(tokens: Sequence[Token], field: str) -> bool:
-    """Whether a later statement stores an ending zero: `__entry->x[...] = 0;`."""
+    """Return whether a later statement stores a terminating zero: `__entry->x[...] = 0;`."""
     texts = [t.text for t in tokens]
     for index, text in enumerate(texts[:-1]):
         if text == field and texts[index + 1] == "[":

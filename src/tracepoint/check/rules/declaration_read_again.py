@@ -7,7 +7,7 @@ trace header's guard, unless they have a guard of their own.
 
 ## Why it is bad
 
-`define_trace.h` reads the header again for each stage of its macros: the second time the definition is a
+`define_trace.h` reads the header again for each stage of its macros: the second time, the definition is a
 redefinition, and the C file with `CREATE_TRACE_POINTS` does not compile.
 
 ## Example
@@ -31,7 +31,7 @@ DECLARE_TRACE(demo_tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Use instead
 
-Put it into another header, or give it a guard.
+Move it to another header, or give it its own guard.
 
 ```c
 #undef TRACE_SYSTEM
@@ -101,14 +101,14 @@ def check(context: CheckContext) -> Iterator[Finding]:
         ):
             what = " ".join(match["what"].split("{")[0].split())
             yield Finding(
-                f"{what} is defined in the part that is read again",
+                f"{what} is defined in the part of the header that is read again",
                 source.span(match.start(), match.end("what")),
                 help=("move it to another header, or give it a guard of its own",),
             )
 
 
 def _is_read_once(text: str, at: int, guard: str) -> bool:
-    """Whether the place lies outside the trace header's guard, or inside a guard of its own."""
+    """Return whether the place lies outside the trace header's guard, or inside a guard of its own."""
     stack: list[str] = []
     for match in _DIRECTIVE.finditer(text, 0, at):
         if match[1] == "endif":
@@ -119,7 +119,7 @@ def _is_read_once(text: str, at: int, guard: str) -> bool:
     named = [set(re.findall(r"\w+", condition)) for condition in stack]
     if guard and not any({guard, "TRACE_HEADER_MULTI_READ"} <= names for names in named):
         return True
-    # CREATE_TRACE_POINTS is taken back before the header is read again.
+    # CREATE_TRACE_POINTS is undefined before the header is read again.
     return any(
         (guard in names and "TRACE_HEADER_MULTI_READ" not in names)
         or (guard not in names and (names & _ONCE or "!" in condition))

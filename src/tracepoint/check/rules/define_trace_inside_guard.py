@@ -6,9 +6,9 @@ Finds that include between the guard's `#if` and its `#endif`.
 
 ## Why it is bad
 
-A C file that includes the header once without and then once with `CREATE_TRACE_POINTS` finds the guard closed
-the second time: nothing is defined, and the kernel does not link. It works only as long as the C file that
-creates the events includes the header once.
+A C file that includes the header first without and then with `CREATE_TRACE_POINTS` finds the guard closed
+the second time: nothing is defined, and the kernel does not link. It works only while the C file that creates
+the events includes the header once.
 
 ## Example
 

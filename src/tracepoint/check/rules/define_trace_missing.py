@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds trace headers with `TRACE_SYSTEM` and a guard made for reading again, without that include.
+Finds trace headers with `TRACE_SYSTEM` and a guard that lets them be read again, but without that include.
 
 ## Why it is bad
 

@@ -7,9 +7,9 @@ Finds names in `TP_printk` that are enum constants, in the header or in what it 
 
 ## Why it is bad
 
-The compiler knows the constant, the text of `print fmt:` in tracefs keeps its name. `perf`, `trace-cmd` and
-all other readers of raw records find `{ FOO_A, "a" }` and do not know what `FOO_A` is: they print the
-number or refuse the event. (Macros are no problem: the preprocessor has replaced them.)
+The compiler knows the constant, but the text of `print fmt:` in tracefs keeps its name. `perf`, `trace-cmd`
+and all other readers of raw records find `{ FOO_A, "a" }` and do not know what `FOO_A` is: they print the
+number or reject the event. (Macros are not affected: the preprocessor has replaced them.)
 
 ## Example
 
@@ -47,7 +47,7 @@ TRACE_EVENT(eaten,
 
 ## Fix safety
 
-Safe: record and trace text stay as they are; `print fmt:` gets numbers that readers understand.
+Safe: the record and the trace text stay the same; `print fmt:` gets numbers that readers understand.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ if TYPE_CHECKING:
 
 _MAX_NAMED = 4
 _MAX_KEPT = 512
-#: Files that trace headers share; all others export for themselves.
+#: Files that trace headers share; all others export their own names.
 _IS_SHARED = re.compile(r"(?:^|/)trace/|trace[^/]*\.h$")
 _EXPORTS: dict[str, tuple[SourceFile, frozenset[str]]] = {}
-#: Values that readers know by themselves.
+#: Values that readers know already.
 _KNOWN = frozenset({"true", "false", "NULL"})
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """The constants of one print format, with where each stands; `fixed_at` is where exports would go."""
+    """The constants of one print format, with the place of each; `fixed_at` is where exports would go."""
 
     system: str
     names: dict[str, Located]
@@ -133,7 +133,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _is_exported_elsewhere(context: CheckContext, name: str) -> bool:
-    """Whether an included file, such as those of trace/misc, exports the name for this header too."""
+    """Return whether an included file, such as those of trace/misc, exports the name for this header too."""
     environment = context.header.environment
     closure = environment.closure if environment is not None else None
     if closure is None:
@@ -145,7 +145,7 @@ def _is_exported_elsewhere(context: CheckContext, name: str) -> bool:
 
 
 def _exports(file: SourceFile) -> frozenset[str]:
-    """Return what a file that trace headers include exports in their name."""
+    """Return what a file that trace headers include exports on their behalf."""
     known = _EXPORTS.get(file.path)
     if known is None or known[0] is not file:
         names: frozenset[str] = frozenset()
@@ -161,7 +161,7 @@ def _exports(file: SourceFile) -> frozenset[str]:
 
 
 def _place_of_exports(context: CheckContext, view: PrintView) -> int | None:
-    """Return where the exports for a print format can stand, None when the place is not free."""
+    """Return where the exports for a print format can go, or None when there is no free place."""
     source = context.header.source
     origin = origin_of(
         view.events[0] if view.code is not view.view.event_class.printk else None, view.view.event_class

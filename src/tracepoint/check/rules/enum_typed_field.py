@@ -35,7 +35,7 @@ TRACE_EVENT(chosen,
 
 ## Fix safety
 
-Unsafe: `format` then says another type. The record stays the same.
+Unsafe: `format` then shows a different type. The record stays the same.
 """
 
 from __future__ import annotations

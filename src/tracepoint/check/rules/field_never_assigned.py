@@ -1,15 +1,15 @@
-"""A field of the record is never filled in, so readers see what was in the buffer before.
+"""A field of the record is never assigned, so readers see what was in the buffer before.
 
 ## What it does
 
 Finds fields, arrays, bitmasks and addresses that `TP_fast_assign` never mentions. Macros are expanded
-first. Nothing is claimed when the whole record is handed to a function, or when a macro that could not be
-found stands among the statements. A field called `pad` or `reserved` is left alone.
+first. Nothing is reported when the whole record is passed to a function, or when the statements use a macro
+that could not be found. Fields called `pad` or `reserved` are ignored.
 
 ## Why it is bad
 
-The ring buffer is not cleared: the field shows bytes of an older record. That is wrong data in every
-trace, and it looks plausible.
+The ring buffer is not cleared: the field shows bytes of an older record. The data is wrong in
+every trace, and looks plausible.
 
 ## Example
 
@@ -28,7 +28,7 @@ TRACE_EVENT(page_moved,
 
 ## Use instead
 
-Assign it, on every path, or take it out of the record.
+Assign it on every path, or remove it from the record.
 
 ```c
 TRACE_EVENT(page_moved,
@@ -48,8 +48,8 @@ TRACE_EVENT(page_moved,
 
 ## Fix safety
 
-Unsafe: the record then holds other bytes. When a parameter has the field's name and its type (or both are
-plain numbers), the fix assigns it; otherwise what the field should hold is not in the header.
+Unsafe: the contents of the record change. When a parameter has the field's name and type (or both are
+plain numbers), the fix assigns it; otherwise the header does not show what the field should hold.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
             advice = (
                 f"add __entry->{field.name} = {field.name};"
                 if field.name in params
-                else "assign it or take it out"
+                else "assign it or remove it"
             )
             yield Finding(
                 f"field {field.name} {'is shown but never assigned' if shown else 'is never assigned'}",
@@ -125,7 +125,7 @@ def add_statement(context: CheckContext, view: ClassView, statement: str, messag
     ends = [i for i, token in enumerate(view.assign[:-1]) if token.text in {";", "{", "}"}]
     first = view.assign[ends[-1] + 1 if ends else 0]
     before = source.text[source.text.rfind("\n", 0, first.root.start) + 1 : first.root.start]
-    # What follows `TP_fast_assign(` goes on below that bracket.
+    # What follows `TP_fast_assign(` is aligned with that bracket.
     blanks = "".join(char if char == "\t" else " " for char in before)
     separator = "" if last.text in {";", "}"} else ";"
     edit = Edit(source.path, last.end, last.end, f"{separator}\n{blanks}{statement}")
@@ -133,12 +133,12 @@ def add_statement(context: CheckContext, view: ClassView, statement: str, messag
 
 
 def can_claim(view: ClassView) -> bool:
-    """Whether the statements are known well enough to say that they leave a field out."""
+    """Return whether the statements are known well enough to say that they omit a field."""
     return view.is_recorded and not view.hands_record_on and not _has_unknown_macro(view)
 
 
 def _has_unknown_macro(view: ClassView) -> bool:
-    """Whether a name that looks like a macro was left where a statement begins.
+    """Return whether a name that looks like a macro remains where a statement begins.
 
     Its body, in a header that was not found, may assign anything.
     """

@@ -2,12 +2,12 @@
 
 ## What it does
 
-Finds fields that no print format of the class mentions. Off by default: leaving a field to `perf`, eBPF
-and filters alone is often meant.
+Finds fields that no print format of the class mentions. Off by default: often a field is only
+for `perf`, eBPF and filters.
 
 ## Why it is bad
 
-Every record pays for the bytes, and who reads the trace as text never learns the value.
+Every record pays for the bytes, and readers of the text never see the value.
 
 ## Example
 

@@ -1,14 +1,15 @@
-"""A print format shows one field twice and never shows another one of like name.
+"""A print format shows one field twice and never shows another one with a similar name.
 
 ## What it does
 
-Finds a field that two conversions of a format print, where a field of the same type whose name has a word
-in common is in no print format of the class.
+Finds a field that two conversions of a format print, while no print format of the class shows another field
+of the same type whose name has a word in common.
 
 ## Why it is bad
 
 Most often the argument was copied and its name not changed: the text shows one value under two names, and
-the other value, which every record holds, is never seen. This rests on names alone, so it is a note.
+never the other value, although every record holds it. The rule looks at names alone, so the finding is a
+note.
 
 ## Example
 
@@ -42,7 +43,7 @@ TRACE_EVENT(copied,
 
 ## Fix safety
 
-None is offered: which of the two should show the other field is the author's to say.
+None is offered: only the author knows which of the two should show the other field.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield fields that are shown twice, with the one that is left out."""
+    """Yield fields that are shown twice, with the one that is omitted."""
     for view in context.classes:
         if not view.is_recorded:
             continue
@@ -90,7 +91,7 @@ def _repeated(shown: PrintView) -> Iterator[tuple[str, list[Node]]]:
 
 
 def _left_out(view: ClassView, name: str) -> Field | None:
-    """Return a field of like name and the same type that no format of the class mentions."""
+    """Return a field of similar name and the same type that no format of the class mentions."""
     one = view.fields.get(name)
     names = frozenset().union(*(shown.names for shown in view.prints))
     for other in view.event_class.fields:

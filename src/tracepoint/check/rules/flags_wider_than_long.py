@@ -6,8 +6,8 @@ Finds values above 2^32-1 in the lists of `__print_flags` and `__print_symbolic`
 
 ## Why it is bad
 
-On 32-bit kernels both take an `unsigned long`: the upper half of the value and of the list is cut, so flags
-are missing and different symbols become one.
+On 32-bit kernels both take an `unsigned long`: the upper half of the value and of the list is cut off, so
+flags are missing and different symbols become one.
 
 ## Example
 
@@ -37,7 +37,7 @@ TRACE_EVENT(features,
 
 ## Fix safety
 
-Safe: 64-bit kernels print the same, record and text stay.
+Safe: the record stays the same, and so does the text on 64-bit kernels.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
             wide = next(
                 (i for i in items if i.value is not None and not -(1 << 31) <= i.value < 1 << 32), None
             )
-            # -1 and other sign-extended masks of an int read as wide too: they are not.
+            # -1 and other sign-extended masks of an int look wide too, but are not.
             if wide is None or wide.value is None or wide.value >= (1 << 64) - (1 << 31):
                 continue
             first = call.function.first

@@ -2,13 +2,13 @@
 
 ## What it does
 
-Counts the conversions of the format string (a `*` takes an argument too) and the arguments after it, macros
-expanded.
+Counts the conversions of the format string (a `*` takes an argument too) and the arguments after it, after
+macro expansion.
 
 ## Why it is bad
 
 A conversion without an argument prints what happens to be in a register or on the stack, and `%s` then
-follows it as an address. An argument too many shifts nothing but is never seen. `TP_printk` hides the
+follows it as an address. An extra argument shifts nothing, but is never shown. `TP_printk` hides the
 format from the compiler's own check in many kernel versions.
 
 ## Example
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield print formats whose numbers do not agree."""
+    """Yield print formats with another number of conversions than arguments."""
     for view in context.prints:
         text = view.format
         if text is None or any(_may_be_many(a) for a in view.arguments):
@@ -71,5 +71,5 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _may_be_many(node: object) -> bool:
-    """Whether an argument may be a macro, not found, that stands for several."""
+    """Return whether an argument may be a macro, not found, that stands for several."""
     return isinstance(node, Name) and node.name.isupper()

@@ -1,15 +1,15 @@
-"""A conversion is given a value of another type.
+"""A conversion gets a value of the wrong type.
 
 ## What it does
 
 Types each argument as C does, with the usual promotions and conversions, and compares it with its
-conversion: pointers given to `%d`, numbers given to `%s` and `%p`, structs, 64-bit values given to `%d` and
-`%x`, 32-bit values given to `%ld` and `%llx`. What cannot be typed from the header is passed over.
+conversion: pointers for `%d`, numbers for `%s` and `%p`, structs, 64-bit values for `%d` and `%x`,
+32-bit values for `%ld` and `%llx`. Arguments whose type the header does not show are skipped.
 
 ## Why it is bad
 
-The value is cut, or garbage is read beside it, or a number is followed as an address and the kernel crashes
-when somebody reads the trace.
+The value is cut off, or garbage is read beside it, or a number is followed as an address and the kernel
+crashes when the trace is read.
 
 ## Example
 
@@ -37,7 +37,7 @@ TRACE_EVENT(sector,
 
 ## Fix safety
 
-None is offered: whether to change the conversion, the field or to cast is the author's choice.
+None is offered: changing the conversion, changing the field or adding a cast is the author's choice.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds `u64`, `loff_t`, `sector_t` and their like given to `%lx`, and `long` values given to `%llx`. Headers
-under `arch/` are left alone when that architecture has no 32-bit form.
+Finds `u64`, `loff_t`, `sector_t` and the like for `%lx`, and `long` values for `%llx`. Headers
+under `arch/` are skipped when that architecture has no 32-bit variant.
 
 ## Why it is bad
 

@@ -2,12 +2,12 @@
 
 ## What it does
 
-Finds `%p` without an extension. Off by default: to tell objects apart, a hash is enough.
+Finds `%p` without an extension. Off by default: a hash is enough to distinguish objects.
 
 ## Why it is bad
 
-Since 4.15 `%p` prints a hash that differs from boot to boot, while the raw record holds the true address.
-What `trace` shows cannot be compared with what `perf` shows, nor with addresses in other messages.
+Since 4.15 `%p` prints a hash that differs from boot to boot, while the raw record holds the real address.
+The output of `trace` cannot be compared with that of `perf`, nor with addresses in other messages.
 
 ## Example
 
@@ -37,7 +37,7 @@ TRACE_EVENT(mapped,
 
 ## Fix safety
 
-None is offered: to show addresses is a decision about security.
+None is offered: showing addresses is a decision about security.
 """
 
 from __future__ import annotations

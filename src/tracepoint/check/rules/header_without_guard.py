@@ -2,8 +2,8 @@
 
 ## What it does
 
-Finds trace headers without `#if !defined(X) || defined(TRACE_HEADER_MULTI_READ)`, and those whose `X` is then
-never defined.
+Finds trace headers without `#if !defined(X) || defined(TRACE_HEADER_MULTI_READ)`, and those that never
+define `X`.
 
 ## Why it is bad
 
@@ -43,7 +43,7 @@ DECLARE_TRACE(demo_tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-Safe where the guard is there: the header then tests the macro that it defines, or, where it defines none,
+Safe where there is a guard: the header then tests the macro that it defines or, if it defines none,
 defines the one that it tests.
 """
 
@@ -96,7 +96,7 @@ _DEFINED = re.compile(
 
 
 def _fix(source: SourceFile, match: re.Match[str]) -> Fix:
-    """Test the macro that the next line defines; where it defines none, define the one that is tested."""
+    """Test the macro that the next line defines or, if it defines none, define the one that is tested."""
     line_end = source.text.find("\n", match.start(1)) + 1 or len(source.text)
     defined = _DEFINED.match(source.text, match.end())
     if defined is not None:

@@ -8,8 +8,8 @@ Finds an include guard without `|| defined(TRACE_HEADER_MULTI_READ)` in a header
 ## Why it is bad
 
 `define_trace.h` reads the header again, once for each stage of its macros, with `TRACE_HEADER_MULTI_READ`
-defined. With a plain guard the second reading is empty: the tracepoints exist, the events do not, and the
-compiler says nothing, or that `__tracepoint_x` is not defined.
+defined. With a plain guard the second reading is empty: the tracepoints exist but the events do not, and the
+compiler says nothing, or says that `__tracepoint_x` is not defined.
 
 ## Example
 

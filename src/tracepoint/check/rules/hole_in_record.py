@@ -8,7 +8,7 @@ at least eight bytes smaller.
 ## Why it is bad
 
 The bytes are written into the ring buffer with every event: less history fits, and copying takes longer.
-They hold what was there before, so old data leaks to whoever may read the trace.
+They hold what was there before, so old data leaks to every reader of the trace.
 
 ## Example
 
@@ -46,7 +46,8 @@ TRACE_EVENT(tight,
 
 ## Fix safety
 
-Unsafe: offsets change. Readers that take them from `format` do not mind, those with offsets built in break.
+Unsafe: offsets change. Readers that take them from `format` are unaffected; those with hard-coded offsets
+break.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ _WORTH_BYTES = 8
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield records that another order makes smaller."""
+    """Yield records that would be smaller in another order."""
     for view in context.classes:
         if not view.is_recorded or len(view.event_class.fields) < 3:
             continue
@@ -93,7 +94,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _fix(context: CheckContext, layout: RecordLayout, best: RecordLayout) -> Fix | None:
-    """Exchange the texts of the fields, leaving what stands between them."""
+    """Swap the texts of the fields and keep what is between them."""
     source = context.header.source
     if source is None:
         return None

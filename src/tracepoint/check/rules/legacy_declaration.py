@@ -1,13 +1,13 @@
-"""A tracepoint is declared in the form of 2008.
+"""A tracepoint is declared with the syntax of 2008.
 
 ## What it does
 
-Reports `DEFINE_TRACE(name, TPPROTO(...), TPARGS(...))`, and says how it is written today.
+Reports `DEFINE_TRACE(name, TPPROTO(...), TPARGS(...))`, and shows today's syntax.
 
 ## Why it is bad
 
 No kernel since 2.6.30 has these macros. The first documentation of tracepoints, and articles copied from it,
-still show them.
+still use them.
 
 ## Example
 
@@ -23,5 +23,5 @@ DECLARE_TRACE(tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-None is offered here; `tracepoint show FILE --as header` writes today's form.
+None is offered here; `tracepoint show FILE --as header` writes today's syntax.
 """

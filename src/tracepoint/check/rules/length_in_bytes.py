@@ -1,4 +1,4 @@
-"""A length in bytes is used where the number of elements is meant.
+"""A length in bytes is used where the number of elements is expected.
 
 ## What it does
 
@@ -37,7 +37,7 @@ TRACE_EVENT(slots,
 
 ## Fix safety
 
-Unsafe: the trace text changes, to what was meant.
+Unsafe: the trace text changes, to what was intended.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _LENGTHS = frozenset({"__get_dynamic_array_len", "__get_rel_dynamic_array_len"})
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield byte lengths given as counts."""
+    """Yield byte lengths that are used as counts."""
     for view in context.prints:
         for call in view.calls:
             if call.name != "__print_array" or len(call.arguments) != 3:

@@ -1,12 +1,12 @@
-"""A part of a declaration does not stand in its macro.
+"""A part of a declaration is not wrapped in its macro.
 
 ## What it does
 
-Reports a part given bare, or in the macro of another part, such as `TP_ARGS` where `TP_PROTO` belongs.
+Reports a part without a macro, or in the macro of another part, such as `TP_ARGS` where `TP_PROTO` belongs.
 
 ## Why it is bad
 
-Some of these compile, because the macros pass their text on unchanged. They stop to compile when the text
+Some of these compile, because the macros pass their text on unchanged. They no longer compile when the text
 contains a comma, and tools that look for the macro's name do not find the part.
 
 ## Example

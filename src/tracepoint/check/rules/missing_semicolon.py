@@ -1,4 +1,4 @@
-"""A statement of TP_fast_assign does not end in a semicolon.
+"""A statement of TP_fast_assign does not end with a semicolon.
 
 ## What it does
 
@@ -6,7 +6,7 @@ Finds an assignment, or a call that fills a field, after which the next statemen
 
 ## Why it is bad
 
-The header does not compile, and the compiler's message points into the macros that the statement ended in.
+The header does not compile, and the compiler's message points into the kernel's macros.
 
 ## Example
 
@@ -65,7 +65,7 @@ _OPERANDS = frozenset({Kind.NAME, Kind.NUMBER, Kind.CHAR})
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield the ends of statements where no semicolon stands."""
+    """Yield the ends of statements without a semicolon."""
     for view in context.classes:
         for last in _unended(view.assign):
             yield Finding(
@@ -95,7 +95,7 @@ def _unended(tokens: Sequence[Token]) -> Iterator[Token]:
 
 
 def _is_operand(tokens: Sequence[Token], at: int, is_value: bool) -> bool:
-    """Whether a value, or a call that is a statement of its own, may end with what begins here."""
+    """Return whether a value, or a call that is a statement of its own, may end with what begins here."""
     token = tokens[at]
     before = tokens[at - 1] if at else None
     if token.text == "(":

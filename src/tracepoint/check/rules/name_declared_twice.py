@@ -2,15 +2,15 @@
 
 ## What it does
 
-Finds an event name that one header, or two headers of the run, declare twice, and a field name that one
-record declares twice. Two headers below `arch/` may share names, of those only one is built; so may two
-that Kconfig makes alternatives (`depends on !OTHER`, one `choice`), as the C and Rust binder.
+Finds event names that are declared twice in one header or in two headers of the run, and field names that are
+declared twice in one record. Two headers below `arch/` may share names, since only one of them is built; so
+may two that Kconfig makes alternatives (`depends on !OTHER`, one `choice`), such as the C and Rust binder.
 
 ## Why it is bad
 
 Tracepoint names are global to the kernel: `trace_x()`, `__tracepoint_x` and `btf_trace_x` exist once,
-whatever the system is called. Two in one image do not link; two in different modules make `raw_tracepoint`
-and `fprobe` users attach to whichever is found first.
+whatever the system is called. Two in one image do not link; with two in different modules, users of
+`raw_tracepoint` and `fprobe` attach to whichever is found first.
 
 ## Example
 
@@ -47,7 +47,7 @@ TRACE_EVENT(mydev_done,
 
 ## Fix safety
 
-None is offered: call sites carry the name too.
+None is offered: the call sites use the name too.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def decide(events: Iterable[Candidate], across: Across) -> Iterator[Finding]:
 
 
 def _exclude_each_other(one: str, other: str) -> bool:
-    """Whether two headers belong to architectures, or one is a sample or a tool."""
+    """Return whether two headers belong to architectures, or one is a sample or a tool."""
     first, second = _ARCH.search(one), _ARCH.search(other)
     if first and second:
         return True

@@ -6,7 +6,7 @@ Finds line breaks and control characters other than a tab inside the format stri
 
 ## Why it is bad
 
-A trace is read line by line: by `grep`, by scripts, by every tool. What stands after the newline has no
+A trace is read line by line: by `grep`, by scripts, by every tool. The part after the newline has no
 event name and no time stamp. In tracefs the raw byte also splits the `print fmt:` line of the `format` file.
 
 ## Example

@@ -1,13 +1,14 @@
-"""A character beyond ASCII stands in the code, where C knows none.
+"""The code contains a character beyond ASCII, which C does not allow there.
 
 ## What it does
 
-Finds no-break spaces, typographic quotes and other characters beyond ASCII outside of comments and strings.
-Examples pasted from web pages have them. While a header has one, no fix of another finding counts as safe.
+Finds no-break spaces, typographic quotes and other characters beyond ASCII outside comments and strings. Code
+that was pasted from web pages often has them. While a header has one, fixes of other findings do not count as
+safe.
 
 ## Why it is bad
 
-The compiler refuses them ("stray '\\302' in program"), and most editors show a no-break space as a space.
+The compiler rejects them ("stray '\\302' in program"), and most editors show a no-break space as a space.
 
 ## Example
 
@@ -35,7 +36,7 @@ TRACE_EVENT(tick,
 
 ## Fix safety
 
-Safe: a no-break or other space becomes a space. For other characters no fix is offered.
+Safe: a no-break or other space becomes a plain space. No fix is offered for other characters.
 """  # noqa: D301 - the page shows such a character
 
 from __future__ import annotations

@@ -2,16 +2,16 @@
 
 ## What it does
 
-Finds calls of functions that are none of the `__print_*` and `__get_*` helpers, statement expressions, and
-variables such as `jiffies` or tables of names, in the arguments of `TP_printk`. A `show_x()` is taken for a
-macro, as is the custom, also when its definition was not found. Headers of architectures other than x86 are
-passed over.
+Finds calls of functions other than the `__print_*` and `__get_*` helpers, statement expressions, and
+variables such as `jiffies` or tables of names, in the arguments of `TP_printk`. A `show_x()` is assumed to be
+a macro, by convention, even if its definition was not found. Headers of architectures other than x86 are
+skipped.
 
 ## Why it is bad
 
-The kernel can evaluate them when `trace` is read. `perf`, `trace-cmd`, and whoever else reads the raw record
-cannot: they refuse the event or print it without its fields. A variable is also read too late: it shows
-what holds when the trace is read, not what held when the event fired.
+The kernel can evaluate them when `trace` is read. `perf`, `trace-cmd` and other readers of the raw record
+cannot: they reject the event or print it without its fields. A variable is also read too late: its value is
+from when the trace is read, not from when the event fired.
 
 ## Example
 
@@ -37,7 +37,7 @@ TRACE_EVENT(age,
 );
 ```
 
-For names of values use `__print_symbolic()` and `__print_flags()`.
+To show names of values, use `__print_symbolic()` and `__print_flags()`.
 
 ## Fix safety
 
@@ -67,7 +67,7 @@ _PLAIN = re.compile(
     r"|MKDEV|min|max|min_t|max_t|offsetof|ARRAY_SIZE|__builtin_constant_p|__builtin_choose_expr|upper_32_bits"
     r"|lower_32_bits|abs|likely|unlikely|__force|FIELD_GET|typeof|__typeof__|__builtin_offsetof)$"
 )
-#: Include paths are those of x86: elsewhere a name may be a macro of asm/.
+#: The include paths are those of x86: on other architectures a name may be a macro of asm/.
 _OTHER_ARCH = re.compile(r"(?:^|/)arch/(?!x86/)[^/]+/")
 #: What libtraceevent's own function handlers know (its plugins).
 _PLUGINS = frozenset(
@@ -88,7 +88,7 @@ _PLUGINS = frozenset(
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield print formats that only the kernel can evaluate."""
     if _OTHER_ARCH.search(context.header.path):
-        return  # what its asm/ headers define is not to be seen
+        return  # the macros of its asm/ headers are not visible
     for view in context.prints:
         names = _functions(context, view)
         if names:
@@ -104,7 +104,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
             yield Finding(
                 f"TP_printk reads the kernel's {', '.join(variables)}",
                 next(iter(variables.values())),
-                label="readers of raw records do not have it; its value is that of reading time",
+                label="readers of raw records do not have it, and the kernel shows its value at reading time",
                 help=("record the value when the event fires",),
                 event=view.event_name,
             )
@@ -132,7 +132,7 @@ def _functions(context: CheckContext, view: PrintView) -> dict[str, Call]:
 
 
 def _is_function(context: CheckContext, name: str) -> bool:
-    """Whether a called name is a function: no macro that was found, none that looks like one."""
+    """Return whether a called name is a function: not a known macro, and not named like one."""
     if name.isupper() or name.startswith("show_"):
         return False
     macro = context.macro(name)

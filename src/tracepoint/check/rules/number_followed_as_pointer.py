@@ -7,8 +7,8 @@ integer type narrower than `unsigned long`: a pid, an index, an error code.
 
 ## Why it is bad
 
-It is not an address. The kernel reads whatever stands at a small number, which is a page fault, with tracing
-switched on only.
+It is not an address. The kernel reads whatever is at a low address, which is a page fault, and only while the
+event is enabled.
 
 ## Example
 
@@ -72,7 +72,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 yield Finding(
                     f"{number} is not a pointer: {write_expression(node)}",
                     node,
-                    label="a number of fewer bytes than an address has",
+                    label="narrower than an address",
                     event=event,
                 )
 
@@ -91,7 +91,7 @@ def _cast_expressions(tokens: Sequence[Token]) -> Iterator[Node]:
 
 
 def _around(tokens: Sequence[Token], at: int) -> tuple[int, int]:
-    """Return where the expression statement, or the right side of the assignment, around a token stands."""
+    """Return the place of the expression statement, or right side of the assignment, around a token."""
     ends = {";", "{", "}", "="}
     begin = next((i + 1 for i in range(at, -1, -1) if tokens[i].text in ends), 0)
     end = next((i for i in range(at, len(tokens)) if tokens[i].text in ends), len(tokens))
@@ -111,7 +111,7 @@ def _followed(node: Node) -> Cast | None:
 
 
 def _is_narrow(context: CheckContext, view: ClassView, node: Node) -> bool:
-    """Whether a value is an integer of fewer bytes than an address on a 64-bit machine."""
+    """Return whether a value is an integer that is narrower than an address on a 64-bit machine."""
     if isinstance(node, Name):
         ctype = next((p.ctype for p in view.event_class.proto.params if p.name == node.name), "")
         if not ctype or "*" in ctype:

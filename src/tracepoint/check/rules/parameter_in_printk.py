@@ -7,9 +7,9 @@ Finds names in the arguments of `TP_printk` that are parameters of `TP_PROTO` (f
 
 ## Why it is bad
 
-The output function has the record and nothing else. Mostly it does not compile. But the function has
+The output function has the record and nothing else, so usually it does not compile. But the function has
 variables of its own: `ret` is there, always `TRACE_TYPE_HANDLED`, and so is `flags`, the flags of the
-output. Those compile and print a wrong value for ever (include/trace/stages/stage3_trace_output.h and
+output. Those compile and always print a wrong value (include/trace/stages/stage3_trace_output.h and
 trace_raw_output_x() in include/trace/trace_events.h).
 
 ## Example
@@ -38,7 +38,7 @@ TRACE_EVENT(sized,
 
 ## Fix safety
 
-Unsafe: the fix takes the field of that name, when there is one.
+Unsafe: the fix uses the field of that name, if there is one.
 """
 
 from __future__ import annotations

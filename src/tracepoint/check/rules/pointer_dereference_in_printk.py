@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds `__entry->p->x`, `*__entry->p`, `__entry->p[i]`, and functions that are handed a stored pointer, where
+Finds `__entry->p->x`, `*__entry->p`, `__entry->p[i]`, and functions that get a stored pointer, where
 `p` is a pointer field. Pointers into the record itself (`&__entry->addr`, arrays, `__get_dynamic_array()`)
 are fine.
 
@@ -11,7 +11,7 @@ are fine.
 The record holds the pointer, not what it points to. The trace is read seconds or hours later; by then the
 object may be freed, and the kernel reads freed memory or crashes. Programs that read the raw record cannot
 follow the pointer at all. (The kernel's own test, test_double_dereference() in
-kernel/trace/trace_events.c, is of 7.2 and sees only direct `->`.)
+kernel/trace/trace_events.c, is new in 7.2 and sees only direct `->`.)
 
 ## Example
 
@@ -27,7 +27,7 @@ TRACE_EVENT(dev_seen,
 
 ## Use instead
 
-Copy what is shown when the event fires.
+When the event fires, copy what will be shown.
 
 ```c
 TRACE_EVENT(dev_seen,
@@ -41,7 +41,7 @@ TRACE_EVENT(dev_seen,
 
 ## Fix safety
 
-None is offered: the type of the new field is not in the header.
+None is offered: the header does not show the type of the new field.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from tracepoint.model.field import Field
     from tracepoint.source.ast import Node
 
-#: They look at the number only: symbol names, error codes.
+#: They use only the number: symbol names, error codes.
 _TAKES_NUMBER = frozenset({"IS_ERR", "PTR_ERR", "IS_ERR_OR_NULL", "PTR_ERR_OR_ZERO", "virt_to_phys", "__pa"})
 
 

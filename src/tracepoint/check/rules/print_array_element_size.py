@@ -1,4 +1,4 @@
-"""`__print_array` is given an element size it cannot print.
+"""`__print_array` has an element size that it cannot print.
 
 ## What it does
 
@@ -7,8 +7,8 @@ Evaluates the third argument of `__print_array` and of `__print_dynamic_array`.
 ## Why it is bad
 
 Elements can be 1, 2, 4 or 8 bytes. Anything else stops the build (`BUILD_BUG_ON` in
-include/trace/stages/stage3_trace_output.h), with a message that names neither event nor argument. A size that
-is not that of the field's elements prints the wrong numbers.
+include/trace/stages/stage3_trace_output.h), with a message that names neither the event nor the argument. Any
+other size than that of the field's elements prints wrong numbers.
 
 ## Example
 
@@ -59,7 +59,7 @@ _SIZE_AT = {"__print_array": 2, "__print_dynamic_array": 1}
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield element sizes that cannot be, or that are not those of the field."""
+    """Yield element sizes that are impossible, or that are not those of the field."""
     for view in context.prints:
         for call in view.calls:
             at = _SIZE_AT.get(call.name, 99)

@@ -1,14 +1,14 @@
-"""`__print_hex` is given an array whose elements are not bytes.
+"""`__print_hex` gets an array whose elements are not bytes.
 
 ## What it does
 
-Finds `__print_hex`, `__print_hex_str` of an array field, without a cast, whose elements are wider than a
-byte.
+Finds `__print_hex` and `__print_hex_str` of an array field whose elements are wider than a byte, without a
+cast.
 
 ## Why it is bad
 
 The helper takes `const unsigned char *`: the kernel does not build ("incompatible pointer types"). With a
-cast it prints the bytes in the order of the machine.
+cast it prints the bytes in the machine's byte order.
 
 ## Example
 

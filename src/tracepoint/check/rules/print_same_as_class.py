@@ -6,8 +6,8 @@ Compares the print format of each `DEFINE_EVENT_PRINT` with that of the class, a
 
 ## Why it is bad
 
-It makes a second output function and a second copy of the text for nothing, and when the class is changed,
-this event is left behind.
+It generates a second output function and a second copy of the text for nothing, and a change of the class
+does not reach this event.
 
 ## Example
 

@@ -3,11 +3,11 @@
 ## What it does
 
 Compares the sign of each integer argument with that of `%d` and `%u` (hexadecimal takes either). Off by
-default: most such values never reach the range where it shows.
+default: most such values never reach the range where it matters.
 
 ## Why it is bad
 
-A `u32` of 3,000,000,000 shows as -1294967296; an error code of -5 shows as 4294967291.
+A `u32` of 3,000,000,000 is shown as -1294967296, an error code of -5 as 4294967291.
 
 ## Example
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield integers whose sign the conversion does not share."""
+    """Yield integers whose conversion has the other sign."""
     for view in context.prints:
         for conversion, argument in view.printed:
             if conversion.conversion not in "diu" or isinstance(strip_casts(argument), Number):

@@ -6,8 +6,8 @@ Finds `TP_printk("text")` with nothing after the text.
 
 ## Why it is bad
 
-The kernel's `TP_printk(fmt, args...)` writes a comma after the text whether arguments follow or not
-(`include/trace/stages/stage3_trace_output.h`), so that a call ends in `, )`. The compiler's message points
+The kernel's `TP_printk(fmt, args...)` writes a comma after the text whether or not arguments follow
+(`include/trace/stages/stage3_trace_output.h`), so the call ends in `, )`. The compiler's message points
 into the kernel's headers, not to the declaration.
 
 ## Example
@@ -24,7 +24,7 @@ TRACE_EVENT(woken,
 
 ## Use instead
 
-Show the fields; where there is nothing to show, print the text as an argument.
+Show the fields; if there is nothing to show, print the text as an argument.
 
 ```c
 TRACE_EVENT(woken,
@@ -57,13 +57,13 @@ _BEFORE = re.compile(r"\bTP_printk\s*\(\s*\Z")
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield print formats that are a text and nothing else."""
+    """Yield print formats that consist of a text alone."""
     for view in context.prints:
-        # A text with conversions lacks arguments, which is a rule of its own.
+        # A text with conversions lacks arguments, which another rule reports.
         text = view.format
         if text is None or len(view.nodes) != 1 or view.conversions or text.first is None:
             continue
-        # A bare text in the place of TP_printk is what the kernel makes of it, without the comma.
+        # A bare text instead of TP_printk is what the macro expands to, without the comma.
         if _BEFORE.search(text.first.file.text, 0, text.first.start):
             yield Finding(
                 "TP_printk has a text and no arguments",

@@ -1,4 +1,4 @@
-"""TP_ARGS does not name the parameters of TP_PROTO in their order.
+"""TP_ARGS does not name the parameters of TP_PROTO in the same order.
 
 ## What it does
 
@@ -7,7 +7,7 @@ an instance with those of its class: their number, struct tags and pointers, siz
 
 ## Why it is bad
 
-`trace_x()` hands `TP_ARGS` to probes that take `TP_PROTO`. A missing or unknown name does not compile.
+`trace_x()` passes `TP_ARGS` to probes that take `TP_PROTO`. A missing or unknown name does not compile.
 Two names in the wrong order do compile when their types convert: every record then holds one value under
 the name of the other.
 
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from tracepoint.check.context import CheckContext
     from tracepoint.model.event import Event, Proto
 
-#: Marks of perf around an argument: they take the value as it is (include/trace/perf.h).
+#: Perf's marks around an argument: they evaluate to the argument (include/trace/perf.h).
 _PERF = re.compile(r"^__perf_(?:task|count|addr)\s*\(\s*(\w+)\s*\)$")
 
 
@@ -86,7 +86,7 @@ def _compare(
     if len(names) != len(args):
         message = f"TP_PROTO has {len(names)} parameters, TP_ARGS names {len(args)}"
     elif sorted(names) == sorted(args):
-        message = f"TP_ARGS({', '.join(args)}) has another order than TP_PROTO({proto})"
+        message = f"TP_ARGS({', '.join(args)}) is in another order than TP_PROTO({proto})"
     else:
         unknown = [a for a in args if a not in names]
         message = f"TP_ARGS names {', '.join(unknown)}, which TP_PROTO({proto}) does not declare"
@@ -117,7 +117,7 @@ def _against_class(context: CheckContext, event: Event) -> Iterator[Finding]:
 
 
 def _differ(context: CheckContext, mine: str, theirs: str) -> bool:
-    """Whether two types certainly differ: by struct tag, by pointers, or as integers."""
+    """Return whether two types certainly differ: in struct tag, in pointers, or as integers."""
     if _tag(mine) != _tag(theirs):
         return True
     kinds = [_integer(context, ctype) for ctype in (mine, theirs)]
@@ -125,7 +125,7 @@ def _differ(context: CheckContext, mine: str, theirs: str) -> bool:
 
 
 def _integer(context: CheckContext, ctype: str) -> tuple[int, bool] | None:
-    """Return size and sign of an integer type, None for enums and what is not known."""
+    """Return the size and sign of an integer type, None for enums and unknown types."""
     if "*" in ctype or re.search(r"\b(?:struct|union|enum)\b", ctype):
         return None
     try:

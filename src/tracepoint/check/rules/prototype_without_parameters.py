@@ -24,7 +24,7 @@ TRACE_EVENT(woken,
 
 ## Use instead
 
-Give what the event is about, or a number that is not recorded, as the kernel's own headers do.
+Pass what the event is about, or a number that is not recorded, as the kernel's own headers do.
 
 ```c
 TRACE_EVENT(woken,
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield declarations without parameters."""
     for view in context.classes:
-        # What has no record at all is not made into a tracepoint of its own.
+        # A class without a record does not become a tracepoint.
         if view.event_class.macro and _is_empty(view.event_class.proto):
             place = origin_of(view.event_class.proto, view.event_class, *view.events)
             if place is not None:
@@ -70,7 +70,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 yield Finding("TP_PROTO has no parameters", place, help=_HELP, event=bare.name)
 
 
-_HELP = ("declare a parameter, which need not be recorded, and give it in the calls",)
+_HELP = ("declare a parameter, which need not be recorded, and pass it in the calls",)
 
 
 def _is_empty(proto: Proto) -> bool:

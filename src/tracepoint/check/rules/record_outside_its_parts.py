@@ -7,8 +7,8 @@ Finds `__entry` in `TP_PROTO`, `TP_ARGS`, `TP_CONDITION`, and in the lengths and
 
 ## Why it is bad
 
-Lengths are computed, and conditions tested, before the record exists. It does not compile; with some
-compilers and macros the message names a variable that nobody wrote.
+Lengths are computed and conditions tested before the record exists. It does not compile; with some compilers
+and macros the message names a variable that is not in the source.
 
 ## Example
 

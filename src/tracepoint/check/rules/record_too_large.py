@@ -6,8 +6,8 @@ Lays out the record without its dynamic parts.
 
 ## Why it is bad
 
-A sub-buffer is a page: few such records fit, and each event copies all of it with preemption off. Often
-most of it is one array that is rarely full.
+A sub-buffer is one page: it holds few such records, and each event copies the whole record with preemption
+off. Often most of it is an array that is rarely full.
 
 ## Example
 
@@ -23,7 +23,7 @@ TRACE_EVENT(whole_path,
 
 ## Use instead
 
-A string or dynamic array takes only what is there.
+A string or dynamic array takes only the bytes that it needs.
 
 ```c
 TRACE_EVENT(whole_path,

@@ -2,13 +2,13 @@
 
 ## What it does
 
-Finds parameters of `TP_PROTO` called like the local variables of the functions that
-`include/trace/trace_events.h` and `include/trace/perf.h` make from the declaration.
+Finds parameters of `TP_PROTO` with the name of a local variable of the functions
+that `include/trace/trace_events.h` and `include/trace/perf.h` generate from the declaration.
 
 ## Why it is bad
 
 `TP_PROTO` becomes the parameter list of those functions, so the header does not compile: "'entry' redeclared
-as different kind of symbol". For the names of perf.h it compiles until somebody builds with
+as different kind of symbol". For the names of perf.h the error appears only with
 `CONFIG_PERF_EVENTS`.
 
 ## Example
@@ -37,7 +37,7 @@ TRACE_EVENT(slot_used,
 
 ## Fix safety
 
-None is offered: the name also stands in `TP_ARGS` and in the statements.
+None is offered: `TP_ARGS` and the statements use the name too.
 """
 
 from __future__ import annotations

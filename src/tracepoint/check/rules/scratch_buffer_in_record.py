@@ -2,12 +2,12 @@
 
 ## What it does
 
-Finds fields that `TP_fast_assign` leaves alone and that `TP_printk` hands to a function as a buffer.
+Finds fields that `TP_fast_assign` does not assign and that `TP_printk` passes to a function as a buffer.
 
 ## Why it is bad
 
-Every record carries the empty bytes, and old data of the ring buffer in them. Reading the trace then writes
-into the ring buffer, which for a mapped or shared buffer is not allowed. Readers of raw records show
+Every record carries the unused bytes, with old data of the ring buffer in them. Reading the trace then writes
+into the ring buffer, which is not allowed for a mapped or shared buffer. Readers of raw records show
 nothing.
 
 ## Example
@@ -27,7 +27,7 @@ TRACE_EVENT(decoded,
 
 ## Use instead
 
-Show the value with `__print_flags` and `__print_symbolic`, or take the buffer with `__get_buf()` (6.5 and
+Show the value with `__print_flags` and `__print_symbolic`, or get a buffer with `__get_buf()` (6.5 and
 later), which is not part of the record.
 
 ```c

@@ -1,19 +1,19 @@
-"""An argument of a tracepoint's call in Python changes something.
+"""An argument of a tracepoint call in Python has a side effect.
 
 ## What it does
 
-Finds calls of tracepoints in Python files whose arguments take something away, store something, wait or
-assign: `pop()`, `next()`, `write()`, `:=`, `await`, and functions of the same file that change what is not
-their own. Tracepoints are the functions and classes that the file declares as events, and `trace_x(...)`
-where the file imports this package or that name. Calls behind `if event:` are passed over: there it is
-said that the argument is only wanted when somebody listens. `tracepoint check` takes Python files by
-name.
+Finds calls of tracepoints in Python files whose arguments remove something, store something, wait or assign:
+`pop()`, `next()`, `write()`, `:=`, `await`, and functions of the same file that change more than their own
+variables. Tracepoints are the functions and classes that the file declares as events, and `trace_x(...)`
+where the file imports this package or that name. Calls guarded by `if event:` are skipped: the guard says
+that the argument is only needed while the event is enabled. Give `tracepoint check` the names of Python
+files.
 
 ## Why it is bad
 
 With static keys (`tracepoint.static_keys()`, `@tracepoint.sites`) the arguments are not evaluated while the
-tracepoint is off. The program then does something else when it is traced than when it is not. The kernel has
-the same rule for what stands behind `trace_x_enabled()`.
+tracepoint is off. The program then behaves differently when it is traced. The kernel has the same
+rule for code guarded by `trace_x_enabled()`.
 
 ## Example
 
@@ -67,7 +67,7 @@ _MAX_SHOWN = 60
 
 
 def check_python(file: PythonFile) -> Iterator[Finding]:
-    """Yield arguments that change something."""
+    """Yield arguments that have side effects."""
     effects = Effects(file.tree)
     for call in file.statements():
         for argument in (*call.args, *(keyword.value for keyword in call.keywords)):
@@ -78,7 +78,7 @@ def check_python(file: PythonFile) -> Iterator[Finding]:
             text = " ".join(ast.unparse(part).split())
             shown = text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 3] + "..."
             yield Finding(
-                f"the argument `{shown}` {what}, which it does not while the tracepoint is off",
+                f"the argument `{shown}` {what}, but not while the tracepoint is off",
                 file.span(part),
                 help=("do it in a statement before the call",),
                 event=last_name(call.func),

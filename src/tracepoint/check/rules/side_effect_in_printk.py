@@ -1,4 +1,4 @@
-"""TP_printk changes something.
+"""An argument of TP_printk has a side effect.
 
 ## What it does
 
@@ -6,7 +6,7 @@ Finds assignments, `++` and `--` in the arguments of `TP_printk`.
 
 ## Why it is bad
 
-The output function runs once for each reader and each time the trace is read, also for a copy of the record.
+The output function runs for each reader, each time the trace is read, possibly on a copy of the record.
 Changes are lost, or happen twice. Readers of raw records do not evaluate them at all.
 
 ## Example

@@ -6,8 +6,8 @@ Finds `sizeof` of a struct, union or private type in `TP_printk` when no `TRACE_
 
 ## Why it is bad
 
-The text `sizeof(struct foo)` stays in `print fmt:`; readers of raw records know the sizes of C's own types
-only.
+The text `sizeof(struct foo)` stays in `print fmt:`; readers of raw records know only the sizes of C's own
+types.
 
 ## Example
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A size of a type, with what is to be said if no header exports it."""
+    """The size of a type, with the finding to report if no header exports it."""
 
     system: str
     ctype: str

@@ -6,8 +6,8 @@ Finds calls of functions that take a mutex, allocate with a sleeping flag, touch
 
 ## Why it is bad
 
-Probes run where the tracepoint stands, with preemption disabled, often in interrupts and under spinlocks. A
-sleeping call there is a deadlock or a `BUG: scheduling while atomic`, and only when the event is on.
+Probes run at the tracepoint, with preemption disabled, often in interrupts and under spinlocks. A sleeping
+call there is a deadlock or a `BUG: scheduling while atomic`, and only while the event is enabled.
 
 ## Example
 
@@ -26,7 +26,7 @@ TRACE_EVENT(name_read,
 
 ## Use instead
 
-Fetch the value before the tracepoint and hand it over as a parameter, or use the form that fails instead of
+Fetch the value before the tracepoint and pass it as a parameter, or use the variant that fails instead of
 sleeping (`copy_from_user_nofault`, `GFP_NOWAIT`).
 
 ```c

@@ -1,18 +1,18 @@
-"""A `*` in the print format makes the kernel test the wrong argument of a later `%s` or `%p`.
+"""A `*` in the print format makes the kernel check the wrong argument for a later `%s` or `%p`.
 
 ## What it does
 
 Finds a `*` for a width or precision, as in `%*d`, `%-*s` or `%*.*s`, before a `%s` or a `%p` that follows
-pointers, where the kernel counts one argument too few and so takes a number or a plain field for the
-pointer. `%*pbl`, `%*s` and `%.*s` are counted right.
+pointers, where the kernel counts one argument too few and so mistakes a number or a plain field for the
+pointer. `%*pbl`, `%*s` and `%.*s` are counted correctly.
 
 ## Why it is bad
 
-When an event is registered the kernel looks whether what `%s` and `%pI4` follow lies in the record
-(`test_event_printk()` in `kernel/trace/trace_events.c`). It counts the arguments itself, and not those of
-every `*`. For a `%p` it then warns at boot of an unsafe dereference that is none. For a `%s` it takes the
-number in the other field for the address of a string, and shows `HAS UNSAFE POINTER FIELD` instead of the
-event (`ignore_event()` in `kernel/trace/trace.c` of 6.12).
+When an event is registered, the kernel checks whether what `%s` and `%pI4` follow is in the record
+(`test_event_printk()` in `kernel/trace/trace_events.c`). It counts the arguments itself, but not those of
+every `*`. For a `%p` it then warns at boot about an unsafe dereference that does not exist. For a `%s` it
+takes the number in the other field as the address of a string, and shows `HAS UNSAFE POINTER FIELD` instead
+of the event (`ignore_event()` in 6.12's `kernel/trace/trace.c`).
 
 ## Example
 
@@ -33,7 +33,7 @@ TRACE_EVENT(dialled,
 
 ## Use instead
 
-Put what has a `*` after the pointers, or do without the width.
+Put conversions with a `*` after the pointers, or do without the width.
 
 ```c
 TRACE_EVENT(dialled,
@@ -72,13 +72,13 @@ if TYPE_CHECKING:
     from tracepoint.printk.conversion import Conversion
     from tracepoint.source.ast import Node
 
-# The letters after %p that test_event_printk() knows to follow the pointer.
+# The letters after %p for which test_event_printk() knows that the pointer is followed.
 _FOLLOWED = frozenset("BRrbMmIiEUVNadDgtCOf")
 _COUNTED = re.compile(r"[0-9.*]*")
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield print formats of which the kernel tests another argument than the one that is followed."""
+    """Yield print formats for which the kernel checks another argument than the one that is followed."""
     for view in context.prints:
         if view.format is None or not any("*" in c.text for c in view.conversions):
             continue
@@ -90,14 +90,14 @@ def check(context: CheckContext) -> Iterator[Finding]:
                     f"the kernel takes argument {taken + 1} for that of {conversion.text}, "
                     "because of a * before it",
                     view.format,
-                    help=("put what has a * after the pointers, or do without the width",),
+                    help=("put conversions with a * after the pointers, or do without the width",),
                     event=view.event_name,
                 )
                 break
 
 
 def _mistaken(view: PrintView) -> Iterator[tuple[Conversion, int]]:
-    """Yield what follows a pointer, with the argument that the kernel tests where that is another."""
+    """Yield conversions that follow a pointer, with the argument that the kernel checks if that differs."""
     true = counted = 0
     for conversion in view.conversions:
         if conversion.conversion == "%":
@@ -110,7 +110,7 @@ def _mistaken(view: PrintView) -> Iterator[tuple[Conversion, int]]:
 
 
 def _as_the_kernel_counts(conversion: Conversion) -> tuple[int, bool]:
-    """Return how many arguments of `*` are counted, and whether it is taken to follow a pointer."""
+    """Return how many arguments of `*` the kernel counts, and whether it takes the pointer as followed."""
     text = conversion.text[1:]
     text += conversion.letters if text.endswith("p") else ""
     star_first = text.startswith("*p")
@@ -124,7 +124,7 @@ def _as_the_kernel_counts(conversion: Conversion) -> tuple[int, bool]:
 
 
 def _is_plain_number(view: PrintView, node: Node) -> bool:
-    """Whether an argument is a number, or a field of the record and nothing else, and no array."""
+    """Return whether an argument is a number, or just a field of the record that is not an array."""
     while isinstance(node, Cast):
         node = node.operand
     match node:

@@ -1,8 +1,8 @@
-"""Something that is not a field stands in TP_STRUCT__entry.
+"""TP_STRUCT__entry contains something that is not a field.
 
 ## What it does
 
-Reports operators, numbers and strings between the field macros. Commas and semicolons are read over.
+Reports operators, numbers and strings between the field macros. Commas and semicolons are ignored.
 
 ## Why it is bad
 

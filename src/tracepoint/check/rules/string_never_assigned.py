@@ -1,4 +1,4 @@
-"""A string of the record is never filled in, so readers see what was in the buffer before.
+"""A string of the record is never assigned, so readers see what was in the buffer before.
 
 ## What it does
 
@@ -7,7 +7,7 @@ Finds `__string`, `__string_len` and `__vstring` fields (and their `__rel_` form
 
 ## Why it is bad
 
-`__string` only makes room. The ring buffer is not cleared, so without `__assign_str()` the event shows
+`__string` only reserves space. The ring buffer is not cleared, so without `__assign_str()` the event shows
 the bytes of an older record, up to the next zero byte, possibly past the end of this one.
 
 ## Example
@@ -45,7 +45,7 @@ TRACE_EVENT(disk_attach,
 
 ## Fix safety
 
-Unsafe: the record then holds other bytes. The fix adds the assignment with the number of arguments that
+Unsafe: the contents of the record change. The fix adds the assignment with as many arguments as
 the header's other strings, or the tree, use.
 """
 
@@ -78,8 +78,8 @@ def check(context: CheckContext) -> Iterator[Finding]:
             yield Finding(
                 f"string {field.name} {what}",
                 place,
-                label="room is made for it, but nothing is copied there",
-                notes=((origin_of(view.event_class), "the class whose TP_fast_assign leaves it out"),),
+                label="space is reserved for it, but nothing is copied there",
+                notes=((origin_of(view.event_class), "the class whose TP_fast_assign omits it"),),
                 help=(f"add {_assignment(context, field)} to TP_fast_assign",),
                 fix=add_statement(context, view, _assignment(context, field), f"assign {field.name}"),
                 event=view.event_name,

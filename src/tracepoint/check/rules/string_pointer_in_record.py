@@ -6,10 +6,10 @@ Finds `char *` fields that `TP_printk` shows with `%s`.
 
 ## Why it is bad
 
-The record keeps the address of the string. When the trace is read the string may be gone: the memory of a
-module that was unloaded, a name that was freed. `perf`, `trace-cmd` and eBPF only see a number. The kernel
-checks such fields while printing (trace_check_vprintf() in kernel/trace/trace.c) and prints a warning
-with a stack trace for what is not part of its own read-only data.
+The record keeps the address of the string. By the time the trace is read, the string may be gone: the memory
+of a module that was unloaded, a name that was freed. `perf`, `trace-cmd` and eBPF only see a number. The
+kernel checks such fields while printing (trace_check_vprintf() in kernel/trace/trace.c) and prints a warning
+with a stack trace for a string that is not in its own read-only data.
 
 ## Example
 
@@ -35,12 +35,12 @@ TRACE_EVENT(stage,
 );
 ```
 
-A pointer to a string that never goes away may stay when every caller passes it through
-`tracepoint_string()`, which tells readers the text. Say so with a suppression comment.
+A pointer to a string that never goes away may stay if every caller passes it through `tracepoint_string()`,
+which exports the text to readers. Say so with a suppression comment.
 
 ## Fix safety
 
-None is offered: the record changes, and the assignment with it.
+None is offered: the record changes, and so does the assignment.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def shown_pointers(view: PrintView) -> Iterator[tuple[Field, Node]]:
-    """Yield the pointer fields that `%s` shows, each with where."""
+    """Yield the pointer fields that `%s` shows, each with its place."""
     for conversion, argument in view.printed:
         if conversion.conversion != "s":
             continue

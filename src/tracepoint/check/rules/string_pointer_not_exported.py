@@ -1,16 +1,16 @@
-"""`%s` shows a stored pointer, and no caller passes a string that readers can know.
+"""`%s` shows a stored pointer, and no caller passes a string that is exported to readers.
 
 ## What it does
 
 Finds `char *` fields that `TP_printk` shows with `%s` (as TP302 does) where no file that calls the event, and
-no header beside such a file, uses `tracepoint_string()`. The callers are those of the index of the tree:
-before `tracepoint index TREE`, or when the tree has changed since, nothing is found.
+no header beside such a file, uses `tracepoint_string()`. The callers come from the index of the tree: without
+`tracepoint index TREE`, or when the tree has changed since, nothing is found.
 
 ## Why it is bad
 
-The record keeps the address alone. `trace-cmd`, `perf` and eBPF show a number, since the text is not in
-`printk_formats`; the kernel reads the memory when the trace is printed, and by then the module that the
-string was part of, or the buffer, may be gone.
+The record keeps only the address. `trace-cmd`, `perf` and eBPF show a number, since the text is not in
+`printk_formats`; the kernel reads the memory when the trace is printed, and by then the module or
+the buffer that held the string may be gone.
 
 ## Example
 
@@ -24,7 +24,7 @@ TRACE_EVENT(stage,
 );
 ```
 
-It is one when every caller is like `trace_stage("first")`.
+This is a fault when every caller is like `trace_stage("first")`.
 
 ## Use instead
 
@@ -42,7 +42,7 @@ Or `trace_stage(tracepoint_string("first"))` in every caller.
 
 ## Fix safety
 
-None is offered: the record changes, and the assignment with it.
+None is offered: the record changes, and so does the assignment.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield string pointers that no caller made known."""
+    """Yield string pointers that no caller exports."""
     known = context.facts.string_callers
     for view in context.prints if known else ():
         answers = {known[e.full_name] for e in view.view.events if e.full_name in known}

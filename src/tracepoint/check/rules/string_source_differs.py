@@ -2,15 +2,15 @@
 
 ## What it does
 
-Compares the source given to `__string(name, source)` with that given to `__assign_str(name, source)`, both
+Compares the source in `__string(name, source)` with that in `__assign_str(name, source)`, both
 after macro expansion.
 
 ## Why it is bad
 
 `__string` measures its source and reserves that many bytes; `__assign_str` copies its own source into them
-without looking at the length. When the second string is longer, it overwrites what follows in the ring
-buffer; when the two can differ at all, it may. Since 6.10 `__assign_str` takes one argument and copies
-what `__string` measured, so the record then holds another string than the author meant.
+without looking at the length. When the second string is longer, the copy
+overwrites what follows in the ring buffer. Since 6.10 `__assign_str` takes one argument and copies
+what `__string` measured, so the record then holds a different string than the author intended.
 
 ## Example
 
@@ -38,8 +38,8 @@ TRACE_EVENT(link_up,
 
 ## Fix safety
 
-Unsafe: the fix gives `__string` the source that is copied, which changes the length of the record; where the
-measured source asks `x ? ... : ...` first, it is copied instead.
+Unsafe: the fix makes `__string` measure the source that is copied, which changes the length of the record; if
+the measured source is guarded as in `x ? ... : ...`, the fix copies that one instead.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
             yield Finding(
                 f"string {field.name} is measured as {field.source} but copied from {spell(arguments[1])}",
                 (arguments[1][0], arguments[1][-1]),
-                label="may be longer than the room that was made",
+                label="may be longer than the space reserved for it",
                 notes=((field.origin, "the length is taken from here"),),
                 fix=_fix(context, field, arguments[1]),
                 event=view.event_name,
@@ -85,7 +85,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _fix(context: CheckContext, field: StringField, copied: Sequence[Token]) -> Fix | None:
-    """Make both the same: the guarded one where one asks `x ? ... : ...`, else the one that is copied."""
+    """Make both the same: the one that is guarded as in `x ? ... : ...`, else the one that is copied."""
     measured = list(field.source.tokens)
     if any(t.text == "?" for t in measured):
         return context.fix("copy what is measured", copied, str(field.source))
@@ -93,9 +93,9 @@ def _fix(context: CheckContext, field: StringField, copied: Sequence[Token]) -> 
 
 
 def _is_other_spelling(view: ClassView, copied: Sequence[Token]) -> bool:
-    """Whether the copy uses a local variable, or stands under a condition that the measuring has as `?:`.
+    """Return whether the copy uses a local variable, or a condition that `__string` has as `?:`.
 
-    Then the two may well be the same string, and nothing is claimed.
+    Then the two may well be the same string, and nothing is reported.
     """
     texts = {t.text for t in view.assign}
     if texts & {"if", "switch"}:
@@ -110,7 +110,7 @@ def _is_other_spelling(view: ClassView, copied: Sequence[Token]) -> bool:
 
 
 def _declared(tokens: Sequence[Token]) -> set[str]:
-    """Return the names that stand before a plain `=`, after a name or a star: locals being declared."""
+    """Return the names before a plain `=` and after a name or a star: locals being declared."""
     return {
         t.text
         for before, t, after in zip(tokens, tokens[1:], tokens[2:], strict=False)
@@ -125,5 +125,5 @@ def _same(one: Sequence[Token], other: Sequence[Token]) -> bool:
 
 
 def _plain(tokens: Sequence[Token]) -> list[str]:
-    """Return the texts without parentheses and without what changes no value."""
+    """Return the texts without parentheses and other tokens that change no value."""
     return [t for t in meaning(tokens) if t not in {"(", ")", "const", "char"}]

@@ -6,8 +6,8 @@ Reports `tracepoint: ignore` comments that no finding matched.
 
 ## Why it is bad
 
-The fault was mended, or the comment stands on the wrong line, or its code is mistyped: then it hides
-nothing today and something else tomorrow.
+The fault was fixed, or the comment is on the wrong line, or its code is misspelled: it hides nothing today,
+and may hide something else tomorrow.
 
 ## Example
 
@@ -30,7 +30,7 @@ TRACE_EVENT(tick,
     TP_ARGS(n),
     TP_STRUCT__entry(__field(int, n)),
     TP_fast_assign(__entry->n = n;),
-    /* tracepoint: ignore[TP305] old scripts count on the empty line */
+    /* tracepoint: ignore[TP305] old scripts rely on the empty line */
     TP_printk("n=%d\n", __entry->n)
 );
 ```

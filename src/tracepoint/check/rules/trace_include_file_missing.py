@@ -1,15 +1,15 @@
-"""`define_trace.h` will look for a header of another name, or in another place.
+"""`define_trace.h` looks for a header with another name, or in another place.
 
 ## What it does
 
 `define_trace.h` includes `TRACE_SYSTEM.h` again, from `include/trace/events`. Finds headers with another name
-that lack `TRACE_INCLUDE_FILE` or name another file in it, and headers in another directory for which nobody
-defines `TRACE_INCLUDE_PATH`: neither they themselves, nor the C file that creates the events, nor its
-Makefile with `-D`.
+that lack `TRACE_INCLUDE_FILE` or name another file in it, and headers in another directory for which
+`TRACE_INCLUDE_PATH` is not defined: neither by the header, nor by the C file that creates the events, nor by
+its Makefile with `-D`.
 
 ## Why it is bad
 
-The header does not compile ("No such file or directory"), or another header is read in its place.
+The header does not compile ("No such file or directory"), or another header is read instead.
 
 ## Example
 
@@ -52,7 +52,7 @@ DECLARE_TRACE(demo_tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-Safe: the fix adds the macros before the include. For the path it takes `.`, which needs
+Safe: the fix adds the macros before the include. It sets the path to `.`, which needs
 `CFLAGS_file.o := -I$(src)` in the Makefile.
 """
 
@@ -111,5 +111,5 @@ def _fix(context: CheckContext, place: Origin, missing: Mapping[str, str]) -> Fi
 
 
 def _is_defined_outside(context: CheckContext, name: str) -> bool:
-    """Whether the Makefile, the C file that creates the events, or what it includes, defines a macro."""
+    """Return whether the Makefile, the C file that creates the events, or one of its includes defines it."""
     return name in context.header.form.built_with or context.macro(name) is not None

@@ -2,7 +2,7 @@
 
 ## What it does
 
-Finds the definition after the guard's `#if`. Off by default: it does no harm until a C file includes several
+Finds the definition after the guard's `#if`. Off by default: it is harmless until a C file includes several
 trace headers and creates the events of one that was already included.
 
 ## Why it is bad

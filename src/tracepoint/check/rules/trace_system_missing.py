@@ -6,7 +6,7 @@ Finds headers that declare events and include `<trace/define_trace.h>` but never
 
 ## Why it is bad
 
-The events land in whatever system the header included before has left defined, or the kernel does not
+The events end up in whatever system a previously included header left defined, or the kernel does not
 build.
 
 ## Example

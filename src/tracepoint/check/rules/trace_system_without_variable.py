@@ -49,7 +49,7 @@ DECLARE_TRACE(demo_tick, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-Safe: the fix adds `TRACE_SYSTEM_VAR` below.
+Safe: the fix adds `TRACE_SYSTEM_VAR` below it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DECLARE_TRACE is given a name that ends in `_tp`, or that will get it.
+"""DECLARE_TRACE has a name that ends in `_tp`, which newer kernels add themselves.
 
 ## What it does
 
@@ -6,8 +6,8 @@ Finds `DECLARE_TRACE` (and its variants) with a name ending in `_tp`. Since 6.16
 
 ## Why it is bad
 
-In a new tree the call becomes `trace_x_tp_tp()`. In an old tree the same text means `trace_x_tp()`: code that
-must build on both cannot have it.
+In a new tree the call becomes `trace_x_tp_tp()`. In an old tree the same text means `trace_x_tp()`, so it
+cannot be used in code that must build on both.
 
 ## Example
 
@@ -23,7 +23,7 @@ DECLARE_TRACE(rq_done, TP_PROTO(int n), TP_ARGS(n));
 
 ## Fix safety
 
-None is offered: the calls are elsewhere, and what they are called depends on the tree.
+None is offered: the calls are in other files, and their name depends on the tree.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield tracepoints whose name has the suffix already."""
+    """Yield tracepoints whose name already has the suffix."""
     if context.facts.has_tp_suffix is False:
         return
     for point in context.header.tracepoints:

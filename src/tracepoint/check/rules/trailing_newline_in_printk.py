@@ -7,7 +7,7 @@ Finds `\n` at the end of the format string of `TP_printk`.
 ## Why it is bad
 
 The kernel ends the line itself, so the trace gets an empty line after each event. In tracefs the newline
-stands raw inside `print fmt:`, and readers that take `format` files line by line stop there.
+is unescaped inside `print fmt:`, and readers that parse `format` files line by line stop there.
 
 ## Example
 
@@ -35,7 +35,7 @@ TRACE_EVENT(tick,
 
 ## Fix safety
 
-Unsafe: the trace text changes, by the empty line that goes away.
+Unsafe: the trace text changes, since the empty lines go away.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield formats with a newline at their end."""
+    """Yield formats that end in a newline."""
     for view in context.prints:
         text = view.format
         if text is None or not text.value.endswith("\n"):
@@ -61,7 +61,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
         token = last_literal(view)
         fix = None
         if token is not None and token.text.endswith('\\n"'):
-            fix = context.fix("take the newline out", [token], token.text[: token.text.rindex("\\n")] + '"')
+            fix = context.fix("remove the newline", [token], token.text[: token.text.rindex("\\n")] + '"')
         yield Finding(
             "the print format ends in a newline",
             token or text,

@@ -2,11 +2,11 @@
 
 ## What it does
 
-Reports `TRACE_EVENT(` and its like when the text ends before the matching `)`.
+Reports `TRACE_EVENT(` and similar macros when the text ends before the matching `)`.
 
 ## Why it is bad
 
-Nothing after it can be read, by this program or by the compiler.
+Neither this program nor the compiler can read anything after it.
 
 ## Example
 

@@ -1,13 +1,13 @@
-"""A string is copied into the record with a function that does not know how long the field is.
+"""A string is copied into the record with a function that does not know the length of the field.
 
 ## What it does
 
-Finds `strcpy`, `strcat`, `sprintf` and `vsprintf` into a field of the record. A copy of a literal of one
-character is let pass.
+Finds `strcpy`, `strcat`, `sprintf` and `vsprintf` into a field of the record. A literal of one
+character is allowed.
 
 ## Why it is bad
 
-They write as much as the source has, over whatever follows in the ring buffer.
+They write as many bytes as the source has, over whatever follows in the ring buffer.
 
 ## Example
 
@@ -37,7 +37,7 @@ A `__string` field takes any length and needs no array.
 
 ## Fix safety
 
-Unsafe: a string that was too long is cut.
+Unsafe: a string that is too long is truncated.
 """
 
 from __future__ import annotations
@@ -57,14 +57,14 @@ if TYPE_CHECKING:
     from tracepoint.diagnostics import Fix
     from tracepoint.source.lexer import Token
 
-#: The functions, with the number of arguments they need at least.
+#: The functions, with the least number of arguments that they take.
 _UNBOUNDED = {"strcpy": 2, "strcat": 2, "sprintf": 2, "vsprintf": 3}
 #: A literal of one character, with its quotes.
 _SHORT = 3
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield copies that may run over the field."""
+    """Yield copies that may overrun the field."""
     for view in context.classes:
         for name, arguments in calls_in(view.assign):
             if len(arguments) < _UNBOUNDED.get(name.text, 99) or len(arguments[0]) < 3:
@@ -76,7 +76,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 continue
             field = view.fields.get(target[-1].text)
             yield Finding(
-                f"{name.text}() does not know how long the field is",
+                f"{name.text}() does not know the length of the field",
                 name,
                 help=("strscpy(__entry->x, source, sizeof(__entry->x)), or a __string field",),
                 fix=_fix(context, name, arguments) if isinstance(field, ArrayField) else None,
@@ -85,7 +85,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _fits(source: Sequence[Token]) -> bool:
-    """Whether the source is a short literal, which fits every array."""
+    """Return whether the source is a short literal, which fits every array."""
     return len(source) == 1 and source[0].kind is Kind.STRING and len(source[0].text) <= _SHORT
 
 

@@ -1,12 +1,12 @@
-"""An event is made from a class that is not declared before it.
+"""An event uses a class that is not declared before it.
 
 ## What it does
 
-Reports `DEFINE_EVENT` and its variants whose first argument names no class of this header.
+Reports `DEFINE_EVENT` and its variants whose first argument is not a class of this header.
 
 ## Why it is bad
 
-It does not compile. Nothing can be said about the event's record.
+It does not compile, and the event's record cannot be checked.
 
 ## Example
 

@@ -4,12 +4,12 @@
 
 Finds `__entry->x`, `__get_str(x)` and `__assign_str(x)` where `TP_STRUCT__entry` declares no `x`, in
 assignments and in print formats; and `__entry->x` where `x` is a `__string` or another dynamic field, which
-is not a member of the record: only `__get_str(x)`, `__get_dynamic_array(x)` and their like reach it.
+is not a member of the record: only `__get_str(x)`, `__get_dynamic_array(x)` and the like reach it.
 
 ## Why it is bad
 
 The header does not compile, and the compiler's message points into six levels of macros. In a macro body
-that several events share the mistake shows only when the other event is built.
+that several events share, the mistake may appear only when another event is built.
 
 ## Example
 
@@ -37,7 +37,7 @@ TRACE_EVENT(sample,
 
 ## Fix safety
 
-Unsafe: the fix takes the field whose name is closest. For a string it takes `__get_str(x)`.
+Unsafe: the fix uses the field with the closest name and, for a string, `__get_str(x)`.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def _no_member(context: CheckContext, field: Field, named: Sequence[Token], even
     getter = f"__get_{rel}{_GETTERS.get(kind, kind)}({field.name})"
     is_string = isinstance(field, StringField)
     return Finding(
-        f"{field.name} is a {field.macro}, the record has no member of that name",
+        f"{field.name} is a {field.macro}, the record has no such member",
         (named[0], named[2]),
         notes=((field.origin, "the field"),),
         help=(f"use {getter}",),

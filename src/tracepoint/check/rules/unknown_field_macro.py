@@ -1,4 +1,4 @@
-"""A macro in TP_STRUCT__entry is not known.
+"""TP_STRUCT__entry uses an unknown macro.
 
 ## What it does
 
@@ -6,8 +6,8 @@ Reports names in `TP_STRUCT__entry` that are not field macros and that no file t
 
 ## Why it is bad
 
-Plain C (`int n;`) does not compile there. A macro from a header that was not found means that the record is
-not known, so nothing can be said about its size.
+Plain C (`int n;`) does not compile there. If the macro is from a header that was not found, the record
+is not known, and its size cannot be checked.
 
 ## Example
 

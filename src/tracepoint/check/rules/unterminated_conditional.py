@@ -6,7 +6,7 @@ Pairs the conditional directives of the header.
 
 ## Why it is bad
 
-The header does not compile; before that, half of the events seem to be missing.
+The header does not compile, and the events after it may seem to be missing.
 
 ## Example
 

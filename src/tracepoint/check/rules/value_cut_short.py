@@ -1,14 +1,14 @@
-"""A value of 64 bits is stored in a field of fewer.
+"""A 64-bit value is stored in a narrower field.
 
 ## What it does
 
 Finds `__entry->x = y` where the parameter `y` has a type of 64 bits on every machine (`u64`, `s64`, `loff_t`,
-`unsigned long long`, ...) and the field is a narrower integer. A field whose type has a name of its own is
-passed over: `ext4_lblk_t` or `pid_t` says which values it holds, however wide the parameter is.
+`unsigned long long`, ...) and the field is a narrower integer. Fields whose type has a name of its own are
+skipped: `ext4_lblk_t` or `pid_t` says which values it holds, however wide the parameter is.
 
 ## Why it is bad
 
-C drops the upper half without a word: an offset of 4 GiB is recorded as 0.
+C silently drops the upper half: an offset of 4 GiB is recorded as 0.
 
 ## Example
 
@@ -83,7 +83,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _size(context: CheckContext, ctype: str) -> int:
-    """Return the size of an integer type that no ABI changes, 0 when there is none."""
+    """Return the size of an integer type that is the same in every ABI, else 0."""
     if "*" in ctype or ctype.startswith(("struct ", "union ")) or ctype in _LONG:
         return 0
     try:

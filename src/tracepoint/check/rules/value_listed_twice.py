@@ -1,14 +1,14 @@
-"""A list of `__print_symbolic` gives two names to one value.
+"""A `__print_symbolic` list has two names for one value.
 
 ## What it does
 
-Finds values that stand twice in a list of `__print_symbolic` or `__print_flags`: the same constant, or the
-same number. Different constants with the same value are another rule's (`value-with-two-names`).
+Finds values that appear twice in a list of `__print_symbolic` or `__print_flags`: the same constant, or the
+same number. For different constants with the same value there is another rule (`value-with-two-names`).
 
 ## Why it is bad
 
-The first entry wins, the second name is never shown. Mostly it is a slip of copying: the constant that
-belongs to the second name is missing, and shows as a bare number.
+The first entry wins, and the second name is never shown. Usually it is a copying mistake: the constant that
+belongs to the second name is missing, and is shown as a bare number.
 
 ## Example
 
@@ -42,7 +42,7 @@ TRACE_EVENT(state,
 
 ## Fix safety
 
-None is offered: which constant was meant is not in the header.
+None is offered: the header does not show which constant was intended.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield entries whose value stood in the list before."""
+    """Yield entries whose value is earlier in the list too."""
     for view, item, first in repeated_items(context):
         if item.text == first.text or (isinstance(item.node, Number) and isinstance(first.node, Number)):
             shown = f'"{first.name}"' if first.name is not None else "the first name"

@@ -1,4 +1,4 @@
-"""Two constants of a list of `__print_symbolic` have the same value.
+"""Two constants of a `__print_symbolic` list have the same value.
 
 ## What it does
 
@@ -8,8 +8,8 @@ overlap.
 
 ## Why it is bad
 
-The first entry wins, the second name is never shown. When the constants come from different enums, the field
-shows a name of the wrong one.
+The first entry wins, and the second name is never shown. When the constants come from different enums, the
+trace may show a name of the wrong one.
 
 ## Example
 
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
-    """Yield constants whose value another one had before."""
+    """Yield constants with the value of an earlier one."""
     for view, item, first in repeated_items(context):
         if item.text == first.text or (isinstance(item.node, Number) and isinstance(first.node, Number)):
             continue

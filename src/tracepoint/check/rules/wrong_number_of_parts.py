@@ -1,9 +1,9 @@
-"""A declaring macro is given too many or too few arguments.
+"""A declaring macro has too many or too few arguments.
 
 ## What it does
 
-Counts the arguments of `TRACE_EVENT`, `DEFINE_EVENT` and all others of their kind. A comma too many, or
-parentheses forgotten around a part, shows here.
+Counts the arguments of `TRACE_EVENT`, `DEFINE_EVENT` and similar macros. This finds extra commas
+and forgotten parentheses around a part.
 
 ## Why it is bad
 

@@ -2,13 +2,13 @@
 
 ## What it does
 
-Evaluates the values of the list of `__print_flags`, and finds zero.  What is zero only where an option of
-the configuration is off is left alone, and so is an end of the list without a name.
+Evaluates the values of the list of `__print_flags`, and finds zeros. Values that are zero only when a
+configuration option is off are ignored, and so is an end of the list without a name.
 
 ## Why it is bad
 
 Zero is contained in every set of flags: as soon as another bit is set, the name of zero is printed with it
-("NONE|READ"). And when no bit is set the list is not looked at, so it is *not* printed then.
+("NONE|READ"). And when no bit is set, the list is not searched, so it is *not* printed then.
 (trace_print_flags_seq() in kernel/trace/trace_output.c.)
 
 ## Example
@@ -69,18 +69,18 @@ def check(context: CheckContext) -> Iterator[Finding]:
             if "flags" not in call.name:
                 continue
             for item in items:
-                # Without a literal name it is the end of a list, or what a wrapper of the list names.
+                # Without a literal name it is the end of a list, or named by a wrapper of the list.
                 if item.value == 0 and item.name is not None and not _is_configured(context, item.node):
                     named = f'{item.text} ("{item.name}")'
                     yield Finding(
-                        f"{named} is zero: it is printed with every other flag, and never alone",
+                        f"{named} is zero: it is printed with every other flag, but never alone",
                         item.node,
                         event=view.event_name,
                     )
 
 
 def _is_configured(context: CheckContext, node: Node) -> bool:
-    """Whether a value is zero only where an option is off: its macro has another definition beside it."""
+    """Return whether a value is zero only if an option is off: its macro has another definition nearby."""
     todo = [part.name for part in walk(node) if isinstance(part, Name)]
     seen: set[str] = set()
     while todo:

@@ -73,7 +73,7 @@ class Scope:
 
 
 def is_on_disk(words: Sequence[str]) -> bool:
-    """Whether words of the command line name files and folders as they are: no patch, not stdin."""
+    """Return whether words of the command line name files and folders as they are: no patch, not stdin."""
     return not any(word == "-" or _is_patch_file(Path(word)) for word in words)
 
 

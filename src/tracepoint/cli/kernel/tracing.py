@@ -66,7 +66,7 @@ def opened(args: argparse.Namespace) -> Iterator[Tracing]:
 
 
 def is_top(args: argparse.Namespace) -> bool:
-    """Whether to work in the top level: other programs use the kernel's, nobody else a process's."""
+    """Return whether to work in the top level: other programs use the kernel's, nobody else a process's."""
     return bool(args.top) or (args.pid is not None and not args.instance)
 
 

@@ -26,7 +26,7 @@ def plural(number: int, word: str) -> str:
 
 
 def is_recording(word: str) -> bool:
-    """Whether a word names a trace.dat."""
+    """Return whether a word names a trace.dat."""
     path = Path(word)
     if not path.is_file():
         return False

@@ -24,7 +24,7 @@ _PLACES = ("/lib/modules/*/source", "/lib/modules/*/build", "/usr/src/linux-head
 
 
 def is_event_name(word: str) -> bool:
-    """Whether a word can be an event, or a pattern of events, rather than a file.
+    """Return whether a word can be an event, or a pattern of events, rather than a file.
 
     >>> [is_event_name(w) for w in ("sched_switch", "sched:*wak*", "swap.h", "./swap", "a:b:c")]
     [True, True, False, False, False]

@@ -73,7 +73,7 @@ def _version_table(catalog: Catalog) -> str:
 
 
 def _moves(catalog: Catalog, number: int) -> tuple[int, int, int, int]:
-    """How many events a version added, removed, changed, and changed so that programs break."""
+    """Return how many events a version added, removed, changed, and changed so that programs break."""
     before = {e.full_name for e in catalog.events if number and e.seen[number - 1] is not None}
     here = {e.full_name for e in catalog.events if e.seen[number] is not None}
     bits = [

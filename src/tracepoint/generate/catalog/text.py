@@ -46,7 +46,7 @@ def fill(template: str, **values: str) -> str:
 
 
 def is_plain(name: str) -> bool:
-    """Whether a name can stand in an address and in a shell's word as it is."""
+    """Return whether a name can stand in an address and in a shell's word as it is."""
     return _PLAIN.fullmatch(name) is not None
 
 

@@ -161,7 +161,7 @@ class Rewriter:
         return replace(made, left=left, right=right)
 
     def _is_address(self, node: ast.Node) -> bool | None:
-        """Whether a variable holds an address; None for what is not a variable."""
+        """Return whether a variable holds an address; None for what is not a variable."""
         if not isinstance(node, ast.Name) or all(v.name != node.name for v in self.variables.values()):
             return None
         return "*" in self._named(node.name).ctype
@@ -270,7 +270,7 @@ class Rewriter:
 
     @staticmethod
     def is_function(name: str) -> bool:
-        """Whether a function's meaning is known, so that it may stay in the text."""
+        """Return whether a function's meaning is known, so that it may stay in the text."""
         return name in FUNCTIONS or name in TRANSPARENT or name.startswith(_OF_MEMBERS)
 
 

@@ -167,7 +167,7 @@ def _if(statement: If, rewriter: Rewriter) -> str:
 
 
 def _is_single(text: str) -> bool:
-    """Whether a body is one plain statement, which stands without braces."""
+    """Return whether a body is one plain statement, which stands without braces."""
     is_plain = not re.match(r"(?:if|for|while|do|switch)\b", text)
     return is_plain and text.count(";") == 1 and text.endswith(";") and "{" not in text
 

@@ -238,7 +238,7 @@ def _elements(variable: InputVariable, values: Mapping[str, InputValue]) -> Iter
 
 
 def drops_cast(ctype: CType) -> bool:
-    """Whether the finder of inputs looks through a cast to this pointer type."""
+    """Return whether the finder of inputs looks through a cast to this pointer type."""
     return ctype.pointers > 0 and ctype.base in _TYPE_CASTS
 
 

@@ -139,7 +139,7 @@ class _Planner:
     # Sources
 
     def _is_plain(self, node: ast.Node) -> bool:
-        """Whether an expression means the same outside of the statements, however often it is read."""
+        """Return whether an expression means the same outside of the statements, however often it is read."""
         text = write_expression(node)
         tokens = [token.text for token in st.tokens_of(text)]
         unfit = {"__entry", "{", *_GETTERS} | st.CHANGES
@@ -186,7 +186,7 @@ class _Planner:
         self.plan.remarks[one.name] = f"text after {VSTRING_BYTES - 1} characters is cut"
 
     def _is_text(self, code: Code) -> bool:
-        """Whether an expression is known to be a pointer to characters, which LTTng insists on."""
+        """Return whether an expression is known to be a pointer to characters, which LTTng insists on."""
         try:
             node = parse_expression(code.text)
         except SourceError:
@@ -317,7 +317,7 @@ class _Planner:
 
 
 def _is_read_first(name: str, pieces: Sequence[st.Piece]) -> bool:
-    """Whether the value that the first piece leaves in a variable is read by one after it."""
+    """Return whether the value that the first piece leaves in a variable is read by one after it."""
     for piece in pieces[1:]:
         if name in piece.names:
             return name not in piece.resets
@@ -360,7 +360,7 @@ def _grouped(text: str) -> str:
 
 
 def _is_whole(one: Field, size: ast.Node) -> bool:
-    """Whether a size in bytes is that of the whole field, as far as its text tells."""
+    """Return whether a size in bytes is that of the whole field, as far as its text tells."""
     text = write_expression(size)
     if isinstance(one, ArrayField | DynamicArrayField):
         length = _canonical(one.length)
@@ -385,7 +385,7 @@ def _canonical(code: Code) -> str:
 
 
 def _constant_length(one: Field) -> bool:
-    """Whether a dynamic array's length is a constant, told by its spelling."""
+    """Return whether a dynamic array's length is a constant, told by its spelling."""
     if not isinstance(one, DynamicArrayField):
         return False
     names = [t.text for t in st.tokens_of(one.length.text) if t.text.isidentifier()]

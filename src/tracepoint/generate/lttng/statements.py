@@ -264,7 +264,7 @@ def _write_if(statement: If, code: CodeWriter) -> None:
 
 
 def _is_short(body: Statement) -> bool:
-    """Whether a body needs no braces."""
+    """Return whether a body needs no braces."""
     inner = body.body[0] if isinstance(body, Block) and len(body.body) == 1 else body
     return not isinstance(inner, Block | If | Loop | Switch | Declare)
 

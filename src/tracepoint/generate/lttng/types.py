@@ -55,7 +55,7 @@ def kind_of(ctype: str) -> Kind:
 
 
 def is_text(ctype: str) -> bool:
-    """Whether elements of this type are characters.
+    """Return whether elements of this type are characters.
 
     >>> is_text("char"), is_text("unsigned char")
     (True, False)
@@ -68,7 +68,7 @@ def is_text(ctype: str) -> bool:
 
 
 def is_byte(ctype: str) -> bool:
-    """Whether an element takes one byte, so that lengths in elements and in bytes are the same."""
+    """Return whether an element takes one byte, so that lengths in elements and in bytes are the same."""
     try:
         parsed = parse_ctype(ctype)
         known = int_type_of(parsed)

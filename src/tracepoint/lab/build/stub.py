@@ -170,7 +170,7 @@ def find_create_trace_points(header: Path, tree: Path) -> Path | None:
 
 
 def _n_alike(included: Path, header: Path) -> int:
-    """How many last parts of two paths are the same."""
+    """Return how many last parts of two paths are the same."""
     n = 0
     for a, b in zip(reversed(included.parts), reversed(header.parts), strict=False):
         if a != b:

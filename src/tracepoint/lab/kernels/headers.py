@@ -87,7 +87,7 @@ def fetch_headers(
 
 
 def has_unsigned_char(headers: Path) -> bool:
-    """Whether a kernel's Makefile makes plain `char` unsigned, as since 6.2."""
+    """Return whether a kernel's Makefile makes plain `char` unsigned, as since 6.2."""
     makefiles = [folder / "Makefile" for folder in source_folders(headers)]
     return any("-funsigned-char" in _text(path) for path in makefiles)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def is_item_start(before: Item | None, item: Item, depth: int) -> bool:
-    """Whether a line that begins with `item` begins an argument, or goes on with a string."""
+    """Return whether a line that begins with `item` begins an argument, or goes on with a string."""
     if depth:
         return False
     if before is None or before.text == ",":

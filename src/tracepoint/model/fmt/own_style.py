@@ -65,7 +65,7 @@ class _Answers:
 
 
 def is_laid_out(shape: Shape) -> bool:
-    """Whether the author broke a declaration into lines; else its text says nothing about style."""
+    """Return whether the author broke a declaration into lines; else its text says nothing about style."""
     named = [part for part in shape.parts if part.name]
     if shape.kind == "frame":
         return all(part.lead.nl for part in named[1:])
@@ -137,7 +137,7 @@ def _moved_with(part: Part) -> Sequence[Item]:
 
 
 def _is_usual_column(shape: Shape, column: int) -> bool:
-    """Whether parts are often set there: tab stops, half of them, and below the first argument."""
+    """Return whether parts are often set there: tab stops, half of them, and below the first argument."""
     return column % (TAB // 2) == 0 or column in (len("DEFINE_EVENT("), len(shape.macro) + 1)
 
 

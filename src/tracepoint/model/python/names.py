@@ -68,7 +68,7 @@ def resolve_print(text: str, fields: Sequence[Field], what: str = "printk") -> s
 
 
 def _stands_alone(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the name is neither a member, nor called, a tag, or a helper's field argument."""
+    """Return whether the name is neither a member, nor called, a tag, or a helper's field argument."""
     token = tokens[index]
     if token.kind is not Kind.NAME:
         return False

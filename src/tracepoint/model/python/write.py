@@ -220,7 +220,7 @@ def _print(name: str, code: Code, fields: Sequence[Field]) -> list[str]:
 
 
 def _same(resolve: object, text: str, *context: object) -> bool:
-    """Whether text without bare field names can be given as it is."""
+    """Return whether text without bare field names can be given as it is."""
     return callable(resolve) and resolve(text, *context) == text
 
 

@@ -108,11 +108,11 @@ class HiddenCalls:
         return found
 
     def may_hide(self, path: str, *, has_trace: bool) -> bool:
-        """Whether a file could use one; `has_trace` says that `trace_` stands in it."""
+        """Return whether a file could use one; `has_trace` says that `trace_` stands in it."""
         return any(names for names, _ in self._usable(path, has_trace=has_trace))
 
     def may_hold(self, path: str, data: bytes) -> bool:
-        """Whether the bytes of a file hold the name of a macro that it may use."""
+        """Return whether the bytes of a file hold the name of a macro that it may use."""
         for names, marks in self._usable(path, has_trace=b"trace_" in data):
             if any(mark in data for mark in marks) and any(name in data for name in names):
                 return True

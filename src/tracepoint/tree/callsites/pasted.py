@@ -41,7 +41,7 @@ class Paste(NamedTuple):
 
 
 def is_pasting(data: bytes) -> bool:
-    """Whether a file may have such calls.
+    """Return whether a file may have such calls.
 
     >>> is_pasting(b"CONCATENATE(trace_event_, NAME)(a);"), is_pasting(b"CONCATENATE(a, trace_b)")
     (True, False)
@@ -125,5 +125,5 @@ def _included(path: str, text: str) -> Iterator[str]:
 
 
 def _is_near(path: str) -> bool:
-    """Whether a header is worth reading on: one of a subsystem; not all of linux/."""
+    """Return whether a header is worth reading on: one of a subsystem; not all of linux/."""
     return not path.startswith(("include/linux/", "include/uapi/", "include/asm", "include/trace/"))

@@ -95,7 +95,7 @@ class _Text:
         return self.around(offset, "mod") or (path.parent.name if path.name in _OF_FOLDER else path.stem)
 
     def has_imported(self, name: str, module: str) -> bool:
-        """Whether a `use` names a function of a module, or everything in the module."""
+        """Return whether a `use` names a function of a module, or everything in the module."""
         return any(module in words and (name in words or "*" in words) for words in self._imports)
 
     def calls(self, names: Iterable[str]) -> Iterator[tuple[str, int, int, list[str]]]:

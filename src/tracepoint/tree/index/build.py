@@ -353,7 +353,7 @@ def _call_names(headers: Mapping[str, Record]) -> set[str]:
 
 
 def _mentions(word: str, names: set[str]) -> bool:
-    """Whether a word may mean one of some names: prefix and suffix are not told apart exactly."""
+    """Return whether a word may mean one of some names: prefix and suffix are not told apart exactly."""
     if not names:
         return False
     rest = word.partition("trace_")[2] or word

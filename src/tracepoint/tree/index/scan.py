@@ -41,7 +41,7 @@ class Holds(enum.IntFlag):
 
 
 def is_kernel_tree(path: str) -> bool:
-    """Whether a folder is the root of a kernel source tree."""
+    """Return whether a folder is the root of a kernel source tree."""
     return os.path.isfile(f"{path}/{TREE_MARK}")  # noqa: PTH113 - the rest of this room works on strings
 
 

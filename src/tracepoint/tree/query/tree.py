@@ -426,7 +426,7 @@ class Tree:
                     raise TreeError(self.root, "the saved index is damaged: index the tree again") from None
 
     def _is_fired(self, event: TreeEvent) -> bool:
-        """Whether something calls it, or a macro that is used mentions it."""
+        """Return whether something calls it, or a macro that is used mentions it."""
         return any(
             site.kind in CALLING or (site.kind is SiteKind.MACRO and self._is_used(site))
             for site in self._sites_of(event)

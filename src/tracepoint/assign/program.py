@@ -16,10 +16,8 @@ from tracepoint.assign.run import new_machine, run
 from tracepoint.assign.values import CannotFollowError, Want
 from tracepoint.errors import SourceError
 from tracepoint.model.field import BitmaskField, DynamicArrayField, Field, SockaddrField, StringField
-from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.lexer import lex
-from tracepoint.source.statements import Block, parse_statements
-from tracepoint.source.text import SourceFile
+from tracepoint.source import ast
+from tracepoint.source.statements import Block
 from tracepoint.source.types import INT
 
 if TYPE_CHECKING:
@@ -75,17 +73,13 @@ class Assigned:
 
 def read_program(event: Event) -> Program:
     """Read the statements and the condition of an event; raises SourceError when they are damaged."""
-    statements = parse_statements(_tokens(event.assign)) if event.assign else Block(())
+    statements = event.assign.statements() if event.assign else Block(())
     if event.condition is None:
         return Program(statements)
     try:
-        return Program(statements, parse_expression(_tokens(event.condition)))
+        return Program(statements, event.condition.expression())
     except SourceError as error:
         return Program(statements, None, error.message)
-
-
-def _tokens(code: Code) -> list:  # type: ignore[type-arg]
-    return list(code.tokens) or lex(SourceFile("<assign>", code.text))
 
 
 def run_program(program: Program, inputs: Inputs, *, is_exploring: bool = False) -> Assigned:
@@ -174,12 +168,11 @@ def _dynamic_size(machine: Machine, field: Field) -> int:
         case StringField(length=length) if length is not None:
             _remember_source(machine, field)
             return _length(machine, _parse(length)) + 1
-        case StringField(va_list=va_list):
+        case StringField():
             text = _remember_source(machine, field)
-            del va_list
             return len(NULL_STRING if text is None else text) + 1
         case BitmaskField(n_bits=n_bits):
-            node = parse_expression("nr_cpumask_bits") if n_bits is None else _parse(n_bits)
+            node = ast.Name("nr_cpumask_bits") if n_bits is None else _parse(n_bits)
             return bitmask_bytes(machine, _length(machine, node))
         case SockaddrField(length=length):
             return _length(machine, _parse(length))
@@ -201,7 +194,7 @@ def _remember_source(machine: Machine, field: StringField) -> bytes | None:
 
 def _parse(code: Code) -> Node:
     try:
-        return parse_expression(_tokens(code))
+        return code.expression()
     except SourceError as error:
         raise CannotFollowError(error.message) from None
 

@@ -25,7 +25,7 @@ from tracepoint.source.statements import (
     Statement,
     Switch,
     Unreadable,
-    parse_statements,
+    statements_of,
 )
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def _statement_expression(machine: Machine, node: ast.StatementExpression, _want
     """Run the statements: the value is that of the last expression, read before its scope ends."""
     machine.step(len(node.tokens))
     try:
-        body = parse_statements(node.tokens).body
+        body = statements_of(node)
     except SourceError as error:
         raise CannotFollowError(error.message) from None
     before = dict(machine.locals)

@@ -21,9 +21,6 @@ from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.origin import Code
 from tracepoint.model.rewrite import set_declarations_apart
 from tracepoint.model.write import Vocabulary, write_header
-from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.lexer import lex
-from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -197,7 +194,7 @@ def set_inputs(header: TraceHeader, plan: InputPlan) -> TraceHeader:
             classes[cls.name] = _with_inputs(event, rewriter)
         condition = event.condition
         if condition:
-            condition = Code(rewriter.text(parse_expression(_tokens(condition))))
+            condition = Code(rewriter.text(condition.expression()))
         events.append(replace(event, event_class=classes[cls.name], condition=condition))
     used = tuple(classes.get(cls.name, cls) for cls in header.classes if cls.name in classes)
     return replace(header, events=tuple(events), classes=used, tracepoints=())
@@ -236,11 +233,7 @@ def _field_with_inputs(field: Field, rewriter: Rewriter) -> Field:
 
 
 def _code(code: Code, rewriter: Rewriter) -> Code:
-    return Code(rewriter.text(parse_expression(_tokens(code)))) if code else code
-
-
-def _tokens(code: Code) -> Sequence:  # type: ignore[type-arg]
-    return code.tokens or lex(SourceFile("<declaration>", code.text))
+    return Code(rewriter.text(code.expression())) if code else code
 
 
 def select_events(header: TraceHeader, names: Sequence[str]) -> TraceHeader:

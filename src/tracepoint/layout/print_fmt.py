@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tracepoint.source.brackets import find_parenthesis, outside
 from tracepoint.source.cwrite import decode_string
-from tracepoint.source.lexer import Kind, lex
-from tracepoint.source.text import SourceFile
+from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,7 +43,7 @@ def print_fmt_text(printk: Code, environment: object = None, *, long_size: int =
     >>> print_fmt_text(Code('"%d" " %s", __entry->n,  __get_str(name)'))
     '"%d %s", REC->n, __get_str(name)'
     """
-    tokens = list(printk.tokens) or lex(SourceFile("<printk>", printk.text))
+    tokens = list(printk.all_tokens())
     tokens = [t for t in tokens if t.kind is not Kind.END]
     if isinstance(environment, Expands):
         tokens = [t for t in environment.expand(tokens) if t.kind is not Kind.END]

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
+from tracepoint.source.ast import Node
+from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.lexer import lex
+from tracepoint.source.statements import parse_statements
+from tracepoint.source.text import SourceFile
 from tracepoint.wording import one_line, tail
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from tracepoint.diagnostics import Span
     from tracepoint.source.lexer import Token
+    from tracepoint.source.statements import Block
+
+Tree = TypeVar("Tree", bound=Node)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +58,9 @@ class Code:
 
     text: str
     tokens: tuple[Token, ...] = field(default=(), compare=False, repr=False)
+    _trees: dict[Callable[..., Node], Node] = field(
+        default_factory=dict, compare=False, repr=False, init=False
+    )
 
     def __str__(self) -> str:
         return self.text
@@ -57,3 +70,25 @@ class Code:
 
     def __bool__(self) -> bool:
         return bool(self.text)
+
+    def all_tokens(self) -> Sequence[Token]:
+        """Return the tokens, read from the text when that is all there is."""
+        return self.tokens or lex(SourceFile("<code>", self.text))
+
+    def expression(self) -> Node:
+        """Return the C expression that it is, parsed once; raises SourceError.
+
+        >>> Code("a + 1").expression()
+        Binary(op='+', left=Name(name='a'), right=Number(value=1, suffix='', is_decimal=True))
+        """
+        return self._tree(parse_expression)
+
+    def statements(self) -> Block:
+        """Return the C statements that it holds, parsed once; raises SourceError when they are damaged."""
+        return self._tree(parse_statements)
+
+    def _tree(self, parse: Callable[[Sequence[Token]], Tree]) -> Tree:
+        tree = self._trees.get(parse)
+        if tree is None:
+            tree = self._trees[parse] = parse(self.all_tokens())
+        return cast("Tree", tree)

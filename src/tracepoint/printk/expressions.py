@@ -29,7 +29,7 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
 from tracepoint.source.cvalue import number_type
-from tracepoint.source.statements import Block, Declare, Run, Statement, Unreadable, parse_statements
+from tracepoint.source.statements import Declare, Run, Statement, Unreadable, statements_of
 from tracepoint.source.types import INT, UCHAR, IntType
 
 if TYPE_CHECKING:
@@ -333,7 +333,7 @@ class Lowering(Scope):
     def statement_expression(self, node: ast.StatementExpression) -> Value:
         """Lower `({ type name = value; ...; result; })`, where it is only that."""
         try:
-            body = [one for one in parse_statements(node.tokens).body if one != Block(())]
+            body = statements_of(node)
         except SourceError as error:
             return self.unknown(f"a statement expression: {error.message}")
         if not body:

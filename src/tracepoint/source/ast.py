@@ -184,10 +184,11 @@ class Comma(Node):
 
 @dataclass(frozen=True, slots=True)
 class StatementExpression(Node):
-    """`({ ... })`: its tokens, for `assign` or `printk` to read as statements."""
+    """`({ ... })`: its tokens; `statements.statements_of` reads them, once for each node."""
 
     tokens: tuple[Token, ...] = field(compare=False)
     text: str = ""
+    read: list[Any] = field(default_factory=list, compare=False, repr=False)
 
 
 #: Annotations of members that hold no nodes: a tree has hundred thousands of such members.

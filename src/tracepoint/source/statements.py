@@ -134,6 +134,16 @@ def parse_statements(tokens: Sequence[Token]) -> Block:
     return Block(_Reader(kept).until(len(kept)), is_scope=True, **_ends(kept))
 
 
+def statements_of(node: ast.StatementExpression) -> tuple[Statement, ...]:
+    """Return the statements of a statement expression, read once; raises SourceError as `parse_statements`.
+
+    Those of `({ int a = 1; ; a + 1; })` are two: empty ones are left out.
+    """
+    if not node.read:
+        node.read.extend(one for one in parse_statements(node.tokens).body if one != Block(()))
+    return tuple(node.read)
+
+
 def _ends(tokens: Sequence[Token]) -> dict[str, Token]:
     return {"first": tokens[0], "last": tokens[-1]} if tokens else {}
 

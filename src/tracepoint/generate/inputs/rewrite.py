@@ -19,7 +19,7 @@ from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
 from tracepoint.source.functions import TRANSPARENT
-from tracepoint.source.statements import Run, parse_statements
+from tracepoint.source.statements import Block, Run, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -211,14 +211,13 @@ class Rewriter:
 
     def _statements(self, node: ast.StatementExpression) -> ast.Node:
         try:
-            block = parse_statements(node.tokens)
+            body = statements_of(node)
         except SourceError as error:
             raise GenerateError(self.event, f"({{ {node.text[:60]} }}): {error.message}") from None
-        last = block.body[-1] if block.body else None
+        last = body[-1] if body else None
         if not isinstance(last, Run):
-            return ast.Name(f"({{ {self.write_block(block, self)} }})")
-        before = replace(block, body=block.body[:-1])
-        return ast.Name(f"({{ {self.write_block(before, self, last.expression)} }})")
+            return ast.Name(f"({{ {self.write_block(Block(body), self)} }})")
+        return ast.Name(f"({{ {self.write_block(Block(body[:-1]), self, last.expression)} }})")
 
     _forms: ClassVar[Mapping[type[ast.Node], Callable[..., ast.Node]]] = {
         ast.Call: _call,

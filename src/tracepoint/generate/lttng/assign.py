@@ -26,7 +26,7 @@ from tracepoint.model.field import (
 )
 from tracepoint.model.write import declare_param
 from tracepoint.source import ast
-from tracepoint.source.cexpr import parse_expression, write_expression
+from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.statements import Run
 
@@ -98,7 +98,7 @@ def _lengths(event: Event, changed: frozenset[str]) -> dict[str, ast.Node]:
             continue
         try:
             element = ast.SizeOf(parse_ctype(one.ctype), None)
-            lengths[one.name] = ast.Binary("*", parse_expression(one.length.text), element)
+            lengths[one.name] = ast.Binary("*", one.length.expression(), element)
         except SourceError:
             continue
     return lengths
@@ -188,7 +188,7 @@ class _Planner:
     def _is_text(self, code: Code) -> bool:
         """Return whether an expression is known to be a pointer to characters, which LTTng insists on."""
         try:
-            node = parse_expression(code.text)
+            node = code.expression()
         except SourceError:
             return False
         todo: list[ast.Node | None] = [node]
@@ -379,7 +379,7 @@ def _is_whole(one: Field, size: ast.Node) -> bool:
 
 def _canonical(code: Code) -> str:
     try:
-        return write_expression(parse_expression(code.text))
+        return write_expression(code.expression())
     except SourceError:
         return code.text
 

@@ -24,12 +24,10 @@ from tracepoint.model.field import StringField
 from tracepoint.record.field import location_origin
 from tracepoint.runtime.declare.objects import as_input_value
 from tracepoint.source import ast
-from tracepoint.source.cexpr import parse_expression, write_expression
+from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cvalue import COMPARISONS, binary_type, binary_value, int_type_of, number_type, promote
 from tracepoint.source.functions import QUIET, TRANSPARENT
-from tracepoint.source.lexer import lex
 from tracepoint.source.statements import Run
-from tracepoint.source.text import SourceFile
 from tracepoint.source.types import INT, LLONG, IntType
 
 _FORMATS = {1: "B", 2: "H", 4: "I", 8: "Q"}
@@ -337,8 +335,7 @@ class _Assignment:
             raise _NotPlainError
         if declared.length is not None or declared.va_list is not None or not declared.source:
             raise _NotPlainError
-        code = declared.source
-        node = parse_expression(list(code.tokens) or lex(SourceFile("<assign>", code.text)))
+        node = declared.source.expression()
         if len(source) > 1 or (source and write_expression(source[0]) != write_expression(node)):
             raise _NotPlainError
         self.strings[name] = f"s{len(self.strings)}"

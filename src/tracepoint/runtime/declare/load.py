@@ -30,10 +30,7 @@ from tracepoint.runtime.declare.unsuitable import check_folder, check_size
 from tracepoint.runtime.fire.mechanism import Tracepoint
 from tracepoint.runtime.fire.probes import EventError, Probes, Registration
 from tracepoint.runtime.hierarchy import EventControl, tracing
-from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.lexer import lex
 from tracepoint.source.statements import Block
-from tracepoint.source.text import SourceFile
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root
 from tracepoint.wording import counted, one_line, tail
@@ -312,7 +309,7 @@ def _condition_of(
 ) -> Callable[..., bool] | None:
     if code is None:
         return None
-    node = parse_expression(list(code.tokens) or lex(SourceFile("<condition>", code.text)))
+    node = code.expression()
 
     def holds(*args: Any) -> bool:
         return bool(Reader(dict(zip(parameters, args, strict=True)), functions).read(node))

@@ -213,7 +213,7 @@ def _rewriter(header: TraceHeader, event: Event, plan: InputPlan) -> Rewriter:
 def _with_inputs(event: Event, rewriter: Rewriter) -> EventClass:
     cls = event.event_class
     fields = tuple(_field_with_inputs(field, rewriter) for field in cls.fields)
-    text = write_statements(read_program(event).statements, rewriter)
+    text = write_statements(read_program(event).statements.body, rewriter)
     return replace(cls, fields=fields, assign=Code(text))
 
 

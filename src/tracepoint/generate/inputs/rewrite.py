@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, ClassVar
 from tracepoint.assign.functions import FUNCTIONS
 from tracepoint.errors import GenerateError, SourceError
 from tracepoint.generate.inputs.variables import drops_cast, pattern_of
+from tracepoint.generate.statements import expression_text
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.ctype import CType
 from tracepoint.source.functions import TRANSPARENT
-from tracepoint.source.statements import Block, Run, statements_of
+from tracepoint.source.statements import Run, statements_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from tracepoint.generate.inputs.variables import InputVariable
 
-_MIXED = frozenset(("<<", ">>", "&", "|", "^", "&&", "||", "<", ">", "<=", ">=", "==", "!="))
 # Their first argument is the name of a member of the record.
 _OF_MEMBERS = ("__assign_", "__get_")
 # What a format without directives is given.
@@ -67,14 +67,18 @@ class Rewriter:
         form = self._forms.get(type(node))
         return form(self, node) if form is not None else self.descend(node)
 
-    def text(self, node: ast.Node) -> str:
-        """Return the C text of a rewritten expression; raises GenerateError when an input is left in it."""
+    def known(self, node: ast.Node) -> ast.Node:
+        """Return a rewritten expression; raises GenerateError when an input is left in it."""
         made = self.rewrite(node)
         rest = self.first_input(made)
         if rest is not None:
             shown = write_expression(rest)[:80]
             raise GenerateError(self.event, f"{shown} is not a known input, so it cannot be set from outside")
-        return write_expression(with_parentheses(made))
+        return made
+
+    def text(self, node: ast.Node) -> str:
+        """Return the C text of a rewritten expression; raises GenerateError as `known` does."""
+        return expression_text(self.known(node))
 
     # What stands for a variable
 
@@ -171,7 +175,7 @@ class Rewriter:
         value = made.value if isinstance(made, ast.Assign) else None
         if isinstance(value, ast.Name) and self._is_buffer(value.name) and isinstance(made, ast.Assign):
             target = write_expression(made.target)
-            return replace(made, value=ast.Name(self.object_text(value.name, f"typeof({target})")))
+            return replace(made, value=self.object_of(value, f"typeof({target})"))
         if isinstance(made, ast.Assign) and made.op == "=" and self._is_wide(made.value):
             # An input without a type may go to a pointer hidden by a typedef.
             ctype = CType(f"typeof({write_expression(made.target)})")
@@ -194,14 +198,15 @@ class Rewriter:
                 return replace(made, then=ast.Number(0))
         return made
 
-    def object_text(self, name: str, ctype: str) -> str:
-        """Return how the variable `name` is read as a whole object; a string's stays a pointer."""
-        is_object = self._is_buffer(name) and self._named(name).ctype != "char *"
-        return f"*({ctype} *){name}" if is_object else name
+    def object_of(self, variable: ast.Name, ctype: str) -> ast.Node:
+        """Return how a variable is read as a whole object; a string's stays a pointer."""
+        if not self._is_buffer(variable.name) or self._named(variable.name).ctype == "char *":
+            return variable
+        return ast.Unary("*", ast.Cast(CType(ctype, 1), variable))
 
-    def address(self, name: str) -> str:
+    def address(self, variable: ast.Name) -> ast.Node:
         """Return where the bytes of a variable are."""
-        return name if self._is_buffer(name) else f"&{name}"
+        return variable if self._is_buffer(variable.name) else ast.Unary("&", variable)
 
     def _named(self, name: str) -> InputVariable:
         return next(v for v in self.variables.values() if v.name == name)
@@ -216,8 +221,8 @@ class Rewriter:
             raise GenerateError(self.event, f"({{ {node.text[:60]} }}): {error.message}") from None
         last = body[-1] if body else None
         if not isinstance(last, Run):
-            return ast.Name(f"({{ {self.write_block(Block(body), self)} }})")
-        return ast.Name(f"({{ {self.write_block(Block(body[:-1]), self, last.expression)} }})")
+            return ast.StatementExpression((), self.write_block(body, self))
+        return ast.StatementExpression((), self.write_block(body[:-1], self, last.expression))
 
     _forms: ClassVar[Mapping[type[ast.Node], Callable[..., ast.Node]]] = {
         ast.Call: _call,
@@ -254,7 +259,7 @@ class Rewriter:
         return next((found for item in nodes if (found := self.first_input(item)) is not None), None)
 
     def _is_known(self, name: str) -> bool:
-        is_own = name in self.kept - self.hollow or name in _KNOWN or name.startswith(("*(", "({ "))
+        is_own = name in self.kept - self.hollow or name in _KNOWN
         return is_own or any(v.name == name for v in self.variables.values()) or self.is_constant(name)
 
     def merge(self, condition: ast.Node, after_then: Mapping[str, ast.Node]) -> None:
@@ -275,27 +280,6 @@ class Rewriter:
 
 def _is_null(node: ast.Node) -> bool:
     return node in (ast.Name("NULL"), ast.Number(0))
-
-
-def with_parentheses(node: ast.Node) -> ast.Node:
-    """Put the parentheses that GCC's -Wparentheses asks for where operators of two kinds meet.
-
-    >>> from tracepoint.source.cexpr import parse_expression
-    >>> write_expression(with_parentheses(parse_expression("1 << a - b")))
-    '1 << (a - b)'
-    """
-    return ast.transform(node, _with_sides_apart)
-
-
-def _with_sides_apart(node: ast.Node) -> ast.Node:
-    if isinstance(node, ast.Binary) and node.op in _MIXED:
-        return replace(node, left=_set_apart(node.left, node.op), right=_set_apart(node.right, node.op))
-    return node
-
-
-def _set_apart(node: ast.Node, op: str) -> ast.Node:
-    is_other = isinstance(node, ast.Binary) and node.op != op
-    return ast.Name(f"({write_expression(node)})") if is_other else node
 
 
 def _index_of(node: ast.Node) -> ast.Node | None:

@@ -1,15 +1,14 @@
-"""Statements of TP_fast_assign as C text over the variables of a `InputPlan`."""
+"""Statements of TP_fast_assign over the variables of an `InputPlan`: trees to trees, and then to C."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
-from tracepoint.generate.inputs.rewrite import with_parentheses
-from tracepoint.model.write import declare_param
+from tracepoint.generate.statements import one_line
 from tracepoint.source import ast
-from tracepoint.source.cexpr import write_expression
 from tracepoint.source.functions import QUIET
 from tracepoint.source.statements import (
     Block,
@@ -29,24 +28,39 @@ if TYPE_CHECKING:
 
     from tracepoint.generate.inputs.rewrite import Rewriter
 
-_DECLARATION = re.compile(
-    r"(?!return |goto |case )(?:[A-Za-z_]\w* )+(?:\*|const )*([A-Za-z_]\w*)(?:\[[^=;]*\])*(?: = [^;]*)?;"
-)
 
-
-def write_statements(block: Block, rewriter: Rewriter, value: ast.Node | None = None) -> str:
+def write_statements(body: Iterable[Statement], rewriter: Rewriter, value: ast.Node | None = None) -> str:
     """Return the text of the statements; declarations that nothing uses any more are left out.
 
     `value` is the last expression of a statement expression, which stands for its value.
     """
-    pieces = [_write(statement, rewriter) for statement in _flat(block.body)]
+    made = _each(body, rewriter)
     if value is not None:
-        pieces.append(rewriter.text(value) + ";")
-    return " ".join(piece for piece in _without_unused(pieces) if piece)
+        made.append(Run(rewriter.known(value)))
+    return _text(_used(made))
+
+
+def _text(body: Iterable[Statement]) -> str:
+    return one_line(body, has_braces=True)
+
+
+def _each(body: Iterable[Statement], rewriter: Rewriter) -> list[Statement]:
+    """Return statements that read variables; those of `int a, b;` come one by one: each may go unused."""
+    return [new for statement in _flat(body) for new in _FORMS[type(statement)](statement, rewriter)]
+
+
+def _used(made: list[Statement]) -> tuple[Statement, ...]:
+    """Leave out declarations that nothing else mentions."""
+    words = [set(re.findall(r"\w+", _text((statement,)))) for statement in made]
+    return tuple(
+        statement
+        for at, statement in enumerate(made)
+        if not isinstance(statement, Declare)
+        or any(statement.name in used for other, used in enumerate(words) if other != at)
+    )
 
 
 def _flat(body: Iterable[Statement]) -> Iterator[Statement]:
-    """Yield statements, those of `int a, b;` one by one: others may use the names."""
     for statement in body:
         if isinstance(statement, Block) and not statement.is_scope:
             yield from _flat(statement.body)
@@ -54,148 +68,125 @@ def _flat(body: Iterable[Statement]) -> Iterator[Statement]:
             yield statement
 
 
-def _without_unused(pieces: list[str]) -> list[str]:
-    """Drop `type name;` and `type name = value;` when no other piece has the name."""
-    kept = []
-    for index, piece in enumerate(pieces):
-        match = _DECLARATION.fullmatch(piece)
-        others = " ".join(pieces[:index] + pieces[index + 1 :])
-        if match and not re.search(rf"\b{match[1]}\b", others):
-            continue
-        kept.append(piece)
-    return kept
+def _inside(statement: Statement, rewriter: Rewriter) -> Block:
+    """Return the statements of a body, as a block."""
+    return Block(_used(_each(statement.body if isinstance(statement, Block) else (statement,), rewriter)))
 
 
-def _write(statement: Statement, rewriter: Rewriter) -> str:
-    match statement:
-        case Run(expression=expression):
-            return _run(expression, rewriter)
-        case Block():
-            inner = write_statements(statement, rewriter)
-            return f"{{ {inner} }}" if statement.is_scope else inner
-        case Switch(value=value, body=body):
-            return f"switch ({rewriter.text(value)}) {{ {write_statements(body, rewriter)} }}"
-        case Jump(kind=kind, value=value):
-            return f"{kind};" if value is None else f"{kind} {rewriter.text(value)};"
-        case Unreadable(text=text, reason=reason):
-            raise GenerateError(rewriter.event, f"{text[:80]}: {reason}")
-    return _FORMS[type(statement)](statement, rewriter)
+def _block(statement: Block, rewriter: Rewriter) -> list[Statement]:
+    return [_inside(statement, rewriter)]
 
 
-def _run(node: ast.Node, rewriter: Rewriter) -> str:
+def _run(statement: Run, rewriter: Rewriter) -> list[Statement]:
+    return _effect(statement.expression, rewriter)
+
+
+def _effect(node: ast.Node, rewriter: Rewriter) -> list[Statement]:
     if isinstance(node, ast.Cast) and node.ctype.base == "void" and not node.ctype.pointers:
         node = node.operand
     match node:
         case ast.Ternary(condition=condition, then=then, otherwise=otherwise) if then is not None:
             # Each arm is a statement of its own, and may be a call that fills the record.
-            arms = f"{{ {_run(then, rewriter)} }} else {{ {_run(otherwise, rewriter)} }}"
-            return f"if ({rewriter.text(condition)}) {arms}"
+            arms = [Block(tuple(_effect(arm, rewriter))) for arm in (then, otherwise)]
+            return [If(rewriter.known(condition), *arms)]
         case ast.Assign(op="=", target=ast.Name(name=name), value=value) if name in rewriter.kept:
-            return _set_local(name, value, rewriter)
+            made = _local_value(name, value, rewriter)
+            return [Run(replace(node, value=made))] if made is not None else []
         case ast.Call() if node.name in QUIET:
-            return ""
+            return []
         case ast.Call() if not rewriter.is_function(node.name):
             return _filled(node, rewriter)
-    return rewriter.text(node) + ";"
+    return [Run(rewriter.known(node))]
 
 
-def _set_local(name: str, value: ast.Node, rewriter: Rewriter) -> str:
+def _local_value(name: str, value: ast.Node, rewriter: Rewriter) -> ast.Node | None:
+    """Return what C stores in a local, None when it only leads to inputs."""
     if name in rewriter.pointers:
-        text = _lead(name, value, rewriter)
-    else:
-        rewriter.aliases.pop(name, None)
-        text = rewriter.text(value)
-    return f"{name} = {text};" if text else ""
+        return _lead(name, value, rewriter)
+    rewriter.aliases.pop(name, None)
+    return rewriter.known(value)
 
 
-def _lead(name: str, value: ast.Node, rewriter: Rewriter) -> str:
-    """Let a local pointer lead to where `value` does, and return what C stores in it (else empty)."""
+def _lead(name: str, value: ast.Node, rewriter: Rewriter) -> ast.Node | None:
+    """Let a local pointer lead to where `value` does, and return what C stores in it, if anything."""
     made = rewriter.rewrite(value)
     rewriter.aliases[name] = rewriter.canonical(value, looks_through=True)
     if rewriter.first_input(made) is not None:
         rewriter.hollow.add(name)
-        return ""
+        return None
     rewriter.hollow.discard(name)
-    return write_expression(with_parentheses(made))
+    return made
 
 
-def _filled(call: ast.Call, rewriter: Rewriter) -> str:
+def _filled(call: ast.Call, rewriter: Rewriter) -> list[Statement]:
     """Store what an unknown function would store in the members that it is given."""
-    pieces = []
+    made: list[Statement] = []
     for argument in call.arguments:
         target = argument.operand if isinstance(argument, ast.Unary) and argument.op == "&" else argument
         found = rewriter.variable_for(target)
         if isinstance(found, ast.Name):
-            text = write_expression(target)
-            pieces.append(f"memcpy(&{text}, {rewriter.address(found.name)}, sizeof({text}));")
-    if not pieces:
+            copied = (ast.Unary("&", target), rewriter.address(found), ast.SizeOf(None, target))
+            made.append(Run(ast.Call(ast.Name("memcpy"), copied)))
+    if not made:
         raise GenerateError(rewriter.event, f"{call.name}() does something that cannot be known here")
-    return " ".join(pieces)
+    return made
 
 
-def _declare(statement: Declare, rewriter: Rewriter) -> str:
+def _declare(statement: Declare, rewriter: Rewriter) -> list[Statement]:
     name, ctype, initial = statement.name, statement.ctype, statement.initial
     rewriter.kept.add(name)
     rewriter.aliases.pop(name, None)
     if ctype.pointers and not ctype.array:
         rewriter.pointers.add(name)
-    lengths = "".join(f"[{length}]" for length in ctype.array)
-    declared = declare_param(str(ctype).removesuffix(lengths) + lengths, name)
     if initial is None:
-        return f"{declared};"
+        return [statement]
     if name in rewriter.pointers:
-        text = _lead(name, initial, rewriter)
-        return f"{declared} = {text};" if text else f"{declared};"
-    made = rewriter.rewrite(initial)
-    text = rewriter.text(initial)
+        return [replace(statement, initial=_lead(name, initial, rewriter))]
+    made = rewriter.known(initial)
     if isinstance(made, ast.Name):
-        text = rewriter.object_text(made.name, str(ctype))
+        made = rewriter.object_of(made, str(ctype))
         rewriter.aliases[name] = rewriter.canonical(initial, looks_through=True)
-    return f"{declared} = {text};"
+    return [replace(statement, initial=made)]
 
 
-def _if(statement: If, rewriter: Rewriter) -> str:
-    text = rewriter.text(statement.condition)
+def _if(statement: If, rewriter: Rewriter) -> list[Statement]:
+    condition = rewriter.known(statement.condition)
     before = dict(rewriter.aliases)
-    then = _body(statement.then, rewriter)
+    then = _inside(statement.then, rewriter)
     after_then, rewriter.aliases = rewriter.aliases, dict(before)
-    otherwise = _body(statement.otherwise, rewriter) if statement.otherwise is not None else ""
+    otherwise = _inside(statement.otherwise, rewriter) if statement.otherwise is not None else None
     rewriter.merge(statement.condition, after_then)
-    if not otherwise and _is_single(then):
-        return f"if ({text}) {then}"
-    return f"if ({text}) {{ {then} }}" + (f" else {{ {otherwise} }}" if otherwise else "")
+    return [If(condition, then, otherwise if otherwise is not None and otherwise.body else None)]
 
 
-def _is_single(text: str) -> bool:
-    """Return whether a body is one plain statement, which stands without braces."""
-    is_plain = not re.match(r"(?:if|for|while|do|switch)\b", text)
-    return is_plain and text.count(";") == 1 and text.endswith(";") and "{" not in text
+def _loop(loop: Loop, rewriter: Rewriter) -> list[Statement]:
+    start = Block(tuple(_each((loop.start,), rewriter)), is_scope=False) if loop.start is not None else None
+    condition = rewriter.known(loop.condition) if loop.condition is not None else None
+    body = _inside(loop.body, rewriter)
+    step = rewriter.known(loop.step) if loop.step is not None else None
+    return [Loop(body, condition, start, step, loop.is_do)]
 
 
-def _body(statement: Statement, rewriter: Rewriter) -> str:
-    if isinstance(statement, Block):
-        return write_statements(statement, rewriter)
-    return _write(statement, rewriter)
+def _switch(statement: Switch, rewriter: Rewriter) -> list[Statement]:
+    return [Switch(rewriter.known(statement.value), _inside(statement.body, rewriter))]
 
 
-def _loop(loop: Loop, rewriter: Rewriter) -> str:
-    start = _write(loop.start, rewriter).rstrip("; ") if loop.start is not None else ""
-    condition = rewriter.text(loop.condition) if loop.condition is not None else ""
-    inner = _body(loop.body, rewriter)
-    if loop.is_do:
-        return f"do {{ {inner} }} while ({condition or '1'});"
-    body = inner if _is_single(inner) else f"{{ {inner} }}"
-    if loop.start is None and loop.step is None:
-        return f"while ({condition or '1'}) {body}"
-    step = rewriter.text(loop.step) if loop.step is not None else ""
-    return f"for ({start}; {condition}; {step}) {body}"
+def _values(statement: Case | Jump, rewriter: Rewriter) -> list[Statement]:
+    return [ast.map_children(statement, rewriter.known)]
 
 
-def _case(statement: Case, rewriter: Rewriter) -> str:
-    if statement.value is None:
-        return "default:"
-    high = f" ... {rewriter.text(statement.high)}" if statement.high is not None else ""
-    return f"case {rewriter.text(statement.value)}{high}:"
+def _unreadable(statement: Unreadable, rewriter: Rewriter) -> list[Statement]:
+    raise GenerateError(rewriter.event, f"{statement.text[:80]}: {statement.reason}")
 
 
-_FORMS: dict[type[Statement], Callable[..., str]] = {Declare: _declare, If: _if, Loop: _loop, Case: _case}
+_FORMS: dict[type[Statement], Callable[..., list[Statement]]] = {
+    Block: _block,
+    Run: _run,
+    Declare: _declare,
+    If: _if,
+    Loop: _loop,
+    Switch: _switch,
+    Case: _values,
+    Jump: _values,
+    Unreadable: _unreadable,
+}

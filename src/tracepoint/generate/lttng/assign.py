@@ -15,6 +15,7 @@ from tracepoint.assign.program import read_program
 from tracepoint.errors import SourceError
 from tracepoint.generate.lttng import statements as st
 from tracepoint.generate.lttng.types import Kind, is_byte, kind_of
+from tracepoint.generate.statements import expression_text
 from tracepoint.model.field import (
     ArrayField,
     BitmaskField,
@@ -208,7 +209,7 @@ class _Planner:
         if len(call.arguments) < 2 or not self._is_plain(call.arguments[1]):
             self.plan.lost[one.name] = "it is copied from what other statements compute"
             return
-        self.plan.sources[one.name] = Source(st.expression_text(call.arguments[1]), length)
+        self.plan.sources[one.name] = Source(expression_text(call.arguments[1]), length)
 
     def _bind_direct(self, piece: st.Piece) -> bool:
         """Make a statement the source of a field where it is its only one; tell whether it was."""
@@ -230,17 +231,17 @@ class _Planner:
                 if not self._is_plain(value):
                     return None
                 if kind_of(one.ctype) is not Kind.BYTES:
-                    return Source(st.expression_text(value))
+                    return Source(expression_text(value))
                 is_place = isinstance(value, ast.Member | ast.Index | ast.Name) or (
                     isinstance(value, ast.Unary) and value.op == "*"
                 )
-                return Source(st.expression_text(ast.Unary("&", value))) if is_place else None
+                return Source(expression_text(ast.Unary("&", value))) if is_place else None
             case ast.Call(arguments=(target, value, size)) as call if call.name in _COPIES:
                 is_whole = self._is_target(target, one) and _is_whole(one, size)
                 if not is_whole or not self._is_plain(value):
                     return None
                 length = one.length.text if isinstance(one, ArrayField | DynamicArrayField) else ""
-                return Source(st.expression_text(value), length)
+                return Source(expression_text(value), length)
         return None
 
     @staticmethod

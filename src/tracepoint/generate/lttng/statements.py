@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tracepoint.generate.writer import CodeWriter
-from tracepoint.model.write import declare_param
+from tracepoint.generate.statements import statement_lines
 from tracepoint.source import ast
-from tracepoint.source.cexpr import write_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.statements import (
     Block,
@@ -150,146 +148,11 @@ def with_lengths(block: Block, lengths: Mapping[str, ast.Node]) -> Block:
     return ast.map_children(block, lambda statement: ast.transform(statement, with_length))
 
 
-# GCC's -Wparentheses wants other operators below these in parentheses.
-_GROUPING = frozenset(("<<", ">>", "&", "|", "^"))
-
-
-def expression_text(node: ast.Node) -> str:
-    """Return an expression with the parentheses that a kernel build asks for.
-
-    >>> from tracepoint.source.cexpr import parse_expression
-    >>> expression_text(parse_expression("(a - 1) << 2 | f((b & c) == d)"))
-    '((a - 1) << 2) | f((b & c) == d)'
-    """
-    return write_expression(ast.transform(node, _grouped))
-
-
-def _grouped(node: ast.Node) -> ast.Node:
-    """Put operands that are easily misread into parentheses: a call of nothing is written like them."""
-    if not isinstance(node, ast.Binary):
-        return node
-    return replace(node, left=_operand(node.op, node.left), right=_operand(node.op, node.right))
-
-
-def _operand(op: str, node: ast.Node) -> ast.Node:
-    if not isinstance(node, ast.Binary) or node.op == op:
-        return node
-    is_mixed = op in _GROUPING or (op == "||" and node.op == "&&")
-    return ast.Call(ast.Name(""), (node,)) if is_mixed else node
-
-
-# --- writing --------------------------------------------------------------------------------
-
-
-def _write(statement: Statement, code: CodeWriter) -> None:
-    match statement:
-        case Block(body=body, is_scope=False):
-            for inner in body:
-                _write(inner, code)
-        case Block(body=body):
-            with code.block("{", "}"):
-                for inner in body:
-                    _write(inner, code)
-        case If() | Loop() | Switch():
-            _write_head(statement, code)
-        case _:
-            code.line(_line(statement))
-
-
-def _line(statement: Statement) -> str:
-    """Return a statement that has no other ones inside."""
-    match statement:
-        case Run(expression=expression):
-            return f"{expression_text(expression)};"
-        case Declare(name=name, ctype=ctype, initial=initial):
-            value = f" = {expression_text(initial)}" if initial is not None else ""
-            return f"{declare_param(str(ctype), name)}{value};"
-        case Case(value=None):
-            return "default:"
-        case Case(value=value, high=high) if value is not None:
-            to = f" ... {expression_text(high)}" if high is not None else ""
-            return f"case {expression_text(value)}{to}:"
-        case Jump(kind=kind, value=value):
-            return f"{kind} {expression_text(value)};" if value is not None else f"{kind};"
-        case Unreadable(text=text):
-            return text
-    raise TypeError(f"not a statement: {statement!r}")
-
-
-def _write_head(statement: If | Loop | Switch, code: CodeWriter) -> None:
-    match statement:
-        case If():
-            _write_if(statement, code)
-        case Loop(is_do=True, body=body, condition=condition):
-            with code.block("do {", f"}} while ({expression_text(condition or ast.Number(1))});"):
-                _write_inside(body, code)
-        case Loop(start=None, step=None, condition=condition, body=body):
-            _write_body(f"while ({expression_text(condition or ast.Number(1))})", body, code)
-        case Loop(start=start, condition=condition, step=step, body=body):
-            first = CodeWriter()
-            if start is not None:
-                _write(start, first)
-            parts = [first.text.strip().rstrip(";")]
-            parts += [expression_text(node) if node is not None else "" for node in (condition, step)]
-            _write_body(f"for ({'; '.join(parts)})", body, code)
-        case Switch(value=value, body=body):
-            code.line(f"switch ({expression_text(value)}) {{")
-            for inner in body.body:
-                # Labels stand where the switch does.
-                lines = CodeWriter()
-                _write(inner, lines)
-                gap = "" if isinstance(inner, Case) else "\t"
-                code.lines(gap + line for line in lines.text.splitlines())
-            code.line("}")
-
-
-def _write_if(statement: If, code: CodeWriter) -> None:
-    arms: list[tuple[str, Statement]] = []
-    branch: Statement | None = statement
-    while isinstance(branch, If):
-        head = "else if" if arms else "if"
-        arms.append((f"{head} ({expression_text(branch.condition)})", branch.then))
-        branch = branch.otherwise
-    if branch is not None:
-        arms.append(("else", branch))
-    if all(_is_short(body) for _, body in arms):
-        for head, body in arms:
-            with code.block(head):
-                _write_inside(body, code)
-        return
-    for at, (head, body) in enumerate(arms):
-        with code.block(f"}} {head} {{" if at else f"{head} {{"):
-            _write_inside(body, code)
-    code.line("}")
-
-
-def _is_short(body: Statement) -> bool:
-    """Return whether a body needs no braces."""
-    inner = body.body[0] if isinstance(body, Block) and len(body.body) == 1 else body
-    return not isinstance(inner, Block | If | Loop | Switch | Declare)
-
-
-def _write_body(head: str, body: Statement, code: CodeWriter) -> None:
-    if _is_short(body):
-        with code.block(head):
-            _write_inside(body, code)
-    else:
-        with code.block(f"{head} {{", "}"):
-            _write_inside(body, code)
-
-
-def _write_inside(body: Statement, code: CodeWriter) -> None:
-    for inner in body.body if isinstance(body, Block) else (body,):
-        _write(inner, code)
-
-
 # --- looking through ------------------------------------------------------------------------
 
 
 def _piece(statement: Statement) -> Piece:
-    code = CodeWriter()
-    _write(statement, code)
-    text = code.text.rstrip("\n")
+    text = "\n".join(statement_lines((statement,)))
     declares = statement.name if isinstance(statement, Declare) else ""
     words = _Words(tokens_of(text))
     words.read()

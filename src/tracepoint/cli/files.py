@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import os
 import sys
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
 from tracepoint.source.text import decode, encode
 from tracepoint.tree.opening import read_input, read_stream
+from tracepoint.tree.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,25 +39,17 @@ def write_text(path: Path, text: str) -> None:
 
     Permissions stay; a symbolic link is followed.
     """
+    target = Path(os.path.realpath(path))
     try:
-        _replace(Path(os.path.realpath(path)), text)
+        write_whole(target, [encode(text)], mode_of(target))
     except OSError as error:
-        # The name of the file beside it, which is written first, would tell nobody anything.
+        # The error names the temporary file, which the user has never seen.
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-def _replace(target: Path, text: str) -> None:
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
-        try:
-            stream.write(encode(text))
-            stream.flush()
-            Path(stream.name).chmod(mode)
-            Path(stream.name).replace(target)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(stream.name).unlink()
-            raise
+def mode_of(path: Path) -> int:
+    """Return the permissions of a file, or those of a new one."""
+    return path.stat().st_mode & 0o7777 if path.exists() else 0o644
 
 
 def unified_diff(old: str, new: str, path: str) -> str:

@@ -15,7 +15,6 @@ import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import tracepoint
@@ -27,6 +26,7 @@ from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.makefiles import include_words, macro_words
 from tracepoint.tree.scan import declares
 from tracepoint.tree.tracing_macros import assign_str_arity, has_tp_suffix
+from tracepoint.tree.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -253,17 +253,8 @@ def _line(data: object) -> bytes:
 
 
 def _write_lines(file: Path, lines: Sequence[bytes]) -> None:
-    """Write lines so that a reader sees the old file or the new one, never half; raises OSError."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=file.parent, prefix=".", suffix=".new", delete=False) as stream:
-        try:
-            stream.write(b"\n".join((_first_line(lines), *lines)))
-            stream.close()
-            Path(stream.name).replace(file)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(stream.name).unlink()
-            raise
+    write_whole(file, [b"\n".join((_first_line(lines), *lines))])
     kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime_ns, reverse=True)
     for old in kept[_MAX_FILES:]:
         old.unlink(missing_ok=True)

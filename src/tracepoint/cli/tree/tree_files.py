@@ -6,14 +6,15 @@ import contextlib
 import os
 import stat
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
+from tracepoint.cli.files import mode_of
 from tracepoint.cli.git import uncommitted
 from tracepoint.errors import PlaceError, SourceError, TreeError
 from tracepoint.place.kernel import TreeFile
 from tracepoint.source.text import decode, encode
 from tracepoint.tree.opening import read_input
+from tracepoint.tree.writing import discard, write_beside
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -71,26 +72,15 @@ def write_files(root: Path, before: Mapping[str, str | None], after: Mapping[str
             done.append(target)
     except BaseException:
         for fresh, _ in written:
-            with contextlib.suppress(OSError):
-                fresh.unlink(missing_ok=True)
+            discard(fresh)
         _put_back(root, before, done)
         raise
 
 
 def _write_beside(target: Path, text: str) -> Path:
-    mode = target.stat().st_mode & 0o7777 if target.exists() else 0o644
     if target.exists() and not os.access(target, os.W_OK):
         raise PermissionError(13, os.strerror(13), str(target))
-    with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as stream:
-        try:
-            stream.write(encode(text))
-            stream.close()
-            Path(stream.name).chmod(mode)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(stream.name).unlink()
-            raise
-    return Path(stream.name)
+    return write_beside(target, [encode(text)], mode_of(target))
 
 
 def _put_back(root: Path, before: Mapping[str, str | None], done: Iterable[Path]) -> None:

@@ -7,17 +7,16 @@ is a `StoreError`, upon which the index is rebuilt.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import TracepointError
+from tracepoint.tree.writing import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,18 +97,7 @@ def save_index(data: IndexData, path: Path) -> None:
     }
     header = {"root": data.root, "kind": data.kind, "mark": data.mark, "sections": sections}
     path.parent.mkdir(parents=True, exist_ok=True)
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-        try:
-            stream.write(FORMAT.encode())
-            stream.write(json.dumps(header).encode() + b"\n")
-            for blob in packed.values():
-                stream.write(blob)
-            stream.close()
-            Path(stream.name).replace(path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                Path(stream.name).unlink()
-            raise
+    write_whole(path, (FORMAT.encode(), json.dumps(header).encode() + b"\n", *packed.values()))
 
 
 class StoredIndex:

@@ -1,0 +1,44 @@
+"""Files replaced at once: a reader sees the old bytes or the new ones, never half."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> None:
+    """Replace a file by `parts`, one after the other; raises OSError, and nothing has changed then."""
+    fresh = write_beside(path, parts, mode)
+    try:
+        fresh.replace(path)
+    except BaseException:
+        discard(fresh)
+        raise
+
+
+def write_beside(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:
+    """Write `parts` to a new file in the folder of `path`, ready to be renamed, and return its path.
+
+    Raises OSError, and leaves no file then.
+    """
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+        fresh = Path(stream.name)
+        try:
+            stream.writelines(parts)
+            stream.close()
+            fresh.chmod(mode)
+        except BaseException:
+            discard(fresh)
+            raise
+    return fresh
+
+
+def discard(path: Path) -> None:
+    """Remove a file that may be gone, or that nothing can remove."""
+    with contextlib.suppress(OSError):
+        path.unlink()

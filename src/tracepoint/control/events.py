@@ -9,16 +9,16 @@ from tracepoint.control.hist import HistTable, read_hist_tables
 from tracepoint.control.names import no_such_event
 from tracepoint.control.restore import restore_settings
 from tracepoint.control.settings import capture
-from tracepoint.control.validate import check_filter, check_trigger, read_trigger
+from tracepoint.control.validate import check_filter, check_trigger, read_trigger, read_triggers
 from tracepoint.errors import TracefsError
 from tracepoint.filter.parse import is_clear
 from tracepoint.layout.format import read_format
-from tracepoint.trigger.command import Trigger, read_trigger_file
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from tracepoint.control.array import ArrayFiles
     from tracepoint.layout.format import EventFormat
+    from tracepoint.trigger.command import Trigger
 
 
 class State(enum.StrEnum):
@@ -100,7 +100,7 @@ class EventControl:
     @property
     def triggers(self) -> list[Trigger]:
         """The triggers that are set."""
-        return read_trigger_file(self._tracefs.read(f"{self.path}/trigger"))
+        return read_triggers(self._tracefs.read(f"{self.path}/trigger"))
 
     @property
     def trigger(self) -> str:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from tracepoint.errors import TracefsError
-from tracepoint.trigger.error import HistError
+from tracepoint.trigger.command import read_shown_trigger
+from tracepoint.trigger.error import TriggerError
 from tracepoint.trigger.hist import HistTrigger, read_hist_trigger
 from tracepoint.wording import counted, one_line
 
@@ -57,10 +58,9 @@ class HistTable:
     @property
     def hist(self) -> HistTrigger:
         """The trigger in its parts."""
-        text = re.sub(r" \[(active|paused)\]$", "", self.trigger).removeprefix("hist:")
         try:
-            return read_hist_trigger(re.split(r"[ \t]if[ \t]", text, maxsplit=1)[0], is_shown=True)
-        except HistError as error:
+            return read_hist_trigger(read_shown_trigger(self.trigger).parameters, is_shown=True)
+        except TriggerError as error:
             raise TracefsError(f"the histogram's trigger {one_line(self.trigger)!r}: {error}") from error
 
 

@@ -22,8 +22,10 @@ from tracepoint.control.settings import (
     capture,
     split_array,
 )
+from tracepoint.control.validate import read_triggers
+from tracepoint.errors import TracefsError
 from tracepoint.filter.error import FilterFault
-from tracepoint.trigger.command import Trigger, read_trigger_file
+from tracepoint.trigger.command import Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -165,21 +167,29 @@ class _Run:
 
         Histograms that are first in both lists stay, and with them what they have counted.
         """
-        now = read_trigger_file(self.files.read(path))
+        now, listed = self._triggers(path)
         hists = [t for t in now if t.command == "hist"]
-        wanted = [t for t in read_trigger_file(self.before[path]) if t.command == "hist"]
+        wanted = [t for t in listed if t.command == "hist"]
         kept = 0
         while kept < min(len(hists), len(wanted)) and hists[kept] == wanted[kept]:
             kept += 1
         return [t for t in now if t.command != "hist"] + hists[kept:]
+
+    def _triggers(self, path: str) -> tuple[list[Trigger], list[Trigger]]:
+        """Return what a file shows and what it showed; nothing of a file that cannot be read."""
+        try:
+            return read_triggers(self.files.read(path)), read_triggers(self.before[path])
+        except TracefsError as error:
+            problem = f"{path}: {error}"
+            self.done.problems += [problem] if problem not in self.done.problems else []
+            return [], []
 
     def put_triggers_on(self) -> None:
         """Set what is missing; those on other histograms' variables wait until these are there."""
         waiting: list[tuple[str, Trigger]] = []
         for path in self.before:
             if path.endswith("/trigger") and self._safely_differs(path):
-                now = read_trigger_file(self.files.read(path))
-                listed = read_trigger_file(self.before[path])
+                now, listed = self._triggers(path)
                 # The kernel puts a new trigger before the others, but a histogram after them.
                 simple = [t for t in reversed(listed) if t.command != "hist"]
                 hists = [t for t in listed if t.command == "hist"]

@@ -15,7 +15,7 @@ from tracepoint.errors import TracefsError
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_1, KERNEL_6_1_187, KERNEL_6_12
-from tracepoint.trigger.command import TARGETED, parse_trigger
+from tracepoint.trigger.command import TARGETED, parse_trigger, read_trigger_file
 from tracepoint.trigger.error import HistError, TriggerError
 from tracepoint.trigger.expression import BUCKETS, MODIFIERS, SHARES, SPECIAL, SYNONYMS
 from tracepoint.trigger.hist import read_hist_trigger
@@ -83,6 +83,14 @@ def read_trigger(text: str) -> Trigger:
     if not has_keys:
         raise _refuse(text, "a histogram needs a key: hist:keys=FIELD[,FIELD...]")
     return trigger
+
+
+def read_triggers(text: str) -> list[Trigger]:
+    """Return the triggers that a `trigger` file shows; raises TracefsError for what no kernel shows."""
+    try:
+        return read_trigger_file(text)
+    except TriggerError as error:
+        raise TracefsError(str(error), errno=error.errno) from error
 
 
 def _refuse(text: str, reason: str, number: int = errno.EINVAL) -> TracefsError:

@@ -138,10 +138,17 @@ def read_trigger_file(text: str) -> list[Trigger]:
     >>> [t.text for t in read_trigger_file("traceoff:count=2 if pid > 3\nstacktrace:unlimited\n")]
     ['traceoff:2 if pid > 3', 'stacktrace']
     """
-    return [_read_line(line) for line in text.splitlines() if line and not line.startswith("#")]
+    return [read_shown_trigger(line) for line in text.splitlines() if line and not line.startswith("#")]
 
 
-def _read_line(line: str) -> Trigger:
+def read_shown_trigger(line: str) -> Trigger:
+    """Read a trigger as a kernel shows it: histograms with their state, others with the count left.
+
+    Raises TriggerError for a line that no kernel shows.
+
+    >>> read_shown_trigger("hist:keys=pid:vals=hitcount:sort=hitcount:size=2048 [paused]").is_paused
+    True
+    """
     state = _STATE.search(line)
     if line.startswith("hist:"):
         parsed = parse_trigger(line[: state.start()] if state else line)
@@ -150,9 +157,11 @@ def _read_line(line: str) -> Trigger:
     head, _, condition = line.partition(" if ")
     words = head.split(":")
     shown = words.pop()
+    if not words:
+        raise _refuse(line, "this is not how a kernel shows a trigger")
     count = int(shown.removeprefix("count=")) if re.fullmatch(r"count=[0-9]+", shown) else None
     return Trigger(words[0], "", count, ":".join(words[1:]), condition)
 
 
 def _refuse(text: str, message: str) -> TriggerError:
-    return TriggerError(f"trigger {text.strip()!r}: {message}", text)
+    return TriggerError(f"trigger {text.strip()!r}: {message}")

@@ -8,11 +8,10 @@ from tracepoint.errors import TracepointError
 
 
 class TriggerError(TracepointError):
-    """A trigger that the kernel would refuse: `errno` is what it answers, `text` the trigger."""
+    """A trigger that the kernel would refuse: `errno` is what it answers."""
 
-    def __init__(self, message: str = "", text: str = "", number: int = errno.EINVAL) -> None:
+    def __init__(self, message: str = "", number: int = errno.EINVAL) -> None:
         super().__init__(message)
-        self.text = text
         self.errno = number
 
 
@@ -28,7 +27,7 @@ class HistError(TriggerError):
     def __init__(
         self, text: str = "", needle: str = "", number: int = errno.EINVAL, *, why: str = ""
     ) -> None:
-        super().__init__(text or why, needle, number)
+        super().__init__(text or why, number)
         self.entries = [(text, needle)] if text else []
 
     def also(self, *texts: str, needle: str) -> HistError:

@@ -1,4 +1,4 @@
-"""The parts of control on their own: mounts, names, triggers, histograms, journals, signals, errors."""
+"""Control of a tracefs that is simulated: mounts, names, triggers, histograms, journals, signals, errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tracepoint.control.journal import (
 from tracepoint.control.restore import restore_journals, restore_settings
 from tracepoint.control.session import open_tracefs
 from tracepoint.control.settings import read_settings
-from tracepoint.control.validate import read_trigger
+from tracepoint.control.validate import read_trigger, read_triggers
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
 from tracepoint.trigger.command import parse_trigger, read_trigger_file
 from tracepoint.trigger.hist import read_hist_trigger
@@ -271,6 +271,22 @@ def test_what_the_kernel_shows_of_triggers_sets_them_again():
     ]
     assert triggers[3].is_paused
     assert read_trigger_file("# Available triggers:\n# traceon traceoff\n") == []
+
+
+@pytest.mark.parametrize("line", ["traceoff", "x if", "traceoff if pid > 1:unlimited", "hist:keys=pid if"])
+def test_a_line_that_no_kernel_shows_as_a_trigger_is_an_error_of_tracefs(line):
+    with pytest.raises(TracefsError, match="trigger"):
+        read_triggers(f"{line}\n")
+
+
+def test_a_trigger_that_cannot_be_read_is_reported_and_the_rest_restored(files):
+    events = "events/sched/sched_switch"
+    before = {f"{events}/trigger": "traceoff\n", f"{events}/enable": "1\n"}
+    restored = restore_settings(files, before)
+    assert restored.problems == [
+        f"{events}/trigger: trigger 'traceoff': this is not how a kernel shows a trigger"
+    ]
+    assert restored.changed == [f"{events}/enable"]
 
 
 @pytest.mark.parametrize(

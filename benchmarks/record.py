@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from importlib.util import find_spec
 
 from benchmarks.harness import MissingError, Row
 from tracepoint.record import pages
@@ -16,7 +17,7 @@ N_COPIES = 20
 
 def pages_to_records() -> Row:
     """Records of pages as columns, by the C reader on one core."""
-    if pages.is_pure():
+    if find_spec("tracepoint._decode") is None:
         raise MissingError("tracepoint._decode is not built: install gcc and python3-dev")
     rng = random.Random(1)
     # The sizes of a recording of scheduling and system calls: 24 to 72 bytes, 1 to 100 us apart.

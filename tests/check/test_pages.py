@@ -7,7 +7,7 @@ import pytest
 from tracepoint.check import rules
 from tracepoint.check.engine import check_text
 from tracepoint.check.engine_python import check_python_text
-from tracepoint.check.pages import explain, list_rules, make_pages
+from tracepoint.check.pages import explain, make_pages
 from tracepoint.check.registry import RULES
 from tracepoint.errors import TracepointError
 from tracepoint.tree.facts import TreeFacts
@@ -86,10 +86,6 @@ def test_explain_takes_codes_and_names():
     assert explain("tp301") == explain("pointer-dereference-in-printk")
     with pytest.raises(TracepointError, match="no rule"):
         explain("TP999")
-
-
-def test_list_has_one_line_a_rule():
-    assert len(list_rules().splitlines()) == len(RULES)
 
 
 def test_false_positives_are_added_up_and_rules_that_are_often_wrong_are_off():

@@ -96,8 +96,8 @@ def test_records_and_text_are_those_of_the_kernel(guest, probes):
     }
     numbers = {int(re.search(r"^ID: (\d+)$", text, re.MULTILINE)[1]): name for name, text in shown.items()}
     made, expected, source, wrong = {}, lines_of(guest.read("/tmp/trace")), b"", []
-    for record in read_records(guest.get("/tmp/raw")):
-        number = int.from_bytes(record[:2], "little")
+    for raw in read_records(guest.get("/tmp/raw")):
+        number, record = raw.id(), raw.data
         if number in sources:
             source = record
         elif number in numbers:

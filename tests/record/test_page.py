@@ -21,7 +21,7 @@ from tracepoint.record.layout import (
     read_page_layout,
 )
 from tracepoint.record.page import DELTA_MASK, LOST_UNKNOWN, U64, read_page, walk_pages
-from tracepoint.record.pages import read_pages, read_pages_slowly, records_in
+from tracepoint.record.pages import read_pages, read_pages_slowly, records_of
 from tracepoint.record.write import EventWriter, PageWriter, page_bytes, write_pages
 from tracepoint.runtime.rings.ring import Ring
 
@@ -288,7 +288,7 @@ def test_marks_name_the_cpu_of_what_follows():
     events = EventWriter()
     parts = [events.record(b"abcd", 0), events.cpu_mark(3), events.record(b"efgh", 1), events.cpu_mark(-1)]
     data = page_bytes(PageLayout(), 100, b"".join([*parts, events.record(b"ijkl", 1)]), lost=2)
-    assert list(records_in(data, PageLayout(), cpu=7)) == [
+    assert list(records_of([(data, read_pages(data, PageLayout()))], cpu=7)) == [
         (100, 7, b"abcd", 2),
         (102, 3, b"efgh", 0),
         (104, 0, b"ijkl", 0),

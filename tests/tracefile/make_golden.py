@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tracefile.making import KNOWN
 from tracepoint.printk.kallsyms import Kallsyms
-from tracepoint.record.pages import records_in
+from tracepoint.record.pages import read_pages, records_of
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.tracedat import open_tracedat
@@ -52,8 +52,9 @@ def symbols_for(trace, buffer):
     table = Asking(trace.kallsyms)
     writer = TextWriter(trace.events, replace(KNOWN, kallsyms=table))
     for cpu in buffer.cpus:
-        for record in records_in(cpu.blocks[0], trace.layout, cpu.cpu):
-            writer.line(record)
+        for block in cpu.blocks[:1]:
+            for record in records_of([(block, read_pages(block, trace.layout))], cpu.cpu):
+                writer.line(record)
     places = sorted({int(line.split()[0], 16) for line in trace.kallsyms.splitlines()})
     wanted = set()
     for address in table.asked:

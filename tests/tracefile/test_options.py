@@ -15,13 +15,11 @@ from tracepoint.tracefile.options import (
     BufferOption,
     ClockSample,
     CpuPlace,
-    Guest,
     Option,
     OptionId,
     TscScale,
     buffer_data,
     read_buffer,
-    read_guest,
     read_offset,
     read_time_shift,
     read_tsc_scale,
@@ -44,12 +42,7 @@ def test_buffers_are_read_as_written(section, name, clock, size, places, big):
     assert cursor.left == 0
 
 
-def test_guest():
-    data = b"vm\0" + struct.pack("<QIIIII", 99, 2, 0, 1000, 1, 1001)
-    assert read_guest(Cursor(data)) == Guest("vm", 99, ((0, 1000), (1, 1001)))
-
-
-@pytest.mark.parametrize("read", [read_guest, read_buffer, read_time_shift, read_tsc_scale])
+@pytest.mark.parametrize("read", [read_buffer, read_time_shift, read_tsc_scale])
 @given(st.binary(max_size=80), st.booleans())
 def test_noise_is_an_error_or_a_value(read, data, big):
     with suppress(DecodeError):
@@ -59,7 +52,6 @@ def test_noise_is_an_error_or_a_value(read, data, big):
 @pytest.mark.parametrize(
     ("data", "read"),
     [
-        (b"vm\0" + struct.pack("<QI", 99, 1 << 31), read_guest),
         (struct.pack("<QII", 1, 0, 1 << 31), read_time_shift),
         (struct.pack("<QIII", 1, 0, 1, 1 << 31), read_time_shift),
         (struct.pack("<IIQ", 1, 64, 0), read_tsc_scale),

@@ -27,16 +27,6 @@ def explain(word: str) -> str:
     return rule.page
 
 
-def list_rules() -> str:
-    """Return one line per rule: code, name, severity, state, fix."""
-    lines = []
-    for rule in RULES:
-        state = "" if rule.is_default_on else " (off by default)"
-        fix = f" [{rule.fix} fix]" if rule.fix else ""
-        lines.append(f"{rule.code} {rule.name:<32} {rule.severity:<8}{rule.summary}{fix}{state}\n")
-    return "".join(lines)
-
-
 def make_pages() -> dict[str, str]:
     """Return file name to text of `docs/reference/rules/`: one page per rule, and the index."""
     pages = {f"{rule.code}.md": rule.page for rule in RULES}

@@ -34,7 +34,6 @@ INSTANCE_MADE = "made"
 INSTANCE_REMOVED = "removed"
 # What every event of a new instance has.
 _NEW_EVENT = {"enable": ("0", "0*"), "filter": ("none",), "trigger": ("",)}
-DYNAMIC_FILES = ("synthetic_events", "kprobe_events", "uprobe_events", "dynamic_events")
 _ARRAY = re.compile(r"instances/[^/]+/")
 
 

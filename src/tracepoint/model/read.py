@@ -17,7 +17,7 @@ from tracepoint.model.event import (
     Tracepoint,
 )
 from tracepoint.model.header_form import read_form
-from tracepoint.model.legacy.words import explain_legacy
+from tracepoint.model.legacy import explain_legacy
 from tracepoint.model.origin import Code
 from tracepoint.model.origins import code_of, origin_of
 from tracepoint.model.surroundings import DECLARES, Surroundings, undecided_findings

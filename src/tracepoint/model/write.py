@@ -6,7 +6,7 @@ What `read_header_text` makes of the result is the model that went in.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.model.event import Event, EventClass, HeaderForm, Proto, TraceHeader, Tracepoint
@@ -282,13 +282,3 @@ def write_field(field: Field) -> str:
         case _:
             return field.kind
     return f"{field.macro}({', '.join(str(a) for a in arguments if a is not None)})"
-
-
-def modernise(header: TraceHeader) -> TraceHeader:
-    """Return the header with tracepoints of the form of 2008 as today's DECLARE_TRACE."""
-    return replace(
-        header,
-        tracepoints=tuple(
-            replace(t, macro="DECLARE_TRACE") if t.macro == "DEFINE_TRACE" else t for t in header.tracepoints
-        ),
-    )

@@ -16,15 +16,8 @@ if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
 
-    Columns = tuple[memoryview, memoryview, memoryview, list["PageHead"]]
-
 
 _DECODE = load_extension("_decode", "records are read in Python, a hundred times slower")
-
-
-def is_pure() -> bool:
-    """Return whether pages are read in Python."""
-    return _DECODE is None
 
 
 class PageHead(NamedTuple):
@@ -96,17 +89,6 @@ def records_of(blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0) -> Iterator[
                     where = max(marks[index], 0)
                 yield RawRecord(stamp, where, data[at : at + length], lost)
                 lost = 0
-
-
-def records_in(data: bytes, layout: PageLayout, cpu: int = 0) -> Iterator[RawRecord]:
-    """Yield the records of a buffer of whole pages; what is damaged is left out, as `read_pages` tells.
-
-    >>> from tracepoint.record.layout import PageLayout
-    >>> page = bytes.fromhex("2b16c3be90b60300 0800000000000000 01000000 2f000103") + bytes(4072)
-    >>> list(records_in(page, PageLayout()))
-    [<RawRecord at 1045157722134059, CPU 0, 4 bytes>]
-    """
-    return records_of([(data, read_pages(data, layout))], cpu)
 
 
 def read_pages_slowly(data: Buffer, layout: PageLayout) -> Pages:

@@ -174,8 +174,3 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
         if len(tokens) > MAX_TOKENS:
             raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is not a trace header", tokens[-1].span)
     return tokens
-
-
-def unlex(tokens: list[Token]) -> str:
-    """Join the tokens of one file, with their trivia, back to the file's text."""
-    return "".join(token.file.text[token.lead : token.end] for token in tokens)

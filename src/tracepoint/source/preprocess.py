@@ -94,7 +94,6 @@ class _Branch:
     active: bool
     outer: bool
     opened: Token
-    has_else: bool = False
     undecided: str = ""
 
 
@@ -294,7 +293,6 @@ class Preprocessor:
             return branches.pop().outer
         if keyword == "else":
             branch.active = branch.outer and not branch.taken
-            branch.has_else = True
         else:
             test = keyword.removeprefix("el")
             branch.active = branch.outer and not branch.taken and self._test(test, where, rest)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 
@@ -98,8 +98,3 @@ def decode(data: bytes) -> str:
 def encode(text: str) -> bytes:
     """Return the bytes of a text that `decode` made."""
     return text.encode("utf-8", "surrogateescape")
-
-
-def byte_order(*, is_big_endian: bool) -> Literal["little", "big"]:
-    """Return a byte order as `int.from_bytes` wants it."""
-    return "big" if is_big_endian else "little"

@@ -86,15 +86,6 @@ class BufferOption:
 
 
 @dataclass(frozen=True, slots=True)
-class Guest:
-    """A guest that was traced too: `cpus` are (virtual CPU, pid of its thread on the host)."""
-
-    name: str
-    trace_id: int
-    cpus: tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
 class TscScale:
     """Cycles to ns: (cycles * `mult` >> `shift`) + `offset_ns`."""
 
@@ -139,14 +130,6 @@ def buffer_data(buffer: BufferOption, *, is_big_endian: bool) -> bytes:
     head = struct.pack(order + "Q", buffer.section) + names
     head += struct.pack(order + "II", buffer.page_size, len(buffer.cpus))
     return head + b"".join(struct.pack(order + "IQQ", p.cpu, p.offset, p.size) for p in buffer.cpus)
-
-
-def read_guest(cursor: Cursor) -> Guest:
-    """Read the data of a GUEST option."""
-    name, trace_id, n_cpus = cursor.c_string("a guest"), cursor.u64(), cursor.u32()
-    if n_cpus > cursor.left // 8:
-        raise cursor.error(f"a guest of {n_cpus} CPUs in {cursor.left} bytes")
-    return Guest(name, trace_id, tuple((cursor.u32(), cursor.u32()) for _ in range(n_cpus)))
 
 
 def read_tsc_scale(cursor: Cursor) -> TscScale:

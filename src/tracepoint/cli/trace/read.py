@@ -12,7 +12,6 @@ from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
-from tracepoint.tracefile.cursor import byte_order
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.recording import losses_of
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
@@ -128,10 +127,10 @@ class _Reading:
         yield from self.writer.lines(self._records(), has_overruns=n_overrun > 0)
 
     def jsonl(self) -> Iterator[str]:
-        events, order = self._trace.events, byte_order(is_big_endian=self._trace.is_big_endian)
+        events, is_big = self._trace.events, self._trace.is_big_endian
         for record in self._records():
-            event = events.get(int.from_bytes(record.data[:2], order))
-            pid = int.from_bytes(record.data[4:8], order, signed=True)
+            event = events.get(record.id(is_big_endian=is_big))
+            pid = record.pid(is_big_endian=is_big)
             data = {
                 "timestamp": record.timestamp,
                 "cpu": record.cpu,

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.record.layout import PageLayout
-from tracepoint.record.pages import read_pages
+from tracepoint.record.pages import read_pages, records_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from tracepoint.record.raw import RawRecord
 
 _FOLDER = "/tmp/verify"  # noqa: S108  (inside the guest)
 ARCHIVE = f"{_FOLDER}.tar"
@@ -127,7 +129,7 @@ def write_script(targets: Sequence[Target], counters: Sequence[str], buffer_kb: 
     return "".join(parts).replace("@FOLDER@", _FOLDER).replace("@PAGE@", str(PageLayout().page_size))
 
 
-def read_records(data: bytes) -> list[bytes]:
+def read_records(data: bytes) -> list[RawRecord]:
     """Return the records of whole pages that a guest recorded a moment ago: 64 bits, nothing lost.
 
     A record may carry up to three bytes more than were written: lengths are multiples of four.
@@ -137,7 +139,7 @@ def read_records(data: bytes) -> list[bytes]:
     for head in pages.heads:
         if head.fault:
             raise LabError(f"the guest's ring buffer at byte {head.fault_at} cannot be read: {head.fault}")
-    return [data[at : at + n] for at, n in zip(pages.offsets, pages.lengths, strict=True)]
+    return list(records_of([(data, pages)]))
 
 
 def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
@@ -157,7 +159,7 @@ def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
     for number, target in enumerate(targets):
         kept = {name: files.get(f"{number}/{name}", b"") for name in ("format", "id", "enable", "disabled")}
         event_id = int(kept["id"] or b"0")
-        mine = [i for i, r in enumerate(records) if int.from_bytes(r[:2], "little") == event_id]
+        mine = [i for i, r in enumerate(records) if r.id() == event_id]
         answers.append(
             Answer(
                 files.get(f"{number}/listed", b"").strip() == b"1",
@@ -169,7 +171,7 @@ def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
                 files.get(f"{number}/filter_text", b"").decode("utf-8", "surrogateescape").strip(),
                 files.get(f"{number}/refused", b"").decode(errors="replace").strip(),
                 counts[number] if number < len(counts) else -1,
-                tuple(records[i] for i in mine),
+                tuple(records[i].data for i in mine),
                 tuple(lines[i] for i in mine),
                 tuple(body_of(lines[i], target.name) for i in mine),
             )

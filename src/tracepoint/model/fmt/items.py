@@ -15,7 +15,7 @@ from tracepoint.source.brackets import outside
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from tracepoint.source.lexer import Token
 
@@ -198,18 +198,6 @@ def split_ranges(items: Sequence[Item], start: int, end: int) -> list[tuple[int,
     """Return the ranges between the commas of `items[start:end]` that no bracket encloses."""
     commas = list(outside(items, {","}, start, end))
     return list(zip([start, *(at + 1 for at in commas)], [*commas, end], strict=True))
-
-
-def lines_of(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """Yield the items line by line, as they will be written."""
-    line: list[Item] = []
-    for item in items:
-        if item.new_nl and line:
-            yield line
-            line = []
-        line.append(item)
-    if line:
-        yield line
 
 
 def text_of(items: Sequence[Item]) -> str:

@@ -1,1 +1,0 @@
-"""Declarations in the form of 2008."""

@@ -1,11 +1,10 @@
 /*
- * tracepoint._decode: records out of the pages of ring buffers.
+ * tracepoint._decode: records out of the pages of ring buffers, and the lines that print programs make of them.
  *
- * It has no state of its own: any interpreter may load it, and the GIL is released while pages are walked.
+ * It has no state of its own: any interpreter may load it, and the GIL is released while bytes are read.
  * The twin, which must give the same: src/tracepoint/record/pages.py, read_pages_slowly().
  */
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#include "decode.h"
 
 #include "../page.h"
 
@@ -255,6 +254,10 @@ out:
 static PyMethodDef functions[] = {
 	{ "read_pages", read_pages, METH_VARARGS,
 	  "read_pages(data, data_offset, data_size, commit_offset, long_size, is_big_endian)" },
+	{ "load_prints", tp_load_prints, METH_VARARGS,
+	  "load_prints(programs of (id, packed, slots), facts, is_big_endian): what render_prints() takes" },
+	{ "render_prints", tp_render_prints, METH_VARARGS,
+	  "render_prints(prints, data, offsets, lengths, wants_strings): lines and states" },
 	{ NULL, NULL, 0, NULL },
 };
 

@@ -5,6 +5,7 @@ import struct
 
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.printk.facts import NO_FACTS
+from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 
@@ -49,10 +50,21 @@ def make(print_fmt, *fields, big=False, long_size=8, system="demo", name="event"
     return form, bytes(body)
 
 
+def both(program, record, facts=NO_FACTS):
+    """Render by the twin and by C, which must agree; the two are one where C is not built."""
+    result = render_record(program, record, facts)
+    lines = Printer({0: program}, facts, any_type=True).render_list([record])
+    shown = lines.odd.get(0)
+    assert lines.texts == [result.text]
+    told = ((), True) if shown is None else (shown.notes, shown.is_exact)
+    assert told == (result.notes, result.is_exact)
+    return result
+
+
 def rendered(print_fmt, *fields, facts=NO_FACTS, constants=None, source=None, layouts=None, **how):
     form, record = make(print_fmt, *fields, **how)
     program = compile_print(form, constants=constants, source=source, layouts=layouts)
-    return render_record(program, record, facts)
+    return both(program, record, facts)
 
 
 def line(print_fmt, *fields, **how):

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from printk.making import COMMON, line, make, rendered
+from printk.making import COMMON, both, line, make, rendered
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
@@ -43,7 +43,7 @@ def own(name, head, body, big=False):
     form, record = make("", *head, system="ftrace", name=name, big=big)
     tail = FieldFormat(body[0], body[1], len(record), 0, is_signed=False)
     form = EventFormat("ftrace", name, (*form.fields, tail), "", is_big_endian=big)
-    return render_record(compile_print(form), record + body[2], FACTS)
+    return both(compile_print(form), record + body[2], FACTS)
 
 
 def test_marker():

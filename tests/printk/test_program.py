@@ -2,13 +2,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from printk.making import line, make, rendered
+from printk.making import both, line, make, rendered
 from tracepoint.errors import TracepointError
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.layout.structs import Placed, StructLayout
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.program import compile_print, split_print_format
-from tracepoint.printk.render import render_record
 from tracepoint.source.ctype import parse_ctype
 
 S16 = b"comm\0stale bytes"
@@ -134,7 +133,7 @@ def test_a_branch_not_taken_need_not_be_known():
 def test_the_fields_tell_whether_char_is_signed(is_signed, expected):
     field = FieldFormat("c", "char[2]", 8, 2, is_signed=is_signed)
     form = EventFormat("x", "y", (field,), '"%d %d", REC->c[1], (char)200', n_common=0)
-    assert render_record(compile_print(form), bytes(9) + b"\xff").text == expected
+    assert both(compile_print(form), bytes(9) + b"\xff").text == expected
 
 
 @pytest.mark.parametrize(
@@ -237,7 +236,7 @@ def test_utf8_survives():
 def test_a_short_record_is_told():
     form, record = make('"%d", REC->a', ("int", "a", 1))
     for size in range(len(record)):
-        result = render_record(compile_print(form), record[:size])
+        result = both(compile_print(form), record[:size])
         assert not result.is_exact
         assert "a=<cut>" in result.text
 
@@ -251,7 +250,7 @@ def test_no_print_format_and_no_record_breaks_it(text, record):
     )
     for source in (text, '"' + text + '", REC->a, __get_str(b), REC->b'):
         form = EventFormat("x", "y", fields, source, n_common=0)
-        assert isinstance(render_record(compile_print(form), record).text, str)
+        assert isinstance(both(compile_print(form), record).text, str)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from tracepoint.printk import ops
 from tracepoint.printk.calls import CALLS
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.printk.expressions import Lowering
+from tracepoint.printk.flatten import flatten
 from tracepoint.printk.functions import lower_call
 from tracepoint.printk.lower import lower_line
 from tracepoint.printk.own_events import is_own_event, lower_own_event
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.layout.structs import StructLayout
     from tracepoint.printk.memory import Record
+    from tracepoint.printk.packed import Flat
     from tracepoint.printk.structs import Layouts
     from tracepoint.source.lexer import Token
 
@@ -65,6 +67,14 @@ class PrintProgram:
     def run(self) -> Callable[[Record], str | None]:
         """The program in Python."""
         return text_function(self.op, self.machine, CALLS)
+
+    @cached_property
+    def ops(self) -> Flat:
+        """The program as instructions, one a line when printed; `ops.pack()` is what the C reader takes."""
+        return flatten(self.op, self.machine)
+
+    def __str__(self) -> str:
+        return str(self.ops)
 
     def __repr__(self) -> str:
         return f"<PrintProgram {one_line(f'{self.format.system}:{self.format.name}')}>"

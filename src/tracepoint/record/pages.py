@@ -6,7 +6,7 @@ from array import array
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.record.extension import load_extension
+from tracepoint.record.decode import DECODE
 from tracepoint.record.page import LOST_UNKNOWN, walk_pages
 from tracepoint.record.raw import RawRecord
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
-
-
-_DECODE = load_extension("_decode", "records are read in Python, a hundred times slower")
 
 
 class PageHead(NamedTuple):
@@ -54,9 +51,9 @@ def read_pages(data: Buffer, layout: PageLayout) -> Pages:
     >>> read_pages(page, PageLayout()).stamps.tolist()
     [1045157722134059]
     """
-    if _DECODE is None:
+    if DECODE is None:
         return read_pages_slowly(data, layout)
-    stamps, offsets, lengths, heads = _DECODE.read_pages(
+    stamps, offsets, lengths, heads = DECODE.read_pages(
         data,
         layout.data_offset,
         layout.data_size,

@@ -15,7 +15,7 @@ from tracepoint.printk.twin.texts import TEXTS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tracepoint.printk.twin.maker import Function, Text
+    from tracepoint.printk.twin.maker import Function, Number, Text
 
 
 def constant_of(op: ops.NumberOp) -> ops.NumberOp:
@@ -24,6 +24,11 @@ def constant_of(op: ops.NumberOp) -> ops.NumberOp:
         return ops.Const(Maker(ops.Machine(), NUMBERS, {}).number(op)(NO_RECORD))
     except UnknownPartError:
         return op
+
+
+def number_function(op: ops.NumberOp, machine: ops.Machine) -> Number:
+    """Return what gives the number of an op that calls no function."""
+    return Maker(machine, {**NUMBERS, **PLACES, **TEXTS}, {}).number(op)
 
 
 def text_function(op: ops.TextOp, machine: ops.Machine, functions: Mapping[str, Function]) -> Text:

@@ -1,0 +1,256 @@
+/*
+ * Print programs of many events, and the lines of many records, for Python.
+ *
+ * A set of programs is a capsule that never changes: any number of threads may render with it at a time.  Twin:
+ * src/tracepoint/printk/printer.py.
+ */
+#include "decode.h"
+#include "print.h"
+
+static const char SET_NAME[] = "tracepoint._decode.prints";
+
+enum { N_IDS = 1 << 16 };
+
+#define ANY_ID UINT32_MAX
+#define NO_PROGRAM UINT32_MAX
+
+/* A record without a program: none for its type, or it is too short to have one. */
+enum { STATE_UNKNOWN = 64 };
+
+struct set {
+	struct tp_print_program *programs;
+	uint32_t n;
+	bool is_big;
+	uint32_t *by_id; /* the program of each type of record, by the number of the type */
+	uint32_t n_ids;
+	bool is_for_all; /* the first program is for records of any type */
+};
+
+static void free_set(struct set *set)
+{
+	for (uint32_t n = 0; n < set->n; n++)
+		tp_print_free(&set->programs[n]);
+	free(set->programs);
+	free(set->by_id);
+	free(set);
+}
+
+static void free_capsule(PyObject *capsule)
+{
+	free_set(PyCapsule_GetPointer(capsule, SET_NAME));
+}
+
+/* Let records of a type have the program that is loaded next. */
+static const char *take_id(struct set *set, unsigned int id)
+{
+	uint32_t *by_id;
+
+	if (id == ANY_ID) {
+		set->is_for_all = true;
+		return set->n ? "one for all types beside others" : NULL;
+	}
+	if (id >= N_IDS)
+		return "an id of more than 16 bits";
+	if (id >= set->n_ids) {
+		by_id = realloc(set->by_id, (id + 1) * sizeof(*by_id));
+		if (!by_id)
+			return "";
+		memset(by_id + set->n_ids, 0xff, (id + 1 - set->n_ids) * sizeof(*by_id));
+		set->by_id = by_id;
+		set->n_ids = id + 1;
+	}
+	set->by_id[id] = set->n;
+	return NULL;
+}
+
+/* Load one (id, packed, slots). */
+static bool load_one(struct set *set, PyObject *item, unsigned int facts)
+{
+	Py_buffer packed, slots;
+	const char *why;
+	unsigned int id;
+
+	if (!PyTuple_Check(item)) {
+		PyErr_SetString(PyExc_TypeError, "a program is a tuple");
+		return false;
+	}
+	if (!PyArg_ParseTuple(item, "Iy*y*", &id, &packed, &slots))
+		return false;
+	why = take_id(set, id);
+	if (!why)
+		why = tp_print_load(&set->programs[set->n], packed.buf, (size_t)packed.len, slots.buf,
+				    (size_t)slots.len, facts);
+	PyBuffer_Release(&packed);
+	PyBuffer_Release(&slots);
+	if (!why)
+		set->n++;
+	else if (!*why)
+		PyErr_NoMemory();
+	else
+		PyErr_Format(PyExc_ValueError, "print program %u: %s", id, why);
+	return !why;
+}
+
+PyObject *tp_load_prints(PyObject *module, PyObject *args)
+{
+	PyObject *items, *capsule = NULL, *held;
+	unsigned int facts;
+	struct set *set;
+	int is_big;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OIp:load_prints", &items, &facts, &is_big))
+		return NULL;
+	held = PySequence_Tuple(items);
+	if (!held)
+		return NULL;
+	set = calloc(1, sizeof(*set));
+	if (set)
+		set->programs = calloc((size_t)PyTuple_GET_SIZE(held) + 1, sizeof(*set->programs));
+	if (!set || !set->programs) {
+		free(set);
+		Py_DECREF(held);
+		return PyErr_NoMemory();
+	}
+	set->is_big = is_big;
+	bool is_loaded = true;
+
+	for (Py_ssize_t n = 0; is_loaded && n < PyTuple_GET_SIZE(held); n++)
+		is_loaded = load_one(set, PyTuple_GET_ITEM(held, n), facts);
+	Py_DECREF(held);
+	if (is_loaded)
+		capsule = PyCapsule_New(set, SET_NAME, free_capsule);
+	if (!capsule)
+		free_set(set);
+	return capsule;
+}
+
+/* What the records are, and what becomes of each. */
+struct job {
+	const struct set *set;
+	Py_buffer data, offsets, lengths;
+	size_t n;
+	struct tp_print_out out;
+	uint64_t *ends;
+	unsigned char *states;
+};
+
+static uint32_t program_for(const struct set *set, const unsigned char *record, uint32_t length)
+{
+	uint32_t id;
+
+	if (set->is_for_all)
+		return 0;
+	if (length < 2)
+		return NO_PROGRAM;
+	id = set->is_big ? (uint32_t)record[0] << 8 | record[1] : (uint32_t)record[1] << 8 | record[0];
+	return id < set->n_ids ? set->by_id[id] : NO_PROGRAM;
+}
+
+static unsigned int render_one(struct job *job, size_t n)
+{
+	const unsigned char *data = job->data.buf;
+	uint64_t at, size = (uint64_t)job->data.len;
+	uint32_t length, program;
+
+	memcpy(&at, (const char *)job->offsets.buf + n * sizeof(at), sizeof(at));
+	memcpy(&length, (const char *)job->lengths.buf + n * sizeof(length), sizeof(length));
+	if (at > size || length > size - at)
+		return STATE_UNKNOWN;
+	data += at;
+	program = program_for(job->set, data, length);
+	if (program == NO_PROGRAM)
+		return STATE_UNKNOWN;
+	return tp_print_record(&job->set->programs[program], data, length, &job->out);
+}
+
+static bool render_all(struct job *job)
+{
+	for (size_t n = 0; n < job->n; n++) {
+		job->states[n] = (unsigned char)render_one(job, n);
+		if (job->states[n] == TP_PRINT_NO_MEMORY)
+			return false;
+		job->ends[n] = job->out.n;
+	}
+	return true;
+}
+
+/* The lines as strings, None for those that are left to the twin. */
+static PyObject *strings_of(const struct job *job)
+{
+	PyObject *list = PyList_New((Py_ssize_t)job->n);
+	uint64_t start = 0;
+
+	for (size_t n = 0; list && n < job->n; n++) {
+		PyObject *text = Py_None;
+
+		if (job->states[n] & (TP_PRINT_LEFT | STATE_UNKNOWN))
+			Py_INCREF(text);
+		else
+			text = PyUnicode_DecodeUTF8(job->out.text + start, (Py_ssize_t)(job->ends[n] - start),
+						    "surrogateescape");
+		if (!text)
+			Py_CLEAR(list);
+		else
+			PyList_SET_ITEM(list, (Py_ssize_t)n, text);
+		start = job->ends[n];
+	}
+	return list;
+}
+
+static PyObject *result_of(const struct job *job, bool wants_strings)
+{
+	PyObject *states = PyBytes_FromStringAndSize((const char *)job->states, (Py_ssize_t)job->n);
+	PyObject *lines;
+
+	if (!states)
+		return NULL;
+	if (wants_strings) {
+		lines = strings_of(job);
+		return lines ? Py_BuildValue("(NN)", lines, states) : (Py_DECREF(states), NULL);
+	}
+	return Py_BuildValue("(y#y#N)", job->out.text ? job->out.text : "", (Py_ssize_t)job->out.n, (const char *)job->ends,
+			     (Py_ssize_t)(job->n * sizeof(*job->ends)), states);
+}
+
+PyObject *tp_render_prints(PyObject *module, PyObject *args)
+{
+	PyObject *capsule, *made = NULL;
+	struct job job = { 0 };
+	int wants_strings;
+	bool is_done;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "Oy*y*y*p:render_prints", &capsule, &job.data, &job.offsets, &job.lengths,
+			      &wants_strings))
+		return NULL;
+	job.set = PyCapsule_GetPointer(capsule, SET_NAME);
+	if (!job.set)
+		goto out;
+	job.n = (size_t)job.offsets.len / sizeof(uint64_t);
+	if (job.offsets.len % (Py_ssize_t)sizeof(uint64_t) || (size_t)job.lengths.len != job.n * sizeof(uint32_t)) {
+		PyErr_SetString(PyExc_ValueError, "other offsets than lengths");
+		goto out;
+	}
+	job.ends = malloc((job.n + 1) * sizeof(*job.ends));
+	job.states = malloc(job.n + 1);
+	if (!job.ends || !job.states) {
+		PyErr_NoMemory();
+		goto out;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	is_done = render_all(&job);
+	Py_END_ALLOW_THREADS
+	if (is_done)
+		made = result_of(&job, wants_strings);
+	else
+		PyErr_NoMemory();
+out:
+	free(job.out.text);
+	free(job.ends);
+	free(job.states);
+	PyBuffer_Release(&job.data);
+	PyBuffer_Release(&job.offsets);
+	PyBuffer_Release(&job.lengths);
+	return made;
+}

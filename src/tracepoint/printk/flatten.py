@@ -1,0 +1,417 @@
+"""Ops to instructions: the tree of a print program flattened for a stack machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.printk import ops
+from tracepoint.printk.packed import NO_SLOT, Code, Flat, Instruction
+from tracepoint.printk.symbols import IP
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.source.cvalue import IntType
+
+_MAX_SHORT = (1 << 16) - 1
+# Each level holds one value at most; the stack has room for 64.
+_MAX_NESTING = 48
+_UNARY = {"-": Code.NEGATE, "~": Code.INVERT, "abs": Code.ABSOLUTE, "swap": Code.SWAP}
+_BINARY = {
+    "+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY, "/": Code.DIVIDE, "%": Code.REMAINDER,
+    "&": Code.AND, "|": Code.OR, "^": Code.XOR, "<<": Code.SHIFT_LEFT, ">>": Code.SHIFT_RIGHT,
+    "==": Code.EQUAL, "!=": Code.UNEQUAL, "<": Code.LESS, ">": Code.GREATER, "<=": Code.AT_MOST,
+    ">=": Code.AT_LEAST, "min": Code.MIN, "max": Code.MAX,
+}  # fmt: skip
+_FLAG_BITS = {"-": 1, "0": 2, "+": 4, " ": 8, "#": 16}
+_HAS_WIDTH, _HAS_PRECISION = 32, 64
+# What shows a NULL text: nothing, or `(null)`.
+_NOTHING, _NULL = 0, 1
+
+
+class _LeftError(Exception):
+    """An op that has no instruction; the argument names it."""
+
+
+def _type(kind: IntType) -> int:
+    if kind.size > 8:
+        raise _LeftError("128-bit numbers")
+    return kind.size.bit_length() - 1 | kind.is_signed << 2
+
+
+def _is_of_facts(op: ops.NumberOp) -> bool:
+    """Whether the facts alone give a number."""
+    kinds = {type(found) for found in ops.walk(op)}
+    known = {ops.Fact, ops.Const, ops.Convert, ops.Unary, ops.Binary, ops.Not, ops.Unknown}
+    return ops.Fact in kinds and kinds <= known
+
+
+class _Flattener:
+    """Appends instructions for ops."""
+
+    def __init__(self, machine: ops.Machine) -> None:
+        self.flat = Flat(machine)
+        self.nesting = 0
+
+    def add(self, code: Code, a: int = 0, b: int = 0, c: int = 0, words: object = "") -> int:
+        if not (0 <= b <= _MAX_SHORT and -(1 << 31) <= c < 1 << 32):
+            raise _LeftError("a program that is too large")
+        self.flat.code.append(Instruction(code, a, b, c, str(words)))
+        return len(self.flat.code) - 1
+
+    def land(self, *jumps: int) -> None:
+        """Let jumps lead to the next instruction."""
+        here = len(self.flat.code)
+        for at in jumps:
+            step = self.flat.code[at]
+            self.flat.code[at] = Instruction(step.code, step.a, step.b, here, f"to {here}")
+
+    def pooled(self, number: int) -> int:
+        if number not in self.flat.pool:
+            self.flat.pool.append(number)
+        return self.flat.pool.index(number)
+
+    def stored(self, data: bytes) -> int:
+        at = self.flat.data.find(data)
+        if at < 0:
+            at = len(self.flat.data)
+            self.flat.data += data
+        return at
+
+    def slot(self, op: ops.NumberOp) -> int:
+        if op not in self.flat.slots:
+            self.flat.slots.append(op)
+        return self.flat.slots.index(op)
+
+    def emit(self, text: str) -> None:
+        data = text.encode("latin-1", "replace")
+        for at in range(0, len(data), _MAX_SHORT):
+            part = data[at : at + _MAX_SHORT]
+            self.add(Code.TEXT, 0, len(part), self.stored(part), repr(part.decode("latin-1")))
+
+    def branch(self, test: ops.NumberOp, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
+        """Append `test ? then : otherwise`; each arm may turn out to be one for the twin."""
+        if isinstance(test, ops.Const):
+            (then if test.value else otherwise)()
+            return
+        self.number(test)
+        skip = self.add(Code.JUMP_UNLESS)
+        self.arm(then)
+        end = self.add(Code.JUMP)
+        self.land(skip)
+        self.arm(otherwise)
+        self.land(end)
+
+    def arm(self, append: Callable[[], None]) -> None:
+        """Append what may fail: then a record that comes here is left, and others are not."""
+        length = len(self.flat.code)
+        try:
+            append()
+        except _LeftError as left:
+            del self.flat.code[length:]
+            self.add(Code.LEAVE, words=left)
+
+    # -- numbers ------------------------------------------------------------------------------
+
+    def number(self, op: ops.NumberOp) -> None:
+        if self.nesting == _MAX_NESTING:
+            raise _LeftError("an expression that is too deep")
+        self.nesting += 1
+        try:
+            if _is_of_facts(op):
+                self.add(Code.FACT, c=self.slot(op), words=_facts_in(op))
+            else:
+                self.computed(op)
+        finally:
+            self.nesting -= 1
+
+    def computed(self, op: ops.NumberOp) -> None:
+        match op:
+            case ops.Const(value):
+                self.add(Code.CONST, c=self.pooled(value), words=value)
+            case ops.Load(offset, kind):
+                self.add(Code.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
+            case ops.LoadAt(place, kind):
+                self.place(place)
+                self.add(Code.LOAD_AT, _type(kind), words=_name(kind))
+            case ops.Convert(value, kind):
+                self.number(value)
+                self.add(Code.CONVERT, _type(kind), words=_name(kind))
+            case ops.Unary(operator, value, kind):
+                self.number(value)
+                self.add(_UNARY[operator], _type(kind), words=_name(kind))
+            case ops.Binary(operator, left, right, kind):
+                self.number(left)
+                self.number(right)
+                self.add(_BINARY[operator], _type(kind), words=_name(kind))
+            case ops.IfNumber(test, then, otherwise):
+                self.branch(test, lambda: self.number(then), lambda: self.number(otherwise))
+            case ops.Both(left, right) | ops.Either(left, right):
+                self.logical(left, right, Code.JUMP_UNLESS if isinstance(op, ops.Both) else Code.JUMP_IF)
+            case _:
+                self.seldom(op)
+
+    def seldom(self, op: ops.NumberOp) -> None:
+        match op:
+            case ops.Not(value):
+                self.number(value)
+                self.add(Code.NOT)
+            case ops.IsSet(value) if isinstance(value, ops.PlaceOp):
+                self.place(value)
+                self.add(Code.IS_SET)
+            case ops.CountBits(value):
+                self.number(value)
+                self.add(Code.COUNT_BITS)
+            case ops.Log2(value):
+                self.number(value)
+                self.add(Code.LOG2)
+            case ops.JiffiesTo(jiffies, hz, scale, kind):
+                self.number(jiffies)
+                self.number(hz)
+                self.add(Code.JIFFIES_TO, _type(kind), c=self.pooled(scale), words=f"{scale} {_name(kind)}")
+            case ops.Distance(left, right, size):
+                self.place(left)
+                self.place(right)
+                self.add(Code.DISTANCE, c=size, words=size)
+            case ops.Hashed(address):
+                self.number(address)
+                self.add(Code.HASHED)
+            case ops.Width(value):
+                self.number(value)
+                self.add(Code.WIDTH)
+            case _:
+                raise _LeftError(_why(op))
+
+    def logical(self, left: ops.NumberOp, right: ops.NumberOp, leave: Code) -> None:
+        self.number(left)
+        to_end = self.add(leave)
+        self.number(right)
+        second = self.add(leave)
+        self.number(ops.Const(int(leave is Code.JUMP_UNLESS)))
+        end = self.add(Code.JUMP)
+        self.land(to_end, second)
+        self.number(ops.Const(int(leave is Code.JUMP_IF)))
+        self.land(end)
+
+    # -- places -------------------------------------------------------------------------------
+
+    def place(self, op: ops.PlaceOp) -> None:
+        match op:
+            case ops.At(offset):
+                self.add(Code.AT, c=offset, words=offset)
+            case ops.Bytes(data):
+                self.add(Code.BYTES, 0, len(data), self.stored(data), repr(data))
+            case ops.Moved(place, count, size):
+                self.place(place)
+                self.number(count)
+                self.add(Code.MOVED, int(_is_above_int64(count)), c=size, words=f"by {size}")
+            case ops.Located(word, origin):
+                self.number(word)
+                self.add(Code.LOCATED, c=origin, words=origin)
+            case ops.Kernel(address):
+                self.number(address)
+                self.add(Code.KERNEL)
+            case ops.IfPlace(test, then, otherwise):
+                self.branch(test, lambda: self.place(then), lambda: self.place(otherwise))
+            case _:
+                raise _LeftError(_why(op))
+
+    # -- texts --------------------------------------------------------------------------------
+
+    def text(self, op: ops.TextOp, null: int = _NOTHING) -> None:
+        match op:
+            case ops.Joined(parts):
+                for part in parts:
+                    self.arm(lambda part=part: self.text(part))  # type: ignore[misc]
+            case ops.Literal(text):
+                self.emit(text)
+            case ops.Number():
+                self.formatted(op)
+            case ops.Padded():
+                self.padded(op)
+            case ops.String(place, limit):
+                self.place(place)
+                if limit is not None:
+                    self.number(limit)
+                self.add(Code.STRING, null, int(limit is not None))
+            case ops.IfText(test, then, otherwise):
+                self.branch(test, lambda: self.text(then, null), lambda: self.text(otherwise, null))
+            case ops.Flags() | ops.Symbolic():
+                self.named(op)
+            case _:
+                self.seldom_text(op, null)
+
+    def seldom_text(self, op: ops.TextOp, null: int) -> None:
+        match op:
+            case ops.Hex(place, length, separator, group):
+                self.place(place)
+                self.number(length)
+                self.add(Code.HEX, ord(separator or "\0"), group, words=repr(separator))
+            case ops.Numbers(place, count, size):
+                self.place(place)
+                self.number(count)
+                self.add(Code.NUMBERS, size, words=f"of {size} bytes")
+            case ops.Bitmap(place, size, n_bits, is_list):
+                self.place(place)
+                self.number(size)
+                self.number(n_bits)
+                self.add(Code.BITMAP, int(is_list), words="as ranges" if is_list else "")
+            case ops.PickText(index, cases, otherwise):
+                self.pick(index, cases, otherwise, null)
+            case ops.Character(value):
+                self.number(value)
+                self.add(Code.CHARACTER)
+            case _:
+                self.kernel_text(op, null)
+
+    def kernel_text(self, op: ops.TextOp, null: int) -> None:
+        match op:
+            case ops.Symbol(address, letters):
+                self.number(address)
+                self.add(Code.SYMBOL, int(letters == IP), words=letters)
+            case ops.KernelString(address):
+                self.number(address)
+                self.add(Code.KERNEL_STRING, null)
+            case ops.WithoutNewline(text):
+                self.add(Code.MARK)
+                self.text(text)
+                self.add(Code.CHOMP)
+            case ops.Call(name, arguments) if name in _CALLS:
+                self.place(arguments[0])  # type: ignore[arg-type]
+                letters = arguments[1].text  # type: ignore[attr-defined]
+                self.add(_CALLS[name], null, self.variant(name, letters), words=letters)
+            case _:
+                raise _LeftError(_why(op))
+
+    def variant(self, name: str, letters: str) -> int:
+        """Return as bits how an address is shown; `csrc/decode/print.h` says which is which."""
+        match name:
+            case "ip4":
+                order = letters[2:3]
+                is_reversed = order == "l" or (order == "h" and not self.flat.machine.is_big_endian)
+                return (letters[0] == "i") | is_reversed << 1
+            case "ip6":
+                return 2 if letters == "I6c" else int(letters[0] == "I")
+            case "mac":
+                separator = 0 if letters[0] == "m" else ord("-" if letters.endswith("F") else ":")
+                return separator | letters.endswith("R") << 8
+        return (letters[1:] in ("l", "L")) | (letters[1:] in ("B", "L")) << 1
+
+    def options(self, op: ops.Number | ops.Padded) -> int:
+        """Append width and precision; return them and the flags as bits."""
+        bits = sum(_FLAG_BITS[flag] for flag in set(op.flags))
+        if op.width is not None:
+            self.number(op.width)
+            bits |= _HAS_WIDTH
+        if op.precision is not None:
+            self.number(op.precision)
+            bits |= _HAS_PRECISION
+        return bits
+
+    def formatted(self, op: ops.Number) -> None:
+        self.number(op.value)
+        bits = self.options(op)
+        self.add(Code.NUMBER, ord(op.conversion), bits, words=f"%{op.flags}{op.conversion}")
+
+    def padded(self, op: ops.Padded) -> None:
+        if op.width is None and (op.precision is None or _cuts_itself(op)):
+            self.text(op.text, _NULL)
+            return
+        self.add(Code.MARK)
+        self.text(op.text, _NULL)
+        self.add(Code.PAD, 0, self.options(op), words=op.flags)
+
+    def table(self, table: ops.Table) -> int:
+        entries = []
+        for number, name in table:
+            if not isinstance(name, ops.Literal):
+                raise _LeftError("names that are not constant")
+            data = name.text.encode("latin-1", "replace")
+            if isinstance(number, ops.Const):
+                entries.append((number.value, data, NO_SLOT))
+            elif _is_of_facts(number):
+                entries.append((0, data, self.slot(number)))
+            else:
+                raise _LeftError("numbers of names that are not constant")
+        if entries not in self.flat.tables:
+            self.flat.tables.append(entries)
+        return self.flat.tables.index(entries)
+
+    def named(self, op: ops.Flags | ops.Symbolic) -> None:
+        table = self.table(op.table)
+        self.number(op.value)
+        words = ", ".join(name.text for _, name in op.table if isinstance(name, ops.Literal))
+        if isinstance(op, ops.Symbolic):
+            self.add(Code.SYMBOLIC, 0, table, words=words)
+            return
+        delimiter = op.delimiter or ops.Literal("")
+        data = (
+            delimiter.text.encode("latin-1", "replace") if isinstance(delimiter, ops.Literal) else b"\0" * 256
+        )
+        if len(data) > 255:
+            raise _LeftError("a delimiter that is not constant")
+        self.add(Code.FLAGS, len(data), table, self.stored(data), words)
+
+    def pick(
+        self, index: ops.NumberOp, cases: tuple[tuple[int, ops.TextOp], ...], otherwise: ops.TextOp, null: int
+    ) -> None:
+        table = self.table(tuple((ops.Const(key), _plain(case)) for key, case in cases))
+        self.number(index)
+        self.add(Code.NAMED, 0, table)
+        found = self.add(Code.JUMP_IF)
+        self.arm(lambda: self.text(otherwise, null))
+        self.land(found)
+
+
+_CALLS = {"ip4": Code.IP4, "ip6": Code.IP6, "mac": Code.MAC, "uuid": Code.UUID}
+
+
+def _plain(op: ops.TextOp) -> ops.TextOp:
+    """Return the text inside of a padding that does nothing."""
+    is_idle = isinstance(op, ops.Padded) and op.width is None and op.precision is None
+    return op.text if is_idle and isinstance(op, ops.Padded) else op
+
+
+def _cuts_itself(op: ops.Padded) -> bool:
+    """Whether the text is never longer than the precision: that of memory which is not NULL."""
+    return (
+        isinstance(op.text, ops.String)
+        and op.text.limit == op.precision
+        and isinstance(op.text.place, ops.At | ops.Located)
+    )
+
+
+def _is_above_int64(op: ops.NumberOp) -> bool:
+    kind: IntType | None = getattr(op, "kind", None)
+    return kind is None or (kind.size == 8 and not kind.is_signed)
+
+
+def _name(kind: IntType) -> str:
+    return f"{'s' if kind.is_signed else 'u'}{8 * kind.size}"
+
+
+def _facts_in(op: ops.NumberOp) -> str:
+    return ", ".join(dict.fromkeys(found.name for found in ops.walk(op) if isinstance(found, ops.Fact)))
+
+
+def _why(op: ops.Op) -> str:
+    if isinstance(op, ops.Unknown):
+        return op.reason
+    return f"{op.name}()" if isinstance(op, ops.Call) else type(op).__name__
+
+
+def flatten(op: ops.TextOp, machine: ops.Machine) -> Flat:
+    """Return a program as instructions.
+
+    >>> from tracepoint.source.cvalue import INT
+    >>> line = ops.Joined((ops.Literal("a="), ops.Number(ops.Load(8, INT), "d")))
+    >>> print(flatten(line, ops.Machine()))
+    0  text          'a='
+    1  load          s32 at 8
+    2  number        %d
+    3  end
+    """
+    flattener = _Flattener(machine)
+    flattener.arm(lambda: flattener.text(op))
+    flattener.add(Code.END)
+    return flattener.flat

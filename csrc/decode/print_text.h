@@ -51,7 +51,8 @@ static inline bool line_fill(struct line *line, char with, size_t size)
 {
 	if (!line_room(line, size))
 		return false;
-	memset(line->out->text + line->out->n, with, size);
+	if (size)
+		memset(line->out->text + line->out->n, with, size);
 	line->out->n += size;
 	return true;
 }

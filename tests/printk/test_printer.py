@@ -15,7 +15,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.printer import Printer, pack_slots, render_records
 from tracepoint.printk.program import PrintProgram, compile_print
 from tracepoint.record.decode import DECODE
-from tracepoint.source.cvalue import INT
+from tracepoint.source.types import INT
 
 needs_c = pytest.mark.skipif(
     DECODE is None, reason="tracepoint._decode is not built: install gcc and python3-dev"

@@ -11,7 +11,7 @@ from tracepoint.printk.symbols import IP
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.source.cvalue import IntType
+    from tracepoint.source.types import IntType
 
 _MAX_SHORT = (1 << 16) - 1
 # Each level holds one value at most; the stack has room for 64.
@@ -403,7 +403,7 @@ def _why(op: ops.Op) -> str:
 def flatten(op: ops.TextOp, machine: ops.Machine) -> Flat:
     """Return a program as instructions.
 
-    >>> from tracepoint.source.cvalue import INT
+    >>> from tracepoint.source.types import INT
     >>> line = ops.Joined((ops.Literal("a="), ops.Number(ops.Load(8, INT), "d")))
     >>> print(flatten(line, ops.Machine()))
     0  text          'a='

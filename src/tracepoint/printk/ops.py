@@ -466,7 +466,7 @@ def operands(op: Op) -> Iterator[Op]:
 def walk(op: Op) -> Iterator[Op]:
     """Yield an op and all below it.
 
-    >>> from tracepoint.source.cvalue import INT
+    >>> from tracepoint.source.types import INT
     >>> [type(found).__name__ for found in walk(Not(Load(8, INT)))]
     ['Not', 'Load']
     """

@@ -8,11 +8,12 @@ import struct
 import subprocess
 import time
 from array import array
+from importlib.util import find_spec
 from pathlib import Path
 
 from benchmarks.harness import MissingError, Row
 from tracepoint.layout.format import read_format
-from tracepoint.printk.printer import Printer, is_pure
+from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.tracefile.text import facts_of
 from tracepoint.tracefile.tracedat import read_tracedat
@@ -46,7 +47,7 @@ REC->prev_comm, REC->prev_pid, REC->prev_prio, (REC->prev_state & 0xff) ? __prin
 
 
 def check_c() -> None:
-    if is_pure():
+    if find_spec("tracepoint._decode") is None:
         raise MissingError("tracepoint._decode is not built: install gcc and python3-dev")
 
 

@@ -43,11 +43,6 @@ class Lines(NamedTuple):
     odd: dict[int, Rendered]
 
 
-def is_pure() -> bool:
-    """Whether lines are made in Python."""
-    return DECODE is None
-
-
 def _slot_value(op: NumberOp, machine: Machine, facts: RenderFacts) -> int | None:
     """Return a number that the facts alone give, None when they do not or when it does not fit its type."""
     try:

@@ -17,7 +17,7 @@ from pace import fewer_turns
 from tracepoint.cli.main import main
 from tracepoint.layout.format import write_format
 from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.cvalue import constant_value
+from tracepoint.source.constants import constant_value
 
 if TYPE_CHECKING:
     from pathlib import Path

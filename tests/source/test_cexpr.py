@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
 from tracepoint.source.cexpr import decode_string, parse_arguments, parse_expression, write_expression
+from tracepoint.source.constants import constant_value
 from tracepoint.source.ctype import parse_ctype
-from tracepoint.source.cvalue import constant_value, int_type_of, number_type
+from tracepoint.source.cvalue import int_type_of, number_type
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 from tracepoint.source.types import INT, LLONG, UINT, ULLONG, IntType

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.lvalues import address, dereference
@@ -15,12 +16,11 @@ from tracepoint.source.cvalue import (
     COMPARISONS,
     binary_type,
     binary_value,
-    common_type,
-    int_type_of,
     number_type,
     promote,
 )
 from tracepoint.source.functions import TRANSPARENT
+from tracepoint.source.typed import Typed, Typer
 from tracepoint.source.types import INT, IntType
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 def _number(machine: Machine, node: ast.Number, _want: Want) -> Value:
-    kind = _number_kind(machine, node)
+    long_size = machine.shapes.long_size
+    kind = number_type(node.value, node.suffix, is_decimal=node.is_decimal, long_size=long_size)
     return Int(kind.wrap(node.value), kind)
 
 
@@ -195,70 +196,28 @@ FORMS: dict[type[ast.Node], Callable[..., Value]] = {
 
 def kind_of(machine: Machine, node: ast.Node) -> IntType | None:
     """Return the integer type of an expression; None for a pointer or when nothing here tells it."""
-    form = _KINDS.get(type(node))
-    return form(machine, node) if form is not None else None
+    found = Typer(partial(_known, machine), machine.shapes.long_size).of(node)
+    return found.kind if found is not None else None
 
 
-def _number_kind(machine: Machine, node: ast.Number) -> IntType:
-    long_size = machine.shapes.long_size
-    return number_type(node.value, node.suffix, is_decimal=node.is_decimal, long_size=long_size)
+def _known(machine: Machine, typer: Typer, node: ast.Node) -> Typed | None:
+    """Return the types of locals, parameters, constants and fields."""
+    match node:
+        case ast.Name():
+            return _known_name(machine, typer, node.name)
+        case ast.Member(base=ast.Name(name="__entry"), name=name, is_arrow=True):
+            member = (machine.record_shape.members or {}).get(name)
+            return Typed(member[1].kind) if member is not None and not member[1].is_pointer else None
+        case ast.Call(arguments=(first, *_)) if node.name in TRANSPARENT:
+            return typer.of(first)
+    return None
 
 
-def _call_kind(machine: Machine, node: ast.Call) -> IntType | None:
-    return kind_of(machine, node.arguments[0]) if node.name in TRANSPARENT and node.arguments else None
-
-
-def _member_kind(machine: Machine, node: ast.Member) -> IntType | None:
-    if not node.is_arrow or node.base != ast.Name("__entry"):
-        return None
-    member = (machine.record_shape.members or {}).get(node.name)
-    return member[1].kind if member is not None and not member[1].is_pointer else None
-
-
-def _name_kind(machine: Machine, node: ast.Name) -> IntType | None:
-    name = node.name
+def _known_name(machine: Machine, typer: Typer, name: str) -> Typed | None:
     cell = machine.locals.get(name)
     if cell is not None:
-        return cell.slot.shape.kind if cell.slot is not None else None
+        return Typed(cell.slot.shape.kind) if cell.slot is not None else None
     if name in machine.inputs.params:
-        ctype = machine.inputs.params[name]
-        return None if ctype.pointers else int_type_of(ctype, machine.shapes.long_size)
+        return typer.of_ctype(machine.inputs.params[name])
     known = machine.inputs.constant(name)
-    return None if known is None else number_type(abs(known), long_size=machine.shapes.long_size)
-
-
-def _unary_kind(machine: Machine, node: ast.Unary) -> IntType | None:
-    if node.op == "!":
-        return INT
-    inner = kind_of(machine, node.operand) if node.op not in ("&", "*") else None
-    return inner if inner is None or node.op.endswith(("++", "--")) else promote(inner)
-
-
-def _binary_kind(machine: Machine, node: ast.Binary) -> IntType | None:
-    if node.op in COMPARISONS or node.op in ("&&", "||"):
-        return INT
-    left, right = kind_of(machine, node.left), kind_of(machine, node.right)
-    return binary_type(node.op, left, right) if left is not None and right is not None else None
-
-
-def _ternary_kind(machine: Machine, node: ast.Ternary) -> IntType | None:
-    then = kind_of(machine, node.then if node.then is not None else node.condition)
-    otherwise = kind_of(machine, node.otherwise)
-    return common_type(then, otherwise) if then is not None and otherwise is not None else None
-
-
-_KINDS: dict[type[ast.Node], Callable[..., IntType | None]] = {
-    ast.Number: _number_kind,
-    ast.Char: lambda _machine, _node: INT,
-    ast.Name: _name_kind,
-    ast.Unary: _unary_kind,
-    ast.Binary: _binary_kind,
-    ast.Ternary: _ternary_kind,
-    ast.Cast: lambda machine, node: (
-        None if node.ctype.pointers else machine.shapes.of_element(node.ctype).kind
-    ),
-    ast.SizeOf: lambda machine, _node: machine.shapes.ulong,
-    ast.Comma: lambda machine, node: kind_of(machine, node.right),
-    ast.Call: _call_kind,
-    ast.Member: _member_kind,
-}
+    return None if known is None else Typed(number_type(abs(known), long_size=typer.long_size))

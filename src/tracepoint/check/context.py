@@ -18,7 +18,7 @@ from tracepoint.model.vocabulary import PRINT_HELPERS
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.source.ast import Call, Name, Node, String, walk
 from tracepoint.source.cexpr import parse_arguments
-from tracepoint.source.cvalue import constant_value
+from tracepoint.source.constants import constant_value
 from tracepoint.source.lexer import Kind
 from tracepoint.tree.facts import TreeFacts
 

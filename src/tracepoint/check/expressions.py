@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tracepoint.check.syntax import RECORD_NAMES, entry_field
@@ -12,14 +13,13 @@ from tracepoint.model.field import ArrayField, ScalarField, StructField
 from tracepoint.model.vocabulary import FIELD_HELPERS
 from tracepoint.source import ast
 from tracepoint.source.ctype import parse_ctype
-from tracepoint.source.cvalue import binary_type, common_type, int_type_of, number_type, promote
-from tracepoint.source.types import INT, UINT, ULLONG, IntType
+from tracepoint.source.typed import ADDRESS, TEXT, Typed, Typer
+from tracepoint.source.types import UINT, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tracepoint.model.field import Field
-    from tracepoint.source.ctype import CType
 
 _STRINGS = frozenset(
     [
@@ -70,123 +70,59 @@ class ExprType:
     name: str = ""
 
 
-_STRING = ExprType(Shape.STRING)
-_POINTER = ExprType(Shape.POINTER)
-
-
 def expression_type(node: ast.Node, fields: Mapping[str, Field], long_size: int) -> ExprType | None:
     """Return the type of a print expression, None when it cannot be known from the header.
 
     `long_size` is 4 or 8 bytes.
     """
-    return _Typer(fields, long_size).of(node)
-
-
-class _Typer:
-    """Types expressions over one record."""
-
-    def __init__(self, fields: Mapping[str, Field], long_size: int) -> None:
-        self.fields = fields
-        self.long_size = long_size
-
-    def of(self, node: ast.Node) -> ExprType | None:
-        name = entry_field(node)
-        if name:
-            return self.of_field(self.fields.get(name))
-        match node:
-            case ast.String():
-                return _STRING
-            case ast.Call():
-                return self.of_call(node)
-            case ast.Cast(ctype=ctype):
-                return self.of_ctype(ctype)
-            case ast.Index(base=base):
-                return self.of_element(base)
-            case ast.Comma(right=right):
-                return self.of(right)
-            case ast.Ternary():
-                return self.of_ternary(node)
-            case ast.Unary(op="&"):
-                return _POINTER
-            case _:
-                return self.of_number(node)
-
-    def of_number(self, node: ast.Node) -> ExprType | None:
-        match node:
-            case ast.Number(value=value, suffix=suffix, is_decimal=is_decimal):
-                return _integer(number_type(value, suffix, is_decimal=is_decimal, long_size=self.long_size))
-            case ast.Char() | ast.Unary(op="!"):
-                return _integer(INT)
-            case ast.SizeOf():
-                return _integer(IntType(self.long_size, is_signed=False), "size_t")
-            case ast.Unary(op="-" | "~" | "+", operand=operand):
-                inner = self.of(operand)
-                return _integer(promote(inner.integer)) if inner and inner.integer else None
-            case ast.Binary():
-                return self.of_binary(node)
+    found = Typer(partial(_known, fields), long_size).of(node)
+    if found is None:
         return None
-
-    def of_binary(self, node: ast.Binary) -> ExprType | None:
-        left, right = self.of(node.left), self.of(node.right)
-        if node.op in {"&&", "||", "==", "!=", "<", ">", "<=", ">="}:
-            return _integer(INT)
-        if left is None or right is None:
-            return None
-        if left.integer and right.integer:
-            return _integer(binary_type(node.op, left.integer, right.integer))
-        pointers = [t for t in (left, right) if t.shape in {Shape.POINTER, Shape.STRING}]
-        return pointers[0] if len(pointers) == 1 else None
-
-    def of_ternary(self, node: ast.Ternary) -> ExprType | None:
-        then = self.of(node.then if node.then is not None else node.condition)
-        otherwise = self.of(node.otherwise)
-        if then is None or otherwise is None:
-            return None
-        if then.integer and otherwise.integer:
-            return _integer(common_type(then.integer, otherwise.integer))
-        return then if then.shape is otherwise.shape else None
-
-    def of_call(self, node: ast.Call) -> ExprType | None:
-        if node.name in _STRINGS:
-            return _STRING
-        if node.name in _POINTERS:
-            return _POINTER
-        number = _NUMBERS.get(node.name)
-        return _integer(number) if number else None
-
-    def of_element(self, base: ast.Node) -> ExprType | None:
-        field = self.fields.get(entry_field(base))
-        if isinstance(field, ArrayField):
-            return self.of_text(field.ctype)
+    if found.kind is not None:
+        return ExprType(Shape.INTEGER, found.kind, str(found.ctype or ""))
+    ctype = found.ctype
+    if ctype is None or ctype.array:
         return None
+    if ctype.pointers:
+        is_text = ctype.pointers == 1 and ctype.base in _CHARS
+        return ExprType(Shape.STRING if is_text else Shape.POINTER)
+    is_struct = ctype.base.startswith(("struct ", "union "))
+    return ExprType(Shape.STRUCT, None, ctype.base) if is_struct else None
 
-    def of_field(self, field: Field | None) -> ExprType | None:
-        match field:
-            case ArrayField(ctype=ctype):
-                return _STRING if ctype.replace("const ", "").strip() in _CHARS else _POINTER
-            case StructField(ctype=ctype) | ScalarField(ctype=ctype):
-                return self.of_text(ctype)
+
+def _known(fields: Mapping[str, Field], typer: Typer, node: ast.Node) -> Typed | None:
+    """Return the types of fields, their elements, and what helpers make of them."""
+    name = entry_field(node)
+    if name:
+        return _of_field(typer, fields.get(name))
+    match node:
+        case ast.Call() if node.name in _STRINGS:
+            return TEXT
+        case ast.Call() if node.name in _POINTERS:
+            return ADDRESS
+        case ast.Call() if node.name in _NUMBERS:
+            return Typed(_NUMBERS[node.name])
+        case ast.Index(base=base) if isinstance(field := fields.get(entry_field(base)), ArrayField):
+            return _of_text(typer, field.ctype)
+        case ast.Unary(op="&"):
+            return ADDRESS
+    return None
+
+
+def _of_field(typer: Typer, field: Field | None) -> Typed | None:
+    match field:
+        case ArrayField(ctype=ctype):
+            return TEXT if ctype.replace("const ", "").strip() in _CHARS else ADDRESS
+        case StructField(ctype=ctype) | ScalarField(ctype=ctype):
+            return _of_text(typer, ctype)
+    return None
+
+
+def _of_text(typer: Typer, text: str) -> Typed | None:
+    try:
+        return typer.of_ctype(parse_ctype(text))
+    except TracepointError:
         return None
-
-    def of_text(self, text: str) -> ExprType | None:
-        try:
-            return self.of_ctype(parse_ctype(text))
-        except TracepointError:
-            return None
-
-    def of_ctype(self, ctype: CType) -> ExprType | None:
-        if ctype.array:
-            return None
-        if ctype.pointers:
-            return _STRING if ctype.pointers == 1 and ctype.base in _CHARS else _POINTER
-        if ctype.base.startswith(("struct ", "union ")):
-            return ExprType(Shape.STRUCT, None, ctype.base)
-        found = int_type_of(ctype, self.long_size)
-        return _integer(found, str(ctype)) if found else None
-
-
-def _integer(kind: IntType, name: str = "") -> ExprType:
-    return ExprType(Shape.INTEGER, kind, name)
 
 
 def free_names(node: ast.Node) -> Iterator[ast.Name]:

@@ -14,8 +14,8 @@ from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS
 from tracepoint.layout.structs import Placed, StructLayout, lay_out
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.constants import constant_value
 from tracepoint.source.ctype import CType, parse_ctype
-from tracepoint.source.cvalue import constant_value
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 from tracepoint.source.types import BASIC, TYPEDEFS, WORD64_TYPEDEFS

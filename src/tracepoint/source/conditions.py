@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import SourceError
 from tracepoint.source.brackets import find_parenthesis
 from tracepoint.source.cexpr import parse_expression
-from tracepoint.source.cvalue import constant_value
+from tracepoint.source.constants import constant_value
 from tracepoint.source.lexer import Kind, Token
 
 if TYPE_CHECKING:

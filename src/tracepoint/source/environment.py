@@ -14,7 +14,7 @@ from tracepoint.errors import SourceError
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.closure import IncludeClosure, SharedFiles
 from tracepoint.source.config import EMPTY_MACROS, Config
-from tracepoint.source.cvalue import constant_value
+from tracepoint.source.constants import constant_value
 from tracepoint.source.declarations import Declarations, read_declarations
 from tracepoint.source.definitions import read_definitions
 from tracepoint.source.expand import Expander

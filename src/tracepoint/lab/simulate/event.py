@@ -28,7 +28,7 @@ from tracepoint.printk.program import PrintProgram, compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.cvalue import constant_value
+from tracepoint.source.constants import constant_value
 from tracepoint.source.environment import Environment
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_arguments
-from tracepoint.source.cvalue import constant_value
+from tracepoint.source.constants import constant_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,9 @@ from tracepoint.assign.values import Input
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.printk.program import split_print_format
 from tracepoint.source import ast
+from tracepoint.source.constants import constant_value
 from tracepoint.source.ctype import CType
-from tracepoint.source.cvalue import constant_value, int_type_of
+from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

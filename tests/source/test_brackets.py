@@ -10,6 +10,7 @@ from tracepoint.source.brackets import (
     split_macro_arguments,
 )
 from tracepoint.source.lexer import Token, lex
+from tracepoint.source.syntax import read_call
 from tracepoint.source.text import SourceFile
 
 
@@ -59,5 +60,9 @@ def test_arguments_of_c_and_of_the_preprocessor() -> None:
         "( d , e )",
     ]
     assert [len(part) for part in split_macro_arguments(tokens)] == [1, 2, 2, 5]
-    assert [len(part) for part in split_macro_arguments(tokens, 2)] == [1, 11]
+    call = read_call(tokens_of("F(a, { b, c }, (d, e)) f"), 0)
+    assert call is not None
+    assert call[0].arguments == tuple(map(tuple, split_macro_arguments(call[0].inner)))
+    assert [len(part) for part in call[0].split(2)] == [1, 11]
+    assert read_call(tokens_of("F(a, { b, c }, (d, e) f"), 0) is None
     assert split_arguments([]) == [[]]

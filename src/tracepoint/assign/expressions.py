@@ -12,13 +12,7 @@ from tracepoint.assign.stores import assign
 from tracepoint.assign.values import CannotFollowError, Int, Outside, Pointer, Slot, Value, Want
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.cvalue import (
-    COMPARISONS,
-    binary_type,
-    binary_value,
-    number_type,
-    promote,
-)
+from tracepoint.source.cvalue import COMPARISONS, binary_type, binary_value, number_type, promote
 from tracepoint.source.functions import TRANSPARENT
 from tracepoint.source.typed import Typed, Typer
 from tracepoint.source.types import INT, IntType

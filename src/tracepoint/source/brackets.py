@@ -9,13 +9,18 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from tracepoint.source.lexer import Kind
+
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
+
+    from tracepoint.source.lexer import Token
 
 CLOSERS = {"(": ")", "[": "]", "{": "}"}
 OPENERS = {closer: opener for opener, closer in CLOSERS.items()}
 _STEPS = dict.fromkeys(CLOSERS, 1) | dict.fromkeys(OPENERS, -1)
 _ROUND_STEPS = {"(": 1, ")": -1}
+_PUNCT = Kind.PUNCT
 _PAIRS = {opener: re.compile(f"[\\{opener}\\{closer}]") for opener, closer in CLOSERS.items()}
 
 
@@ -107,24 +112,51 @@ def outside(
 
 def split_arguments(tokens: Sequence[T], separator: str = ",") -> list[Sequence[T]]:
     """Split tokens at the commas, or another separator, that no bracket encloses."""
-    return _split(tokens, separator, _STEPS, 0)
+    return _split(tokens, separator, _STEPS)
 
 
-def split_macro_arguments(tokens: Sequence[T], n_parts: int = 0) -> list[Sequence[T]]:
-    """Split tokens at commas outside parentheses, into at most `n_parts` if that is given.
+def split_macro_arguments(tokens: Sequence[T]) -> list[Sequence[T]]:
+    """Split tokens at commas outside parentheses.
 
     Braces and square brackets do not protect a comma: the preprocessor does not know them.
     """
-    return _split(tokens, ",", _ROUND_STEPS, n_parts)
+    return _split(tokens, ",", _ROUND_STEPS)
 
 
-def _split(tokens: Sequence[T], separator: str, steps: Mapping[str, int], n_parts: int) -> list[Sequence[T]]:
+def read_macro_arguments(
+    tokens: Sequence[Token], at: int
+) -> tuple[tuple[tuple[Token, ...], ...], int] | None:
+    """Return the arguments in the parentheses that open at `at`, and where they close; None if never.
+
+    It is `find_parenthesis` and `split_macro_arguments` in one go: all of a header is read so.
+    """
+    parts: list[tuple[Token, ...]] = []
+    depth, begin = 0, at + 1
+    for index in range(at, len(tokens)):
+        token = tokens[index]
+        if token.kind is not _PUNCT:
+            continue
+        text = token.text
+        if text == "(":
+            depth += 1
+        elif text == ")":
+            depth -= 1
+            if not depth:
+                parts.append(tuple(tokens[begin:index]))
+                return tuple(parts), index
+        elif text == "," and depth == 1:
+            parts.append(tuple(tokens[begin:index]))
+            begin = index + 1
+    return None
+
+
+def _split(tokens: Sequence[T], separator: str, steps: Mapping[str, int]) -> list[Sequence[T]]:
     parts: list[Sequence[T]] = []
     depth = begin = 0
     for index, token in enumerate(tokens):
         text = token.text
         if text == separator:
-            if not depth and len(parts) + 1 != n_parts:
+            if not depth:
                 parts.append(tokens[begin:index])
                 begin = index + 1
         elif text in steps:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.source.brackets import find_parenthesis, split_macro_arguments
+from tracepoint.source.brackets import read_macro_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,8 @@ class MacroCall:
         """Return at most `n_parts` arguments; the last one keeps the commas of the rest."""
         if len(self.arguments) <= n_parts:
             return self.arguments
-        return tuple(tuple(part) for part in split_macro_arguments(self.inner, n_parts))
+        kept = self.arguments[: n_parts - 1]
+        return (*kept, self.inner[sum(len(part) + 1 for part in kept) :])
 
 
 def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
@@ -41,9 +42,8 @@ def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
     """
     if at + 1 >= len(tokens) or tokens[at + 1].text != "(":
         return None
-    close = find_parenthesis(tokens, at + 1)
-    if close < 0:
+    found = read_macro_arguments(tokens, at + 1)
+    if found is None:
         return None
-    inner = tuple(tokens[at + 2 : close])
-    arguments = tuple(map(tuple, split_macro_arguments(inner)))
-    return MacroCall(tokens[at], arguments, tokens[close], inner), close + 1
+    arguments, close = found
+    return MacroCall(tokens[at], arguments, tokens[close], tuple(tokens[at + 2 : close])), close + 1

@@ -13,14 +13,13 @@ from tracepoint.printk.macros import MACROS
 from tracepoint.printk.values import IntValue, MemoryValue, TextValue, Value, constant
 from tracepoint.source import ast
 from tracepoint.source.cvalue import common_type
-from tracepoint.source.types import INT, LLONG, UINT, ULLONG, USHORT, IntType
+from tracepoint.source.functions import BYTE_ORDERS, ByteOrder
+from tracepoint.source.types import INT, LLONG, UINT, ULLONG, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.printk.expressions import Lowering
-
-_KINDS = {16: USHORT, 32: UINT, 64: ULLONG}
 
 
 def _swap(value: IntValue, kind: IntType) -> IntValue:
@@ -28,36 +27,19 @@ def _swap(value: IntValue, kind: IntType) -> IntValue:
     return operators.folded(IntValue(kind, ops.Unary("swap", number.op, kind)), number)
 
 
-def _byte_order(kind: IntType, *, is_big: bool | None) -> Callable[[Lowering, list[Value]], Value]:
-    """Make what lowers a conversion; `is_big` None swaps always."""
+def _byte_order(order: ByteOrder) -> Callable[[Lowering, list[Value]], Value]:
+    """Make what lowers a conversion."""
 
     def lower_call(lowering: Lowering, arguments: list[Value]) -> Value:
         value = arguments[0]
         if isinstance(value, MemoryValue):
-            value = IntValue(kind, ops.LoadAt(value.op, kind))
+            value = IntValue(order.kind, ops.LoadAt(value.op, order.kind))
         number = lowering.as_integer(value)
-        if is_big is None or is_big != lowering.machine.is_big_endian:
-            return _swap(number, kind)
-        return operators.converted(number, kind)
+        if order.swaps(is_big_endian=lowering.machine.is_big_endian):
+            return _swap(number, order.kind)
+        return operators.converted(number, order.kind)
 
     return lower_call
-
-
-def _make_byte_orders() -> dict[str, Callable[[Lowering, list[Value]], Value]]:
-    made: dict[str, Callable[[Lowering, list[Value]], Value]] = {}
-    for bits, kind in _KINDS.items():
-        for name in (f"__builtin_bswap{bits}", f"__fswab{bits}", f"swab{bits}", f"__swab{bits}",
-                     f"__arch_swab{bits}", f"___constant_swab{bits}"):  # fmt: skip
-            made[name] = _byte_order(kind, is_big=None)
-        for order, is_big in (("be", True), ("le", False)):
-            for name in (f"{order}{bits}_to_cpu", f"cpu_to_{order}{bits}"):
-                for form in (name, f"__{name}", f"{name}p", f"__{name}p", f"get_unaligned_{order}{bits}"):
-                    made[form] = _byte_order(kind, is_big=is_big)
-    for name in ("ntohs", "htons", "__be16_to_cpu"):
-        made[name] = _byte_order(USHORT, is_big=True)
-    for name in ("ntohl", "htonl"):
-        made[name] = _byte_order(UINT, is_big=True)
-    return made
 
 
 def _extreme(op: str) -> Callable[[Lowering, list[Value]], Value]:
@@ -124,7 +106,7 @@ def _bit_count(kind: IntType) -> Callable[[Lowering, list[Value]], Value]:
 
 
 FUNCTIONS: dict[str, Callable[[Lowering, list[Value]], Value]] = {
-    **_make_byte_orders(),
+    **{name: _byte_order(order) for name, order in BYTE_ORDERS.items()},
     "min": _extreme("min"),
     "max": _extreme("max"),
     "abs": _absolute,

@@ -93,9 +93,7 @@ def _lengths(event: Event, changed: frozenset[str]) -> dict[str, ast.Node]:
     """Return the lengths in bytes of dynamic arrays, as far as no statement changes what they read."""
     lengths: dict[str, ast.Node] = {}
     for one in event.fields:
-        if not isinstance(one, DynamicArrayField) or changed & {
-            t.text for t in st.tokens_of(one.length.text)
-        }:
+        if not isinstance(one, DynamicArrayField) or changed & _words(one.length):
             continue
         try:
             element = ast.SizeOf(parse_ctype(one.ctype), None)
@@ -167,8 +165,7 @@ class _Planner:
             text = one.source.text if length or self._is_text(one.source) else _as_text(one.source.text)
             self.plan.sources[one.name] = Source(text, length)
             return
-        texts = (one.va_list.text, one.source.text)
-        used = self.params.union(token.text for text in texts for token in st.tokens_of(text))
+        used = self.params | _words(one.va_list) | _words(one.source)
         copy = "copy"
         while copy in used:
             copy += "_arg"
@@ -338,6 +335,10 @@ def _is_used(piece: st.Piece, pieces: Iterable[st.Piece]) -> bool:
     return any(piece.declares in other.names for other in pieces if other is not piece)
 
 
+def _words(code: Code) -> frozenset[str]:
+    return frozenset(token.text for token in code.all_tokens())
+
+
 def _is_member(node: ast.Node, name: str) -> bool:
     match node:
         case ast.Member(base=ast.Name(name="__entry"), name=member, is_arrow=True):
@@ -389,8 +390,7 @@ def _constant_length(one: Field) -> bool:
     """Return whether a dynamic array's length is a constant, told by its spelling."""
     if not isinstance(one, DynamicArrayField):
         return False
-    names = [t.text for t in st.tokens_of(one.length.text) if t.text.isidentifier()]
-    return all(name.isupper() for name in names)
+    return all(word.isupper() for word in _words(one.length) if word.isidentifier())
 
 
 def _member(one: Field) -> str:

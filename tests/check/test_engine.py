@@ -10,8 +10,8 @@ from tracepoint.check.registry import RULES
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import TracepointError
 from tracepoint.model.read import read_header_text
-from tracepoint.tree.facts import TreeFacts
 from tracepoint.tree.headers import paused_collector
+from tracepoint.tree.tracing_macros import TreeFacts
 
 EVENT = """TRACE_EVENT({name},
 \tTP_PROTO(int n),

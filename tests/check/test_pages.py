@@ -10,7 +10,7 @@ from tracepoint.check.engine_python import check_python_text
 from tracepoint.check.pages import explain, make_pages
 from tracepoint.check.registry import RULES
 from tracepoint.errors import TracepointError
-from tracepoint.tree.facts import TreeFacts
+from tracepoint.tree.tracing_macros import TreeFacts
 
 FOLDER = Path(__file__).parents[2] / "docs/reference/rules"
 HEADINGS = ["What it does", "Why it is bad", "Example", "Use instead", "Fix safety"]

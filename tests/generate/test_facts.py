@@ -9,9 +9,9 @@ import pytest
 from generate.samples import one_event
 from oracles import kernel_source
 from tracepoint.errors import GenerateError, TracepointError
-from tracepoint.generate import KernelFacts, kernel_module, read_facts
-from tracepoint.generate.kernel_facts import FACT_FILES
+from tracepoint.generate import kernel_module, read_facts
 from tracepoint.tree.kernel_files import find_source_root, read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES, NEWEST, TreeFacts
 
 OLD = {
     "include/trace/ftrace.h": "#define __assign_str(dst, src) x\n#define __string(item, src)\n#define __field(a, b)\n"
@@ -27,7 +27,7 @@ def test_arity_suffix_and_macros() -> None:
     assert facts.has_macro("__string")
     assert not facts.has_macro("__rel_string")
     assert read_facts(SUFFIX).has_tp_suffix
-    assert KernelFacts().has_macro("anything")
+    assert NEWEST.has_macro("anything")
 
 
 def test_no_headers_is_an_error() -> None:
@@ -37,7 +37,7 @@ def test_no_headers_is_an_error() -> None:
 
 def test_a_missing_macro_names_event_and_macro() -> None:
     header = one_event("__rel_string(s, foo->name)", "__assign_rel_str(s, foo->name);")
-    facts = KernelFacts(2, macros=frozenset({"TRACE_EVENT", "__string", "__assign_rel_str"}))
+    facts = TreeFacts(2, macros=frozenset({"TRACE_EVENT", "__string", "__assign_rel_str"}))
     with pytest.raises(GenerateError, match=r"demo:one: __rel_string\(\) is not in the tracing headers"):
         kernel_module(header, name="m", facts=facts)
 
@@ -46,14 +46,14 @@ def test_length_calls_become_plain_where_the_kernel_has_them_no_more() -> None:
     header = one_event("__string_len(s, foo->name, min(n, 4))", "__assign_str_len(s, foo->name, min(n, 4));")
     assert "__assign_str(s);" in kernel_module(header, name="m")["m_trace.h"]
     known = frozenset("TRACE_EVENT __string_len __assign_str_len".split())
-    text = kernel_module(header, name="m", facts=KernelFacts(2, macros=known))["m_trace.h"]
+    text = kernel_module(header, name="m", facts=TreeFacts(2, macros=known))["m_trace.h"]
     assert "__assign_str_len(s, foo->name, min(n, 4));" in text
 
 
 @pytest.mark.parametrize(("arity", "call"), [(1, "__assign_str(s);"), (2, "__assign_str(s, foo->name);")])
 def test_strings_are_spelt_as_the_kernel_does(arity: int, call: str) -> None:
     header = one_event("__string(s, foo->name)", "__assign_str(s, foo->name);")
-    assert call in kernel_module(header, name="m", facts=KernelFacts(arity))["m_trace.h"]
+    assert call in kernel_module(header, name="m", facts=TreeFacts(arity))["m_trace.h"]
 
 
 def test_a_headers_package_leads_to_the_common_files(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from generate.samples import TICK, header_of_text, inputs_of, one_event
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
 from tracepoint.generate import bpf_counter, kernel_module, plan_inputs, probe_module, read_facts
-from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts
 from tracepoint.lab.build.module import build_modules
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels.headers import fetch_headers
@@ -24,6 +23,7 @@ from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.tree.headers import read_header
 from tracepoint.tree.kernel_files import read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES, TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,7 +43,7 @@ class Lab:
 
     guest: lab_guest.Guest
     headers: Path
-    facts: KernelFacts
+    facts: TreeFacts
 
     def load(self, files) -> None:
         for module in build_modules(files, self.headers):

@@ -10,11 +10,11 @@ import pytest
 
 from generate.samples import TICK, header_of_text, inputs_of
 from oracles import installed_headers, kernel_source
-from tracepoint.generate import KernelFacts, kernel_module, probe_module, read_facts
-from tracepoint.generate.kernel_facts import FACT_FILES
+from tracepoint.generate import kernel_module, probe_module, read_facts
 from tracepoint.lab.build.module import build_modules
 from tracepoint.tree.headers import read_header
 from tracepoint.tree.kernel_files import read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES, TreeFacts
 
 pytestmark = pytest.mark.oracle
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -63,12 +63,12 @@ def headers() -> Path:
 
 
 @pytest.fixture(scope="module")
-def facts(headers: Path) -> KernelFacts:
+def facts(headers: Path) -> TreeFacts:
     return read_facts(read_kernel_files(headers, FACT_FILES))
 
 
 @pytest.mark.parametrize("name", ["swap", "traps", "block_class", "every_field"])
-def test_input_mode_modules_build_without_warnings(name: str, headers: Path, facts: KernelFacts) -> None:
+def test_input_mode_modules_build_without_warnings(name: str, headers: Path, facts: TreeFacts) -> None:
     header = read_header(EXAMPLES / f"{name}.h")
     files = kernel_module(
         header, name="m", inputs=inputs_of(header), facts=facts, includes=["<linux/blkdev.h>"], prefix="t_"
@@ -76,7 +76,7 @@ def test_input_mode_modules_build_without_warnings(name: str, headers: Path, fac
     assert [path.name for path in build_modules(files, headers)] == ["m.ko"]
 
 
-def test_every_kind_of_argument_builds_without_warnings(headers: Path, facts: KernelFacts) -> None:
+def test_every_kind_of_argument_builds_without_warnings(headers: Path, facts: TreeFacts) -> None:
     more = """
 TRACE_EVENT(odd,
 	TP_PROTO(u8 a, unsigned long long b, enum pid_type c, pid_t d, struct va_format *e, void (*f)(int),

@@ -10,9 +10,10 @@ import pytest
 
 from generate.samples import TICK, header_of_text, inputs_of, one_event
 from tracepoint.errors import GenerateError
-from tracepoint.generate import KernelFacts, kernel_module, module_header
+from tracepoint.generate import kernel_module, module_header
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import decode
+from tracepoint.tree.tracing_macros import TreeFacts
 
 GOLDEN = Path(__file__).parent / "golden"
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -30,7 +31,7 @@ def compare(name: str, files) -> None:
 def test_golden(mode: str) -> None:
     header = header_of_text(TICK)
     inputs = inputs_of(header) if mode == "inputs" else None
-    compare(mode, kernel_module(header, name="demo", inputs=inputs, facts=KernelFacts(2), export=True))
+    compare(mode, kernel_module(header, name="demo", inputs=inputs, facts=TreeFacts(2), export=True))
 
 
 def test_a_private_include_is_left_out_and_told() -> None:
@@ -136,7 +137,7 @@ def test_tracepoints_fire_under_the_name_that_the_kernel_gives_them() -> None:
     header = header_of_text("#define TRACE_SYSTEM demo\nDECLARE_TRACE(bare, TP_PROTO(int n), TP_ARGS(n));")
     assert "trace_bare(n);" in kernel_module(header, name="m")["m.c"]
     # The header is written anew, in words that mean the same there.
-    suffixed = kernel_module(header, name="m", facts=KernelFacts(1, has_tp_suffix=True))
+    suffixed = kernel_module(header, name="m", facts=TreeFacts(1, has_tp_suffix=True))
     assert "trace_bare(n);" in suffixed["m.c"]
     assert "DECLARE_TRACE_EVENT(bare," in suffixed["m_trace.h"]
 

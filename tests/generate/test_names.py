@@ -15,11 +15,11 @@ from guest import lttng_lab
 from oracles import installed_headers
 from tracepoint.errors import LabError
 from tracepoint.generate import kernel_module, probe_module, read_facts
-from tracepoint.generate.kernel_facts import FACT_FILES
 from tracepoint.generate.lttng.probe import lttng_probe
 from tracepoint.lab.build.module import build_modules
 from tracepoint.tree.headers import read_header
 from tracepoint.tree.kernel_files import read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

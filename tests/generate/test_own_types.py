@@ -7,9 +7,9 @@ import pytest
 from generate.samples import header_of_text
 from oracles import installed_headers
 from tracepoint.generate import kernel_module, read_facts
-from tracepoint.generate.kernel_facts import FACT_FILES
 from tracepoint.lab.build.module import build_modules
 from tracepoint.tree.kernel_files import read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES
 
 RINGQ = """
 #define TRACE_SYSTEM ringq

@@ -6,7 +6,8 @@ import pytest
 
 from generate.samples import TICK, header_of_text
 from tracepoint.errors import GenerateError
-from tracepoint.generate import KernelFacts, probe_module
+from tracepoint.generate import probe_module
+from tracepoint.tree.tracing_macros import TreeFacts
 
 EVENT = header_of_text(TICK)["tick"]
 
@@ -43,9 +44,7 @@ def test_by_name_needs_no_header() -> None:
 )
 def test_tracepoints(has_suffix: bool, call: str) -> None:
     (point,) = header_of_text("DECLARE_TRACE(bare, TP_PROTO(int n), TP_ARGS(n));").tracepoints
-    text = probe_module(point, name="p", header="<x.h>", facts=KernelFacts(1, has_tp_suffix=has_suffix))[
-        "p.c"
-    ]
+    text = probe_module(point, name="p", header="<x.h>", facts=TreeFacts(1, has_tp_suffix=has_suffix))["p.c"]
     assert call in text
 
 

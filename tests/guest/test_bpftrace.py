@@ -18,12 +18,12 @@ from guest import lttng_lab
 from guest.conftest import kernel_or_skip
 from tracepoint.errors import LabError
 from tracepoint.generate import bpftrace_script, kernel_module, read_facts
-from tracepoint.generate.kernel_facts import FACT_FILES
 from tracepoint.lab.build.module import build_modules
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels.headers import fetch_headers
 from tracepoint.layout.compute import compute_layout
 from tracepoint.tree.kernel_files import read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,6 @@ import pytest
 
 from tracepoint.errors import LabError
 from tracepoint.generate.inputs.variables import plan_inputs
-from tracepoint.generate.kernel_facts import KernelFacts
 from tracepoint.lab.build.module import BuildError, CompilerMessage
 from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.lab.verify.compare import expected_record, find_differences
@@ -21,6 +20,7 @@ from tracepoint.lab.verify.module import at_the_header, make_module, replaced_pa
 from tracepoint.lab.verify.script import Target, read_answers, read_lines, read_records, write_script
 from tracepoint.layout.format import write_format
 from tracepoint.model.read import read_header_text
+from tracepoint.tree.tracing_macros import TreeFacts
 
 TEXT = """\
 #define TRACE_SYSTEM demo
@@ -194,7 +194,7 @@ def test_the_script_is_one_that_a_shell_reads():
 
 
 def test_the_module_counts_with_a_probe_for_each_event(header, simulation):
-    files, plan = make_module(header, "demo", {"demo:one": simulation.uses}, KernelFacts(2), "other")
+    files, plan = make_module(header, "demo", {"demo:one": simulation.uses}, TreeFacts(2), "other")
     assert "static void demo_count_0(void *tracepoint_count, struct thing *p, int n)" in files["demo.c"]
     assert "register_trace_one(demo_count_0, &demo_counts[0])" in files["demo.c"]
     assert "#define TRACE_SYSTEM other" in files["demo_trace.h"]
@@ -202,7 +202,7 @@ def test_the_module_counts_with_a_probe_for_each_event(header, simulation):
 
 
 def test_errors_lead_to_the_lines_that_somebody_wrote(header, simulation):
-    files, _ = make_module(header, "demo", {"demo:one": simulation.uses}, KernelFacts(2), "")
+    files, _ = make_module(header, "demo", {"demo:one": simulation.uses}, TreeFacts(2), "")
     lines = files["demo_trace.h"].splitlines()
     number = 1 + next(i for i, line in enumerate(lines) if "TP_printk(" in line)
     messages = (

@@ -11,7 +11,7 @@ import pytest
 
 from tracepoint.check.engine import check_text
 from tracepoint.check.engine_python import check_python_text
-from tracepoint.tree.facts import TreeFacts
+from tracepoint.tree.tracing_macros import TreeFacts
 
 EXPECT = re.compile(r"(?:/\*|#)\s*error:\s*([\w, ]+?)\s*(?:\*/|$)")
 PARTS = re.compile(r"^#+ +([^\n]+)$|^```(?:c|python)(?: +([^\n]*))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -20,7 +20,7 @@ from tracepoint.source.ast import Call, Name, Node, String, walk
 from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.constants import constant_value
 from tracepoint.source.lexer import Kind
-from tracepoint.tree.facts import TreeFacts
+from tracepoint.tree.tracing_macros import TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -16,8 +16,9 @@ from tracepoint.diagnostics import Diagnostic, Related, Safety, Severity, Span
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import apply_edits
-from tracepoint.tree.facts import TreeFacts, read_facts_around
+from tracepoint.tree.facts import read_facts_around
 from tracepoint.tree.headers import read_header
+from tracepoint.tree.tracing_macros import TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping

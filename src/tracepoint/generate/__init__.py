@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from tracepoint.generate.catalog.site import make_catalog
     from tracepoint.generate.fileset import FileSet
     from tracepoint.generate.inputs.variables import InputPlan, plan_inputs
-    from tracepoint.generate.kernel_facts import KernelFacts, read_facts
+    from tracepoint.generate.kernel_facts import read_facts
     from tracepoint.generate.lttng.probe import lttng_probe
     from tracepoint.generate.module import kernel_module, module_header
     from tracepoint.generate.page import markdown_page
@@ -28,7 +28,7 @@ _HOMES = {
     "catalog.data": "CatalogVersion read_catalog",
     "catalog.site": "make_catalog",
     "fileset": "FileSet",
-    "kernel_facts": "KernelFacts read_facts",
+    "kernel_facts": "read_facts",
     "inputs.variables": "InputPlan plan_inputs",
     "lttng.probe": "lttng_probe",
     "module": "kernel_module module_header",
@@ -43,7 +43,6 @@ __all__ = [
     "CatalogVersion",
     "FileSet",
     "InputPlan",
-    "KernelFacts",
     "bpf_counter",
     "bpftrace_script",
     "command_lines",

@@ -32,7 +32,7 @@ from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.firing import Target, target_of, write_fire, write_fire_inputs, write_helpers
 from tracepoint.generate.inputs.rewrite import NO_ARGUMENTS
 from tracepoint.generate.inputs.variables import BUFFER_BYTES, InputPlan, plan_inputs
-from tracepoint.generate.kernel_facts import KernelFacts, adapt_assignments, check_vocabulary
+from tracepoint.generate.kernel_facts import adapt_assignments, check_vocabulary
 from tracepoint.generate.trace_header import (
     check_events,
     pick_arguments,
@@ -43,6 +43,7 @@ from tracepoint.generate.trace_header import (
 from tracepoint.generate.writer import TAB, CodeWriter, break_call, check_include, check_name, fill_template
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.write import declare_param, header_of
+from tracepoint.tree.tracing_macros import NEWEST, TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +61,7 @@ def kernel_module(
     name: str,
     arguments: Mapping[str, str] | None = None,
     inputs: Mapping[str, Sequence[Input]] | None = None,
-    facts: KernelFacts | None = None,
+    facts: TreeFacts | None = None,
     system: str = "",
     prefix: str = "",
     includes: Sequence[str] = (),
@@ -78,7 +79,7 @@ def kernel_module(
     that the headers read here do not define.
     Raises GenerateError, with the event and the reason, when the events cannot be declared like that.
     """
-    facts = facts or KernelFacts()
+    facts = facts or NEWEST
     header = events if isinstance(events, TraceHeader) else header_of(events)
     check_name(name)
     _check(header, system, prefix, includes)
@@ -107,13 +108,13 @@ def module_header(
     header: TraceHeader,
     *,
     name: str,
-    facts: KernelFacts | None = None,
+    facts: TreeFacts | None = None,
     system: str = "",
     prefix: str = "",
     includes: Sequence[str] = (),
 ) -> FileSet:
     """Return the trace header `<name>_trace.h` alone, in module form; arguments as for `kernel_module`."""
-    facts = facts or KernelFacts()
+    facts = facts or NEWEST
     check_name(name)
     _check(header, system, prefix, includes)
     header = adapt_assignments(rename_events(header, system=system, prefix=prefix), facts)
@@ -130,7 +131,7 @@ def _check(header: TraceHeader, system: str, prefix: str, includes: Sequence[str
         check_include(one)
 
 
-def call_name(point: Tracepoint, facts: KernelFacts) -> str:
+def call_name(point: Tracepoint, facts: TreeFacts) -> str:
     """Return what follows `trace_` and `register_trace_` in C for a tracepoint without an event."""
     has_suffix = facts.has_tp_suffix and point.call_name != point.name
     return f"{point.name}_tp" if has_suffix else point.name
@@ -152,7 +153,7 @@ class _Body:
 
     name: str
     header: TraceHeader
-    facts: KernelFacts
+    facts: TreeFacts
     given: Mapping[str, str]
     plan: InputPlan | None
     n_prefix: int

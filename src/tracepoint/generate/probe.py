@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.firing import local_names
-from tracepoint.generate.kernel_facts import KernelFacts
 from tracepoint.generate.writer import TAB, break_call, check_include, check_name, fill_template
 from tracepoint.model.event import Event
 from tracepoint.model.write import declare_param
+from tracepoint.tree.tracing_macros import NEWEST, TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def probe_module(
     name: str,
     header: str = "",
     by_name: bool = False,
-    facts: KernelFacts | None = None,
+    facts: TreeFacts | None = None,
     includes: Sequence[str] = (),
 ) -> FileSet:
     """Return the files of a module called `name` with a probe for the event's tracepoint.
@@ -45,7 +45,7 @@ def probe_module(
     GenerateError when no probe can be registered for it.
     """
     check_name(name)
-    facts = facts or KernelFacts()
+    facts = facts or NEWEST
     point, shown = _point(event, facts)
     if not header and isinstance(event, Event):
         header = f"<trace/events/{event.system}.h>"
@@ -88,7 +88,7 @@ def _unregister(point: str, *, by_name: bool) -> str:
     return "\n".join("\t" + line for line in break_call(call, arguments, ");", TAB))
 
 
-def _point(event: Event | Tracepoint, facts: KernelFacts) -> tuple[str, str]:
+def _point(event: Event | Tracepoint, facts: TreeFacts) -> tuple[str, str]:
     """Return the name after `register_trace_`, and the name for people."""
     if not isinstance(event, Event):
         # The header is the kernel's own, so what it calls DECLARE_TRACE means what the kernel says.

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.generate.inputs.variables import InputPlan
-    from tracepoint.generate.kernel_facts import KernelFacts
     from tracepoint.model.event import Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
     from tracepoint.source.definitions import Definition
+    from tracepoint.tree.tracing_macros import TreeFacts
 
 # scripts/checkpatch.pl wants no blanks inside of brackets, which columns are made of.
 _STYLE = Style(
@@ -79,7 +79,7 @@ def rename_events(header: TraceHeader, *, system: str = "", prefix: str = "") ->
 def write_module_header(
     header: TraceHeader,
     name: str,
-    facts: KernelFacts,
+    facts: TreeFacts,
     includes: Sequence[str],
     preamble: str = "",
     *,
@@ -100,7 +100,7 @@ def write_module_header(
         include_file=f"{name}_trace",
         includes=tuple(includes),
     )
-    vocabulary = Vocabulary(facts.assign_str_arity, has_tp_suffix=facts.has_tp_suffix)
+    vocabulary = Vocabulary(facts.assign_str_arity, has_tp_suffix=bool(facts.has_tp_suffix))
     text = write_header(replace(header, form=form), vocabulary=vocabulary)
     text = set_declarations_apart(format_text(text, style=_STYLE).text)
     parts = ["/* SPDX-License-Identifier: GPL-2.0 */\n"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,12 +23,17 @@ from tracepoint.tree.alternatives import Alternatives
 from tracepoint.tree.disk import DISK
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root, read_kernel_config, source_folders
-from tracepoint.tree.makefiles import TREE_MARK
 from tracepoint.tree.opening import read_if_sane, read_input
-from tracepoint.tree.tracing_macros import CALLBACK_FILES, assign_str_arity, has_tp_suffix
+from tracepoint.tree.tracing_macros import (
+    CALLBACK_FILES,
+    SUFFIX_FILE,
+    TreeFacts,
+    assign_str_arity,
+    has_tp_suffix,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import PurePath
 
     from tracepoint.layout.btf import Btf
@@ -55,26 +60,6 @@ _IMAGE_STARTS = (b"\x7fELF", b"\x9f\xeb", b"\xeb\x9f")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def _unrelated(_one: str, _other: str) -> bool:
-    return False
-
-
-@dataclass(frozen=True, slots=True)
-class TreeFacts:
-    """What is known about the kernel tree that a header belongs to; None where nothing is.
-
-    `assign_str_arity` is the number of arguments of `__assign_str` (2 up to 6.9, 1 after);
-    `has_tp_suffix` says whether `DECLARE_TRACE` adds `_tp` to the name (6.16 and later);
-    `string_callers` is what `StringCallers` knows; `are_alternatives` says whether two headers, by path,
-    never have their events in one kernel.
-    """
-
-    assign_str_arity: int | None = None
-    has_tp_suffix: bool | None = None
-    string_callers: Mapping[str, bool] = field(default_factory=dict, hash=False)
-    are_alternatives: Callable[[str, str], bool] = field(default=_unrelated, compare=False)
-
-
 def read_facts(root: Path | None, disk: Disk = DISK) -> TreeFacts:
     """Return what a kernel tree (or headers package) says about itself; nothing without one."""
     if root is None:
@@ -82,7 +67,7 @@ def read_facts(root: Path | None, disk: Disk = DISK) -> TreeFacts:
     arities = (disk.ask(str(root / name), assign_str_arity) for name in CALLBACK_FILES)
     return TreeFacts(
         assign_str_arity=next((arity for arity in arities if arity is not None), None),
-        has_tp_suffix=disk.ask(str(root / TREE_MARK), has_tp_suffix),
+        has_tp_suffix=disk.ask(str(root / SUFFIX_FILE), has_tp_suffix),
         are_alternatives=Alternatives(root, disk).are,
     )
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.names import split_event
 from tracepoint.errors import LabError
-from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
+from tracepoint.generate.kernel_facts import read_facts
 from tracepoint.lab.build.complete import complete_module
 from tracepoint.lab.build.module import BuildError
 from tracepoint.lab.build.stub import find_kernel_headers
 from tracepoint.tree.kernel_files import read_kernel_files
+from tracepoint.tree.tracing_macros import FACT_FILES, NEWEST, TreeFacts
 
 if TYPE_CHECKING:
     import argparse
@@ -31,7 +32,7 @@ class TargetKernel:
     """The kernel that a module is for: the folder of its headers, None without any, and what they say."""
 
     folder: Path | None
-    facts: KernelFacts
+    facts: TreeFacts
     note: str
 
 
@@ -41,9 +42,7 @@ def find_target(given: str | None) -> TargetKernel:
     Raises TracepointError for a folder without kernel headers.
     """
     if given == _NONE:
-        return TargetKernel(
-            None, KernelFacts(), "written for the newest kernel, as --kernel-headers none asks"
-        )
+        return TargetKernel(None, NEWEST, "written for the newest kernel, as --kernel-headers none asks")
     if given:
         folder = Path(given)
     else:
@@ -51,7 +50,7 @@ def find_target(given: str | None) -> TargetKernel:
             folder = find_kernel_headers()
         except LabError:
             note = "no kernel headers are installed: written for the newest kernel (--kernel-headers DIR)"
-            return TargetKernel(None, KernelFacts(), note)
+            return TargetKernel(None, NEWEST, note)
     facts = read_facts(read_kernel_files(folder, FACT_FILES))
     is_running = _RUNNING in folder.parents
     note = f"written for the kernel whose headers are in {folder}"

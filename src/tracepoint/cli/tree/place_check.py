@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.place.kernel import Kernel
     from tracepoint.place.series import Series
-    from tracepoint.tree.facts import TreeFacts
+    from tracepoint.tree.tracing_macros import TreeFacts
 
 _MAX_SHOWN = 5
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.errors import GenerateError, LabError, LayoutError, TracepointError
 from tracepoint.generate.inputs.variables import plan_inputs
-from tracepoint.generate.kernel_facts import FACT_FILES, KernelFacts, read_facts
+from tracepoint.generate.kernel_facts import read_facts
 from tracepoint.lab.build.module import BuildError, build_modules, disk_errors
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels import packages
@@ -27,6 +27,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.loader import kernel_include_paths, make_config, source_folders
+from tracepoint.tree.tracing_macros import FACT_FILES, TreeFacts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -100,7 +101,7 @@ class KernelAtHand:
 
     image: packages.KernelImage
     headers: Path
-    facts: KernelFacts
+    facts: TreeFacts
 
     @property
     def include_paths(self) -> tuple[Path, ...]:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from tracepoint.assign.values import Input
     from tracepoint.generate.inputs.variables import InputPlan
-    from tracepoint.generate.kernel_facts import KernelFacts
     from tracepoint.model.event import Event, EventClass, TraceHeader
+    from tracepoint.tree.tracing_macros import TreeFacts
 
 _PROBES = """
 static atomic_t @NAME@_counts[@COUNT@];
@@ -74,7 +74,7 @@ _OPENING = re.compile(r"^[A-Z_]*(?:EVENT|CLASS|TRACE)[A-Z_]*\(\s*(\w+)(?:,\s*(\w
 
 
 def make_module(
-    header: TraceHeader, name: str, inputs: Mapping[str, Sequence[Input]], facts: KernelFacts, system: str
+    header: TraceHeader, name: str, inputs: Mapping[str, Sequence[Input]], facts: TreeFacts, system: str
 ) -> tuple[FileSet, InputPlan]:
     """Return the files of the module `name` for all events of `header`, and the plan of its inputs.
 

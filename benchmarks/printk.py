@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.harness import MissingError, Row
 from tracepoint.layout.format import read_format
+from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.tracefile.text import facts_of
@@ -85,7 +86,12 @@ def print_lines_mix() -> Row:
         raise MissingError(f"no {path.name} in {DATA}, or no zstd: set TRACEPOINT_DATA, apt-get install zstd")
     packed = subprocess.run(["zstd", "-dcq", path], capture_output=True, check=True).stdout
     trace = read_tracedat(packed, path.name)
-    shown = Printer({number: compile_print(form) for number, form in trace.events.items()}, facts_of(trace))
+    # What the recording does not hold, so that no line is left: any value serves.
+    known = RenderFacts(
+        variables={"vmemmap_base": 0xFFFFEA0000000000}, constants=lambda _: 1, sizeof=lambda _: 64
+    )
+    programs = {number: compile_print(form) for number, form in trace.events.items()}
+    shown = Printer(programs, facts_of(trace, known))
     blocks, offsets, lengths, at = [], array("Q"), array("I"), 0
     for cpu in trace.buffers[0].cpus:
         for block, pages in cpu.pages():
@@ -94,8 +100,8 @@ def print_lines_mix() -> Row:
             blocks.append(block)
             at += len(block)
     figure, n_odd = rate(shown, b"".join(blocks), memoryview(offsets), memoryview(lengths))
-    detail = f"{len(offsets):,} lines, {n_odd:,} of unknown parts; best of {RUNS}"
-    return Row("lines of a recorded mix, one core", figure, "M/s", 0.15, False, detail)
+    detail = f"{len(offsets):,} lines, {n_odd:,} of unknown parts, symbols found before; best of {RUNS}"
+    return Row("lines of a recorded mix, one core", figure, "M/s", 1, False, detail)
 
 
 ROWS = (print_lines, print_lines_mix)

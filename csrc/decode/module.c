@@ -257,7 +257,7 @@ static PyMethodDef functions[] = {
 	{ "load_prints", tp_load_prints, METH_VARARGS,
 	  "load_prints(programs of (id, packed, slots), facts, is_big_endian): what render_prints() takes" },
 	{ "render_prints", tp_render_prints, METH_VARARGS,
-	  "render_prints(prints, data, offsets, lengths, wants_strings): lines and states" },
+	  "render_prints(prints, texts, data, offsets, lengths, wants_strings): lines and states" },
 	{ NULL, NULL, 0, NULL },
 };
 

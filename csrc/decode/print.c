@@ -20,6 +20,7 @@ struct value {
 
 struct run {
 	const struct tp_print_program *program;
+	const struct tp_print_texts *texts;
 	const unsigned char *record;
 	int64_t size;
 	struct line line;
@@ -296,12 +297,37 @@ static bool add_name(struct run *run, unsigned int table, uint64_t value, bool *
 	return true;
 }
 
-static bool add_symbol(struct run *run, uint64_t address, bool is_caller)
+/* Add the text that is known for an address. */
+static bool add_known(struct run *run, uint64_t address, uint32_t style)
 {
+	const struct tp_print_texts *texts = run->texts;
+	struct tp_print_text slot;
+
+	if (!texts->n_slots)
+		return false;
+	uint64_t at = ((address ^ style) * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - __builtin_ctzll(texts->n_slots));
+
+	for (uint64_t n = 0; n < texts->n_slots; n++, at = (at + 1) & (texts->n_slots - 1)) {
+		memcpy(&slot, texts->slots + at * sizeof(slot), sizeof(slot));
+		if (!slot.style)
+			return false;
+		if (slot.address != address || slot.style != style)
+			continue;
+		if (slot.at > texts->data_size || slot.size > texts->data_size - slot.at)
+			return false;
+		return line_add(&run->line, texts->data + slot.at, slot.size);
+	}
+	return false;
+}
+
+static bool add_symbol(struct run *run, uint64_t address, uint32_t style)
+{
+	bool is_caller = style == TP_PRINT_CALLER;
+
 	if (is_caller && !address)
 		return line_add(&run->line, "0", 1);
 	if (run->program->facts & TP_PRINT_HAS_SYMBOLS)
-		return false;
+		return add_known(run, address, style);
 	note(run, TP_PRINT_NOTE_SYMBOLS);
 	if (!is_caller)
 		return add_hex(run, address);
@@ -448,7 +474,9 @@ static struct value *run_text(struct run *run, const struct tp_print_step *step,
 	case TP_PR_SYMBOL:
 		return add_symbol(run, top->number, step->a) ? top - 1 : NULL;
 	case TP_PR_KERNEL_STRING:
-		return !top->number && (!step->a || line_add(line, "(null)", 6)) ? top - 1 : NULL;
+		if (top->number)
+			return add_known(run, top->number, TP_PRINT_KERNEL_STRING) ? top - 1 : NULL;
+		return !step->a || line_add(line, "(null)", 6) ? top - 1 : NULL;
 	case TP_PR_CHARACTER: {
 		char byte = (char)top->number;
 		return line_add(line, &byte, 1) ? top - 1 : NULL;
@@ -569,12 +597,13 @@ static bool run_all(struct run *run)
 	}
 }
 
-unsigned int tp_print_record(const struct tp_print_program *program, const unsigned char *record, size_t size,
-			     struct tp_print_out *out)
+unsigned int tp_print_record(const struct tp_print_program *program, const struct tp_print_texts *texts,
+			     const unsigned char *record, size_t size, struct tp_print_out *out)
 {
 	struct run run;
 
 	run.program = program;
+	run.texts = texts;
 	run.record = record;
 	run.size = (int64_t)size;
 	run.line = (struct line){ .out = out, .start = out->n };

@@ -84,7 +84,7 @@ enum tp_print_code {
 	TP_PR_HEX,          /* ( p n -- )   n bytes with separator a, but none before each b-th */
 	TP_PR_NUMBERS,      /* ( p n -- )   n numbers of a bytes */
 	TP_PR_BITMAP,       /* ( p size n -- ) n bits; with a as ranges */
-	TP_PR_SYMBOL,       /* ( n -- )     an address; with a as the function tracer shows it */
+	TP_PR_SYMBOL,       /* ( n -- )     an address as style a: tp_print_style */
 	TP_PR_KERNEL_STRING,/* ( n -- )     the string at an address; with a NULL is "(null)" */
 	TP_PR_CHARACTER,    /* ( n -- ) */
 	TP_PR_NUMBER,       /* ( n [width] [precision] -- ) as conversion a; b are tp_print_flag */
@@ -133,6 +133,25 @@ struct tp_print_slot {
 	uint64_t value, is_known;
 };
 
+/* How a text belongs to an address; symbols other than the function tracer's are those of %pS, %ps and %pB. */
+enum tp_print_style {
+	TP_PRINT_KERNEL_STRING = 1,
+	TP_PRINT_CALLER = 2,
+	TP_PRINT_STYLES = 6,
+};
+
+/* A slot of the hash table of texts that src/tracepoint/printk/texts.py makes; an empty one has style 0. */
+struct tp_print_text {
+	uint64_t address;
+	uint32_t style, at, size, unused;
+};
+
+/* The table: a power of two of slots, and the texts.  Slots are checked when they are met. */
+struct tp_print_texts {
+	const unsigned char *slots, *data;
+	uint64_t n_slots, data_size;
+};
+
 /* Facts that are no numbers of one program. */
 enum tp_print_facts {
 	TP_PRINT_HASHES = 1,      /* the kernel hashes addresses */
@@ -174,7 +193,10 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 void tp_print_free(struct tp_print_program *program);
 
 /* Append the line of a record; nothing is appended unless it is done. */
-unsigned int tp_print_record(const struct tp_print_program *program, const unsigned char *record, size_t size,
-			     struct tp_print_out *out);
+unsigned int tp_print_record(const struct tp_print_program *program, const struct tp_print_texts *texts,
+			     const unsigned char *record, size_t size, struct tp_print_out *out);
+
+/* Take the table of texts that is in a buffer, none in an empty one; false when it is none. */
+bool tp_print_take_texts(struct tp_print_texts *texts, const void *buffer, size_t size);
 
 #endif

@@ -114,6 +114,8 @@ static const char *check_operands(const struct tp_print_head *head, const struct
 	case TP_PR_SYMBOLIC:
 	case TP_PR_NAMED:
 		return step->b < head->n_tables ? NULL : "no such table";
+	case TP_PR_SYMBOL:
+		return step->a >= TP_PRINT_CALLER && step->a < TP_PRINT_STYLES ? NULL : "no such style";
 	case TP_PR_NUMBERS:
 		return step->a == 1 || step->a == 2 || step->a == 4 || step->a == 8 ? NULL : "no such size";
 	case TP_PR_NUMBER:
@@ -258,6 +260,25 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 	else
 		fill_tables(&head, program);
 	return why;
+}
+
+bool tp_print_take_texts(struct tp_print_texts *texts, const void *buffer, size_t size)
+{
+	uint64_t n;
+
+	*texts = (struct tp_print_texts){ .n_slots = 0 };
+	if (!size)
+		return true;
+	if (size < sizeof(n))
+		return false;
+	memcpy(&n, buffer, sizeof(n));
+	if (n < 2 || n & (n - 1) || n > (size - sizeof(n)) / sizeof(struct tp_print_text))
+		return false;
+	texts->slots = (const unsigned char *)buffer + sizeof(n);
+	texts->data = texts->slots + n * sizeof(struct tp_print_text);
+	texts->n_slots = n;
+	texts->data_size = size - sizeof(n) - n * sizeof(struct tp_print_text);
+	return true;
 }
 
 void tp_print_free(struct tp_print_program *program)

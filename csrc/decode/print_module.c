@@ -128,7 +128,8 @@ PyObject *tp_load_prints(PyObject *module, PyObject *args)
 /* What the records are, and what becomes of each. */
 struct job {
 	const struct set *set;
-	Py_buffer data, offsets, lengths;
+	Py_buffer known, data, offsets, lengths;
+	struct tp_print_texts texts;
 	size_t n;
 	struct tp_print_out out;
 	uint64_t *ends;
@@ -161,7 +162,7 @@ static unsigned int render_one(struct job *job, size_t n)
 	program = program_for(job->set, data, length);
 	if (program == NO_PROGRAM)
 		return STATE_UNKNOWN;
-	return tp_print_record(&job->set->programs[program], data, length, &job->out);
+	return tp_print_record(&job->set->programs[program], &job->texts, data, length, &job->out);
 }
 
 static bool render_all(struct job *job)
@@ -221,8 +222,8 @@ PyObject *tp_render_prints(PyObject *module, PyObject *args)
 	bool is_done;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "Oy*y*y*p:render_prints", &capsule, &job.data, &job.offsets, &job.lengths,
-			      &wants_strings))
+	if (!PyArg_ParseTuple(args, "Oy*y*y*y*p:render_prints", &capsule, &job.known, &job.data, &job.offsets,
+			      &job.lengths, &wants_strings))
 		return NULL;
 	job.set = PyCapsule_GetPointer(capsule, SET_NAME);
 	if (!job.set)
@@ -230,6 +231,10 @@ PyObject *tp_render_prints(PyObject *module, PyObject *args)
 	job.n = (size_t)job.offsets.len / sizeof(uint64_t);
 	if (job.offsets.len % (Py_ssize_t)sizeof(uint64_t) || (size_t)job.lengths.len != job.n * sizeof(uint32_t)) {
 		PyErr_SetString(PyExc_ValueError, "other offsets than lengths");
+		goto out;
+	}
+	if (!tp_print_take_texts(&job.texts, job.known.buf, (size_t)job.known.len)) {
+		PyErr_SetString(PyExc_ValueError, "not a table of texts");
 		goto out;
 	}
 	job.ends = malloc((job.n + 1) * sizeof(*job.ends));
@@ -249,6 +254,7 @@ out:
 	free(job.out.text);
 	free(job.ends);
 	free(job.states);
+	PyBuffer_Release(&job.known);
 	PyBuffer_Release(&job.data);
 	PyBuffer_Release(&job.offsets);
 	PyBuffer_Release(&job.lengths);

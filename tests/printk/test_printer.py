@@ -14,6 +14,7 @@ from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.printer import Printer, pack_slots, render_records
 from tracepoint.printk.program import PrintProgram, compile_print
+from tracepoint.printk.texts import AddressTexts
 from tracepoint.record.decode import DECODE
 from tracepoint.source.types import INT
 
@@ -142,11 +143,64 @@ def test_threads_render_with_one_printer():
     assert found == [expected] * 4
 
 
+SYMBOLS = Kallsyms(
+    "ffffffff81000000 T _stext\nffffffff81000100 T one\nffffffff81000200 T two\nffffffff81000300 T _e\n"
+)
+
+
+@needs_c
+def test_symbols_that_were_found_once_are_known_to_c(monkeypatch):
+    form, _ = make('"%pS %ps %s", REC->a, REC->a, REC->b', ("void *", "a", 0), ("char *", "b", 0))
+    facts = RenderFacts(kallsyms=SYMBOLS, printk_formats={0x10: "\u20ac é", 0x20: ""})
+    rng = random.Random(1)
+    records = [
+        bytes(8) + struct.pack("<QQ", 0xFFFFFFFF81000100 + 4 * rng.randrange(80), rng.choice((0x10, 0x20, 0)))
+        for _ in range(5000)
+    ]
+    shown = Printer({1: compile_print(form)}, facts, any_type=True)
+    expected = shown.render_slowly(*places(records))
+    calls = []
+    real = printer.render_held
+    monkeypatch.setattr(printer, "render_held", lambda *given: calls.append(1) or real(*given))
+    fresh = Printer({1: compile_print(form)}, facts, any_type=True)
+    assert fresh.render_list(records) == expected
+    # The first 512 are rendered before anything is known.
+    assert len(calls) <= 512
+    assert fresh.render_list(records) == expected
+    assert len(calls) <= 512
+
+
+@needs_c
+def test_damaged_tables_of_texts_are_refused_or_searched():
+    form, record = make('"%s %ps", REC->a, REC->a', ("void *", "a", 0x10))
+    loaded = DECODE.load_prints([(1, compile_print(form).ops.pack(), b"")], 2, False)
+    texts = AddressTexts()
+    for address in range(0, 0x200, 8):
+        texts.add(1, address, "x" * address)
+        texts.add(4, address, "y")
+    texts.pack()
+    rng = random.Random(6)
+    n_refused = 0
+    for _ in range(1000):
+        damaged = bytearray(texts.packed)
+        for _ in range(rng.choice((1, 3, 200))):
+            damaged[rng.randrange(len(damaged))] = rng.choice((0, 1, 4, 255))
+        if rng.random() < 0.1:
+            damaged[rng.randrange(8)] = rng.randrange(256)
+        del damaged[rng.choice((len(damaged), rng.randrange(len(damaged)))) :]
+        try:
+            DECODE.render_prints(loaded, bytes(damaged), *places([record]), True)
+        except ValueError:
+            n_refused += 1
+    assert n_refused > 100
+    assert DECODE.render_prints(loaded, texts.packed, *places([record]), True)[0] == ["x" * 16 + " y"]
+
+
 @needs_c
 def test_a_blob_of_lines_has_the_same_texts():
     form, record = make(SWITCH, *FIELDS)
     loaded = DECODE.load_prints([(1, compile_print(form).ops.pack(), b"")], 0, False)
-    blob, ends, states = DECODE.render_prints(loaded, *places([record, record[:3], record]), False)
+    blob, ends, states = DECODE.render_prints(loaded, b"", *places([record, record[:3], record]), False)
     ends = struct.unpack("=3Q", ends)
     text = both(compile_print(form), record).text.encode()
     assert (blob, ends, states) == (text * 2, (len(text), len(text), 2 * len(text)), b"\0\x80\0")
@@ -202,7 +256,7 @@ def test_damaged_programs_are_refused_or_run():
             except ValueError:
                 n_refused += 1
                 continue
-            DECODE.render_prints(loaded, *places([record, record[: rng.randrange(len(record))]]), True)
+            DECODE.render_prints(loaded, b"", *places([record, record[: rng.randrange(len(record))]]), True)
             n_run += 1
     assert n_refused > 1000
     assert n_run > 1000
@@ -236,9 +290,9 @@ def test_programs_are_refused_with_a_reason():
             DECODE.load_prints(items, 0, False)
     loaded = DECODE.load_prints([(1, packed, b"")], 0, False)
     with pytest.raises(ValueError, match="offsets"):
-        DECODE.render_prints(loaded, b"", b"\0" * 8, b"", True)
+        DECODE.render_prints(loaded, b"", b"", b"\0" * 8, b"", True)
     with pytest.raises(ValueError, match="PyCapsule"):
-        DECODE.render_prints(object(), b"", b"", b"", True)
+        DECODE.render_prints(object(), b"", b"", b"", b"", True)
 
 
 def test_a_program_too_deep_for_c_is_left_to_the_twin():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk import ops
 from tracepoint.printk.packed import NO_SLOT, Code, Flat, Instruction
-from tracepoint.printk.symbols import IP
+from tracepoint.printk.texts import symbol_style
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -267,8 +267,11 @@ class _Flattener:
     def kernel_text(self, op: ops.TextOp, null: int) -> None:
         match op:
             case ops.Symbol(address, letters):
+                style = symbol_style(letters)
+                if not style:
+                    raise _LeftError(f"%p{letters}")
                 self.number(address)
-                self.add(Code.SYMBOL, int(letters == IP), words=letters)
+                self.add(Code.SYMBOL, style, words=letters)
             case ops.KernelString(address):
                 self.number(address)
                 self.add(Code.KERNEL_STRING, null)

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
 
 class Record:
-    """The record at hand: its bytes from `common_type` on, the facts, and notes made so far."""
+    """The record at hand: its bytes from `common_type` on, the facts, notes and symbols found so far.
 
-    __slots__ = ("data", "facts", "notes")
+    `symbols` are texts by letters and address, as `symbols.symbol_text` made them.
+    """
+
+    __slots__ = ("data", "facts", "notes", "symbols")
 
     def __init__(self, data: bytes, facts: RenderFacts = NO_FACTS) -> None:
         self.data = data
         self.facts = facts
         self.notes: list[str] = []
+        self.symbols: dict[tuple[str, int], str] = {}
 
     def note(self, text: str) -> None:
         """Add a note once."""

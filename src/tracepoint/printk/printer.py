@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.printk.facts import HASHED_NOTE, NO_FACTS, Rendered, RenderFacts, UnknownPartError
 from tracepoint.printk.memory import Record
 from tracepoint.printk.ops import Fact, Machine, NumberOp
-from tracepoint.printk.render import render_record
+from tracepoint.printk.render import render_held
 from tracepoint.printk.symbols import NO_SYMBOLS_NOTE
+from tracepoint.printk.texts import KERNEL_STRING, AddressTexts, symbol_style
 from tracepoint.printk.twin.run import number_function
 from tracepoint.record.decode import DECODE
 
@@ -33,6 +34,8 @@ _HASHES, _HAS_SYMBOLS = 1, 2
 _ANY_ID = 0xFFFFFFFF
 _SLOT = struct.Struct("=QQ")
 _U64 = (1 << 64) - 1
+# A few records first: what is looked up for them is known to the next.
+_FIRST_STEP, _MOST_STEP = 512, 1 << 16
 _ODD = re.compile(rb"[^\0]")
 
 
@@ -71,6 +74,10 @@ class Printer:
         self._facts = facts
         self._only = next(iter(programs.values())) if any_type else None
         self._is_big_endian = any(program.machine.is_big_endian for program in programs.values())
+        self._texts = AddressTexts()
+        for address, text in facts.printk_formats.items():
+            self._texts.add(KERNEL_STRING, address, text)
+        self._texts.pack()
         self._loaded = None if DECODE is None else self._load(any_type=any_type)
 
     def __repr__(self) -> str:
@@ -93,10 +100,33 @@ class Printer:
         """
         if DECODE is None:
             return self.render_slowly(data, offsets, lengths)
-        texts, states = DECODE.render_prints(self._loaded, data, offsets, lengths, True)
-        odd = {}
-        for found in _ODD.finditer(states):
-            index = found.start()
+        lines = Lines([], {})
+        places, sizes = memoryview(offsets).cast("B"), memoryview(lengths).cast("B")
+        n_records = len(places) // 8
+        if n_records != len(sizes) // 4:
+            raise ValueError("other offsets than lengths")
+        start, step = 0, _FIRST_STEP
+        while start < n_records:
+            end = start + step
+            part = places[8 * start : 8 * end], sizes[4 * start : 4 * end]
+            found = DECODE.render_prints(self._loaded, self._texts.packed, data, *part, True)
+            self._add(lines, found, data, *part)
+            start, step = end, min(4 * step, _MOST_STEP)
+        return lines
+
+    def _add(
+        self,
+        lines: Lines,
+        found: tuple[list[str], bytes],
+        data: Buffer,
+        offsets: memoryview,
+        lengths: memoryview,
+    ) -> None:
+        """Add the lines of some records, those that were left too; what these looked up is known then."""
+        start = len(lines.texts)
+        texts, states = found
+        for odd in _ODD.finditer(states):
+            index = odd.start()
             state = states[index]
             if state & (_LEFT | _UNKNOWN):
                 at = struct.unpack_from("=Q", offsets, 8 * index)[0]
@@ -107,8 +137,9 @@ class Printer:
                     continue
             else:
                 rendered = Rendered(texts[index], _notes(state))
-            odd[index] = rendered
-        return Lines(texts, odd)
+            lines.odd[start + index] = rendered
+        lines.texts.extend(texts)
+        self._texts.pack()
 
     def render_slowly(self, data: Buffer, offsets: Buffer, lengths: Buffer) -> Lines:
         """Return the lines of records in a buffer, by the twin: what the C reader must give."""
@@ -133,7 +164,11 @@ class Printer:
         program = self._only or self._programs.get(number)
         if program is None or (self._only is None and len(record) < 2):
             return Rendered(f"Unknown type {number}", ("no format of this type is known",), is_exact=False)
-        return render_record(program, record, self._facts)
+        held = Record(record, self._facts)
+        rendered = render_held(program, held)
+        for (letters, address), text in held.symbols.items():
+            self._texts.add(symbol_style(letters), address, text)
+        return rendered
 
 
 def _notes(state: int) -> tuple[str, ...]:

@@ -19,14 +19,8 @@ def _decoded(text: str) -> str:
     return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
 
 
-def render_record(program: PrintProgram, record: bytes, facts: RenderFacts = NO_FACTS) -> Rendered:
-    """Return what the kernel prints after `event_name: ` for one record.
-
-    `record` begins at `common_type`; bytes after its end (padding of the ring buffer) do no
-    harm.  When a part cannot be known, or the record is too short, the text is the list of
-    fields as `name=value` and a note says what is missing: the text is never a wrong value.
-    """
-    held = Record(record, facts)
+def render_held(program: PrintProgram, held: Record) -> Rendered:
+    """Return what `render_record` returns, of a record with its facts; it keeps what was found on the way."""
     try:
         text = program.run(held) or ""
     except UnknownPartError as error:
@@ -38,4 +32,14 @@ def render_record(program: PrintProgram, record: bytes, facts: RenderFacts = NO_
             return Rendered(_decoded(text), tuple(held.notes))
         reason = "a line longer than the kernel prints"
     notes = (f"fields are shown instead of the print format: not known: {reason}", *held.notes)
-    return Rendered(_decoded(fields_text(program.format, record)), notes, is_exact=False)
+    return Rendered(_decoded(fields_text(program.format, held.data)), notes, is_exact=False)
+
+
+def render_record(program: PrintProgram, record: bytes, facts: RenderFacts = NO_FACTS) -> Rendered:
+    """Return what the kernel prints after `event_name: ` for one record.
+
+    `record` begins at `common_type`; bytes after its end (padding of the ring buffer) do no
+    harm.  When a part cannot be known, or the record is too short, the text is the list of
+    fields as `name=value` and a note says what is missing: the text is never a wrong value.
+    """
+    return render_held(program, Record(record, facts))

@@ -16,7 +16,10 @@ NO_SYMBOLS_NOTE = "symbols are not known (no kallsyms): addresses are shown inst
 
 def symbol_text(record: Record, address: int, letters: str) -> str:
     """Return an address as `%p` with these letters shows it, or as `IP`."""
-    return _caller_text(record, address) if letters == IP else _pointer_text(record, address, letters)
+    text = _caller_text(record, address) if letters == IP else _pointer_text(record, address, letters)
+    if record.facts.kallsyms is not None:
+        record.symbols[letters, address] = text
+    return text
 
 
 def _pointer_text(record: Record, address: int, letters: str) -> str:

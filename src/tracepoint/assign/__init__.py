@@ -1,1 +1,1 @@
-"""What `TP_fast_assign` means: from input inputs to field values."""
+"""What `TP_fast_assign` means: from inputs to field values."""

@@ -1,4 +1,4 @@
-"""The input inputs of an assignment: what it reads from the world outside.
+"""The inputs of an assignment: what it reads from the world outside.
 
 They are found by walking the statements with every branch taken, so the answer holds for all
 paths; `program` then asks for those that one path needs.

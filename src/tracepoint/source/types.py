@@ -7,7 +7,10 @@ include/linux/types.h, include/uapi and arch/*/include.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ _OTHERS = _names(
         "unsigned __int128": "u128",
         "unsigned char": "blk_status_t xfs_dqtype_t",
         "unsigned short": "sa_family_t __kernel_sa_family_t",
-        "int": "key_serial_t rwf_t dma_cookie_t",
+        "int": "key_serial_t rwf_t __kernel_rwf_t dma_cookie_t",
         "unsigned int": "qid_t projid_t blk_opf_t blk_qc_t blk_mq_req_flags_t req_flags_t vm_fault_t "
         "oom_flags_t xa_mark_t errseq_t depot_stack_handle_t acpi_status rxrpc_seq_t rxrpc_serial_t "
         "ext4_lblk_t ext4_group_t xfs_agnumber_t xfs_agblock_t xfs_agino_t xfs_extlen_t xfs_dahash_t "
@@ -146,6 +149,11 @@ def int_type_named(name: str, long_size: int = 8) -> IntType | None:
     IntType(size=4, is_signed=False)
     """
     return _INT_TYPES[long_size].get(name)
+
+
+def int_types(long_size: int = 8) -> Mapping[str, IntType]:
+    """Return all integer types by name, for a `long` of 4 or 8 bytes."""
+    return _INT_TYPES[long_size]
 
 
 def conversion_of(name: str) -> str:

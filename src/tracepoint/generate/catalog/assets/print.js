@@ -12,14 +12,8 @@ Catalog.print = (() => {
   const MAX_DEPTH = 60;
   const TOKEN = /\s*(?:(0[xX][0-9a-fA-F]+|\d+)([uUlL]*)|(<<|>>|[|^&+\-*~()])|([A-Za-z_]\w*))/y;
   const STRING = /"(?:[^"\\]|\\.)*"/g;
-  /* Bits and whether unsigned, on a machine with 64 bits. */
-  const TYPES = new Map([
-    ["unsigned long", [64, true]], ["unsigned long long", [64, true]], ["long", [64, false]], ["long long", [64, false]],
-    ["unsigned int", [32, true]], ["unsigned", [32, true]], ["int", [32, false]], ["gfp_t", [32, true]], ["blk_opf_t", [32, true]],
-    ["u64", [64, true]], ["__u64", [64, true]], ["u32", [32, true]], ["__u32", [32, true]],
-    ["s64", [64, false]], ["s32", [32, false]], ["fmode_t", [32, true]], ["vm_fault_t", [32, true]],
-    ["__kernel_rwf_t", [32, false]],
-  ]);
+  /* Bits and whether unsigned, on a machine with 64 bits: `source.types` in the Python program. */
+  const TYPES = new Map(Object.entries(Catalog.types));
   const LEVELS = [["|"], ["^"], ["&"], ["<<", ">>"], ["+", "-"], ["*"]];
 
   /* A value: what it is, how many bits, whether unsigned. */

@@ -29,10 +29,10 @@ try: setup
 	@$(RUN) tools/try_all.py $(V:1=-v)
 
 test: setup debian
-	@$(RUN) -m pytest -m "not bench and not fuzz and not slow" $(PYTEST_ARGS)
+	@TRACEPOINT_TESTS=all $(RUN) -m pytest -m "not bench and not fuzz and not slow" $(PYTEST_ARGS)
 
 test-all: setup debian
-	@$(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)
+	@TRACEPOINT_TESTS=all $(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)
 
 bench: setup debian
 	@$(RUN) tools/debian.py bench

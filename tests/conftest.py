@@ -10,14 +10,17 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from effort import examples
+
 ROOT = Path(__file__).resolve().parent.parent
 
 # Shells start background jobs with SIGINT ignored, and every process that a test starts would inherit it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-settings.register_profile("ci", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("dev", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+EFFORT = {"deadline": None, "max_examples": examples(100), "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("ci", derandomize=True, **EFFORT)
+settings.register_profile("dev", **EFFORT)
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
@@ -27,6 +30,7 @@ RUN_BY = {
     "fuzz": "make fuzz",
     "slow": "make test-all",
     "limits": "make test",
+    "programs": "make test",
     "guest": "make test",
     "root": "make test",
     "oracle": "make test",

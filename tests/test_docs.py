@@ -18,6 +18,7 @@ SHOWN = [page for page in PAGES if "```console\n" in page.read_text(encoding="ut
 LINK = re.compile(r"\]\((?!https?:|mailto:|#)([^)#\s]+)")
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("page", SHOWN, ids=lambda page: str(page.relative_to(ROOT)))
 def test_commands_print_what_the_page_shows(page: Path) -> None:
     steps = run_page(page)

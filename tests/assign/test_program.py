@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assign.common import fire
+from effort import examples
 from tracepoint.errors import SourceError
 from tracepoint.layout.abi import Abi
 
@@ -257,7 +258,7 @@ def test_work_is_bounded():
     assert any("did not end" in text for text in fired.reasons)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from tracepoint.errors import SourceError
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.lexer import lex
@@ -126,7 +127,7 @@ def test_depth_is_capped():
         parse("if (a) " * 500 + ";")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     st.lists(
         st.sampled_from(

@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 #: Words of commands; GIVEN is the file, TREE a small kernel tree, HEADER a header without faults.
 COMMANDS = {
     "check": "check GIVEN",

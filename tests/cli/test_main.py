@@ -317,6 +317,7 @@ def test_top_help_imports_no_room() -> None:
 EXAMPLES = [e for command in COMMANDS.values() if not command.is_live for e in command.examples]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_examples_of_help_run(example: str) -> None:
     words = shlex.split(example, comments=True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from control import machine
 from control.fake import FakeTracefs
+from effort import examples
 from tracepoint.control.journal import Journal, read_journal
 from tracepoint.control.restore import restore_journals, restore_settings
 from tracepoint.control.session import Tracing, open_tracefs
@@ -40,7 +41,7 @@ def read_everything(files: FakeTracefs) -> dict[str, str]:
     return found
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @example([MADE], [LEFT])
 @example([MADE], [LEFT, MADE])
 @example([MADE], [MADE, LEFT, MADE, LEFT])
@@ -58,7 +59,7 @@ def test_everything_is_as_before(history, work):
     assert read_everything(files) == before
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @example([MADE], [LEFT], 6, False, 2)
 @example([MADE], [LEFT, MADE], 9, True, 3)
 @given(

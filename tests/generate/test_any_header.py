@@ -8,6 +8,7 @@ import re
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from generate.samples import one_event
 from strategies import headers
 from tracepoint.assign.inputs import find_inputs
@@ -30,7 +31,7 @@ def made(make):
     return None
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(headers())
 def test_modules_of_random_declarations(header) -> None:
     inputs = {}
@@ -49,7 +50,7 @@ def test_modules_of_random_declarations(header) -> None:
         assert names == {more.get("prefix", "") + event.name for event in header.events}
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(headers())
 def test_probes_and_programs_of_random_declarations(header) -> None:
     for item in (*header.events, *header.tracepoints):

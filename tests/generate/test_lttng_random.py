@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 
 import strategies
+from effort import examples
 from tracepoint.errors import GenerateError
 from tracepoint.generate.lttng.probe import lttng_probe
 from tracepoint.model.event import TraceHeader
@@ -30,7 +31,7 @@ def unbalanced(text: str) -> bool:
 
 @pytest.mark.parametrize("layout", ["2.13", "2013"])
 @given(header=strategies.headers())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_every_field_is_recorded_or_has_a_note(layout: str, header: TraceHeader) -> None:
     try:
         files = lttng_probe(header, name="demo", layout=layout)

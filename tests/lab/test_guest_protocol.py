@@ -21,6 +21,8 @@ from tracepoint.lab.guest import machine as guest
 from tracepoint.lab.guest.channel import Channel
 from tracepoint.lab.kernels import packages
 
+pytestmark = pytest.mark.programs
+
 MACHINE = r"""#!{python}
 import os, re, socket, subprocess, sys, time
 log = re.search(r"path=(\S+?\.log)", " ".join(sys.argv))[1]

@@ -29,9 +29,13 @@ from tracepoint.lab.build.kernel import (
 )
 from tracepoint.lab.kernels import packages
 
-pytestmark = pytest.mark.skipif(
-    shutil.which("make") is None or shutil.which("gcc") is None, reason="needs make and gcc (Debian packages)"
-)
+pytestmark = [
+    pytest.mark.programs,
+    pytest.mark.skipif(
+        shutil.which("make") is None or shutil.which("gcc") is None,
+        reason="needs make and gcc (Debian packages)",
+    ),
+]
 SERIES = "9.9"
 
 

@@ -17,6 +17,8 @@ from tracepoint.lab.build.kernel import BuildError, build_kernel
 from tracepoint.lab.build.reach import unreached_folders
 from tracepoint.lab.build.sync import replace_file
 
+pytestmark = pytest.mark.programs
+
 TOP = """\
 FOLDERS := mm kernel drivers
 .PHONY: $(FOLDERS)

@@ -12,6 +12,8 @@ import pytest
 from tracepoint.lab.build import source as kernel_source
 from tracepoint.tree.index.store import cache_folder
 
+pytestmark = pytest.mark.programs
+
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "debian.py"
 #: Package and version, one a line, in the files `old` and `new`; `update` makes the new ones known.
 APT_CACHE = """#!/bin/sh

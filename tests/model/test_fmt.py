@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import strategies
+from effort import examples
 from tracepoint.model.fmt.columns import FIELD_STYLES
 from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.read import read_header_text
@@ -17,7 +18,7 @@ from tracepoint.model.write import write_header
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 
-SLOW = settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+SLOW = settings(deadline=None, max_examples=examples(200), suppress_health_check=list(HealthCheck))
 
 
 def words(text: str) -> list[str]:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import strategies
+from effort import examples
 from tracepoint.errors import SourceError, TracepointError
 from tracepoint.model.origin import Code
 from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
@@ -42,7 +43,7 @@ from tracepoint.model.python.write import write_python
 from tracepoint.model.read import read_header_text
 from tracepoint.model.write import header_of, write_header
 
-SLOW = settings(deadline=None, max_examples=100, suppress_health_check=list(HealthCheck))
+SLOW = settings(deadline=None, max_examples=examples(100), suppress_health_check=list(HealthCheck))
 
 ALL = [
     scalar("int", "n"),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import strategies
+from effort import examples
 from tracepoint.errors import SourceError
 from tracepoint.model.python.declare import declare
 from tracepoint.model.python.fields import scalar, string
@@ -17,7 +18,7 @@ from tracepoint.model.read import read_header_text
 from tracepoint.model.schema import SCHEMA, header_from_json, header_to_json, read_json, write_json
 from tracepoint.model.write import header_of
 
-SLOW = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+SLOW = settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
 
 EVENT = declare(
     "9p_retry",

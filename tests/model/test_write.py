@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 import strategies
+from effort import examples
 from tracepoint.model.event import Param, Proto
 from tracepoint.model.fmt.text import Style, format_text
 from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
@@ -14,7 +15,7 @@ from tracepoint.model.read import read_header_text
 from tracepoint.model.rewrite import break_print, break_statements, set_assign_str_arity
 from tracepoint.model.write import Vocabulary, declare_param, header_of, write_header
 
-SLOW = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+SLOW = settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
 
 
 @SLOW

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from place.corpus import only_added, strip_calls, tokens_of, undo_values
 from place.helpers import AFTER, BEFORE, ENTRY, RETURNS
 from tracepoint.errors import PlaceError
@@ -74,7 +75,7 @@ def take_back(old: str, new: str, n_calls: int) -> list[str]:
     return only_added(tokens, undo_values(left, tokens))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @example("int f(int a)\n{\n\t{\n\treturn g(a); return a;\n\t}\nout:\n\treturn a;\n}\n", RETURNS, True)
 @example("int f(int a)\n{\n\tif (a)\n\treturn a; return a;\nout:\n\treturn a;\n}\n", RETURNS, False)
 @given(functions(), st.sampled_from([ENTRY, RETURNS]), st.booleans())
@@ -110,7 +111,7 @@ def _same_shape(old: str, new: str) -> None:
     assert kinds[0] == kinds[1]
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(functions(), st.sampled_from([BEFORE, AFTER]), st.data())
 def test_beside_any_statement(text: str, where: object, data: st.DataObject) -> None:
     code = read_code(SourceFile("a.c", text))
@@ -149,7 +150,7 @@ PIECES = [
 ]
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.sampled_from(PIECES), max_size=60).map("".join))
 def test_any_text_is_placed_or_refused(text: str) -> None:
     whole = "int f(int a)\n{\n" + text + "\n}\n"
@@ -162,7 +163,7 @@ def test_any_text_is_placed_or_refused(text: str) -> None:
             assert apply_edits(whole, found.edits).count("trace_x(a);") == len(found.spans)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_any_request_is_answered(statement: str, arg: str, event: str) -> None:
     whole = "int f(int a)\n{\n\tg(a);\n\treturn 0;\n}\n"

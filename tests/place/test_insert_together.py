@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from place.corpus import only_added, strip_calls, tokens_of, undo_values
 from place.helpers import AFTER, BEFORE, ENTRY, RETURNS, body, c
 from place.test_insert_random import functions
@@ -138,7 +139,7 @@ def test_what_cannot_be_joined_is_refused() -> None:
         together(body("g(); h();"), (AFTER, "g();", "x(a)"), (BEFORE, "h();", "y(a)"))
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(functions(), st.data())
 def test_two_calls_add_what_each_adds_alone(text: str, data: st.DataObject) -> None:
     code = read_code(SourceFile("a.c", text))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from repositories import needs_git
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
@@ -73,7 +74,7 @@ def test_diff_gives_the_edited_text(case: tuple[str, list[Edit]]) -> None:
 
 
 @needs_git
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(edited())
 def test_git_takes_the_diff_and_knows_the_blobs(tmp_path_factory, case: tuple[str, list[Edit]]) -> None:
     text, edits = case

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from printk.making import line
 from tracepoint.printk.conversion import ABSENT, STAR, Conversion, format_number, format_text, parse_format
 
@@ -23,7 +24,7 @@ def libc(fmt, *values):
     return buffer.raw[:size].decode("latin-1")
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=examples(400))
 @example("", None, 0, "hh", "u", 257)
 @given(
     st.text(alphabet="-+ #0", max_size=3),

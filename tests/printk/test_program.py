@@ -2,6 +2,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from printk.making import both, line, make, rendered
 from tracepoint.errors import TracepointError
 from tracepoint.layout.format import EventFormat, FieldFormat
@@ -241,7 +242,7 @@ def test_a_short_record_is_told():
         assert "a=<cut>" in result.text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 @given(st.text(alphabet='"%dsplxcIM*.0-#,REC->ab()?:{}[]+/ \n_get', max_size=60), st.binary(max_size=40))
 def test_no_print_format_and_no_record_breaks_it(text, record):
     fields = (

@@ -16,6 +16,8 @@ from tracepoint.runtime.rings.mapped import open_rings
 from tracepoint.tracefile.text import TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat
 
+pytestmark = pytest.mark.programs
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 N_JOBS = 60
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from tracepoint.errors import TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
@@ -96,7 +97,7 @@ def arguments(draw):
     return (draw(st.sampled_from([page, page, page, None])), *rest, name)
 
 
-@settings(max_examples=400, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(400), suppress_health_check=list(HealthCheck))
 @given(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS, st.tuples(*[st.sampled_from(FIELDS)] * 2), st.data())
 def test_the_same_record_and_errors(first, second, condition, types, data):
     fields = f"__field({types[0]}, a) __string(name, page->owner->name) __field({types[1]}, b)"

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from runtime import control_tree
 from tracepoint.model.python.declare import declare
 from tracepoint.model.python.fields import (
@@ -201,7 +202,7 @@ class Core(Twin):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(150), deadline=None, suppress_health_check=list(HealthCheck))
 @given(value=VALUES)
 def test_both_cores_make_the_same_of_any_value(c_core, kind, value):
     plan = KINDS[kind]

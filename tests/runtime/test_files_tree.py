@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from runtime import control_tree
 from tracepoint.layout.format import read_format
 from tracepoint.model.python.types import u64
@@ -326,7 +327,9 @@ STEPS = st.lists(
 
 
 @given(STEPS)
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_states_follow_a_model(shop, steps):
     """Whatever is written, enable, set_event and the aggregate agree with a set of names."""
     shop.write_text("events/enable", "0")

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from runtime.test_event_values import SCALARS, Strange
 
 HEADER = """
@@ -94,7 +95,7 @@ def outcome(event, *args):
     return n_records == 1
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=examples(200), deadline=None, suppress_health_check=list(HealthCheck))
 @given(thing=THINGS, n=SCALARS, name=SCALARS)
 def test_any_objects(event, thing, n, name):
     outcome(event, thing, n, name)

@@ -15,6 +15,8 @@ from tracepoint.runtime.remote.client import SilentError
 from tracepoint.runtime.remote.files import ProcessFiles
 from tracepoint.tracefile.tracedat import open_tracedat
 
+pytestmark = pytest.mark.programs
+
 PROGRAM = """
 import time
 from tracepoint.runtime.declare.event import trace_event

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 WORK = """
 from tracepoint.runtime.declare.event import trace_event, tracing

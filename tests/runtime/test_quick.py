@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import EventFormat, FieldFormat
@@ -19,7 +20,7 @@ from tracepoint.runtime.rings.ring import LAYOUT
 
 INT, STRING, SIGNED = 0, 6, 1
 NUMBERS = itertools.count()
-UNLIMITED = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+UNLIMITED = settings(max_examples=examples(150), suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def records(buffer):

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 PROGRAM = """
 import time
 from tracepoint.runtime.declare.event import trace_event

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "web_service"
 
 

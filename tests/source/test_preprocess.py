@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from pace import fewer_turns
 from tracepoint.errors import SourceError
 from tracepoint.source import directives
@@ -200,7 +201,7 @@ def test_macros_of_included_files_become_tokens_when_they_are_used(monkeypatch) 
     assert lexed == ["#define M7(x) x + 7", "#define M9(x) x + 9"]
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.text(alphabet=st.sampled_from(list("#()AB,x \n\\")), max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     file = SourceFile("a.h", "#define A(x) B x\n#define B A(A(\n" + text)

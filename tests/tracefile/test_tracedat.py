@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from tracefile.making import GOLDEN, content_of, drained, everything, layout_of, tick, tick_format, written
 from tracepoint.errors import DecodeError, TracepointError
 from tracepoint.record.write import PageWriter
@@ -314,7 +315,7 @@ def test_damaged_chunk_leaves_the_other_cpu(compression):
 
 @pytest.mark.parametrize("name", ["zlib", *(["zstd"] if has_zstd() else [])])
 @given(data=st.binary(max_size=2000), noise=st.binary(max_size=200), claimed=st.integers(0, 3000))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_codecs_give_what_was_asked_for_or_an_error(name, data, noise, claimed):
     codec = codec_named(name)
     assert codec.expand(codec.compress(data), len(data)) == data
@@ -382,7 +383,7 @@ def test_cut_off_anywhere(version, compression):
 
 @pytest.mark.parametrize(("version", "compression"), SHAPES)
 @given(changes=st.lists(st.tuples(st.integers(0, 1 << 20), st.integers(0, 255)), min_size=1, max_size=20))
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 def test_changed_anywhere(version, compression, changes):
     raw = bytearray(_SAMPLES[version, compression])
     for place, value in changes:

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import tracepoint as tp
+from effort import examples
 from oracles import builtin_formats, data_file, kernel_source
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.format import read_format, write_format
@@ -249,7 +250,7 @@ def test_file_that_is_no_index_is_told(tree: Path) -> None:
     assert any(note.endswith(": no index; the index was rebuilt") for note in tp.open_tree(tree).notes)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(at=st.integers(0, 3000), byte=st.integers(0, 255))
 def test_no_byte_of_an_index_can_do_harm(tmp_path: Path, at: int, byte: int) -> None:
     path = tmp_path / "x.index"

@@ -14,6 +14,8 @@ from tracepoint.errors import GenerateError
 from tracepoint.generate.stubs import python_type, type_stubs
 from tracepoint.model.read import read_header_text
 
+pytestmark = pytest.mark.programs
+
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 HEADER = """
 #undef TRACE_SYSTEM

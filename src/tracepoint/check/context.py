@@ -17,7 +17,6 @@ from tracepoint.model.field import UnknownField
 from tracepoint.model.vocabulary import PRINT_HELPERS
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.source.ast import Call, Name, Node, String, walk
-from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.constants import constant_value
 from tracepoint.source.lexer import Kind
 from tracepoint.tree.tracing_macros import TreeFacts
@@ -51,7 +50,7 @@ class PrintView:
         if not self.tokens:
             return ()
         try:
-            return tuple(parse_arguments(self.tokens))
+            return self.code.arguments()
         except TracepointError:
             return ()
 

@@ -52,7 +52,7 @@ def _measure(view: ClassView, sizes: TypeSizes) -> RecordLayout | None:
         try:
             size, align, _ = sizes.of(field.ctype, field.name)
             if isinstance(field, ArrayField):
-                size *= sizes.length(field.length.tokens or field.length.text, field.name)
+                size *= sizes.length(field.length, field.name)
         except TracepointError:
             return None
         members.append(Member(field, size, max(align, 1)))

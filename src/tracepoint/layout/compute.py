@@ -114,7 +114,7 @@ def _field(declared: Field, sizes: TypeSizes) -> tuple[FieldFormat, int]:
     """The field at offset 0, and its alignment in bytes."""
     match declared:
         case ArrayField():
-            count = sizes.length(declared.length.tokens or declared.length.text, declared.name)
+            count = sizes.length(declared.length, declared.name)
             size, align, is_signed = sizes.of(declared.ctype, declared.name)
             ctype = f"{without_attributes(declared.ctype)}[{count or ''}]"
             return FieldFormat(declared.name, ctype, 0, size * count, is_signed), align

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from tracepoint.errors import LayoutError, SourceError
 from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS
 from tracepoint.layout.structs import Placed, StructLayout, lay_out
+from tracepoint.model.origin import Code
+from tracepoint.model.origins import code_of
 from tracepoint.source import ast
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.constants import constant_value
 from tracepoint.source.ctype import CType, parse_ctype
-from tracepoint.source.lexer import lex
-from tracepoint.source.text import SourceFile
 from tracepoint.source.types import BASIC, TYPEDEFS, WORD64_TYPEDEFS
 
 if TYPE_CHECKING:
@@ -263,20 +263,21 @@ class TypeSizes:
             found = self.environment.constant(name)
         return CONSTANTS.get(name) if found is None else found
 
-    def evaluate(self, source: str | Sequence[Token]) -> int | None:
+    def evaluate(self, source: Code | str | Sequence[Token]) -> int | None:
         """Evaluate a constant expression; None when some part is not known."""
+        code = source if isinstance(source, Code) else _code(source)
         try:
-            found = self._value(source)
+            found = self._value(code.expression())
             if found is None and self.environment is not None:
-                tokens = lex(SourceFile("<value>", source)) if isinstance(source, str) else source
-                found = self._value(self.environment.expand_value(tokens))
+                expanded = self.environment.expand_value(code.all_tokens())
+                found = self._value(parse_expression(expanded))
         except SourceError:
             return None
         return found
 
-    def _value(self, source: str | Sequence[Token]) -> int | None:
+    def _value(self, node: ast.Node) -> int | None:
         return constant_value(
-            parse_expression(source),
+            node,
             self.constant,
             sizeof=self._sizeof,
             long_size=self.abi.long_size,
@@ -311,12 +312,16 @@ class TypeSizes:
         except LayoutError:
             return None
 
-    def length(self, source: str | Sequence[Token], field: str = "") -> int:
+    def length(self, source: Code | str | Sequence[Token], field: str = "") -> int:
         """Return the length of an array (0 to 2^20 elements); LayoutError when it is not known."""
         found = self.evaluate(source)
         if found is None:
-            text = source if isinstance(source, str) else " ".join(t.text for t in source)
-            raise LayoutError(f"the array length '{text.strip()}' is not known", field)
+            code = source if isinstance(source, Code) else _code(source)
+            raise LayoutError(f"the array length '{code.text.strip()}' is not known", field)
         if not 0 <= found <= _MAX_ARRAY:
             raise LayoutError(f"the array length {found} is impossible", field)
         return found
+
+
+def _code(source: str | Sequence[Token]) -> Code:
+    return Code(source) if isinstance(source, str) else code_of(source)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from tracepoint.source.ast import Node
-from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.cexpr import parse_arguments, parse_expression
 from tracepoint.source.lexer import lex
 from tracepoint.source.statements import parse_statements
 from tracepoint.source.text import SourceFile
@@ -16,10 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from tracepoint.diagnostics import Span
+    from tracepoint.source.ast import Node
     from tracepoint.source.lexer import Token
     from tracepoint.source.statements import Block
 
-Tree = TypeVar("Tree", bound=Node)
+Source = TypeVar("Source")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,7 @@ class Code:
 
     text: str
     tokens: tuple[Token, ...] = field(default=(), compare=False, repr=False)
-    _trees: dict[Callable[..., Node], Node] = field(
-        default_factory=dict, compare=False, repr=False, init=False
-    )
+    _kept: dict[Callable[..., Any], Any] = field(default_factory=dict, compare=False, repr=False, init=False)
 
     def __str__(self) -> str:
         return self.text
@@ -72,8 +71,8 @@ class Code:
         return bool(self.text)
 
     def all_tokens(self) -> Sequence[Token]:
-        """Return the tokens, read from the text when that is all there is."""
-        return self.tokens or lex(SourceFile("<code>", self.text))
+        """Return the tokens, read once from the text when that is all there is."""
+        return self.tokens or self._once(_lex, self.text)
 
     def expression(self) -> Node:
         """Return the C expression that it is, parsed once; raises SourceError.
@@ -81,14 +80,25 @@ class Code:
         >>> Code("a + 1").expression()
         Binary(op='+', left=Name(name='a'), right=Number(value=1, suffix='', is_decimal=True))
         """
-        return self._tree(parse_expression)
+        return self._once(parse_expression, self.all_tokens())
+
+    def arguments(self) -> tuple[Node, ...]:
+        """Return the C expressions between its commas, parsed once; raises SourceError.
+
+        >>> [argument.name for argument in Code("a, b").arguments()]
+        ['a', 'b']
+        """
+        return self._once(parse_arguments, self.all_tokens())
 
     def statements(self) -> Block:
         """Return the C statements that it holds, parsed once; raises SourceError when they are damaged."""
-        return self._tree(parse_statements)
+        return self._once(parse_statements, self.all_tokens())
 
-    def _tree(self, parse: Callable[[Sequence[Token]], Tree]) -> Tree:
-        tree = self._trees.get(parse)
-        if tree is None:
-            tree = self._trees[parse] = parse(self.all_tokens())
-        return cast("Tree", tree)
+    def _once(self, read: Callable[[Source], Made], source: Source) -> Made:
+        if read not in self._kept:
+            self._kept[read] = read(source)
+        return cast("Made", self._kept[read])
+
+
+def _lex(text: str) -> Sequence[Token]:
+    return lex(SourceFile("<code>", text))

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
 from tracepoint.model.event import NO_CODE
+from tracepoint.model.origin import Code
 from tracepoint.model.rewrite import break_print
 from tracepoint.model.write import write_field, write_proto
-from tracepoint.source.lexer import Kind, lex
-from tracepoint.source.text import SourceFile
+from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -105,24 +105,28 @@ def _instance(event: Event, cls: EventClass, name: str = "") -> str:
 def _signature(cls: EventClass) -> tuple[str, ...]:
     params = tuple(p.name for p in cls.proto.params)
     # A field may be called like a parameter; its own name is not one.
-    fields = (field.name + _neutral(write_field(replace(field, name="")), params) for field in cls.fields)
+    fields = (
+        field.name + _neutral(Code(write_field(replace(field, name=""))), params) for field in cls.fields
+    )
     return (
-        " ".join(_neutral(p.ctype, ()) for p in cls.proto.params),
+        " ".join(_neutral(Code(p.ctype), ()) for p in cls.proto.params),
         " ".join(str(params.index(name)) if name in params else name for name in cls.args),
         *fields,
-        _neutral(cls.assign.text, params),
+        _neutral(cls.assign, params),
     )
 
 
 def _print_of(cls: EventClass) -> str:
-    return _neutral((cls.printk or NO_CODE).text, ())
+    return _neutral(cls.printk or NO_CODE, ())
 
 
-def _neutral(text: str, params: Sequence[str]) -> str:
+def _neutral(code: Code, params: Sequence[str]) -> str:
     """Return C text without white space, with numbers in the place of parameters."""
     numbers = {name: f"@{index}" for index, name in enumerate(params)}
     words: list[str] = []
-    for token in lex(SourceFile("", text)):
+    for token in code.all_tokens():
+        if token.kind is Kind.END:
+            break
         is_member = words[-1:] in (["->"], ["."])
         is_name = token.kind is Kind.NAME and not is_member
         words.append(numbers.get(token.text, token.text) if is_name else token.text)

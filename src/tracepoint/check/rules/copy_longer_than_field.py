@@ -97,7 +97,7 @@ def _excess(
         return ""
     pointee = _pointee(view, length)
     copied = _size_of(context, pointee) if pointee else context.sizes.evaluate(length)
-    room = context.sizes.evaluate(field.length.tokens or field.length.text)
+    room = context.sizes.evaluate(field.length)
     if copied is not None and room is not None:
         return f"{copied} bytes, {field.name} has {room * element}" if copied > room * element else ""
     if copied is None and pointee.startswith("struct ") and _is_shown_as_text(view, field):

@@ -81,7 +81,7 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 continue
             if field.name.partition("[")[0].strip() in view.assigned:
                 continue
-            if isinstance(field, ArrayField) and context.sizes.evaluate(field.length.tokens) == 0:
+            if isinstance(field, ArrayField) and context.sizes.evaluate(field.length) == 0:
                 continue
             if field.name.startswith(_DELIBERATE) or not can_claim(view) or field.name in view.scratch:
                 continue

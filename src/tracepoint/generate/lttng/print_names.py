@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import SourceError
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.source import ast
-from tracepoint.source.cexpr import parse_arguments, write_expression
+from tracepoint.source.cexpr import write_expression
 from tracepoint.source.cwrite import quote
 
 if TYPE_CHECKING:
@@ -37,9 +37,8 @@ class Shown:
 def read_shown(event_class: EventClass) -> Shown:
     """Look through the print format of a class; what cannot be read tells nothing."""
     shown = Shown()
-    code = event_class.printk
     try:
-        nodes = parse_arguments(list(code.tokens) or code.text)
+        nodes = event_class.printk.arguments()
     except SourceError:
         return shown
     if nodes and isinstance(nodes[0], ast.String) and not nodes[0].pieces:

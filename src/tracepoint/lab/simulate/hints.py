@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.source import ast
-from tracepoint.source.cexpr import parse_arguments
 from tracepoint.source.constants import constant_value
 
 if TYPE_CHECKING:
@@ -40,9 +39,8 @@ class _Found:
 
 def read_hints(event: Event, constant: Callable[[str], int | None]) -> dict[str, FieldHint]:
     """Return what the event's print format says about its fields; nothing when it cannot be read."""
-    code = event.printk
     try:
-        arguments = parse_arguments(list(code.tokens) or code.text)
+        arguments = event.printk.arguments()
     except SourceError:
         return {}
     found = _Found()

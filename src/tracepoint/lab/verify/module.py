@@ -19,9 +19,8 @@ from tracepoint.lab.build.module import BuildError, CompilerMessage
 from tracepoint.model.write import declare_param
 from tracepoint.source.brackets import find_parenthesis
 from tracepoint.source.functions import TRANSPARENT
-from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.lexer import Kind
 from tracepoint.source.macros import spell
-from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tracepoint.assign.values import Input
     from tracepoint.generate.inputs.variables import InputPlan
     from tracepoint.model.event import Event, EventClass, TraceHeader
+    from tracepoint.source.lexer import Token
     from tracepoint.tree.tracing_macros import TreeFacts
 
 _PROBES = """
@@ -97,7 +97,7 @@ def replaced_parts(header: TraceHeader, plan: InputPlan) -> dict[str, tuple[str,
         parameters = {param.name for param in before.proto.params}
         inputs = [v.text for v in plan.of_event(before.name) if v.text not in parameters]
         kept = set(_WORD.findall(" ".join([after.assign.text, *inputs]))) | TRANSPARENT
-        lost = [text for name, text in _calls(before.assign.text) if name not in kept]
+        lost = [text for name, text in _calls(before.assign.all_tokens()) if name not in kept]
         rows = (("variables stand for", inputs), ("left out to fire it", lost))
         notes[before.full_name] = tuple(f"{what}: {_listed(items)}" for what, items in rows if items)
     return notes
@@ -109,9 +109,8 @@ def _listed(items: Sequence[str]) -> str:
     return ", ".join(shown[:_N_LISTED]) + more
 
 
-def _calls(text: str) -> Iterator[tuple[str, str]]:
+def _calls(tokens: Sequence[Token]) -> Iterator[tuple[str, str]]:
     """Yield name and text of every call in statements."""
-    tokens = lex(SourceFile("<declaration>", text))
     for at, (token, after) in enumerate(itertools.pairwise(tokens)):
         if token.kind is not Kind.NAME or after.text != "(" or token.text in _NO_CALLS:
             continue

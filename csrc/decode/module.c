@@ -4,26 +4,13 @@
  * It has no state of its own: any interpreter may load it, and the GIL is released while bytes are read.
  * The twin, which must give the same: src/tracepoint/record/pages.py, read_pages_slowly().
  */
+#include "columns.h"
 #include "decode.h"
+#include "head.h"
 
-#include "../page.h"
-
-enum { MISSED_EVENTS_BIT = 31, MISSED_STORED_BIT = 30, SIZE_MASK = (1 << 27) - 1 };
-
-/* As in struct PageLayout of src/tracepoint/record/layout.py. */
-struct layout {
-	unsigned int data_offset, data_size, commit_offset, long_size;
-	int is_big;
-};
-
-enum fault { FAULT_NONE, FAULT_SIZE, FAULT_CUT, FAULT_REST, FAULT_LEFT };
-
-struct head {
-	uint64_t stamp, lost, fault_at, first, first_mark;
-	uint64_t n_records, n_marks, size;
-	uint32_t fault_size;
-	bool is_lost_unknown;
-	enum fault fault;
+struct page {
+	struct tp_head head;
+	uint64_t first, first_mark, n_records, n_marks;
 };
 
 struct mark {
@@ -35,20 +22,11 @@ struct mark {
 struct found {
 	uint64_t *stamps, *offsets;
 	uint32_t *lengths;
-	struct head *heads;
+	struct page *pages;
 	struct mark *marks;
-	uint64_t n, room, n_heads, n_marks, mark_room;
+	uint64_t n, room, n_pages, n_marks, mark_room;
 	uint64_t base; /* of the data of the page at hand, in the buffer */
 };
-
-static uint64_t number(const unsigned char *data, unsigned int size, bool is_big)
-{
-	uint64_t value = 0;
-
-	for (unsigned int i = 0; i < size; i++)
-		value |= (uint64_t)data[is_big ? size - 1 - i : i] << 8 * i;
-	return value;
-}
 
 static bool grow(void **array, uint64_t n, size_t item)
 {
@@ -97,89 +75,48 @@ static void take_mark(void *to, int32_t cpu)
 	found->marks[found->n_marks++] = (struct mark){ found->n, cpu };
 }
 
-static bool read_page(const unsigned char *data, uint64_t at, const struct layout *layout, struct found *found)
+static bool read_page(const unsigned char *data, uint64_t at, const struct tp_layout *layout, struct found *found)
 {
-	struct head *head = &found->heads[found->n_heads++];
-	uint64_t commit = number(data + at + layout->commit_offset, layout->long_size, layout->is_big);
-	uint64_t start = at + layout->data_offset;
-	uint32_t size = commit & SIZE_MASK, done;
+	struct page *page = &found->pages[found->n_pages++];
 
-	*head = (struct head){ .stamp = number(data + at, 8, layout->is_big), .first = found->n,
-			       .first_mark = found->n_marks };
-	if (size > layout->data_size) {
-		head->fault = FAULT_SIZE;
-		head->fault_size = size;
-		head->fault_at = at + layout->commit_offset;
+	*page = (struct page){ .first = found->n, .first_mark = found->n_marks };
+	tp_read_head(data, at, layout, &page->head);
+	if (page->head.fault)
 		return true;
-	}
-	if (commit >> MISSED_EVENTS_BIT & 1) {
-		head->is_lost_unknown = !(commit >> MISSED_STORED_BIT & 1) ||
-					size + layout->long_size > layout->data_size;
-		if (!head->is_lost_unknown)
-			head->lost = number(data + start + size, layout->long_size, layout->is_big);
-	}
-	head->size = size;
 	/* The shortest event that is kept has 8 bytes. */
-	if (!make_room(found, size / 8 + 1))
+	if (!make_room(found, page->head.size / 8 + 1))
 		return false;
-	uint64_t stamp = head->stamp;
-
-	found->base = start;
-	if (layout->is_big)
-		done = tp_walk_page(data + start, size & ~3u, &stamp, true, take_record, take_mark, found);
-	else
-		done = tp_walk_page(data + start, size & ~3u, &stamp, false, take_record, take_mark, found);
-	head->n_records = found->n - head->first;
-	head->n_marks = found->n_marks - head->first_mark;
-	if (done < (size & ~3u)) {
-		head->fault = FAULT_CUT;
-		head->fault_at = start + done;
-	} else if (size % 4) {
-		head->fault = FAULT_REST;
-		head->fault_at = start + size;
-	}
+	found->base = at + layout->data_offset;
+	tp_walk(data, at, layout, &page->head, take_record, take_mark, found);
+	page->n_records = found->n - page->first;
+	page->n_marks = found->n_marks - page->first_mark;
 	return true;
 }
 
-static bool read_all(const unsigned char *data, uint64_t size, const struct layout *layout, struct found *found)
+static bool read_all(const unsigned char *data, uint64_t size, const struct tp_layout *layout, struct found *found)
 {
-	uint64_t page_size = (uint64_t)layout->data_offset + layout->data_size;
-	uint64_t n_pages = size / page_size, left = size % page_size;
+	uint64_t n_pages = size / tp_page_size(layout), left = size % tp_page_size(layout);
 
-	if (!grow((void **)&found->heads, n_pages + 1, sizeof(*found->heads)) || !make_room(found, 1))
+	if (!grow((void **)&found->pages, n_pages + 1, sizeof(*found->pages)) || !make_room(found, 1))
 		return false;
 	for (uint64_t n = 0; n < n_pages; n++)
-		if (!read_page(data, n * page_size, layout, found))
+		if (!read_page(data, n * tp_page_size(layout), layout, found))
 			return false;
 	if (left)
-		found->heads[found->n_heads++] = (struct head){ .fault = FAULT_LEFT, .fault_size = left,
-								.first = found->n, .fault_at = size - left };
+		found->pages[found->n_pages++] = (struct page){
+			.head = { .fault = TP_FAULT_LEFT, .fault_size = left, .fault_at = size - left },
+			.first = found->n,
+		};
 	return true;
 }
 
-static PyObject *fault_text(const struct head *head)
+static PyObject *marks_of(const struct found *found, const struct page *page)
 {
-	switch (head->fault) {
-	case FAULT_SIZE:
-		return PyUnicode_FromFormat("a page claims %u bytes of data", head->fault_size);
-	case FAULT_CUT:
-		return PyUnicode_FromString("an event reaches past the end of the data");
-	case FAULT_REST:
-		return PyUnicode_FromString("the data does not end with a whole word");
-	case FAULT_LEFT:
-		return PyUnicode_FromFormat("%u bytes are left over after the last whole page", head->fault_size);
-	default:
-		return PyUnicode_FromString("");
-	}
-}
+	PyObject *marks = PyTuple_New((Py_ssize_t)page->n_marks);
 
-static PyObject *marks_of(const struct found *found, const struct head *head)
-{
-	PyObject *marks = PyTuple_New((Py_ssize_t)head->n_marks);
-
-	for (uint64_t n = 0; marks && n < head->n_marks; n++) {
-		const struct mark *mark = &found->marks[head->first_mark + n];
-		PyObject *made = Py_BuildValue("(Ki)", (unsigned long long)(mark->n_before - head->first), mark->cpu);
+	for (uint64_t n = 0; marks && n < page->n_marks; n++) {
+		const struct mark *mark = &found->marks[page->first_mark + n];
+		PyObject *made = Py_BuildValue("(Ki)", (unsigned long long)(mark->n_before - page->first), mark->cpu);
 
 		if (!made)
 			Py_CLEAR(marks);
@@ -191,15 +128,15 @@ static PyObject *marks_of(const struct found *found, const struct head *head)
 
 static PyObject *heads_of(const struct found *found)
 {
-	PyObject *heads = PyList_New((Py_ssize_t)found->n_heads);
+	PyObject *heads = PyList_New((Py_ssize_t)found->n_pages);
 
-	for (uint64_t n = 0; heads && n < found->n_heads; n++) {
-		const struct head *head = &found->heads[n];
-		PyObject *lost = head->is_lost_unknown ? PyLong_FromLong(-1) : PyLong_FromUnsignedLongLong(head->lost);
+	for (uint64_t n = 0; heads && n < found->n_pages; n++) {
+		const struct page *page = &found->pages[n];
+		const struct tp_head *head = &page->head;
 		PyObject *made = Py_BuildValue("(KKNKNNK)", (unsigned long long)head->stamp,
-					       (unsigned long long)head->size, lost,
-					       (unsigned long long)head->n_records, marks_of(found, head),
-					       fault_text(head), (unsigned long long)head->fault_at);
+					       (unsigned long long)head->size, tp_lost_number(head),
+					       (unsigned long long)page->n_records, marks_of(found, page),
+					       tp_fault_text(head), (unsigned long long)head->fault_at);
 
 		if (!made)
 			Py_CLEAR(heads);
@@ -217,7 +154,7 @@ static PyObject *column(const void *items, uint64_t n, size_t item)
 static PyObject *read_pages(PyObject *module, PyObject *args)
 {
 	struct found found = { 0 };
-	struct layout layout;
+	struct tp_layout layout;
 	PyObject *made = NULL;
 	Py_buffer data;
 	bool is_read;
@@ -226,12 +163,8 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "y*IIIIp:read_pages", &data, &layout.data_offset, &layout.data_size,
 			      &layout.commit_offset, &layout.long_size, &layout.is_big))
 		return NULL;
-	if (!layout.data_size || layout.data_size > SIZE_MASK + 1 || layout.data_offset > 64 ||
-	    (layout.long_size != 4 && layout.long_size != 8) || layout.commit_offset < 8 ||
-	    layout.commit_offset + layout.long_size > layout.data_offset) {
-		PyErr_SetString(PyExc_ValueError, "not a layout of pages");
+	if (!tp_check_layout(&layout))
 		goto out;
-	}
 	Py_BEGIN_ALLOW_THREADS
 	is_read = read_all(data.buf, (uint64_t)data.len, &layout, &found);
 	Py_END_ALLOW_THREADS
@@ -244,7 +177,7 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	free(found.stamps);
 	free(found.offsets);
 	free(found.lengths);
-	free(found.heads);
+	free(found.pages);
 	free(found.marks);
 out:
 	PyBuffer_Release(&data);
@@ -258,10 +191,12 @@ static PyMethodDef functions[] = {
 	  "load_prints(programs of (id, packed, slots), facts, is_big_endian): what render_prints() takes" },
 	{ "render_prints", tp_render_prints, METH_VARARGS,
 	  "render_prints(prints, texts, data, offsets, lengths, wants_strings): lines and states" },
+	TP_COLUMN_METHODS,
 	{ NULL, NULL, 0, NULL },
 };
 
 static PyModuleDef_Slot module_slots[] = {
+	{ Py_mod_exec, tp_add_buffer_type },
 #if PY_VERSION_HEX >= 0x030C0000
 	{ Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED },
 #endif

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tracepoint import diagnostics, errors
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
+    from tracepoint.decode.trace import open_trace
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.errors import (
         FaultWarning,
@@ -70,6 +71,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "control.session": "open_tracefs",
+    "decode.trace": "open_trace",
     "diagnostics": "Diagnostic",
     "errors": "FaultWarning LossWarning TracepointError",
     "lab.simulate.event": "simulate_event",
@@ -141,6 +143,7 @@ __all__ = [
     "make_tracepoint",
     "mount",
     "open_rings",
+    "open_trace",
     "open_tracefs",
     "open_tree",
     "read_format",

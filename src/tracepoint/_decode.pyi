@@ -1,9 +1,16 @@
-"""Records out of pages, in C.  Its twin is `tracepoint.record.pages.read_pages_slowly`."""
+"""Records out of pages, and their columns, in C.
 
-from tracepoint.record.page import Buffer
+The twins are `tracepoint.record.pages.read_pages_slowly`, and in `tracepoint.decode` rows, fill and arrow.
+"""
+
+from array import array
+from collections.abc import Callable
+from typing import TypeAlias
+
+from tracepoint.record.page import Buffer as _Bytes
 
 def read_pages(
-    data: Buffer,
+    data: _Bytes,
     data_offset: int,
     data_size: int,
     commit_offset: int,
@@ -11,3 +18,36 @@ def read_pages(
     is_big_endian: bool,
     /,
 ) -> tuple[bytes, bytes, bytes, list[tuple[int, int, int, int, tuple[tuple[int, int], ...], str, int]]]: ...
+
+class Buffer:
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class _Collector: ...
+class _Rows: ...
+class _Columns: ...
+
+_Layout: TypeAlias = tuple[int, int, int, int, bool]
+_Filled: TypeAlias = tuple[int, Buffer | None, Buffer, Buffer | None, Buffer | None]
+
+def count_pages(
+    data: _Bytes, layout: _Layout, start: int, stop: int, counts: array[int], /
+) -> tuple[list[tuple[int, int, str, int]], int, int]: ...
+def collector(slots: _Bytes, n_slots: int, layout: _Layout, start: int, stop: int, /) -> _Collector: ...
+def collect_pages(collector: _Collector, data: _Bytes, cpu: int, is_copied: bool, /) -> None: ...
+def merge_rows(
+    collectors: tuple[_Collector, ...],
+    slot: int,
+    convert: Callable[[int, int], int] | None,
+    start: int,
+    stop: int,
+    /,
+) -> tuple[_Rows, int]: ...
+def start_columns(
+    rows: _Rows, plan: tuple[tuple[int, int, int, int, int], ...], is_big_endian: bool, n_slices: int, /
+) -> _Columns: ...
+def fill_columns(columns: _Columns, number: int, /) -> None: ...
+def finish_columns(columns: _Columns, /) -> list[_Filled]: ...
+def arrow_schema(array: tuple[object, ...], /) -> object: ...
+def arrow_array(array: tuple[object, ...], /) -> tuple[object, object]: ...
+def arrow_stream(array: tuple[object, ...], /) -> object: ...

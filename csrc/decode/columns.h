@@ -1,0 +1,88 @@
+/*
+ * Records out of pages into columns, and columns to others through the Arrow C data interface.
+ *
+ * collect.c finds the records, columns.c copies their fields, strings.c keeps each string once, arrow.c hands over.
+ * The twins are in src/tracepoint/decode.
+ */
+#ifndef TP_DECODE_COLUMNS_H
+#define TP_DECODE_COLUMNS_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* One record: `data` stays valid as long as the rows that it belongs to. */
+struct tp_record {
+	int64_t stamp;
+	const unsigned char *data;
+	uint32_t size;
+	int32_t cpu;
+};
+
+/* The records of one event by time; `sources` own their bytes. */
+struct tp_rows {
+	struct tp_record *records;
+	uint64_t n;
+	PyObject *sources;
+};
+
+/* Memory that several arrays share; freed with the last reference, without the GIL. */
+struct tp_block {
+	size_t n_references, size;
+	unsigned char *bytes;
+};
+
+/* A string table: each string once, in the order in which they came. */
+struct tp_strings {
+	uint64_t seed, n, room, n_bytes, byte_room, n_places;
+	uint64_t *hashes, *ends;
+	unsigned char *bytes;
+	uint32_t *places;
+};
+
+bool tp_strings_init(struct tp_strings *strings);
+void tp_strings_deinit(struct tp_strings *strings);
+/* Return the index of a string, added when it is new; -1 without memory. */
+int64_t tp_strings_add(struct tp_strings *strings, const unsigned char *data, uint64_t size);
+static inline uint64_t tp_strings_start(const struct tp_strings *strings, uint64_t index)
+{
+	return index ? strings->ends[index - 1] : 0;
+}
+
+/* Make room for `n` items, half as much again so that growing stays cheap. */
+bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item);
+
+struct tp_block *tp_block_create(size_t size);
+void tp_block_put(struct tp_block *block);
+/* Return a Python object with the bytes of a block, which it takes over. */
+PyObject *tp_buffer_of(PyObject *module, struct tp_block *block);
+int tp_add_buffer_type(PyObject *module);
+
+struct tp_rows *tp_rows_of(PyObject *capsule);
+
+PyObject *tp_count_pages(PyObject *module, PyObject *args);
+PyObject *tp_collector(PyObject *module, PyObject *args);
+PyObject *tp_collect_pages(PyObject *module, PyObject *args);
+PyObject *tp_merge_rows(PyObject *module, PyObject *args);
+PyObject *tp_start_columns(PyObject *module, PyObject *args);
+PyObject *tp_fill_columns(PyObject *module, PyObject *args);
+PyObject *tp_finish_columns(PyObject *module, PyObject *args);
+PyObject *tp_arrow_schema(PyObject *module, PyObject *spec);
+PyObject *tp_arrow_array(PyObject *module, PyObject *spec);
+PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
+
+#define TP_COLUMN_METHODS                                                                                              \
+	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, start, stop, counts)" },        \
+	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
+	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu, is_copied)" },         \
+	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert, start, stop)" },                        \
+	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" },     \
+	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },                             \
+	{ "finish_columns", tp_finish_columns, METH_VARARGS, "finish_columns(columns)" },                              \
+	{ "arrow_schema", tp_arrow_schema, METH_O, "arrow_schema(array)" },                                            \
+	{ "arrow_array", tp_arrow_array, METH_O, "arrow_array(array)" },                                               \
+	{ "arrow_stream", tp_arrow_stream, METH_O, "arrow_stream(array)" }
+
+#endif

@@ -1,0 +1,88 @@
+"""One column: memory in the layout of Apache Arrow, and its values in Python."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.decode.plan import Kind
+from tracepoint.wording import one_line
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from tracepoint.decode.plan import PlanColumn
+
+    Value = int | float | str | bytes | list[int] | None
+
+_OFFSET_SIZE = 8
+
+
+def _cast(buffer: Buffer, code: str) -> memoryview[Any]:
+    data: Any = memoryview(buffer).cast("B")
+    numbers: memoryview[Any] = data.cast(code)
+    return numbers
+
+
+@dataclass(frozen=True)
+class Column:
+    """The values of one field in all rows, or of a slice of them.
+
+    `values` are the numbers; of texts, indices (int32) of words, which end in `bytes_` where `ends` (uint64,
+    a 0 first) says; of lists and bytes, where those of a row end (int64, a 0 first) in `bytes_`.  `validity`
+    has a bit a row, the lowest first, 0 where the record does not hold the field; None when all do.
+    """
+
+    plan: PlanColumn
+    n_rows: int
+    n_nulls: int
+    validity: Buffer | None
+    values: Buffer
+    bytes_: Buffer | None = None
+    ends: Buffer | None = None
+
+    def __repr__(self) -> str:
+        return f"<Column {one_line(self.plan.name, 40)}, {self.plan.kind.name.lower()}, {self.n_rows:,} rows>"
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    @property
+    def name(self) -> str:
+        """The name of the field."""
+        return self.plan.name
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The strings of a column of texts, each once; bytes that are not UTF-8 are surrogates."""
+        if self.ends is None or self.bytes_ is None:
+            return []
+        ends, data = _cast(self.ends, "Q"), bytes(self.bytes_)
+        return [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
+
+    def is_null(self, row: int) -> bool:
+        """Whether the record of a row is too short to hold the field."""
+        return self.validity is not None and not memoryview(self.validity)[row >> 3] >> (row & 7) & 1
+
+    def tolist(self, start: int = 0, stop: int | None = None) -> list[Value]:
+        """Return the values of rows as Python's own objects, None where a record does not hold the field."""
+        rows = range(*slice(start, stop).indices(self.n_rows))
+        match self.plan.kind:
+            case Kind.TEXT:
+                indices, words = _cast(self.values, "i"), self.words
+                found: list[Any] = [None if self.is_null(n) else words[indices[n]] for n in rows]
+            case Kind.LIST | Kind.BYTES:
+                found = [None if self.is_null(n) else self._item(n) for n in rows]
+            case _:
+                found = _cast(self.values, self.plan.code)[rows.start : rows.stop].tolist()
+                if self.validity is not None:
+                    found = [None if self.is_null(n) else v for n, v in zip(rows, found, strict=True)]
+        return found
+
+    def _item(self, row: int) -> Value:
+        step = self.plan.element
+        first, last = _cast(self.values, "q")[row : row + 2]
+        data = memoryview(self.bytes_ or b"")[first * step : last * step]
+        return bytes(data) if self.plan.kind is Kind.BYTES else _cast(data, self.plan.code).tolist()

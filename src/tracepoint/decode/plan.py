@@ -1,0 +1,107 @@
+"""What is copied out of the records of an event: one entry a column, made from its `EventFormat`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from tracepoint.record.field import element_type, is_text
+
+if TYPE_CHECKING:
+    from tracepoint.layout.format import EventFormat, FieldFormat
+    from tracepoint.source.types import IntType
+
+TIME, CPU = "common_timestamp", "common_cpu"
+
+_FLOATS = {("float", 4): "f", ("double", 8): "d"}
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+
+
+class Kind(IntEnum):
+    """What a column holds; TEXT is a string up to its NUL, BYTES what is not a number (a struct)."""
+
+    STAMP = 0
+    CPU = 1
+    NUMBER = 2
+    TEXT = 3
+    LIST = 4
+    BYTES = 5
+
+
+class Place(IntEnum):
+    """Where the bytes of a field are: at its offset, where a word says, or from there to the end."""
+
+    FIXED = 0
+    DATA_LOC = 1
+    REL_LOC = 2
+    REST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PlanColumn:
+    """One column: `offset` and `size` in bytes of the field, `element` of one item of a list.
+
+    `code` is the `struct` code of a number or of the items of a list, empty for others.
+    """
+
+    name: str
+    kind: Kind
+    place: Place
+    offset: int
+    size: int
+    element: int
+    code: str
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int, int]:
+        """What the C form is given."""
+        return (self.kind, self.place, self.offset, self.size, self.element)
+
+
+def plan_columns(form: EventFormat) -> tuple[PlanColumn, ...]:
+    """Return the columns of an event: time and CPU, the common fields, its own fields.
+
+    Of two fields with one name the last counts, as in filters.
+
+    >>> from tracepoint.layout.format import EventFormat, FieldFormat
+    >>> form = EventFormat("demo", "tick", (FieldFormat("comm", "char[16]", 8, 16, True),), "", n_common=0)
+    >>> [(column.name, column.kind.name) for column in plan_columns(form)]
+    [('common_timestamp', 'STAMP'), ('common_cpu', 'CPU'), ('comm', 'TEXT')]
+    """
+    found = {field.name: _plan(form, field) for field in form.fields}
+    found |= {
+        TIME: PlanColumn(TIME, Kind.STAMP, Place.FIXED, 0, 8, 1, "q"),
+        CPU: PlanColumn(CPU, Kind.CPU, Place.FIXED, 0, 4, 1, "i"),
+    }
+    return (found.pop(TIME), found.pop(CPU), *found.values())
+
+
+def _plan(form: EventFormat, field: FieldFormat) -> PlanColumn:
+    place = _place(field)
+    if is_text(field):
+        return PlanColumn(field.name, Kind.TEXT, place, field.offset, field.size, 1, "")
+    if field.is_array:
+        item = element_type(form, field)
+        if item is None or item.size not in _CODES:
+            return PlanColumn(field.name, Kind.BYTES, place, field.offset, field.size, 1, "")
+        return PlanColumn(field.name, Kind.LIST, place, field.offset, field.size, item.size, _code(item))
+    code = _FLOATS.get((field.ctype, field.size), "")
+    if not code and field.size in _CODES:
+        code = _CODES[field.size].lower() if field.is_signed else _CODES[field.size]
+    kind = Kind.NUMBER if code and place is Place.FIXED else Kind.BYTES
+    return PlanColumn(
+        field.name, kind, place, field.offset, field.size, 1, code if kind is Kind.NUMBER else ""
+    )
+
+
+def _place(field: FieldFormat) -> Place:
+    if field.is_rel_loc:
+        return Place.REL_LOC
+    if field.is_data_loc:
+        return Place.DATA_LOC
+    return Place.REST if field.is_array and not field.size else Place.FIXED
+
+
+def _code(item: IntType) -> str:
+    return _CODES[item.size].lower() if item.is_signed else _CODES[item.size]

@@ -1,0 +1,109 @@
+"""The records of chosen events in pages, by time over all CPUs: what `csrc/decode/collect.c` must give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.record.page import walk_pages
+
+if TYPE_CHECKING:
+    from array import array
+    from collections.abc import Callable, Container, Iterable, Iterator
+
+    from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
+
+    TimeMap = Callable[[int, int], int]
+
+#: For a record that is too short to say which event it is.
+NO_ID = -1
+N_IDS = 1 << 16
+MIN_TIME, MAX_TIME = -(1 << 63), (1 << 63) - 1
+
+
+class Window(NamedTuple):
+    """Times in ns: from `start` on, before `stop`."""
+
+    start: int = MIN_TIME
+    stop: int = MAX_TIME
+
+
+ALL_TIMES = Window()
+
+
+class Row(NamedTuple):
+    """One record: its time in ns, its CPU and its bytes."""
+
+    stamp: int
+    cpu: int
+    data: bytes
+
+
+class HeadFacts(NamedTuple):
+    """What a page says of losses (LOST_UNKNOWN: some) and damage, at `fault_at` of the buffer."""
+
+    stamp: int
+    lost: int
+    fault: str
+    fault_at: int
+
+
+class Found(NamedTuple):
+    """What a buffer of pages holds: pages that tell of losses or faults, the first and the last time."""
+
+    heads: list[HeadFacts]
+    first: int = MAX_TIME
+    last: int = MIN_TIME
+
+
+def signed_time(stamp: int) -> int:
+    """Return a stamp of 64 bits as the number that a column of times holds."""
+    return stamp - (stamp >> 63 << 64)
+
+
+def _walk(data: Buffer, layout: PageLayout, cpu: int) -> Iterator[tuple[int, int, bytes]]:
+    for page in walk_pages(data, layout):
+        where, marks = cpu, dict(page.marks)
+        for index, (stamp, at, length) in enumerate(page.records):
+            where = max(marks.get(index, where), 0)
+            yield signed_time(stamp), where, bytes(data[at : at + length])
+
+
+def count_pages_slowly(data: Buffer, layout: PageLayout, window: Window, counts: array[int]) -> Found:
+    """Count the records of a buffer of whole pages in `counts`, one item for each id and NO_ID the last."""
+    first, last = MAX_TIME, MIN_TIME
+    for stamp, _, record in _walk(data, layout, 0):
+        if window.start <= stamp < window.stop:
+            counts[id_of(record, is_big_endian=layout.is_big_endian)] += 1
+            first, last = min(first, stamp), max(last, stamp)
+    pages = (page for page in walk_pages(data, layout) if page.fault or page.lost)
+    heads = [HeadFacts(page.stamp, page.lost, page.fault, page.fault_at) for page in pages]
+    return Found(heads, first, last)
+
+
+def id_of(record: bytes, *, is_big_endian: bool) -> int:
+    """Return the number of a record's event, NO_ID where it is too short to say it."""
+    return int.from_bytes(record[:2], "big" if is_big_endian else "little") if len(record) >= 2 else NO_ID
+
+
+def collect_slowly(
+    data: Buffer, layout: PageLayout, cpu: int, ids: Container[int], window: Window
+) -> Iterator[tuple[int, Row]]:
+    """Yield the records of chosen events with their ids."""
+    for stamp, where, record in _walk(data, layout, cpu):
+        number = id_of(record, is_big_endian=layout.is_big_endian)
+        if number in ids and window.start <= stamp < window.stop:
+            yield number, Row(stamp, where, record)
+
+
+def merge_slowly(rows: Iterable[Row], convert: TimeMap | None, window: Window) -> list[Row]:
+    """Return rows, given CPU by CPU, by time; of equal times what was given first comes first.
+
+    `convert` gives the time to show for a stamp and a CPU, and the window counts in that.
+    """
+    if convert is not None:
+        shown = (
+            row._replace(stamp=signed_time(convert(row.stamp & MAX_TIME * 2 + 1, row.cpu))) for row in rows
+        )
+        rows = (row for row in shown if window.start <= row.stamp < window.stop)
+    return sorted(rows, key=lambda row: row.stamp)

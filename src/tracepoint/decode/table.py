@@ -1,0 +1,157 @@
+"""The records of one event as a table."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.decode.arrow import arrow_format, table_node
+from tracepoint.decode.handing import hand_array, hand_schema, hand_stream
+from tracepoint.decode.plan import Kind, plan_columns
+from tracepoint.errors import TracepointError
+from tracepoint.wording import counted, html_table, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tracepoint.decode.column import Column, Value
+    from tracepoint.layout.format import EventFormat
+
+_SHOWN_ROWS = 10
+
+
+class Table:
+    """The records of one event by time, a column for each field; decoded when it is first asked for rows.
+
+    `format` is the event's.  The columns are `common_timestamp` (ns), `common_cpu`, the common fields and the
+    event's own.  Whoever takes Arrow data takes a table as it is: `pyarrow.table(table)`,
+    `polars.DataFrame(table)`, `duckdb.from_arrow(table)`.
+    """
+
+    def __init__(self, form: EventFormat, read: Callable[[], Sequence[Column]]) -> None:
+        self.format = form
+        self._read = read
+        self._columns: dict[str, Column] | None = None
+
+    def _decoded(self) -> dict[str, Column]:
+        if self._columns is None:
+            self._columns = {column.name: column for column in self._read()}
+        return self._columns
+
+    @property
+    def name(self) -> str:
+        """The event as `system:event`."""
+        return f"{self.format.system}:{self.format.name}"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in plan_columns(self.format))
+
+    def __len__(self) -> int:
+        return len(next(iter(self._decoded().values())))
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __repr__(self) -> str:
+        rows = "not decoded yet" if self._columns is None else counted(len(self), "row")
+        return f"<Table {one_line(self.name)}, {counted(len(self.columns), 'column')}, {rows}>"
+
+    def _repr_html_(self) -> str:
+        """Return the first rows for a notebook."""
+        rows = ([str(value) for value in row.values()] for row in self.to_dicts(0, _SHOWN_ROWS))
+        return html_table(self.columns, rows)
+
+    def __getitem__(self, name: str) -> Column:
+        """Return one column; raises KeyError."""
+        return self._decoded()[name]
+
+    def __iter__(self) -> Iterator[dict[str, Value]]:
+        """Yield the rows as dictionaries."""
+        step = 1 << 12
+        for start in range(0, len(self), step):
+            yield from self.to_dicts(start, start + step)
+
+    def to_dicts(self, start: int = 0, stop: int | None = None) -> list[dict[str, Value]]:
+        """Return rows as dictionaries of Python's own values; None where a record does not hold a field."""
+        lists = [column.tolist(start, stop) for column in self._decoded().values()]
+        return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+    @property
+    def schema(self) -> dict[str, str]:
+        """The columns with their Arrow formats: `i` for int32, `dictionary<i, U>` for texts."""
+        return {name: arrow_format(column) for name, column in self._decoded().items()}
+
+    def __arrow_c_schema__(self) -> object:
+        return hand_schema(table_node([*self._decoded().values()]))
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        return hand_array(table_node([*self._decoded().values()]))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return hand_stream(table_node([*self._decoded().values()]))
+
+    def arrow(self) -> Any:
+        """Return a `pyarrow.Table` over the same memory; raises TracepointError without pyarrow."""
+        return _library("pyarrow").table(self)
+
+    def polars(self) -> Any:
+        """Return a `polars.DataFrame`; raises TracepointError without polars."""
+        return _library("polars").DataFrame(self)
+
+    def numpy(self, name: str) -> Any:
+        """Return one column as a NumPy array; raises KeyError, and TracepointError without NumPy.
+
+        Numbers are not copied, and masked where a record does not hold the field; texts, lists and bytes
+        are objects.
+        """
+        numpy, column = _library("numpy"), self[name]
+        if column.plan.kind in (Kind.STAMP, Kind.CPU, Kind.NUMBER):
+            values = numpy.frombuffer(column.values, dtype=column.plan.code)
+            mask = _mask(numpy, column)
+            return values if mask is None else numpy.ma.MaskedArray(values, mask)
+        if column.plan.kind is Kind.TEXT:
+            words = numpy.array([*column.words, None], dtype=object)
+            indices = numpy.frombuffer(column.values, dtype="i")
+            mask = _mask(numpy, column)
+            return words[indices if mask is None else numpy.where(mask, len(words) - 1, indices)]
+        values = numpy.empty(len(column), dtype=object)
+        values[:] = column.tolist()
+        return values
+
+    def pandas(self) -> Any:
+        """Return a `pandas.DataFrame`, texts as categories; raises TracepointError without pandas."""
+        pandas = _library("pandas")
+        return pandas.DataFrame(
+            {name: self._pandas_column(pandas, name) for name in self.columns}, copy=False
+        )
+
+    def _pandas_column(self, pandas: Any, name: str) -> Any:
+        column = self[name]
+        numpy = _library("numpy")
+        mask = _mask(numpy, column)
+        if column.plan.kind is Kind.TEXT:
+            codes = numpy.frombuffer(column.values, dtype="i")
+            codes = codes if mask is None else numpy.where(mask, -1, codes)
+            return pandas.Categorical.from_codes(codes, pandas.Index(column.words, dtype=object))
+        if column.plan.kind is Kind.NUMBER and mask is not None:
+            values = numpy.frombuffer(column.values, dtype=column.plan.code).copy()
+            kind = pandas.arrays.FloatingArray if column.plan.code in "fd" else pandas.arrays.IntegerArray
+            return kind(values, mask)
+        return self.numpy(name)
+
+
+def _mask(numpy: Any, column: Column) -> Any:
+    """Return True for rows that do not hold a field; None when all do."""
+    if column.validity is None:
+        return None
+    bits = numpy.frombuffer(column.validity, dtype="u1")
+    return numpy.unpackbits(bits, bitorder="little")[: len(column)] == 0
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise TracepointError(f"{name} is not installed: pip install {name}") from None

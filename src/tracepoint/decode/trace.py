@@ -1,0 +1,231 @@
+"""A trace that is open: `open_trace` gives a `Trace`, and a trace the tables of its events."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from fnmatch import fnmatchcase
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from tracepoint.decode.engine import count_records, n_threads, read_columns
+from tracepoint.decode.rows import ALL_TIMES, MAX_TIME, MIN_TIME, NO_ID, Window
+from tracepoint.decode.table import Table
+from tracepoint.errors import DecodeError, LayoutError
+from tracepoint.layout.format import read_format
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.tracedat import open_tracedat
+from tracepoint.wording import counted, tail
+
+if TYPE_CHECKING:
+    import os
+    from types import TracebackType
+
+    from tracepoint.decode.engine import PartCounts
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+    from tracepoint.tracefile.tracedat import TraceFile
+
+_HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
+
+
+class Trace:
+    """The ring buffer of a recording, of which tables are read when they are asked for.
+
+    `file` is the container; `instance` the name of the ring buffer, empty for the top one; `window` the times
+    in ns that count.
+    """
+
+    def __init__(
+        self, file: TraceFile, instance: str = "", window: Window = ALL_TIMES, threads: int = 0
+    ) -> None:
+        self.file = file
+        self.instance = instance
+        self.window = window
+        self._threads = threads or n_threads()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Unmap the file; tables that were decoded stay."""
+        self.file.close()
+
+    def __repr__(self) -> str:
+        return f"<Trace {tail(self.file.path, 50)}, {counted(len(self._cpus), 'CPU')}, clock {self.clock}>"
+
+    @cached_property
+    def _buffer(self) -> TraceBuffer | None:
+        return next((buffer for buffer in self.file.buffers if buffer.name == self.instance), None)
+
+    @property
+    def _cpus(self) -> tuple[CpuData, ...]:
+        return () if self._buffer is None else self._buffer.cpus
+
+    @property
+    def clock(self) -> str:
+        """The name of the trace clock; empty when the file does not tell it."""
+        return (self._buffer.clock if self._buffer is not None else "") or self.file.clock
+
+    @property
+    def instances(self) -> tuple[str, ...]:
+        """The names of the ring buffers beside the top one."""
+        return tuple(buffer.name for buffer in self.file.buffers if buffer.name)
+
+    def open_instance(self, name: str) -> Trace:
+        """Return the trace of another ring buffer of the same file; raises KeyError."""
+        if name and name not in self.instances:
+            raise KeyError(_unknown("instance", name, self.instances))
+        return Trace(self.file, name, self.window, self._threads)
+
+    def between(self, start_ns: int | None, stop_ns: int | None) -> Trace:
+        """Return the same trace from `start_ns` on and before `stop_ns`; None: no limit.
+
+        Pages outside are not looked at, so a short time of a large file costs little.
+        """
+        start = self.window.start if start_ns is None else max(start_ns, self.window.start)
+        stop = self.window.stop if stop_ns is None else min(stop_ns, self.window.stop)
+        limited = Window(min(max(start, MIN_TIME), MAX_TIME), min(max(stop, MIN_TIME), MAX_TIME))
+        return Trace(self.file, self.instance, limited, self._threads)
+
+    @cached_property
+    def _texts(self) -> dict[str, tuple[int, int]]:
+        """The id and the place in `file.formats` of each event, by `system:event`."""
+        found = {}
+        for index, (system, text) in enumerate(self.file.formats):
+            head = _HEAD.match(text)
+            if head is not None:
+                found[f"{system}:{head['name']}"] = (int(head["id"]), index)
+        return found
+
+    @cached_property
+    def _systems_of(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for full in self._texts:
+            found.setdefault(full.partition(":")[2], []).append(full)
+        return found
+
+    def _full_name(self, name: str) -> str:
+        if name in self._texts:
+            return name
+        known = self._systems_of.get(name, [])
+        if len(known) > 1:
+            raise KeyError(f"several events have the name {name!r}: {', '.join(known)}")
+        if not known:
+            raise KeyError(_unknown("event", name, [*self._systems_of, *self._texts]))
+        return known[0]
+
+    def format(self, name: str) -> EventFormat:
+        """Return the format of an event, recorded or not; raises KeyError and DecodeError."""
+        system, text = self.file.formats[self._texts[self._full_name(name)][1]]
+        big, long_size = self.file.is_big_endian, self.file.layout.long_size
+        try:
+            return read_format(text, system, is_big_endian=big, long_size=long_size)
+        except LayoutError as error:
+            raise DecodeError(f"the format of {name}: {error}", self.file.path) from None
+
+    def __getitem__(self, name: str) -> Table:
+        """Return the table of an event, `sched_switch` or `sched:sched_switch`; raises KeyError."""
+        form = self.format(name)
+        return Table(form, lambda: read_columns(self._cpus, [form], self.window, self._threads)[0])
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._texts or name in self._systems_of
+
+    def tables(self, *patterns: str) -> dict[str, Table]:
+        """Return the recorded events that match, all without patterns, decoded in one go.
+
+        A pattern is as in `set_event`: `sched:*`, `*:sched_*`, `sched_switch`.
+        """
+        names = [name for name in self.events if not patterns or any(_matches(name, p) for p in patterns)]
+        names = [name for name in names if name in self._texts]
+        forms = [self.format(name) for name in names]
+        read = read_columns(self._cpus, forms, self.window, self._threads)
+        return {
+            name: Table(form, lambda columns=columns: columns)  # type: ignore[misc]
+            for name, form, columns in zip(names, forms, read, strict=True)
+        }
+
+    @cached_property
+    def _counts(self) -> list[PartCounts]:
+        return count_records(self._cpus, self.window, self._threads)
+
+    @cached_property
+    def events(self) -> dict[str, int]:
+        """The events that were recorded with the numbers of their records, by name.
+
+        One whose format is not in the file is named by its number, `unknown:17`.
+        """
+        by_id: dict[int, int] = {}
+        for part in self._counts:
+            for number, n_records in part.by_id.items():
+                by_id[number] = by_id.get(number, 0) + n_records
+        names = {number: name for name, (number, _) in self._texts.items()}
+        found = {names.get(n, f"unknown:{n}"): count for n, count in by_id.items() if n != NO_ID}
+        return dict(sorted(found.items()))
+
+    @property
+    def n_records(self) -> int:
+        """The number of records."""
+        return sum(self.events.values())
+
+    @cached_property
+    def span(self) -> tuple[int, int]:
+        """The times of the first and the last record in ns; (0, 0) without records."""
+        found = [block for part in self._counts if part.by_id for block in part.found]
+        return (min(b.first for b in found), max(b.last for b in found)) if found else (0, 0)
+
+    @cached_property
+    def lost(self) -> dict[int, int]:
+        """How many events were lost on each CPU as pages tell it; LOST_UNKNOWN (-1): some, not counted."""
+        found = dict.fromkeys(sorted(cpu.cpu for cpu in self._cpus), 0)
+        for cpu, _, blocks in self._counts:
+            for head in (head for block in blocks for head in block.heads):
+                is_known = LOST_UNKNOWN not in (head.lost, found[cpu])
+                found[cpu] = found[cpu] + head.lost if is_known else LOST_UNKNOWN
+        return found
+
+    @property
+    def damage(self) -> tuple[Damage, ...]:
+        """What could not be read, all pages looked at: at most 10,000 entries."""
+        short = sum(part.by_id.get(NO_ID, 0) for part in self._counts)
+        unknown = {name: n for name, n in self.events.items() if name not in self._texts}
+        found = [
+            Damage(None, 0, f"{counted(n, 'record')} of {name}, which has no format")
+            for name, n in unknown.items()
+        ]
+        if short:
+            found.append(Damage(None, 0, f"{counted(short, 'record')} too short for an id"))
+        return (*self.file.damage, *found)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return fnmatchcase(name, pattern if ":" in pattern else f"*:{pattern}")
+
+
+def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, known, 1)
+    return f"no {what} {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
+
+
+def open_trace(path: str | os.PathLike[str], *, instance: str = "", threads: int = 0) -> Trace:
+    """Open a recording: a trace.dat of version 6 or 7.
+
+    `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
+    process may use.  Raises OSError, DecodeError for a file that cannot be begun, and KeyError for an
+    instance that is not there.
+    """
+    trace = Trace(open_tracedat(path), "", ALL_TIMES, threads)
+    if not instance:
+        return trace
+    try:
+        return trace.open_instance(instance)
+    except KeyError:
+        trace.close()
+        raise

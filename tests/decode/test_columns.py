@@ -1,0 +1,202 @@
+"""Columns: the C form gives what the twin gives, whatever the pages; both give what single fields give."""
+
+import random
+import threading
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decode.shapes import format_of, record_of
+from tracefile.making import layout_of
+from tracepoint.decode import engine
+from tracepoint.decode.plan import Kind, plan_columns
+from tracepoint.decode.rows import ALL_TIMES, Window
+from tracepoint.record.field import field_values
+from tracepoint.record.write import write_pages
+from tracepoint.tracefile.buffers import CpuData
+
+needs_c = pytest.mark.skipif(engine.DECODE is None, reason="tracepoint._decode is not built")
+
+
+@contextmanager
+def twin():
+    held, engine.DECODE = engine.DECODE, None
+    try:
+        yield
+    finally:
+        engine.DECODE = held
+
+
+def cpus_of(seed, is_big_endian=False, n_cpus=3, n_records=80, long_size=8):
+    """CPUs with records of two events, and of one that no format describes."""
+    rng, layout, cpus = random.Random(seed), layout_of(is_big_endian, long_size), []
+    for cpu in range(n_cpus):
+        records = [
+            (
+                10**9 + 1000 * rng.randrange(500) * (n + 1),
+                record_of(rng, rng.choice((17, 18, 99)), is_big_endian),
+            )
+            for n in range(n_records)
+        ]
+        data = write_pages(sorted(records), layout)
+        cpus.append(CpuData(cpu, 0, len(data), layout, data))
+    return cpus
+
+
+def mutated(cpu, rng):
+    data = bytearray(cpu.data)
+    for _ in range(rng.randrange(1, 40)):
+        data[rng.randrange(len(data))] = rng.choice((0, 1, 29, 30, 31, 255, rng.randrange(256)))
+    return CpuData(cpu.cpu, 0, len(data), cpu.layout, bytes(data))
+
+
+def memory(columns):
+    """All that columns hold, as plain values."""
+    return [
+        [
+            (
+                c.plan,
+                c.n_rows,
+                c.n_nulls,
+                *(None if m is None else bytes(m) for m in (c.validity, c.values, c.bytes_, c.ends)),
+            )
+            for c in event
+        ]
+        for event in columns
+    ]
+
+
+def both(cpus, forms, window=ALL_TIMES, threads=1):
+    quick = memory(engine.read_columns(cpus, forms, window, threads))
+    with twin():
+        slow = memory(engine.read_columns(cpus, forms, window, threads))
+    return quick, slow
+
+
+@needs_c
+@pytest.mark.parametrize("long_size", [4, 8])
+@pytest.mark.parametrize("is_big_endian", [False, True])
+def test_c_and_twin_give_the_same_memory(is_big_endian, long_size):
+    forms = [format_of(17, is_big_endian), format_of(18, is_big_endian)]
+    quick, slow = both(cpus_of(1, is_big_endian, long_size=long_size), forms)
+    assert quick == slow
+    assert all(event[0][1] for event in quick)
+
+
+@needs_c
+@settings(max_examples=40)
+@given(st.integers(0, 1 << 32))
+def test_damaged_pages_give_the_same_memory(seed):
+    rng = random.Random(seed)
+    is_big = rng.random() < 0.3
+    cpus = [mutated(cpu, rng) for cpu in cpus_of(seed, is_big, n_records=30)]
+    quick, slow = both(cpus, [format_of(17, is_big), format_of(18, is_big)])
+    assert quick == slow
+
+
+@needs_c
+@given(st.binary(max_size=200), st.booleans())
+def test_any_bytes_are_pages(data, is_big):
+    layout = layout_of(is_big, 8, 64)
+    cpus = [CpuData(0, 0, len(data), layout, data)]
+    quick, slow = both(cpus, [format_of(17, is_big)])
+    assert quick == slow
+
+
+@needs_c
+def test_damaged_pages_are_counted_alike():
+    for seed in range(20):
+        rng = random.Random(seed)
+        cpus = [mutated(cpu, rng) for cpu in cpus_of(seed, n_cpus=1, n_records=40)]
+        quick = engine.count_records(cpus, ALL_TIMES, 1)
+        with twin():
+            assert engine.count_records(cpus, ALL_TIMES, 1) == quick
+
+
+@pytest.mark.parametrize("is_big_endian", [False, True])
+def test_values_are_those_of_single_fields(is_big_endian):
+    form, cpus = format_of(17, is_big_endian), cpus_of(2, is_big_endian)
+    (columns,) = engine.read_columns(cpus, [form], ALL_TIMES, 1)
+    found = dict(zip([c.name for c in columns], [c.tolist() for c in columns], strict=True))
+    records = sorted(
+        (r for cpu in cpus for r in cpu.records() if r.id(is_big_endian=is_big_endian) == 17),
+        key=lambda r: r.timestamp,
+    )
+    assert found["common_timestamp"] == [r.timestamp for r in records]
+    assert found["common_cpu"] == [r.cpu for r in records]
+    expected = [field_values(form, r.data) for r in records]
+    for plan in plan_columns(form)[6:]:
+        values = [v.hex() if isinstance(v, bytes) else v for v in found[plan.name]]
+        assert values == [row[plan.name] for row in expected], plan
+
+
+def test_slices_and_threads_change_nothing(monkeypatch):
+    cpus, form = cpus_of(3, n_records=400), format_of()
+    one = memory(engine.read_columns(cpus, [form], ALL_TIMES, 1))
+    monkeypatch.setattr(engine, "_SLICE_ROWS", 64)
+    monkeypatch.setattr(engine, "_PART_BYTES", 4096)
+    assert memory(engine.read_columns(cpus, [form], ALL_TIMES, 4)) == one
+    assert one[0][0][1] > 300
+
+
+def test_a_window_is_what_is_left_of_all():
+    cpus, form = cpus_of(4, n_records=400), format_of()
+    (all_columns,) = engine.read_columns(cpus, [form], ALL_TIMES, 1)
+    times = all_columns[0].tolist()
+    window = Window(times[100], times[200])
+    for reader in (lambda: None, twin):
+        with reader() or contextmanager(lambda: iter([0]))():
+            (columns,) = engine.read_columns(cpus, [form], window, 2)
+        assert columns[0].tolist() == [t for t in times if window.start <= t < window.stop]
+
+
+def test_plan_of_every_shape():
+    kinds = {c.name: c.kind for c in plan_columns(format_of())}
+    assert kinds["n64"] is kinds["real"] is kinds["common_pid"] is Kind.NUMBER
+    assert kinds["comm"] is kinds["name"] is kinds["path"] is kinds["rest"] is Kind.TEXT
+    assert kinds["list"] is kinds["words"] is Kind.LIST
+    assert kinds["blob"] is Kind.BYTES
+
+
+@needs_c
+def test_wrong_arguments_are_errors():
+    decode = engine.DECODE
+    with pytest.raises(ValueError, match="layout"):
+        decode.collector(bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
+    with pytest.raises(ValueError, match="slot"):
+        decode.collector(bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
+    with pytest.raises(ValueError, match="PyCapsule"):
+        decode.collect_pages(object(), b"", 0, False)
+    collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
+    with pytest.raises(IndexError):
+        decode.merge_rows((collector,), 1, None, 0, 1)
+    rows, n_rows = decode.merge_rows((collector,), 0, None, 0, 1)
+    assert n_rows == 0
+    with pytest.raises(ValueError, match="plan"):
+        decode.start_columns(rows, ((2, 0, 0, 3, 1),), False, 1)
+    columns = decode.start_columns(rows, ((2, 0, 0, 4, 1),), False, 2)
+    decode.fill_columns(columns, 0)
+    with pytest.raises(ValueError, match="slice"):
+        decode.fill_columns(columns, 0)
+    with pytest.raises(ValueError, match="slice"):
+        decode.finish_columns(columns)
+    decode.fill_columns(columns, 1)
+    assert len(decode.finish_columns(columns)) == 1
+    with pytest.raises(ValueError, match="before"):
+        decode.finish_columns(columns)
+
+
+def test_many_threads_read_at_once():
+    cpus, form = cpus_of(5), format_of()
+    expected, found = memory(engine.read_columns(cpus, [form], ALL_TIMES, 1)), []
+    threads = [
+        threading.Thread(target=lambda: found.append(memory(engine.read_columns(cpus, [form], ALL_TIMES, 2))))
+        for _ in range(8)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8

@@ -1,0 +1,173 @@
+"""`open_trace`: recorded files as tables, against the reader of single records."""
+
+import pytest
+
+import tracepoint as tp
+from decode.test_columns import twin
+from tracefile.making import GOLDEN, TICK_ID, content_of, tick, written
+from tracepoint.decode import engine
+from tracepoint.record.field import field_values
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.record.write import PageWriter, write_pages
+from tracepoint.tracefile.compression import has_zstd
+from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
+from tracepoint.tracefile.options import Option, OptionId, text_option
+from tracepoint.tracefile.tracedat import open_tracedat
+
+FILES = ["cut.v6.dat"] + (["cut.v7.zstd.dat"] if has_zstd() else [])
+
+
+def saved(tmp_path, content, version=7, compression="none"):
+    path = tmp_path / "trace.dat"
+    path.write_bytes(written(content, version, compression))
+    return path
+
+
+def slow_tables(path):
+    """What the reader of records gives: by event, rows in the order of time."""
+    found = {}
+    with open_tracedat(path) as file:
+        for record in file.buffers[0].records():
+            form = file.events[record.id()]
+            row = {"common_timestamp": record.timestamp, "common_cpu": record.cpu}
+            row |= {
+                field.name: int.from_bytes(record.data[field.offset : field.offset + field.size], "little")
+                for field in form.common_fields
+            }
+            found.setdefault(f"{form.system}:{form.name}", []).append(row | field_values(form, record.data))
+    return found
+
+
+def as_slow(row):
+    return {name: value.hex() if isinstance(value, bytes) else value for name, value in row.items()}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_value_of_a_recording_is_that_of_the_slow_reader(name):
+    expected = slow_tables(GOLDEN / name)
+    with tp.open_trace(GOLDEN / name) as trace:
+        assert trace.events == {event: len(rows) for event, rows in sorted(expected.items())}
+        assert trace.damage == ()
+        tables = trace.tables()
+        assert set(tables) == set(expected)
+        for event, rows in expected.items():
+            assert [as_slow(row) for row in tables[event].to_dicts()] == rows, event
+            assert [as_slow(row) for row in trace[event]] == rows
+        assert trace.span == (
+            min(rows[0]["common_timestamp"] for rows in expected.values()),
+            max(rows[-1]["common_timestamp"] for rows in expected.values()),
+        )
+
+
+@pytest.mark.skipif(engine.DECODE is None, reason="tracepoint._decode is not built")
+def test_twin_reads_the_same_file():
+    with tp.open_trace(GOLDEN / FILES[0]) as trace:
+        quick = {name: table.to_dicts() for name, table in trace.tables().items()}
+        facts = trace.events, trace.lost, trace.span
+    with twin(), tp.open_trace(GOLDEN / FILES[0]) as trace:
+        assert {name: table.to_dicts() for name, table in trace.tables().items()} == quick
+        assert (trace.events, trace.lost, trace.span) == facts
+
+
+@pytest.mark.parametrize("version", [6, 7])
+@pytest.mark.parametrize("is_big_endian", [False, True])
+def test_byte_orders_instances_and_names(tmp_path, version, is_big_endian):
+    content = content_of(is_big_endian, n_records=20, instances=("other",))
+    with tp.open_trace(saved(tmp_path, content, version)) as trace:
+        table = trace["tick"]
+        assert trace["demo:tick"].to_dicts() == table.to_dicts()
+        assert table["n"].tolist() == list(range(20))
+        assert table["common_cpu"].tolist() == [0, 1] * 10
+        assert (trace.clock, trace.instances, trace.events) == ("mono", ("other",), {"demo:tick": 20})
+        assert len(trace.open_instance("other")["tick"]) == 20
+        with pytest.raises(KeyError, match="did you mean 'tick'"):
+            trace["tik"]
+        with pytest.raises(KeyError, match="did you mean 'other'"):
+            trace.open_instance("othr")
+        assert "tick" in trace
+        assert "demo:tick" in trace
+        assert "tik" not in trace
+    with tp.open_trace(tmp_path / "trace.dat", instance="other") as trace:
+        assert trace.n_records == 20
+    with pytest.raises(KeyError):
+        tp.open_trace(tmp_path / "trace.dat", instance="none")
+
+
+def test_between_two_times(tmp_path):
+    path = saved(tmp_path, content_of(n_records=4000))
+    with tp.open_trace(path) as trace:
+        start = 10**9 + 1000 * 1234
+        part = trace.between(start, start + 5000)
+        assert part["tick"]["n"].tolist() == [1234, 1235, 1236, 1237, 1238]
+        assert part.events == {"demo:tick": 5}
+        assert trace.between(None, start)["tick"]["n"].tolist() == list(range(1234))
+        assert part.between(start + 1000, None).n_records == 4
+        assert trace.between(5, 4).n_records == 0
+
+
+def test_times_are_shown_as_the_recording_says(tmp_path):
+    # Twice as many cycles as ns, 5 ns later.
+    scale = Option(
+        OptionId.TSC2NSEC, (1).to_bytes(4, "little") + (1).to_bytes(4, "little") + (5).to_bytes(8, "little")
+    )
+    content = content_of(n_records=50, options=(text_option(OptionId.TRACECLOCK, "[x86-tsc]"), scale))
+    path = saved(tmp_path, content)
+    expected = [row["common_timestamp"] for row in slow_tables(path)["demo:tick"]]
+    with tp.open_trace(path) as trace:
+        assert trace["tick"]["common_timestamp"].tolist() == expected
+        assert trace.between(expected[10], expected[20])["tick"]["n"].tolist() == list(range(10, 20))
+        with twin():
+            assert trace.between(expected[10], expected[20])["tick"]["n"].tolist() == list(range(10, 20))
+
+
+def content_with(blocks):
+    content = content_of(n_records=0)
+    layout = content.layout
+    cpus = tuple(CpuPages(cpu, (block,)) for cpu, block in enumerate(blocks))
+    return TraceContent(
+        (BufferContent(cpus, "", "mono"),), content.formats, content.header_page, n_cpus=len(blocks)
+    ), layout
+
+
+def test_what_was_lost(tmp_path):
+    _, layout = content_with([b""])
+    writers = [PageWriter(layout) for _ in range(3)]
+    for writer in writers:
+        writer.add(1000, tick(1))
+    writers[0].lose(7)
+    writers[0].add(2000, tick(2))
+    writers[0].lose(5)
+    writers[0].add(3000, tick(3))
+    writers[1].lose(LOST_UNKNOWN)
+    writers[1].add(2000, tick(2))
+    content, _ = content_with([writer.pages() for writer in writers])
+    with tp.open_trace(saved(tmp_path, content)) as trace:
+        assert trace.lost == {0: 12, 1: LOST_UNKNOWN, 2: 0}
+
+
+def test_damage_is_counted_and_the_rest_is_read(tmp_path):
+    _, layout = content_with([b""])
+    good = write_pages([(1000 + n, tick(n)) for n in range(400)], layout)
+    bad = bytearray(good)
+    bad[4096 + 8 : 4096 + 16] = (5000).to_bytes(8, "little")
+    strange = write_pages([(5, (TICK_ID + 1).to_bytes(2, "little") + bytes(10))], layout)
+    content, _ = content_with([good, bytes(bad), strange])
+    with tp.open_trace(saved(tmp_path, content)) as trace:
+        assert 400 < len(trace["tick"]) < 800
+        reasons = [damage.reason for damage in trace.damage]
+        assert "a page claims 5000 bytes of data" in reasons
+        assert f"1 record of unknown:{TICK_ID + 1}, which has no format" in reasons
+        assert trace.n_records == len(trace["tick"]) + 1
+
+
+def test_reprs_are_short(tmp_path):
+    path = saved(tmp_path, content_of(n_records=3))
+    with tp.open_trace(path) as trace:
+        assert repr(trace).startswith("<Trace ")
+        table = trace["tick"]
+        assert repr(table) == "<Table demo:tick, 8 columns, not decoded yet>"
+        assert len(table) == 3
+        assert repr(table) == "<Table demo:tick, 8 columns, 3 rows>"
+        assert repr(table["n"]) == "<Column n, number, 3 rows>"
+        assert table._repr_html_().count("<tr>") == 4
+        assert table.schema["name"] == "dictionary<i, U>"

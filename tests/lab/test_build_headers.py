@@ -152,6 +152,7 @@ def test_the_list_of_kernels(tmp_path, monkeypatch, capsys):
     ("words", "said"),
     [
         (["run", "/no/such.ko"], "there is no such module"),
+        (["run", "/no/such.ko.zst"], "there is no such module"),
         (["run", "--file", "x:relative", "true"], "write HERE:THERE"),
         (["run", "--file", "x:/../y", "true"], "write HERE:THERE"),
         (["run", "--kernel", "5.x", "true"], "unknown kernel '5.x'"),

@@ -13,7 +13,7 @@ from tracepoint.cli.tree.named_events import find_declaring, is_event_name, not_
 from tracepoint.control.names import matches
 from tracepoint.errors import LayoutError, TracepointError
 from tracepoint.layout.abi import Abi
-from tracepoint.layout.compressed import OBJECT_STARTS, decompress
+from tracepoint.layout.compressed import OBJECT_ENDS, OBJECT_STARTS, decompress
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
@@ -42,7 +42,6 @@ _ARCH = {
     "s390x": "s390",
     "ppc64le": "powerpc",
 }
-_OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
 _FORMAT_START = b"name:"
 #: The path of what was read from stdin.
 STDIN = "<stdin>"
@@ -183,7 +182,7 @@ def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Out
         return Input(word, event, formats=tuple(_read_format_file(p, read_bytes(p)) for p in formats))
     found: list[EventFormat] = []
     for file in files:
-        if file.name.endswith(_OBJECT_ENDS):
+        if file.name.endswith(OBJECT_ENDS):
             found += read_object(decompress(read_bytes(file, OBJECT_STARTS)))
     if not found:
         raise TracepointError(f"{path}: no trace headers, format files or objects in this folder")

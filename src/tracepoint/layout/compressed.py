@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: How an object file begins, plain or compressed.
 OBJECT_STARTS = (b"\x7fELF", b"\xfd7zXZ\0", b"BZh", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+#: How the names of object files end: modules as they are and compressed, and what a compiler makes.
+MODULE_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst")
+OBJECT_ENDS = (*MODULE_ENDS, ".o")
 _MAX_OBJECT = 1 << 30
 _MAX_WINDOW = 1 << 27
 _STEP = 1 << 10

@@ -29,6 +29,7 @@ from tracepoint.lab.kernels.headers import fetch_headers, find_headers
 from tracepoint.lab.kernels.modules import module_name
 from tracepoint.lab.kernels.suites import apt_options
 from tracepoint.lab.kernels.supported import ANY_KERNEL, KERNELS, find_kernel
+from tracepoint.layout.compressed import MODULE_ENDS
 from tracepoint.tree.index.store import cache_folder
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "words",
         nargs=argparse.REMAINDER,
         metavar="WORD",
-        help="modules (FILE.ko), then a script or a shell command with its arguments",
+        help="modules (FILE.ko, also compressed), then a script or a shell command with its arguments",
     )
 
 
@@ -305,7 +306,7 @@ def _split(words: Sequence[str]) -> tuple[list[Path], list[str]]:
     """Split the words into the modules at their beginning and the rest; LabError when one is missing."""
     modules = []
     rest = list(words)
-    while rest and rest[0].endswith(".ko"):
+    while rest and rest[0].endswith(MODULE_ENDS):
         path = Path(rest.pop(0))
         if not path.is_file():
             raise LabError(f"{path}: there is no such module")

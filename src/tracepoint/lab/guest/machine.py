@@ -25,6 +25,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab.guest import accelerator, agent, console, initramfs, pace, qemu
 from tracepoint.lab.guest.channel import Channel
 from tracepoint.lab.kernels import modules, packages
+from tracepoint.layout.compressed import MODULE_ENDS
 from tracepoint.tree.index.store import cache_folder
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Guest:
         Modules that are loaded already are left alone.  Raises LabError with the kernel's words.
         """
         given = Path(name_or_path)
-        paths = [given] if given.suffix in (".ko", ".xz") else self.tree.load_order((str(name_or_path),))
+        paths = [given] if given.name.endswith(MODULE_ENDS) else self.tree.load_order((str(name_or_path),))
         loaded = {line.split(" ", 1)[0] for line in self.read("/proc/modules").splitlines()}
         for path in paths:
             name = modules.module_name(path)

@@ -28,6 +28,7 @@ from tracepoint.tree.callsites.text import Define
 from tracepoint.tree.creators import created_headers
 from tracepoint.tree.headers import paused_collector
 from tracepoint.tree.index.headers import HeaderIndexer
+from tracepoint.tree.index.rows import EventRow, FileRow, TracepointRow
 from tracepoint.tree.index.scan import (
     Holds,
     fingerprint,
@@ -105,8 +106,8 @@ class Builder:
         self.work = Work()
         self.files = list_files(root)
         self._pool: ProcessPoolExecutor | None = None
-        self._old_files: dict[str, list[int]] = self.old.state.get("files", {})
-        self.changed = {p for p, stat in self.files.items() if self._old_files.get(p, ())[:2] != [*stat]}
+        self._old_files = {p: FileRow(*row) for p, row in self.old.state.get("files", {}).items()}
+        self.changed = {p for p, stat in self.files.items() if self._old_files.get(p, ())[:2] != stat}
         self.gone = set(self._old_files) - set(self.files)
 
     def __enter__(self) -> Self:
@@ -159,14 +160,18 @@ class Builder:
 
     def searched(self, holds: Mapping[str, int]) -> dict[str, list[int]]:
         """Return size, time and what was found of every file, as it is kept."""
-        return {path: [*stat, int(holds.get(path, 0))] for path, stat in self.files.items()}
+        return {path: [*FileRow(*stat, int(holds.get(path, 0)))] for path, stat in self.files.items()}
 
     # The steps.
 
     def search(self) -> dict[str, int]:
         """Return what the files hold that hold anything."""
         self.work.n_files = len(self.files)
-        holds = {p: row[2] for p, row in self._old_files.items() if p in self.files and p not in self.changed}
+        holds = {
+            path: row.holds
+            for path, row in self._old_files.items()
+            if path in self.files and path not in self.changed
+        }
         self.work.n_searched = len(self.changed)
         holds.update(self._each("searching", look_at, self.changed))
         return {path: flags for path, flags in holds.items() if flags}
@@ -184,7 +189,7 @@ class Builder:
         """The records that are still true: neither the header nor what it includes has changed."""
         state, touched = self.old.state, self.changed | self.gone
         came_or_went = {p for p in touched if p in self.gone or p not in self._old_files}
-        was_creating = sorted(p for p, row in self._old_files.items() if row[2] & Holds.CREATES)
+        was_creating = sorted(p for p, row in self._old_files.items() if row.holds & Holds.CREATES)
         if any(p.endswith(".h") for p in came_or_went) or was_creating != list(creating):
             return {}
         return {
@@ -258,7 +263,7 @@ class Builder:
         folders = {
             f"{path.rpartition('/')[0]}/"
             for path, record in headers.items()
-            if prefixes and any(row[1].startswith(prefixes) for row in record["head"]["events"])
+            if prefixes and any(EventRow(*row).name.startswith(prefixes) for row in record["head"]["events"])
         }
         sources = (
             [p for p in self.files if p.endswith(".c") and p.startswith(tuple(folders))] if folders else []
@@ -347,8 +352,10 @@ def _text(root: str, path: str) -> str:
 
 
 def _call_names(headers: Mapping[str, Record]) -> set[str]:
-    names = {row[1] for record in headers.values() for row in record["head"]["events"]}
-    names.update(row[1] for record in headers.values() for row in record["head"]["tracepoints"])
+    names = {EventRow(*row).name for record in headers.values() for row in record["head"]["events"]}
+    names.update(
+        TracepointRow(*row).call_name for record in headers.values() for row in record["head"]["tracepoints"]
+    )
     return names
 
 

@@ -24,13 +24,14 @@ from tracepoint.model.field import (
 )
 from tracepoint.tree.creators import Creators
 from tracepoint.tree.headers import HeaderReader
+from tracepoint.tree.index.rows import ClassRow, DetailRow, EventRow, LayoutRow, TracepointRow
 from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.model.event import Event, EventClass, TraceHeader
+    from tracepoint.model.event import Event, EventClass, TraceHeader, Tracepoint
     from tracepoint.model.field import Field
     from tracepoint.model.origin import Origin
 
@@ -86,12 +87,13 @@ class HeaderIndexer:
             flags = event.is_nop | event.is_custom << 1
             file = self._part(header, event.origin)
             system = _CUSTOM if event.is_custom else event.system
-            events.append([system, event.name, number, line, column, event.macro, via, flags, file])
+            row = EventRow(system, event.name, number, line, column, event.macro, via, flags, file)
+            events.append([*row])
             layout, problem = layouts.number(event)
             own = event.print_override.text if event.print_override else ""
             condition = event.condition.text if event.condition else ""
             doc = _doc(header, event.origin)
-            details.append([layout, problem, own, condition, event.reg, event.unreg, doc])
+            details.append([*DetailRow(layout, problem, own, condition, event.reg, event.unreg, doc)])
         head = {
             "system": header.system,
             "systems": sorted({name for name, _ in header.form.systems} or {header.system}),
@@ -99,10 +101,7 @@ class HeaderIndexer:
             "problem": "",
             "events": events,
             "classes": [c.name for c in used.values()],
-            "tracepoints": [
-                [t.name, t.call_name or t.name, *_place(t.origin)[:2], t.macro, str(t.proto), list(t.args)]
-                for t in header.tracepoints
-            ],
+            "tracepoints": [_tracepoint_row(t) for t in header.tracepoints],
         }
         more = {"classes": [_class_row(header, c) for c in used.values()], "events": details}
         return head, {**more, "layouts": layouts.rows}
@@ -162,14 +161,20 @@ class _Layouts:
 def layout_row(layout: EventFormat) -> list[Any]:
     """Return a layout as plain lists: fields of its own, size in bytes, print format."""
     fields = [[f.name, f.ctype, f.offset, f.size, int(f.is_signed)] for f in layout.event_fields]
-    return [fields, layout.size_bytes, layout.print_fmt]
+    return [*LayoutRow(fields, layout.size_bytes, layout.print_fmt)]
+
+
+def _tracepoint_row(t: Tracepoint) -> list[Any]:
+    line, column, _ = _place(t.origin)
+    return [*TracepointRow(t.name, t.call_name or t.name, line, column, t.macro, str(t.proto), list(t.args))]
 
 
 def _class_row(header: TraceHeader, c: EventClass) -> list[Any]:
     params = [[p.ctype, p.name] for p in c.proto.params]
     fields = [[f.kind, f.ctype, f.name, _extra(f)] for f in c.fields]
-    line = _place(c.origin)[0]
-    return [c.name, c.macro, params, list(c.args), fields, c.printk.text, line, _doc(header, c.origin)]
+    line, _, _ = _place(c.origin)
+    doc = _doc(header, c.origin)
+    return [*ClassRow(c.name, c.macro, params, list(c.args), fields, c.printk.text, line, doc)]
 
 
 def _extra(item: Field) -> str:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LayoutError, SourceError, TreeError
 from tracepoint.layout.btf import BtfKind, read_btf
-from tracepoint.layout.compressed import OBJECT_STARTS, decompress
+from tracepoint.layout.compressed import OBJECT_ENDS, OBJECT_STARTS, decompress
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
 from tracepoint.source.text import decode
 from tracepoint.tree.index.headers import layout_row
+from tracepoint.tree.index.rows import ClassRow, DetailRow, EventRow
 from tracepoint.tree.index.store import IndexData
 from tracepoint.tree.opening import read_input
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from tracepoint.layout.btf import Btf
     from tracepoint.layout.format import EventFormat
 
-_OBJECT_ENDS = (".ko", ".ko.xz", ".ko.gz", ".ko.bz2", ".ko.zst", ".o")
 _BTF_STARTS = (b"\x9f\xeb", b"\xeb\x9f")
 _NOT_OWN = ("ent", "__data")
 _TYPEDEF_PREFIX = "btf_trace_"
@@ -58,7 +58,7 @@ def _read_folder(path: str) -> IndexData:
     problems: list[str] = []
     for name in _files_below(path):
         try:
-            if name.endswith(_OBJECT_ENDS):
+            if name.endswith(OBJECT_ENDS):
                 data = read_input(Path(path, name), OBJECT_STARTS)
                 events = _object_events(data)
                 if events:
@@ -84,7 +84,7 @@ def _files_below(path: str) -> Iterator[str]:
     for top, folders, names in os.walk(path):
         folders.sort()
         for name in sorted(names):
-            if name == "format" or name.endswith((".format", *_OBJECT_ENDS)):
+            if name == "format" or name.endswith((".format", *OBJECT_ENDS)):
                 yield os.path.relpath(f"{top}/{name}", path)
 
 
@@ -101,12 +101,12 @@ def index_of(
     for path, formats in files:
         rows, classes, layouts = [], [], []
         for number, event in enumerate(formats):
-            rows.append([event.system, event.name, number, 0, 0, kind, [], 0, ""])
+            rows.append([*EventRow(event.system, event.name, number, 0, 0, kind, [], 0, "")])
             fields = [["field", f.ctype, f.name, ""] for f in event.event_fields]
-            classes.append([event.name, kind, [], [], fields, event.print_fmt, 0, ""])
+            classes.append([*ClassRow(event.name, kind, [], [], fields, event.print_fmt, 0, "")])
             layouts.append(layout_row(event))
-        details = [[number, "", "", "", "", "", ""] for number in range(len(rows))]
-        headers[path] = _head(rows, [event.name for event in formats])
+        details = [[*DetailRow(number)] for number in range(len(rows))]
+        headers[path] = _head(rows, [event.name for event in formats], formats[0].system if formats else "")
         more[path] = {"classes": classes, "events": details, "layouts": layouts}
     return IndexData(root, kind, {**_EMPTY, "headers": headers, "unreadable": list(problems)}, more)
 
@@ -136,10 +136,10 @@ def index_of_btf(data: bytes, root: str = "", base: Btf | None = None) -> IndexD
         params = [[btf.spell(p.type_id), p.name] for p in btf.prototype(type_id)[1:]]
         members = btf.members(structs[name]) if name in structs else []
         fields = [["field", btf.spell(m.type_id), m.name, ""] for m in members if m.name not in _NOT_OWN]
-        rows.append(["", name, number, 0, 0, "btf", [], 0, ""])
-        classes.append([name, "btf", params, [], fields, "", 0, ""])
+        rows.append([*EventRow("", name, number, 0, 0, "btf", [], 0, "")])
+        classes.append([*ClassRow(name, "btf", params, [], fields, "", 0, "")])
         names.append(name)
-    details = [[-1, "BTF has no print format", "", "", "", "", ""] for _ in rows]
+    details = [[*DetailRow(-1, "BTF has no print format")] for _ in rows]
     head = {**_EMPTY, "headers": {"BTF": _head(rows, names)}}
     return IndexData(root, "btf", head, {"BTF": {"classes": classes, "events": details, "layouts": []}})
 
@@ -156,9 +156,9 @@ _EMPTY: dict[str, Any] = {
 }
 
 
-def _head(rows: list[list[Any]], classes: list[str]) -> dict[str, Any]:
+def _head(rows: list[list[Any]], classes: list[str], system: str = "") -> dict[str, Any]:
     return {
-        "system": rows[0][0] if rows else "",
+        "system": system,
         "systems": [],
         "include_file": "",
         "problem": "",

@@ -12,14 +12,27 @@ import json
 import os
 import zlib
 from dataclasses import dataclass, field
+from itertools import starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
 from tracepoint.errors import TracepointError
+from tracepoint.tree.callsites.calls import RawSite
+from tracepoint.tree.callsites.text import Define
+from tracepoint.tree.index.rows import (
+    ClassRow,
+    DetailRow,
+    EventRow,
+    ExportRow,
+    FileRow,
+    LayoutRow,
+    SyscallRow,
+    TracepointRow,
+)
 from tracepoint.tree.writing import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
@@ -32,17 +45,6 @@ _MAX_HEADER = 4096
 _SECTIONS = ("head", "more", "state")
 _DIGEST_SIZE = 16
 _HEADER_KEYS = {"root", "kind", "mark", "sections"}
-
-# The shapes of rows: s text, i number, l list of anything, b number or truth value.
-_EVENT = "ssiiislbs"
-_TRACEPOINT = "ssiissl"
-_SITE = "ssiisss"
-_EXPORT = "sib"
-_SYSCALL = "sli"
-_CLASS = "ssllls" + "is"
-_DETAIL = "issssss"
-_LAYOUT = "lis"
-_KINDS = {"s": str, "i": int, "l": list, "b": int}
 
 
 @dataclass(slots=True)
@@ -137,7 +139,7 @@ class StoredIndex:
         if not all(isinstance(header[key], kind) for key, kind in kinds):
             raise StoreError(f"{self.path}: damaged")
         sections = header["sections"]
-        if tuple(sections) != _SECTIONS or not all(_is_row(row, "is") for row in sections.values()):
+        if tuple(sections) != _SECTIONS or not _are_rows(list(sections.values()), _SECTION):
             raise StoreError(f"{self.path}: damaged")
         return header, end + 1
 
@@ -180,19 +182,29 @@ def _parse(data: bytes, path: Path) -> Any:
 # Whether data has the shape that its users rely on.
 
 
-def _is_row(row: object, shape: str) -> bool:
-    return (
-        isinstance(row, list)
-        and len(row) == len(shape)
-        and all(isinstance(value, _KINDS[letter]) for value, letter in zip(row, shape, strict=True))
-    )
+def _types_of(row: type) -> tuple[type, ...]:
+    """Return the types that JSON has for the items of a named tuple; a truth value may be a number."""
+    types = (get_origin(hint) or hint for hint in get_type_hints(row).values())
+    return tuple(int if kind is bool else kind for kind in types)
 
 
-def _are_rows(rows: object, shape: str) -> bool:
+_EVENT, _TRACEPOINT, _CLASS = _types_of(EventRow), _types_of(TracepointRow), _types_of(ClassRow)
+_DETAIL, _LAYOUT, _FILE = _types_of(DetailRow), _types_of(LayoutRow), _types_of(FileRow)
+_SITE, _EXPORT, _SYSCALL = _types_of(RawSite), _types_of(ExportRow), _types_of(SyscallRow)
+_DEFINE = _types_of(Define)
+_SECTION, _PARAM, _FIELD, _MEMBER, _COPIED = (
+    (int, str),
+    (str, str),
+    (str, str, str, str),
+    (str, str, int, int, int),
+    (int, int),
+)
+
+
+def _are_rows(rows: object, kinds: Sequence[type]) -> bool:
     if not isinstance(rows, list) or set(map(type, rows)) - {list}:
         return False
     # Ten thousands of rows have a handful of shapes: those are looked at, not every row.
-    kinds = tuple(_KINDS[letter] for letter in shape)
     return all(
         len(types) == len(kinds) and all(map(issubclass, types, kinds))
         for types in {tuple(map(type, row)) for row in rows}
@@ -203,8 +215,8 @@ def _are_texts(values: object) -> bool:
     return isinstance(values, list) and all(isinstance(value, str) for value in values)
 
 
-def _by_file(table: object, shape: str) -> bool:
-    return isinstance(table, dict) and all(_are_rows(rows, shape) for rows in table.values())
+def _by_file(table: object, kinds: Sequence[type]) -> bool:
+    return isinstance(table, dict) and all(_are_rows(rows, kinds) for rows in table.values())
 
 
 def _lists(table: object) -> bool:
@@ -221,7 +233,7 @@ def _is_head(head: dict[str, Any]) -> bool:
         and _lists(head.get("creators"))
         and _by_file(head.get("syscalls"), _SYSCALL)
         and isinstance(head.get("copied"), dict)
-        and _are_rows(list(head["copied"].values()), "ii")
+        and _are_rows(list(head["copied"].values()), _COPIED)
         and _are_texts(head.get("unreadable"))
     )
 
@@ -233,7 +245,7 @@ def _is_header(record: object) -> bool:
         and _are_texts(record.get("systems"))
         and _are_texts(record.get("classes"))
         and _are_rows(record.get("events"), _EVENT)
-        and all(0 <= row[2] < len(record["classes"]) for row in record["events"])
+        and all(0 <= EventRow(*row).class_number < len(record["classes"]) for row in record["events"])
         and _are_rows(record.get("tracepoints"), _TRACEPOINT)
     )
 
@@ -243,13 +255,13 @@ def _is_more(more: dict[str, Any]) -> bool:
         isinstance(record, dict)
         and _are_rows(record.get("classes"), _CLASS)
         and all(
-            _are_rows(row[2], "ss") and _are_texts(row[3]) and _are_rows(row[4], "ssss")
-            for row in record["classes"]
+            _are_rows(row.params, _PARAM) and _are_texts(row.args) and _are_rows(row.fields, _FIELD)
+            for row in starmap(ClassRow, record["classes"])
         )
         and _are_rows(record.get("layouts"), _LAYOUT)
-        and all(_are_rows(row[0], "ssiib") for row in record["layouts"])
+        and all(_are_rows(LayoutRow(*row).fields, _MEMBER) for row in record["layouts"])
         and _are_rows(record.get("events"), _DETAIL)
-        and all(row[0] < len(record["layouts"]) for row in record["events"])
+        and all(DetailRow(*row).layout < len(record["layouts"]) for row in record["events"])
         for record in more.values()
     )
 
@@ -260,10 +272,10 @@ def _is_state(state: dict[str, Any]) -> bool:
     files = state.get("files")
     return (
         isinstance(files, dict)
-        and _are_rows(list(files.values()), "iii")
+        and _are_rows(list(files.values()), _FILE)
         and _lists(state.get("deps"))
         and _lists(state.get("words"))
-        and _by_file(state.get("defines"), "ssi")
+        and _by_file(state.get("defines"), _DEFINE)
         and _are_texts(state.get("names"))
     )
 

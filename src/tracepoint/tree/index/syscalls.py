@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.source.brackets import find_close_in_text
 from tracepoint.tree.callsites.text import read_code
+from tracepoint.tree.index.rows import SyscallRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 _DEFINE = re.compile(r"^SYSCALL_DEFINE([0-6])\s*\(\s*(\w+)", re.MULTILINE)
 _USER = re.compile(r"\b__user\b")
 _SPACE = re.compile(r"\s+")
-Syscall = tuple[str, list[list[str]], int]
 #: Where the kernel says what it copies from user space, and the table of numbers and names.
 COPIES = "kernel/trace/trace_syscalls.c"
 TABLE = "arch/x86/entry/syscalls/syscall_64.tbl"
@@ -30,11 +30,11 @@ _COPIES_PART = re.compile(
 _TABLE_ROW = re.compile(r"^\d+\s+(?:common|64)\s+(\w+)\s+sys_(\w+)", re.MULTILINE)
 
 
-def read_syscalls(text: str) -> Iterator[Syscall]:
+def read_syscalls(text: str) -> Iterator[SyscallRow]:
     """Yield name, `[type, name]` of the parameters, and line of each system call defined in a C text.
 
     >>> list(read_syscalls("SYSCALL_DEFINE1(close, unsigned int, fd)"))
-    [('close', [['unsigned int', 'fd']], 1)]
+    [SyscallRow(name='close', params=[['unsigned int', 'fd']], line=1)]
     """
     code = read_code(text).code
     for match in _DEFINE.finditer(code):
@@ -46,7 +46,7 @@ def read_syscalls(text: str) -> Iterator[Syscall]:
         if end < 0 or len(parts) != 2 * n_params:
             continue
         params = [[parts[2 * i], parts[2 * i + 1]] for i in range(n_params)]
-        yield match[2], params, code.count("\n", 0, match.start()) + 1
+        yield SyscallRow(match[2], params, code.count("\n", 0, match.start()) + 1)
 
 
 def read_copied_arguments(text: str, table: str = "") -> dict[str, list[int]]:

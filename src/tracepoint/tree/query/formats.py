@@ -5,21 +5,25 @@ A module of its own because most questions need no format, and importing layouts
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tracepoint.layout.compute import COMMON_FIELDS
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.tree.index.store import SYSCALLS
 
+if TYPE_CHECKING:
+    from tracepoint.tree.index.rows import LayoutRow
+
 _WORD_SIZE = 8
 
 
-def event_format(system: str, name: str, row: list[Any]) -> EventFormat:
+def event_format(system: str, name: str, row: LayoutRow) -> EventFormat:
     """Make the format of an event from a stored layout: fields, size in bytes, print format."""
-    fields, size, print_fmt = row
-    own = tuple(FieldFormat(n, c, o, s, is_signed=bool(g)) for n, c, o, s, g in fields)
+    own = tuple(FieldFormat(n, c, o, s, is_signed=bool(g)) for n, c, o, s, g in row.fields)
     common = COMMON_FIELDS
-    return EventFormat(system, name, (*common, *own), print_fmt, size_bytes=size, n_common=len(common))
+    return EventFormat(
+        system, name, (*common, *own), row.print_fmt, size_bytes=row.size_bytes, n_common=len(common)
+    )
 
 
 def syscall_formats(

@@ -6,12 +6,14 @@ import os
 from collections import Counter, defaultdict
 from fnmatch import fnmatchcase
 from functools import cached_property
+from itertools import starmap
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracepoint.diagnostics import Span
 from tracepoint.errors import TreeError
 from tracepoint.tree.callsites.calls import CallSite, RawSite, SiteKind, make_site
+from tracepoint.tree.index.rows import ClassRow, DetailRow, EventRow, LayoutRow, SyscallRow, TracepointRow
 from tracepoint.tree.index.store import SYSCALLS
 from tracepoint.wording import counted, tail
 
@@ -73,18 +75,18 @@ class TreeEvent:
         "via",
     )
 
-    def __init__(self, tree: Tree, header: str, number: int, row: list[Any], class_name: str) -> None:
+    def __init__(self, tree: Tree, header: str, number: int, row: EventRow, class_name: str) -> None:
         self._tree = tree
         self._number = number
         self.header = header
-        self.system: str = row[0]
-        self.name: str = row[1]
-        self.line: int = row[3]
-        self.column: int = row[4]
-        self.macro: str = row[5]
-        self.via: tuple[str, ...] = tuple(row[6])
-        self.flags: int = row[7]
-        self.file: str = row[8] or header
+        self.system = row.system
+        self.name = row.name
+        self.line = row.line
+        self.column = row.column
+        self.macro = row.macro
+        self.via = tuple(row.via)
+        self.flags = row.flags
+        self.file = row.file or header
         self.class_name = class_name
 
     def __repr__(self) -> str:
@@ -118,7 +120,7 @@ class TreeEvent:
     @property
     def params(self) -> tuple[tuple[str, str], ...]:
         """Type and name of each parameter of `trace_<name>()`."""
-        return tuple((ctype, name) for ctype, name in self._tree.class_row(self)[2])
+        return tuple((ctype, name) for ctype, name in self._tree.class_row(self).params)
 
     @property
     def proto(self) -> str:
@@ -128,17 +130,17 @@ class TreeEvent:
     @property
     def fields(self) -> tuple[FieldInfo, ...]:
         """The members of the record as declared, without the common ones."""
-        return tuple(FieldInfo(*row) for row in self._tree.class_row(self)[4])
+        return tuple(FieldInfo(*row) for row in self._tree.class_row(self).fields)
 
     @property
     def doc(self) -> str:
         """The comment before the declaration, or before that of its class."""
-        return str(self._tree.detail(self)[6] or self._tree.class_row(self)[7])
+        return self._tree.detail(self).doc or self._tree.class_row(self).doc
 
     @property
     def condition(self) -> str:
         """The expression of TP_CONDITION, empty when it always fires."""
-        return str(self._tree.detail(self)[3])
+        return self._tree.detail(self).condition
 
     @property
     def format(self) -> EventFormat | None:
@@ -148,7 +150,7 @@ class TreeEvent:
     @property
     def problem(self) -> str:
         """Why there is no format, empty when there is one."""
-        return str(self._tree.detail(self)[1])
+        return self._tree.detail(self).problem
 
 
 class Tree:
@@ -214,16 +216,16 @@ class Tree:
         """Yield every mention of one kind, of events and of tracepoints without an event."""
         for table in self._site_tables():
             for path, rows in table.items():
-                yield from (make_site(RawSite(*row), path) for row in rows if row[0] == kind)
+                yield from (make_site(row, path) for row in starmap(RawSite, rows) if row.kind == kind)
 
     def count_sites(self) -> tuple[dict[SiteKind, int], int]:
         """Return how many mentions of each kind there are, and how many of the calls a macro makes."""
         tables = self._site_tables()
-        kinds = Counter(row[0] for table in tables for rows in table.values() for row in rows)
-        n_hidden = sum(
-            row[0] == SiteKind.CALL for table in tables[1:] for rows in table.values() for row in rows
+        plain, *hidden = (
+            Counter(row.kind for rows in table.values() for row in starmap(RawSite, rows)) for table in tables
         )
-        return {kind: kinds[kind] for kind in SiteKind}, n_hidden
+        n_hidden = sum(kinds[SiteKind.CALL] for kinds in hidden)
+        return {kind: sum(kinds[kind] for kinds in (plain, *hidden)) for kind in SiteKind}, n_hidden
 
     def unused_events(self) -> list[TreeEvent]:
         """Return the events that no C file of the tree fires.
@@ -266,18 +268,18 @@ class Tree:
     def tracepoints(self, name: str = "") -> list[tuple[str, str, int]]:
         """Return the tracepoints without an event (DECLARE_TRACE), or those of a name: name, header, line."""
         return sorted(
-            (row[0], path, row[2])
+            (row.name, path, row.line)
             for path, record in self._head["headers"].items()
-            for row in record["tracepoints"]
-            if name in ("", row[0])
+            for row in starmap(TracepointRow, record["tracepoints"])
+            if name in ("", row.name)
         )
 
     def bare_tracepoints(self) -> list[BareTracepoint]:
         """Return the tracepoints without an event with all that is known of them, sorted by name."""
         return sorted(
-            BareTracepoint(row[0], row[1], record["system"], path, row[2], row[4], row[5])
+            BareTracepoint(row.name, row.call_name, record["system"], path, row.line, row.macro, row.proto)
             for path, record in self._head["headers"].items()
-            for row in record["tracepoints"]
+            for row in starmap(TracepointRow, record["tracepoints"])
         )
 
     def creators(self, header: str) -> list[str]:
@@ -295,24 +297,22 @@ class Tree:
 
     # What events ask for.
 
-    def class_row(self, event: TreeEvent) -> list[Any]:
+    def class_row(self, event: TreeEvent) -> ClassRow:
         """Return the stored row of an event's class."""
         if event.is_syscall:
             params = self._syscalls[event.name.removeprefix("sys_enter_").removeprefix("sys_exit_")]
             is_enter = event.name.startswith("sys_enter_")
             shown = [[*p] for p in params] if is_enter else [["long", "ret"]]
             fields = [["field", ctype, name, ""] for ctype, name in shown]
-            return [event.name, event.macro, shown, [], fields, "", event.line, ""]
-        number = self._head["headers"][event.header]["events"][event._number][2]  # noqa: SLF001 - our own
-        row: list[Any] = self._record(event.header)["classes"][number]
-        return row
+            return ClassRow(event.name, event.macro, shown, [], fields, "", event.line, "")
+        row = EventRow(*self._head["headers"][event.header]["events"][event._number])  # noqa: SLF001 - our own
+        return ClassRow(*self._record(event.header)["classes"][row.class_number])
 
-    def detail(self, event: TreeEvent) -> list[Any]:
+    def detail(self, event: TreeEvent) -> DetailRow:
         """Return the stored row of what only this event has."""
         if event.is_syscall:
-            return [0, "", "", "", "", "", ""]
-        row: list[Any] = self._record(event.header)["events"][event._number]  # noqa: SLF001 - our own
-        return row
+            return DetailRow(0)
+        return DetailRow(*self._record(event.header)["events"][event._number])  # noqa: SLF001 - our own
 
     def format_of(self, event: TreeEvent) -> EventFormat | None:
         """Return the record of an event, None when it has none."""
@@ -323,10 +323,11 @@ class Tree:
             mask, is_text = self._head["copied"].get(name, (0, 0))
             pair = syscall_formats(name, self._syscalls[name], mask, is_text=bool(is_text))
             return pair[0] if event.name.startswith("sys_enter_") else pair[1]
-        number = self.detail(event)[0]
+        number = self.detail(event).layout
         if number < 0:
             return None
-        return event_format(event.system, event.name, self._record(event.header)["layouts"][number])
+        layout = LayoutRow(*self._record(event.header)["layouts"][number])
+        return event_format(event.system, event.name, layout)
 
     def _record(self, header: str) -> dict[str, Any]:
         record: dict[str, Any] | None = self._more.get(header)
@@ -352,9 +353,9 @@ class Tree:
     @cached_property
     def _events(self) -> list[TreeEvent]:
         found = [
-            TreeEvent(self, path, number, row, record["classes"][row[2]])
+            TreeEvent(self, path, number, row, record["classes"][row.class_number])
             for path, record in self._head["headers"].items()
-            for number, row in enumerate(record["events"])
+            for number, row in enumerate(starmap(EventRow, record["events"]))
         ]
         found.extend(self._syscall_events())
         return sorted(found, key=lambda e: (e.system, e.name, e.header))
@@ -366,17 +367,8 @@ class Tree:
                 if name not in seen:
                     seen.add(name)
                     for way in ("enter", "exit"):
-                        row = [
-                            SYSCALLS,
-                            f"sys_{way}_{name}",
-                            0,
-                            line,
-                            1,
-                            f"SYSCALL_DEFINE{len(params)}",
-                            [],
-                            0,
-                            "",
-                        ]
+                        macro = f"SYSCALL_DEFINE{len(params)}"
+                        row = EventRow(SYSCALLS, f"sys_{way}_{name}", 0, line, 1, macro, [], 0, "")
                         yield TreeEvent(self, path, 0, row, f"sys_{way}")
 
     @cached_property
@@ -384,7 +376,7 @@ class Tree:
         found: dict[str, list[list[str]]] = {}
         for _, rows in _ours_first(self._head["syscalls"]):
             # Of several in one file the last stands under the #else of other architectures.
-            for name, params in {row[0]: row[1] for row in rows}.items():
+            for name, params in {row.name: row.params for row in starmap(SyscallRow, rows)}.items():
                 found.setdefault(name, params)
         return found
 
@@ -396,12 +388,12 @@ class Tree:
         return dict(found)
 
     @cached_property
-    def _sites(self) -> dict[str, list[tuple[str, list[Any]]]]:
-        found: dict[str, list[tuple[str, list[Any]]]] = defaultdict(list)
+    def _sites(self) -> dict[str, list[tuple[str, RawSite]]]:
+        found: dict[str, list[tuple[str, RawSite]]] = defaultdict(list)
         for table in self._site_tables():
             for path, rows in table.items():
-                for row in rows:
-                    found[row[1]].append((path, row))
+                for site in starmap(RawSite, rows):
+                    found[site.event].append((path, site))
         return found
 
     @cached_property
@@ -414,14 +406,14 @@ class Tree:
 
     @cached_property
     def _used_macros(self) -> set[str]:
-        return {row[6] for rows in self._head["hidden"].values() for row in rows}
+        return {site.via for rows in self._head["hidden"].values() for site in starmap(RawSite, rows)}
 
     def _sites_of(self, event: TreeEvent) -> Iterator[CallSite]:
         rivals = self._by_name[event.name]
-        for path, row in self._sites.get(event.name, ()):
+        for path, site in self._sites.get(event.name, ()):
             if len(rivals) == 1 or event.header in _nearest(path, rivals):
                 try:
-                    yield make_site(RawSite(*row), path)
+                    yield make_site(site, path)
                 except ValueError:
                     raise TreeError(self.root, "the saved index is damaged: index the tree again") from None
 

@@ -5,19 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.machine import Inputs
+from tracepoint.layout.compute import COMMON_FIELDS
 from tracepoint.layout.format import EventFormat, FieldFormat
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tracepoint.assign.machine import InputValue
-
-COMMON = (
-    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
-    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
-    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
-    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
-)
 
 
 def example_inputs(values: Mapping[str, InputValue]) -> Inputs:
@@ -26,6 +20,6 @@ def example_inputs(values: Mapping[str, InputValue]) -> Inputs:
     >>> example_inputs({}).layout["n"].offset
     8
     """
-    fields = (*COMMON, FieldFormat("n", "int", 8, 4, is_signed=True))
+    fields = (*COMMON_FIELDS, FieldFormat("n", "int", 8, 4, is_signed=True))
     layout = EventFormat("example", "one", fields, "", size_bytes=12)
     return Inputs(layout, (), {}, lambda input_: values.get(input_.text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError, SourceError
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
 
 # BPF_MAX arguments of a tracepoint that a program can see (kernel/trace/bpf_trace.c: bpf_trace_run12).
 MAX_ARGUMENTS = 12
-_WORD = re.compile(r"\w+")
 _LONG = 8
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
 BUILTINS = ("comm", "pid", "tid", "uid", "cpu", "kstack", "ustack", "probe")
 _OF_NUMBERS = ("sum", "avg", "min", "max", "stats", "hist")
 MEASURES = ("count", *(f"{word}:FIELD" for word in _OF_NUMBERS))
-_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def bpftrace_script(

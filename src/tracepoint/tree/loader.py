@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from tracepoint.tree.disk import Disk
     from tracepoint.tree.kept import KeptFiles
 
-_ARCH_OF_MACHINE = {"x86_64": "x86", "i386": "x86", "aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390"}
-
 
 def find_kernel_root(path: Path, disk: Disk = DISK) -> Path | None:
     """Return the kernel tree (or unpacked kernel headers) that a file lies in, None if it does not.

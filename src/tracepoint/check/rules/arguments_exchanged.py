@@ -47,16 +47,12 @@ None is offered: the words may be what is wrong.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import combinations
-from typing import TYPE_CHECKING
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.labels import fit, labelled_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -41,18 +41,12 @@ Unsafe: the record stays the same, but `format` then calls the field an array.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
-from tracepoint.model.field import ScalarField, StructField
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.field import Field
+from tracepoint.model.field import Field, ScalarField, StructField
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

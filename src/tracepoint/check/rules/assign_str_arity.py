@@ -52,19 +52,14 @@ Safe when the tree is known: `__string` measures the same string that is copied.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext, ClassView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import calls_in, meaning
-from tracepoint.diagnostics import Safety
+from tracepoint.diagnostics import Fix, Safety
 from tracepoint.model.field import StringField
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.diagnostics import Fix
-    from tracepoint.source.lexer import Token
+from tracepoint.source.lexer import Token
 
 _MACROS = frozenset({"__assign_str", "__assign_rel_str"})
 

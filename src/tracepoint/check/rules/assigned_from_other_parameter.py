@@ -47,18 +47,13 @@ Unsafe: the record then holds a different value. The fix uses the parameter that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import stores
-from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.field import Field
-    from tracepoint.source.lexer import Token
+from tracepoint.model.field import Field
+from tracepoint.source.lexer import Kind, Token
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

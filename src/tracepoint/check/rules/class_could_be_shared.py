@@ -49,16 +49,11 @@ None is offered: choosing a name for the class is up to the author.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.event import Event
+from tracepoint.model.event import Event
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -41,16 +41,12 @@ None is offered: the class may be waiting for its events.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tracepoint.check.across import Across
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding, Located, located_origin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tracepoint.check.across import Across
-    from tracepoint.check.context import CheckContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,15 +41,10 @@ None is offered: scripts may rely on the name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _COMMON = frozenset(
     [

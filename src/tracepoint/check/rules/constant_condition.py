@@ -42,16 +42,11 @@ None is offered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

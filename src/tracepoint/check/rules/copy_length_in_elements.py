@@ -40,20 +40,15 @@ Unsafe: the contents of the record change, to what was intended.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import calls_in, copied_array, meaning
 from tracepoint.errors import TracepointError
-from tracepoint.model.field import ArrayField
+from tracepoint.model.field import ArrayField, DynamicArrayField
+from tracepoint.source.lexer import Token
 from tracepoint.source.macros import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.field import DynamicArrayField
-    from tracepoint.source.lexer import Token
 
 _COPIES = frozenset({"memcpy", "memmove"})
 

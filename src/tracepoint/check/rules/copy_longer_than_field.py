@@ -42,8 +42,9 @@ None is offered: the field may be too short, or the copy too long.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext, ClassView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import (
     calls_in,
@@ -55,16 +56,10 @@ from tracepoint.check.syntax import (
     without_parentheses,
 )
 from tracepoint.errors import TracepointError
-from tracepoint.model.field import ArrayField
+from tracepoint.model.field import ArrayField, DynamicArrayField
 from tracepoint.source.brackets import outside, split_arguments
+from tracepoint.source.lexer import Token
 from tracepoint.source.macros import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.model.field import DynamicArrayField
-    from tracepoint.source.lexer import Token
 
 _COPIES = frozenset({"memcpy", "memmove"})
 _NOT_A_PRODUCT = frozenset({"+", "-", "/", "%", "?", ":", "<<", ">>", "&", "|", "<", ">"})

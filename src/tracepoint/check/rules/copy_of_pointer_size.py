@@ -41,17 +41,13 @@ Unsafe: the contents of the record change. The fix uses the size of the field, i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES, calls_in, meaning, pointer_parameters, sizeof_operand
 from tracepoint.model.field import ArrayField
 from tracepoint.source.macros import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _COPIES = frozenset({"memcpy", "memmove", "strscpy", "strncpy", "strlcpy"})
 

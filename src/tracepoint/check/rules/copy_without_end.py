@@ -41,16 +41,12 @@ Unsafe: `strncpy` clears the rest of the array, `strscpy` does not.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES, calls_in, closing
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.source.lexer import Token
+from tracepoint.source.lexer import Token
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -61,14 +61,10 @@ None is offered.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _DEFINITION = re.compile(
     r"^(?P<what>(?:typedef\s+)?(?:enum|struct|union)\s*\w*\s*\{|static\s+(?:__always_)?(?:inline|__inline)\b[^;{]*\{)",

@@ -53,21 +53,16 @@ Safe: the record and the trace text stay the same; `print fmt:` gets numbers tha
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.across import Across
+from tracepoint.check.context import CheckContext, PrintView, origin_of
 from tracepoint.check.finding import Finding, Located, locate
 from tracepoint.diagnostics import Edit, Fix, Safety
 from tracepoint.errors import TracepointError
 from tracepoint.model.read import read_header_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tracepoint.check.across import Across
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.source.text import SourceFile
+from tracepoint.source.text import SourceFile
 
 _MAX_NAMED = 4
 _MAX_KEPT = 512

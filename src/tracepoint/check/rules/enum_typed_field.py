@@ -41,17 +41,12 @@ Unsafe: `format` then shows a different type. The record stays the same.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.field import Field
+from tracepoint.model.field import Field
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -54,20 +54,14 @@ plain numbers), the fix assigns it; otherwise the header does not show what the 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, ClassView, origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES
 from tracepoint.diagnostics import Edit, Fix, Safety
-from tracepoint.model.field import ArrayField, ScalarField, StringField, UnknownField
+from tracepoint.model.field import ArrayField, Field, ScalarField, StringField, UnknownField
 from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.model.field import Field
 
 _DELIBERATE = ("pad", "reserved", "__pad", "unused", "dummy")
 

@@ -48,18 +48,14 @@ None is offered: only the author knows which of the two should show the other fi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, ClassView, PrintView
 from tracepoint.check.finding import Finding
 from tracepoint.check.labels import words_of
 from tracepoint.check.syntax import entry_field, strip_casts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, ClassView, PrintView
-    from tracepoint.model.field import Field
-    from tracepoint.source.ast import Node
+from tracepoint.model.field import Field
+from tracepoint.source.ast import Node
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

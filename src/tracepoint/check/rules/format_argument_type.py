@@ -42,20 +42,15 @@ None is offered: changing the conversion, changing the field or adding a cast is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.expressions import ExprType, Shape, expression_type
 from tracepoint.check.finding import Finding
-from tracepoint.printk.conversion import conversion_type
+from tracepoint.printk.conversion import Conversion, conversion_type
+from tracepoint.source.ast import Node
 from tracepoint.source.cvalue import promote
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.printk.conversion import Conversion
-    from tracepoint.source.ast import Node
 
 INTEGERS = frozenset("diuoxX")
 

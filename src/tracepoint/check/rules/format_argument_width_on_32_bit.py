@@ -42,17 +42,13 @@ None is offered.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.expressions import expression_type
 from tracepoint.check.finding import Finding
 from tracepoint.check.rules.format_argument_type import INTEGERS, width_problem
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _ONLY_64_BIT = re.compile(r"(?:^|/)arch/(?:arm64|s390|alpha|ia64|loongarch)/")
 

@@ -50,16 +50,12 @@ defines the one that it tests.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.source.text import SourceFile
+from tracepoint.source.text import SourceFile
 
 _CONDITION = re.compile(
     r"^[ \t]*#[ \t]*if[ \t]+!\s*defined\s*\(?\s*(\w+)\s*\)?\s*\|\|(?:\s|\\\n)*"

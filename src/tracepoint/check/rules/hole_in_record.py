@@ -52,19 +52,14 @@ break.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
+from tracepoint.check.members import RecordLayout
 from tracepoint.check.record_layout import best_order, is_bound, lay_out
 from tracepoint.diagnostics import Edit, Fix, Safety
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.check.members import RecordLayout
-    from tracepoint.model.field import Field
+from tracepoint.model.field import Field
 
 _WORTH_BYTES = 8
 

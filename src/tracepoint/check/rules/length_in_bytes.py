@@ -42,20 +42,16 @@ Unsafe: the trace text changes, to what was intended.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import strip_casts
+from tracepoint.diagnostics import Fix
 from tracepoint.model.field import DynamicArrayField
 from tracepoint.source.ast import Call
 from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.diagnostics import Fix
 
 _LENGTHS = frozenset({"__get_dynamic_array_len", "__get_rel_dynamic_array_len"})
 

@@ -45,18 +45,13 @@ Safe: the fix adds the semicolon, without which nothing compiles.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import closing
 from tracepoint.diagnostics import Safety
-from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.source.lexer import Token
+from tracepoint.source.lexer import Kind, Token
 
 _NO_OPERANDS = frozenset({"sizeof", "return", "else", "do", "case", "goto", "typeof", "__typeof__"})
 _TAGS = frozenset({"struct", "union", "enum"})

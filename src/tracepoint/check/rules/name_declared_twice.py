@@ -53,19 +53,14 @@ None is offered: the call sites use the name too.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.across import Across
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding, Located, located_origin
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tracepoint.check.across import Across
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.event import Event
-    from tracepoint.model.field import Field
+from tracepoint.model.event import Event
+from tracepoint.model.field import Field
 
 _ARCH = re.compile(r"(?:^|/)arch/[^/]+/")
 

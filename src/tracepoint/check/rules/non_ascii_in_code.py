@@ -42,17 +42,13 @@ Safe: a no-break or other space becomes a plain space. No fix is offered for oth
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Safety
 from tracepoint.errors import SourceError
 from tracepoint.source.lexer import Kind, lex
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -47,18 +47,13 @@ None is offered.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.finding import Finding
 from tracepoint.model.vocabulary import PRINT_HELPERS
-from tracepoint.source.ast import StatementExpression
+from tracepoint.source.ast import Call, Name, StatementExpression
 from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.source.ast import Call, Name
 
 #: Byte order and arithmetic macros of linux/ headers that become plain C when nothing is swapped,
 #: and words that are operators although they look like calls.

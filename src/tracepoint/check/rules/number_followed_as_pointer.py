@@ -41,8 +41,9 @@ None is offered: the object has to come from the caller.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext, ClassView
 from tracepoint.check.expressions import Shape, expression_type
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import strip_casts
@@ -52,12 +53,7 @@ from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.source.lexer import Token
+from tracepoint.source.lexer import Token
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

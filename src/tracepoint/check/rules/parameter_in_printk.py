@@ -43,15 +43,11 @@ Unsafe: the fix uses the field of that name, if there is one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.model.field import ScalarField
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _OUTPUT_LOCALS = frozenset({"ret", "flags", "trace_event"})
 

@@ -46,21 +46,15 @@ None is offered: the header does not show the type of the new field.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import entry_field, strip_casts
-from tracepoint.model.field import ScalarField
+from tracepoint.model.field import Field, ScalarField
 from tracepoint.model.vocabulary import PRINT_HELPERS
-from tracepoint.source.ast import Call, Index, Member, Unary
+from tracepoint.source.ast import Call, Index, Member, Node, Unary
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.model.field import Field
-    from tracepoint.source.ast import Node
 
 #: They use only the number: symbol names, error codes.
 _TAKES_NUMBER = frozenset({"IS_ERR", "PTR_ERR", "IS_ERR_OR_NULL", "PTR_ERR_OR_ZERO", "virt_to_phys", "__pa"})

@@ -41,19 +41,14 @@ None is offered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import entry_field, helper_field
 from tracepoint.model.field import ArrayField, DynamicArrayField
-from tracepoint.source.ast import Name
+from tracepoint.source.ast import Call, Name
 from tracepoint.source.cvalue import int_type_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.source.ast import Call
 
 _SIZE_AT = {"__print_array": 2, "__print_dynamic_array": 1}
 

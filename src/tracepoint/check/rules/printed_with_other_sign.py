@@ -40,19 +40,15 @@ None is offered: the field's type may be what is wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.expressions import expression_type
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import strip_casts
 from tracepoint.source.ast import Number
 from tracepoint.source.cvalue import promote
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -43,17 +43,12 @@ Unsafe: when the order was wrong, the fix changes what is recorded.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.errors import TracepointError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.event import Event, Proto
+from tracepoint.model.event import Event, Proto
 
 #: Perf's marks around an argument: they evaluate to the argument (include/trace/perf.h).
 _PERF = re.compile(r"^__perf_(?:task|count|addr)\s*\(\s*(\w+)\s*\)$")

@@ -43,16 +43,11 @@ None is offered: the calls would have to change as well.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.event import Proto
+from tracepoint.model.event import Proto
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -53,15 +53,11 @@ None is offered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.origin import Code
+from tracepoint.model.origin import Code
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -42,15 +42,10 @@ None is offered: `TP_ARGS` and the statements use the name too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 #: Locals of trace_event_raw_event_x() and trace_event_get_offsets_x() (include/trace/trace_events.h).
 _TRACE_LOCALS = frozenset(

@@ -52,16 +52,11 @@ None is offered.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from tracepoint.check.finding import Finding
 from tracepoint.check.python_effects import Effects
-from tracepoint.check.python_source import last_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.python_source import PythonFile
+from tracepoint.check.python_source import PythonFile, last_name
 
 _MAX_SHOWN = 60
 

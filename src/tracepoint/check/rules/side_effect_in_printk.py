@@ -40,17 +40,12 @@ None is offered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.finding import Finding
-from tracepoint.source.ast import Assign, InitList, Unary, walk
+from tracepoint.source.ast import Assign, InitList, Node, Unary, walk
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.source.ast import Node
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -42,19 +42,15 @@ None is offered: computing the value in `TP_fast_assign` is often better.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from tracepoint.check.across import Across
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding, locate
 from tracepoint.source.ast import SizeOf
 from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.cwrite import write_expression
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tracepoint.check.across import Across
-    from tracepoint.check.context import CheckContext
 
 
 @dataclass(frozen=True, slots=True)

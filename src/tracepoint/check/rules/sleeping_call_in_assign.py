@@ -46,16 +46,12 @@ None is offered.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import calls_in
 from tracepoint.source.macros import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _SLEEPS = frozenset(
     [

@@ -58,19 +58,14 @@ None is offered.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES
 from tracepoint.model.field import ArrayField, ScalarField
-from tracepoint.source.ast import Cast, Member, Name, Number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.printk.conversion import Conversion
-    from tracepoint.source.ast import Node
+from tracepoint.printk.conversion import Conversion
+from tracepoint.source.ast import Cast, Member, Name, Node, Number
 
 # The letters after %p for which test_event_printk() knows that the pointer is followed.
 _FOLLOWED = frozenset("BRrbMmIiEUVNadDgtCOf")

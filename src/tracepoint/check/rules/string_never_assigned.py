@@ -51,17 +51,12 @@ the header's other strings, or the tree, use.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
 from tracepoint.check.rules.field_never_assigned import add_statement, can_claim
 from tracepoint.model.field import StringField
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

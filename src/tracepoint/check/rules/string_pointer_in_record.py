@@ -45,19 +45,13 @@ None is offered: the record changes, and so does the assignment.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import entry_field, strip_casts
-from tracepoint.model.field import ScalarField
-from tracepoint.source.ast import Ternary
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.model.field import Field
-    from tracepoint.source.ast import Node
+from tracepoint.model.field import Field, ScalarField
+from tracepoint.source.ast import Node, Ternary
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

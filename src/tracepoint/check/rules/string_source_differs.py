@@ -44,20 +44,15 @@ the measured source is guarded as in `x ? ... : ...`, the fix copies that one in
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext, ClassView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import calls_in, meaning
+from tracepoint.diagnostics import Fix
 from tracepoint.model.field import StringField
-from tracepoint.source.lexer import Kind
+from tracepoint.source.lexer import Kind, Token
 from tracepoint.source.macros import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.diagnostics import Fix
-    from tracepoint.source.lexer import Token
 
 _COPIES = frozenset({"__assign_str", "__assign_rel_str"})
 

@@ -58,17 +58,13 @@ Safe: the fix adds the macros before the include. It sets the path to `.`, which
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.model.origin import Origin
+from tracepoint.model.origin import Origin
 
 _HOME = ("trace", "events")
 

@@ -55,15 +55,11 @@ Safe: the fix adds `TRACE_SYSTEM_VAR` below it.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.diagnostics import Edit, Fix, Safety
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -28,15 +28,10 @@ None is offered: the calls are in other files, and their name depends on the tre
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from tracepoint.check.context import origin_of
+from tracepoint.check.context import CheckContext, origin_of
 from tracepoint.check.finding import Finding
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -40,16 +40,11 @@ Unsafe: the trace text changes, since the empty lines go away.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext, PrintView
 from tracepoint.check.finding import Finding
-from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext, PrintView
-    from tracepoint.source.lexer import Token
+from tracepoint.source.lexer import Kind, Token
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

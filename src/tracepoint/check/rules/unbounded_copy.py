@@ -42,20 +42,15 @@ Unsafe: a string that is too long is truncated.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES, calls_in
+from tracepoint.diagnostics import Fix
 from tracepoint.model.field import ArrayField
-from tracepoint.source.lexer import Kind
+from tracepoint.source.lexer import Kind, Token
 from tracepoint.source.macros import spell
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.diagnostics import Fix
-    from tracepoint.source.lexer import Token
 
 #: The functions, with the least number of arguments that they take.
 _UNBOUNDED = {"strcpy": 2, "strcat": 2, "sprintf": 2, "vsprintf": 3}

@@ -43,19 +43,13 @@ Unsafe: the fix uses the field with the closest name and, for a string, `__get_s
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
+from tracepoint.check.context import CheckContext, ClassView
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import RECORD_NAMES
-from tracepoint.model.field import StringField
-from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from tracepoint.check.context import CheckContext, ClassView
-    from tracepoint.model.field import Field
-    from tracepoint.source.lexer import Token
+from tracepoint.model.field import Field, StringField
+from tracepoint.source.lexer import Kind, Token
 
 _COMMON = frozenset({"ent"})
 _GETTERS = {"string": "str", "string_len": "str", "vstring": "str"}

@@ -44,17 +44,13 @@ None is offered: the print format changes with the field.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import stores
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ScalarField
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
 
 _PLAIN = re.compile(
     r"(?:(?:const|volatile|unsigned|signed|int|short|char|uint|ushort|(?:__)?[us](?:8|16|32)|u?int(?:8|16|32)_t)\s*)+"

@@ -48,18 +48,13 @@ None is offered.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
+from tracepoint.check.context import CheckContext
 from tracepoint.check.finding import Finding
 from tracepoint.check.lists import value_lists
-from tracepoint.source.ast import Name, walk
+from tracepoint.source.ast import Name, Node, walk
 from tracepoint.source.lexer import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tracepoint.check.context import CheckContext
-    from tracepoint.source.ast import Node
 
 
 def check(context: CheckContext) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.machine import Cell, Machine, Unfollowed
+from tracepoint.assign.machine import Local, Machine, Unfollowed
 from tracepoint.assign.values import Lost
 from tracepoint.source import ast
 from tracepoint.source.statements import Declare, Statement, Unreadable
@@ -23,7 +23,7 @@ def lose(machine: Machine, statement: Statement, text: str, reason: str, *parts:
     else:
         lost = tuple(sorted(known & targets))
     for name in targets & machine.locals.keys():
-        machine.locals[name] = Cell(machine.locals[name].ctype, value=Lost(reason))
+        machine.locals[name] = Local(machine.locals[name].ctype, value=Lost(reason))
     for name in lost:
         machine.unknown.setdefault(name, reason)
     item = Unfollowed(statement.span, text, reason, lost)

@@ -27,7 +27,7 @@ from tracepoint.source.types import CHAR, INT
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.assign.machine import Cell, Machine
+    from tracepoint.assign.machine import Local, Machine
 
 _TRUE_NAMES = {"true": 1, "false": 0, "NULL": 0}
 
@@ -60,7 +60,7 @@ def _name(machine: Machine, node: ast.Name, _want: Want) -> Value:
     return Outside(node)
 
 
-def _local(machine: Machine, node: ast.Name, cell: Cell) -> Value:
+def _local(machine: Machine, node: ast.Name, cell: Local) -> Value:
     if cell.slot is not None:
         slot = cell.slot
         if slot.shape.kind is not None and not slot.memory.written[slot.offset] and not machine.is_target:

@@ -68,7 +68,7 @@ class Inputs:
 
 
 @dataclass(slots=True)
-class Cell:
+class Local:
     """A local variable: integers and arrays live in `slot`, anything else is a value."""
 
     ctype: CType
@@ -78,7 +78,7 @@ class Cell:
 
 
 @dataclass(slots=True)
-class Conversion:
+class CutInput:
     """An input value that a store cut or reinterpreted: `value` became `stored` in `field`."""
 
     input_: str
@@ -123,13 +123,13 @@ class Machine:
     record: Memory = field(init=False)
     record_shape: Shape = field(init=False)
     shapes: Shapes = field(init=False)
-    locals: dict[str, Cell] = field(default_factory=dict)
+    locals: dict[str, Local] = field(default_factory=dict)
     overrides: dict[str, Value] = field(default_factory=dict)
     strings: dict[int, bytes] = field(default_factory=dict)
     sources: dict[str, bytes | None] = field(default_factory=dict)
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
-    conversions: list[Conversion] = field(default_factory=list)
+    conversions: list[CutInput] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     unknown: dict[str, str] = field(default_factory=dict)
     unfollowed: list[Unfollowed] = field(default_factory=list)
@@ -285,7 +285,7 @@ class Machine:
                 return self.canonical(first)
         return ast.map_operands(node, self.canonical)
 
-    def _canonical_local(self, node: ast.Node, cell: Cell) -> ast.Node:
+    def _canonical_local(self, node: ast.Node, cell: Local) -> ast.Node:
         if cell.node is not None:
             return cell.node
         if isinstance(cell.value, Outside):
@@ -352,7 +352,7 @@ class Machine:
             return Int(*_natural(value, want.kind), text)
         kept = declared.wrap(value)
         if kept != value:
-            self.conversions.append(Conversion(text, value, kept, want.field))
+            self.conversions.append(CutInput(text, value, kept, want.field))
         return Int(kept, declared, text)
 
 

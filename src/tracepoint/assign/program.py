@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.copies import NULL_STRING, bitmask_bytes, string_of
-from tracepoint.assign.machine import Conversion, Inputs, Machine, Unfollowed
+from tracepoint.assign.machine import CutInput, Inputs, Machine, Unfollowed
 from tracepoint.assign.run import new_machine, run
 from tracepoint.assign.values import CannotFollowError, Want
 from tracepoint.errors import SourceError
@@ -59,7 +59,7 @@ class Assigned:
     unassigned: tuple[str, ...]
     unknown: dict[str, str]
     unfollowed: tuple[Unfollowed, ...]
-    conversions: tuple[Conversion, ...]
+    conversions: tuple[CutInput, ...]
     notes: tuple[str, ...]
     strings: dict[int, bytes]
     length_fields: frozenset[str] = frozenset()

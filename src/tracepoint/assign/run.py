@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tracepoint.assign import expressions, lvalues, stores, variables
 from tracepoint.assign.functions import FUNCTIONS
 from tracepoint.assign.lost import lose
-from tracepoint.assign.machine import MAX_STEPS, Cell, Inputs, Machine
+from tracepoint.assign.machine import MAX_STEPS, Inputs, Local, Machine
 from tracepoint.assign.stores import as_bytes, store
 from tracepoint.assign.values import CannotFollowError, Int, Lost, Outside, Pointer, Slot, Value, Want
 from tracepoint.errors import SourceError
@@ -201,7 +201,7 @@ def _if(machine: Machine, statement: If) -> str:
 
 def _both(machine: Machine, statement: If) -> str:
     """While looking for inputs: walk both arms from the same start."""
-    saved = {name: Cell(c.ctype, c.slot, c.value, c.node) for name, c in machine.locals.items()}
+    saved = {name: Local(c.ctype, c.slot, c.value, c.node) for name, c in machine.locals.items()}
     run(machine, statement.then)
     after_then = machine.locals
     if statement.otherwise is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.machine import NO_WANT, Cell, Conversion, Machine
+from tracepoint.assign.machine import NO_WANT, CutInput, Local, Machine
 from tracepoint.assign.values import (
     CannotFollowError,
     Int,
@@ -53,7 +53,7 @@ def assign(machine: Machine, node: ast.Assign, _want: Want = NO_WANT) -> Value:
     return value
 
 
-def as_declared(machine: Machine, cell: Cell, value: Value) -> Value:
+def as_declared(machine: Machine, cell: Local, value: Value) -> Value:
     """Let a pointer kept in a local point to what the local's type says."""
     if cell.ctype.pointers and isinstance(value, Pointer):
         return replace(value, shape=machine.shapes.pointee(cell.ctype))
@@ -100,7 +100,7 @@ def store(machine: Machine, slot: Slot, value: Value, want: Want) -> None:
     if shape.name in ("bool", "_Bool"):
         stored = int(found.value != 0)
     elif stored != found.value and found.input_:
-        machine.conversions.append(Conversion(found.input_, found.value, stored, want.field))
+        machine.conversions.append(CutInput(found.input_, found.value, stored, want.field))
     slot.memory.write_int(slot.offset, shape.kind, stored)
 
 

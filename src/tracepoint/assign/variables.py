@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.assign.machine import Cell, Machine
+from tracepoint.assign.machine import Local, Machine
 from tracepoint.assign.stores import as_declared, store, want_of
 from tracepoint.assign.values import (
     CannotFollowError,
@@ -37,7 +37,7 @@ def declare(machine: Machine, statement: Declare) -> None:
         ctype = _type_of(machine, ctype)
     initial = statement.initial
     items = initial if isinstance(initial, ast.InitList) else None
-    cell = Cell(ctype)
+    cell = Local(ctype)
     cell.slot = _slot_for(machine, statement.name, ctype, items)
     previous = machine.locals.get(statement.name)
     machine.locals[statement.name] = cell
@@ -83,7 +83,7 @@ def _slot_for(machine: Machine, name: str, ctype: CType, items: ast.InitList | N
     return Slot(machine.memory(bytes(shape.size), f"the local {name}"), 0, shape)
 
 
-def _initialise_list(machine: Machine, cell: Cell, items: ast.InitList) -> None:
+def _initialise_list(machine: Machine, cell: Local, items: ast.InitList) -> None:
     if cell.slot is not None:
         made = initialised(machine, cell.slot.shape, items, cell.slot.memory.label)
         cell.slot = made
@@ -99,7 +99,7 @@ def _initialise_list(machine: Machine, cell: Cell, items: ast.InitList) -> None:
             machine.overrides[text] = machine.value(item.value)
 
 
-def _initialise(machine: Machine, cell: Cell, initial: ast.Node) -> None:
+def _initialise(machine: Machine, cell: Local, initial: ast.Node) -> None:
     slot = cell.slot
     if slot is None:
         role = "pointer" if cell.ctype.pointers else "int"

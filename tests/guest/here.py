@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.assign.inputs import param_types
 from tracepoint.lab.verify.script import body_of, read_lines
+from tracepoint.runtime.declare.load import load
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.hierarchy import Tracing
 from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
@@ -62,32 +63,21 @@ def fire_here(
     header: TraceHeader, simulations: Iterable[Simulation], *, is_char_signed: bool
 ) -> dict[str, Seen]:
     """Load the header into an own hierarchy and fire each event with the inputs of its simulation."""
-    kept = {
-        name: sys.modules.pop(name) for name in list(sys.modules) if name.startswith("tracepoint.runtime.")
+    tracing = Tracing()
+    tree = ControlFiles(tracing, n_cpus=1)
+    wanted = list(simulations)
+    constants = {
+        name: value
+        for simulation in wanted
+        for shot in simulation.shots
+        for name, value in shot.inputs.items()
+        if name.startswith("nr_")
     }
-    try:
-        load = importlib.import_module("tracepoint.runtime.declare.load").load
-        files = importlib.import_module("tracepoint.runtime.files.tree")
-        tracing = importlib.import_module("tracepoint.runtime.hierarchy").tracing
-        tree = files.ControlFiles(tracing, n_cpus=1)
-        wanted = list(simulations)
-        constants = {
-            name: value
-            for simulation in wanted
-            for shot in simulation.shots
-            for name, value in shot.inputs.items()
-            if name.startswith("nr_")
-        }
-        loaded = load(header, functions=constants, is_char_signed=is_char_signed)
-        assert loaded.problems == {}
-        return {
-            r.event.name: fire(loaded[r.event.name], tracing.event(r.event.full_name), tree, r)
-            for r in wanted
-        }
-    finally:
-        for name in [name for name in sys.modules if name.startswith("tracepoint.runtime.")]:
-            del sys.modules[name]
-        sys.modules.update(kept)
+    loaded = load(header, functions=constants, is_char_signed=is_char_signed, tracing=tracing)
+    assert loaded.problems == {}
+    return {
+        r.event.name: fire(loaded[r.event.name], tracing.event(r.event.full_name), tree, r) for r in wanted
+    }
 
 
 def as_argument(value: Any, ctype: CType) -> Any:

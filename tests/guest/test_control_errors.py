@@ -1,17 +1,16 @@
 """What booted kernels answer to bad and good texts in trigger and synthetic_events files, and what we answer."""
 
 import contextlib
-import importlib
 import os
 import re
 import shlex
-import sys
 
 import pytest
 
 from runtime import control_tree
-from runtime.conftest import RUNTIME
 from tracepoint.layout.format import read_format
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.hierarchy import Tracing
 
 pytestmark = pytest.mark.guest
 FORK = "events/sched/sched_process_fork"
@@ -145,15 +144,6 @@ def log_of(text):
     return re.sub(r"^\[ *\d+\.\d+\] ", "", text, flags=re.MULTILINE)
 
 
-@pytest.fixture
-def files(monkeypatch):
-    """A control tree of an own hierarchy."""
-    for name in RUNTIME:
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-    importlib.import_module("tracepoint.runtime.declare.event")
-    return control_tree.load(monkeypatch)
-
-
 def ask_guest(guest, requests):
     """Return for every (file, text, shown file, undo) what the guest answered."""
     lines = [SCRIPT]
@@ -185,13 +175,13 @@ def hists(texts):
     return [(f"{FORK}/trigger", f"hist:{text}", f"{FORK}/trigger", f"!hist:{text}") for text in texts]
 
 
-def compare(guest, files, requests):
+def compare(guest, requests):
     """Ask both the same, in a tree with the kernel's events."""
-    tracing = sys.modules["tracepoint.runtime.hierarchy"].tracing
+    tracing = Tracing()
     for name in EVENTS:
         path = f"/sys/kernel/tracing/events/sched/{name}/format"
-        control_tree.declare_format(read_format(guest.read(path), system="sched"))
-    tree = files.ControlFiles(tracing)
+        control_tree.declare_format(read_format(guest.read(path), system="sched"), tracing)
+    tree = ControlFiles(tracing)
     tree.write_text("synthetic_events", "lat u64 lat; pid_t pid")
     theirs, ours = ask_guest(guest, requests), ask_here(tree, requests)
     assert len(theirs) == len(ours) == len(requests)
@@ -203,13 +193,13 @@ def compare(guest, files, requests):
     assert different == [], "\n\n".join(f"{text}\n{there}\n{here}" for text, there, here in different)
 
 
-def test_histograms_answer_as_the_kernels(guest, files):
+def test_histograms_answer_as_the_kernels(guest):
     requests = [(f"{FORK}/trigger", text, f"{FORK}/trigger", "") for text in SEQUENCE] + hists(HISTS)
     requests += hists([] if guest.image.release.startswith("6.1.") else LATER_HISTS)
-    compare(guest, files, requests)
+    compare(guest, requests)
 
 
-def test_the_answers_are_those_of_the_kernel(guest, files):
+def test_the_answers_are_those_of_the_kernel(guest):
     if not guest.image.release.startswith("6.1."):
         pytest.skip("the words are those of 6.1")
     requests = [("synthetic_events", text, "synthetic_events", "!one") for text in SYNTHETICS]
@@ -224,4 +214,4 @@ def test_the_answers_are_those_of_the_kernel(guest, files):
             ("dynamic_events", made, "dynamic_events", ""),
             ("dynamic_events", text, "dynamic_events", "-:p"),
         ]
-    compare(guest, files, requests)
+    compare(guest, requests)

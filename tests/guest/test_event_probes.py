@@ -1,17 +1,16 @@
 """Event probes of a booted kernel: from the bytes of the same record ours make the same bytes and text."""
 
-import importlib
 import re
-import sys
 
 import pytest
 
 from runtime import control_tree
-from runtime.conftest import RUNTIME
 from tracepoint.lab.verify.script import read_records
 from tracepoint.layout.format import read_format
 from tracepoint.printk.render import render_record
+from tracepoint.runtime.dynamic.event_probe import define_probe
 from tracepoint.runtime.dynamic.probe_values import make_probe_record
+from tracepoint.runtime.hierarchy import Tracing
 
 pytestmark = pytest.mark.guest
 EXEC = "sched/sched_process_exec"
@@ -54,16 +53,6 @@ echo >dynamic_events
 """
 
 
-@pytest.fixture
-def probes(monkeypatch):
-    """The module of event probes over an own hierarchy."""
-    for name in RUNTIME:
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-    importlib.import_module("tracepoint.runtime.declare.event")
-    control_tree.load(monkeypatch)
-    return importlib.import_module("tracepoint.runtime.dynamic.event_probe")
-
-
 def lines_of(text):
     """Return what stands after the time of each record's line."""
     return [re.sub(r"^.*?\d+\.\d{6}: ", "", line) for line in text.splitlines() if not line.startswith("#")]
@@ -79,15 +68,15 @@ def plain(text):
     return re.sub(r"^ID: \d+$", "ID: N", text, flags=re.MULTILINE)
 
 
-def test_records_and_text_are_those_of_the_kernel(guest, probes):
+def test_records_and_text_are_those_of_the_kernel(guest):
     if not guest.image.release.startswith("6.1."):
         pytest.skip("print formats and types are those of 6.1")
-    tracing = probes.tracing
+    tracing = Tracing()
     sources = {}
     for path in (EXEC, FORK):
         form = read_format(guest.read(f"/sys/kernel/tracing/events/{path}/format"), system="sched")
-        sources[form.id] = control_tree.declare_format(form)
-    ours = {name: probes.define_probe(tracing, f"e:{name} {text}".split()) for name, text in PROBES.items()}
+        sources[form.id] = control_tree.declare_format(form, tracing)
+    ours = {name: define_probe(tracing, f"e:{name} {text}".split()) for name, text in PROBES.items()}
     guest.put("/tmp/probes", "".join(f"e:{name} {text}\n" for name, text in PROBES.items()).encode())
     assert guest.run(SCRIPT, timeout=120).text == ""
     shown = dict(part.split("\n", 1) for part in guest.read("/tmp/formats").split("@@@ ")[1:])

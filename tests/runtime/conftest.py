@@ -1,5 +1,6 @@
 """The C core for these tests: the installed one, or one compiled here when there is a compiler."""
 
+import functools
 import gc
 import importlib.util
 import itertools
@@ -8,11 +9,17 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from runtime.processes import PRELUDE
 from tracepoint.model.python.types import u64
+from tracepoint.runtime.declare import event, named
+from tracepoint.runtime.declare import load as load_module
+from tracepoint.runtime.fire import mechanism
+from tracepoint.runtime.hierarchy import Tracing
+from tracepoint.runtime.static_keys import keys as static_keys
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "src"
@@ -40,76 +47,70 @@ def c_core(tmp_path_factory):
     return core
 
 
-RUNTIME = (
-    "fire.mechanism",
-    "fire.fault_warnings",
-    "fire.probes",
-    "hierarchy",
-    "declare.control",
-    "declare.event",
-    "declare.named",
-    "declare.load",
-    "declare.unsuitable",
-    "static_keys.targets",
-    "static_keys.keys",
-)
+n_hierarchies = itertools.count(1)
 
 
-n_forgotten = itertools.count(1)
-
-
-def forget_modules(monkeypatch):
-    """Let the modules of the runtime be imported anew; each time makes a hierarchy with its buffer."""
-    for name in RUNTIME:
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-        monkeypatch.delattr(f"tracepoint.runtime.{name}", raising=False)
+def make_runtime(over):
+    """Return what declares events, over a hierarchy of its own."""
     # Each has its buffer, and with much in memory the collector comes seldom by itself.
-    if next(n_forgotten) % 16 == 0:
+    if next(n_hierarchies) % 16 == 0:
         gc.collect()
+    tracing = Tracing(over)
+
+    class Maker(event.EventMaker):
+        """Puts events of classes into that hierarchy too."""
+
+        def __new__(mcs, name, bases, namespace, /, **options):
+            return super().__new__(mcs, name, bases, namespace, tracing=tracing, **options)
+
+    return SimpleNamespace(
+        tracing=tracing,
+        is_pure=over.compiled is None,
+        trace_event=functools.partial(event.trace_event, tracing=tracing),
+        make_tracepoint=functools.partial(event.make_tracepoint, tracing=tracing),
+        load=functools.partial(load_module.load, tracing=tracing),
+        TraceEvent=Maker("TraceEvent", (), {}),
+    )
+
+
+def mechanism_of(request, kind):
+    """Return the mechanism of the C core, or that of its twin."""
+    return mechanism.over(request.getfixturevalue("c_core")) if kind == "c" else mechanism.PURE
 
 
 @pytest.fixture(params=["c", "twin"])
 def runtime(request, monkeypatch):
-    """The runtime's modules, imported anew over the C core or the twin: an own hierarchy for each test."""
-    if request.param == "c":
-        request.getfixturevalue("c_core")
-        monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
-    else:
-        monkeypatch.setenv("TRACEPOINT_PURE", "1")
-    forget_modules(monkeypatch)
-    event = importlib.import_module("tracepoint.runtime.declare.event")
-    declaring = sys.modules["tracepoint.runtime.declare.control"]
-    assert declaring.Tracepoint is sys.modules["tracepoint.runtime.fire.mechanism"].Tracepoint
-    assert sys.modules["tracepoint.runtime.fire.mechanism"].IS_PURE is (request.param == "twin")
-    event.tracing.clear_faults()
-    yield event
-    event.tracing.disable_all()
-    event.tracing.clear_faults()
+    """The runtime over the C core or the twin, with an own hierarchy for each test."""
+    made = make_runtime(mechanism_of(request, request.param))
+    # Pickles find the events of the process by their names.
+    monkeypatch.setattr(named, "_finders", [made.tracing.tracepoint])
+    made.tracing.clear_faults()
+    yield made
+    made.tracing.disable_all()
+    made.tracing.clear_faults()
 
 
 @pytest.fixture
 def keys(request, monkeypatch):
     """The module of static keys over the C core; everything is undone afterwards."""
-    request.getfixturevalue("c_core")
-    monkeypatch.delenv("TRACEPOINT_PURE", raising=False)
-    forget_modules(monkeypatch)
-    made = importlib.import_module("tracepoint.runtime.static_keys.keys")
-    if reason := made.why_not():
-        pytest.skip(f"{reason}: run with one of {made.TRIED_VERSIONS}")
-    yield made
-    made.turn_off()
+    monkeypatch.setattr(mechanism, "DEFAULT", mechanism_of(request, "c"))
+    if reason := static_keys.why_not():
+        pytest.skip(f"{reason}: run with one of {static_keys.TRIED_VERSIONS}")
+    yield static_keys
+    static_keys.turn_off()
 
 
 @pytest.fixture
-def hit(keys):
+def hit(keys, monkeypatch):
     """A tracepoint `k:hit` with the arguments n and, if given, m."""
-    event = importlib.import_module("tracepoint.runtime.declare.event")
+    own = make_runtime(mechanism.DEFAULT)
+    monkeypatch.setattr(named, "_finders", [own.tracing.tracepoint])
 
-    @event.trace_event(system="k", printk='"%llu", n')
+    @own.trace_event(system="k", printk='"%llu", n')
     def hit(n: u64, m: u64 = 0) -> None: ...
 
     yield hit
-    event.tracing.disable_all()
+    own.tracing.disable_all()
 
 
 @pytest.fixture(params=["c", "twin"])

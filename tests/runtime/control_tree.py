@@ -1,37 +1,8 @@
-"""A control tree over an own hierarchy for each test, and events made from `format` texts."""
+"""Events made from `format` texts, and the answers of control files."""
 
-import importlib
-import sys
 from types import SimpleNamespace
 
-MODULES = (
-    "bridges.log_records",
-    "remote.client",
-    "remote.server",
-    "dynamic.dynamic_events",
-    "dynamic.event_probe",
-    "files.events",
-    "files.settings",
-    "files.state",
-    "files.trace",
-    "files.tree",
-    "triggers.hist",
-    "triggers.hist_text",
-    "remote.mount",
-    "remote.registry",
-    "rings.save",
-    "dynamic.synthetic",
-    "fire.tap",
-    "files.text_writer",
-    "triggers.trigger",
-)
-
-
-def load(monkeypatch):
-    """Return `files.tree`, imported again over the hierarchy that the fixture `runtime` made."""
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, f"tracepoint.runtime.{name}", raising=False)
-    return importlib.import_module("tracepoint.runtime.files.tree")
+from tracepoint.runtime.event_control import EventControl
 
 
 class Silent:
@@ -41,18 +12,17 @@ class Silent:
         self.entries = entries
 
 
-def declare_format(form):
-    """Put an event that a `format` file describes into the hierarchy; it cannot be fired."""
-    hierarchy = sys.modules["tracepoint.runtime.hierarchy"]
+def declare_format(form, tracing):
+    """Put an event that a `format` file describes into a hierarchy; it cannot be fired."""
     event = SimpleNamespace(
         full_name=f"{form.system}:{form.name}",
         name=form.name,
         system=form.system,
         proto=SimpleNamespace(names=()),
     )
-    control = hierarchy.EventControl(event, SimpleNamespace(format=form), hints={}, where="")
+    control = EventControl(event, SimpleNamespace(format=form), tracing, hints={}, where="")
     control.tracepoint = Silent()
-    hierarchy.tracing.add(control)
+    tracing.add(control)
     return control
 
 

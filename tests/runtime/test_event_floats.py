@@ -1,6 +1,5 @@
 """Floating point: recorded as bits, shown by integers, the same in every reader."""
 
-import importlib
 import math
 import random
 import re
@@ -10,11 +9,12 @@ import subprocess
 
 import pytest
 
-from runtime import control_tree
 from tracepoint.errors import LayoutError
 from tracepoint.filter.error import FilterError
 from tracepoint.model.python.types import double, float32, u32
 from tracepoint.runtime.declare.floats import show_floats
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.rings.save import save
 
 EXACT = [0.0, 1.5, 0.1, 0.999999999, 1e-5, 1e-7, 123456.789, 5e-324, 1e-20, -3.14159265, 65535.9999999, -0.0]
 EXACT += [2.0**39 + 0.25, 2.0**52, 2.0**60, 2.0**62, 9.0e18, -(2.0**62)]
@@ -27,16 +27,15 @@ def narrow(value):
 
 
 @pytest.fixture
-def shown(runtime, monkeypatch, tmp_path):
+def shown(runtime, tmp_path):
     """Fires values and gives the lines: ours, and trace-cmd's where it is there."""
-    files = control_tree.load(monkeypatch)
 
     @runtime.trace_event(
         system="fl", printk='"a=%f b=%.3f %s c=%.0f d=%5.4f 100%% n=%u", a, b, name, a, a, n', name="fl"
     )
     def event(a: double, b: float32, name: str, n: u32) -> None: ...
 
-    tree = files.ControlFiles(runtime.tracing)
+    tree = ControlFiles(runtime.tracing)
 
     def show(values):
         event.enable()
@@ -46,7 +45,7 @@ def shown(runtime, monkeypatch, tmp_path):
         texts = [tree.read_text("trace")]
         if shutil.which("trace-cmd") is not None:
             target = tmp_path / "x.dat"
-            importlib.import_module("tracepoint.runtime.rings.save").save(target, version=6)
+            save(target, version=6, files=tree)
             command = ["trace-cmd", "report", "-i", str(target)]
             done = subprocess.run(command, capture_output=True, text=True, check=True)
             assert done.stderr == ""

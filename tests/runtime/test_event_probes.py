@@ -4,19 +4,19 @@ What a kernel answers to the same texts: tests/guest/test_control_errors.py and 
 """
 
 import errno
-import importlib
-import sys
 import threading
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtime import control_tree
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.model.python.types import u64
 from tracepoint.runtime.dynamic.probe_args import HEAD, ProbeError, parse_args
 from tracepoint.runtime.dynamic.probe_values import make_probe_record
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.fire.mechanism import Mechanism
 
 SOURCE = EventFormat(
     "shop",
@@ -43,14 +43,13 @@ RECORD = (
 
 
 @pytest.fixture
-def shop(runtime, monkeypatch):
+def shop(runtime):
     """A control tree and an event `shop:order`."""
-    files = control_tree.load(monkeypatch)
 
     @runtime.trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
     def order(order_id: u64, customer: str) -> None: ...
 
-    made = files.ControlFiles(runtime.tracing)
+    made = ControlFiles(runtime.tracing)
     made.order = order
     yield made
     assert runtime.tracing.faults[0] == 0, runtime.tracing.faults
@@ -359,7 +358,7 @@ def test_every_thread_records_its_own(shop):
 
 def test_a_probe_in_python_gets_the_bytes(shop):
     define(shop, "e:p shop/order id=$order_id:u32")
-    tracing = sys.modules["tracepoint.runtime.hierarchy"].tracing
+    tracing = shop.tracing
     seen = []
     with tracing["eprobes:p"].register(seen.append):
         shop.order(7, "ada")
@@ -371,12 +370,12 @@ def test_a_probe_in_python_gets_the_bytes(shop):
 
 
 def test_one_more_buffer_than_there_can_be_is_enomem(shop, monkeypatch):
-    module = importlib.import_module("tracepoint.runtime.dynamic.event_probe")
 
     def none_left(_):
         raise OSError(errno.ENOMEM, "too many of them")
 
-    monkeypatch.setattr(module, "Buffer", none_left)
+    core = SimpleNamespace(**vars(shop.tracing.mechanism.core) | {"Buffer": none_left})
+    monkeypatch.setattr(shop.tracing, "mechanism", Mechanism(core, None))
     define(shop, "e:p shop/order id=$order_id:u32")
     with pytest.raises(OSError) as caught:
         switch(shop, 1)

@@ -13,7 +13,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from runtime import control_tree
 from tracepoint.model.python.declare import declare
 from tracepoint.model.python.fields import (
     array,
@@ -28,6 +27,7 @@ from tracepoint.model.python.fields import (
 from tracepoint.model.python.types import char_array, double, float32, s8, s16, s32, s64, u8, u16, u32, u64
 from tracepoint.runtime.declare.defaults import task_name
 from tracepoint.runtime.declare.plan import FieldKind, FieldPlan
+from tracepoint.runtime.files.tree import ControlFiles
 from tracepoint.runtime.fire import twin
 
 KINDS = {
@@ -342,8 +342,8 @@ def test_every_annotation_there_and_back(runtime):
             assert place.is_signed == (annotation in (s8, s16, s32, s64, int))
 
 
-def test_fields_of_c_there_and_back(runtime, monkeypatch):
-    tree = control_tree.load(monkeypatch).ControlFiles(runtime.tracing)
+def test_fields_of_c_there_and_back(runtime):
+    tree = ControlFiles(runtime.tracing)
     event = runtime.make_tracepoint(
         declare(
             "all_kinds",

@@ -10,18 +10,16 @@ import threading
 
 import pytest
 
-from runtime import control_tree
 from tracepoint.model.python.types import u64
+from tracepoint.runtime.files.tree import ControlFiles
 
 
 @pytest.fixture
-def shop(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-
+def shop(runtime):
     @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
     def order(order_id: u64) -> None: ...
 
-    tree = files.ControlFiles(runtime.tracing, n_cpus=2)
+    tree = ControlFiles(runtime.tracing, n_cpus=2)
     tree.order, tree.tracing = order, runtime.tracing
     tree.write_text("trace_clock", "counter")
     yield tree

@@ -15,6 +15,7 @@ import pytest
 from runtime import control_tree
 from tracepoint.filter.profile import KERNEL_6_1_187
 from tracepoint.layout.format import read_format
+from tracepoint.runtime.files.tree import ControlFiles
 
 DATA = Path(os.environ.get("TRACEPOINT_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 LOG = DATA / "control-6.1.log"
@@ -60,12 +61,12 @@ def kernel_formats():
     return found
 
 
-def declare_all():
+def declare_all(tracing):
     """Declare what the kernel lists as available, oldest first."""
     formats = kernel_formats()
     names = (DATA / "available_events").read_text().split()
     for name in reversed(names):
-        control_tree.declare_format(formats[name])
+        control_tree.declare_format(formats[name], tracing)
 
 
 def without_times(text):
@@ -157,11 +158,10 @@ class Replay:
         self.check(path, expected, got)
 
 
-def test_every_answer_is_the_kernels(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-    declare_all()
+def test_every_answer_is_the_kernels(runtime):
+    declare_all(runtime.tracing)
     runtime.tracing.filter_profile = KERNEL_6_1_187
-    replay = Replay(files.ControlFiles(runtime.tracing, n_cpus=2))
+    replay = Replay(ControlFiles(runtime.tracing, n_cpus=2))
     text = LOG.read_bytes().decode(errors="replace").replace("\r\n", "\n")
     replay.run(text[text.index("##### defaults") :].split("\n"))
     unexplained = [

@@ -10,22 +10,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from effort import examples
-from runtime import control_tree
 from tracepoint.layout.format import read_format
 from tracepoint.model.python.types import u64
+from tracepoint.runtime.files.tree import ControlFiles
 
 
 @pytest.fixture
-def shop(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-
+def shop(runtime):
     @runtime.trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
     def order_placed(order_id: u64, customer: str) -> None: ...
 
     @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
     def order_sent(order_id: u64) -> None: ...
 
-    tree = files.ControlFiles(runtime.tracing, n_cpus=2)
+    tree = ControlFiles(runtime.tracing, n_cpus=2)
     tree.placed, tree.sent = order_placed, order_sent
     return tree
 

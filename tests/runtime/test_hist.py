@@ -5,24 +5,22 @@ import re
 
 import pytest
 
-from runtime import control_tree
 from tracepoint.model.python.types import s32, u32, u64
+from tracepoint.runtime.files.tree import ControlFiles
 
 PLACED = "events/shop/order_placed"
 SENT = "events/shop/order_sent"
 
 
 @pytest.fixture
-def shop(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-
+def shop(runtime):
     @runtime.trace_event(system="shop", printk='"order=%llu by %s total=%u", order_id, customer, total')
     def order_placed(order_id: u64, customer: str, total: u32) -> None: ...
 
     @runtime.trace_event(system="shop", printk='"order=%llu left=%d", order_id, left')
     def order_sent(order_id: u64, left: s32) -> None: ...
 
-    tree = files.ControlFiles(runtime.tracing, n_cpus=2)
+    tree = ControlFiles(runtime.tracing, n_cpus=2)
     tree.placed, tree.sent, tree.tracing = order_placed, order_sent, runtime.tracing
     yield tree
     assert runtime.tracing.faults[0] == 0, runtime.tracing.faults

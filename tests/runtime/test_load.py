@@ -1,12 +1,13 @@
 """Kernel headers fired with Python objects."""
 
-import importlib
 import pickle
 import struct
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
+from tracepoint.tree import disk
 
 HEADER = """
 #undef TRACE_SYSTEM
@@ -87,12 +88,13 @@ def toy(runtime, tmp_path):
         "toy_reg": lambda: calls.append("reg"),
         "toy_unreg": lambda: calls.append("unreg"),
     }
-    load = importlib.import_module("tracepoint.runtime.declare.load").load
+    load = runtime.load
     return SimpleNamespace(
         header=load(path, functions=functions),
         again=lambda: load(path, functions=functions),
         calls=calls,
         tracing=runtime.tracing,
+        load=runtime.load,
     )
 
 
@@ -201,7 +203,7 @@ def test_what_cannot_be_read_is_a_fault(toy, page, text):
 def test_functions_that_nobody_gave(runtime, tmp_path):
     path = tmp_path / "toy.h"
     path.write_text(HEADER)
-    header = importlib.import_module("tracepoint.runtime.declare.load").load(path)
+    header = runtime.load(path)
     header.trace_toy_swap_out.enable()
     header.trace_toy_swap_out(Page(1), 1)
     assert "page_to_pfn() is the kernel's; give it with functions=" in runtime.tracing.faults[1][0][2]
@@ -221,7 +223,7 @@ def test_a_record_that_no_ring_holds_is_a_problem_of_its_event(toy, tmp_path):
     path = tmp_path / "large.h"
     text = HEADER.replace("__field(u8, order)", "__field(u8, order) __array(char, more, 5000)")
     path.write_text(text.replace("toy_", "large_").replace("TRACE_SYSTEM toy", "TRACE_SYSTEM large"))
-    found = importlib.import_module("tracepoint.runtime.declare.load").load(path)
+    found = toy.load(path)
     assert "a record of 5012 bytes is longer than 4072" in found.problems["large_big"]
     assert "large_edges" in found
 
@@ -236,12 +238,11 @@ def test_a_second_declaration_is_refused(toy, tmp_path):
     other = tmp_path / "other.h"
     other.write_text(HEADER)
     with pytest.raises(Exception, match=r"declared twice: at .*toy\.h:\d+ and at .*other\.h:\d+"):
-        importlib.import_module("tracepoint.runtime.declare.load").load(other)
+        toy.load(other)
 
 
 def test_what_lies_far_below_the_header_is_not_read(runtime, tmp_path, monkeypatch):
     """A header in a home or in /tmp: the folders below hold anything."""
-    disk = importlib.import_module("tracepoint.tree.disk")
     read, read_it = [], disk.read_if_sane
 
     def noted(path):
@@ -255,5 +256,5 @@ def test_what_lies_far_below_the_header_is_not_read(runtime, tmp_path, monkeypat
         (tmp_path / name).write_text("")
     path = tmp_path / "toy.h"
     path.write_text(HEADER)
-    importlib.import_module("tracepoint.runtime.declare.load").load(path)
+    runtime.load(path)
     assert read == ["near.c", "next.c"]

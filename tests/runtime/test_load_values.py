@@ -1,6 +1,5 @@
 """Whatever objects the events of a header are fired with: a record, or a fault, and never an exception."""
 
-import importlib
 import sys
 from types import SimpleNamespace
 
@@ -77,7 +76,7 @@ THINGS = st.one_of(
 def event(runtime, tmp_path):
     path = tmp_path / "anyv.h"
     path.write_text(HEADER)
-    header = importlib.import_module("tracepoint.runtime.declare.load").load(path)
+    header = runtime.load(path)
     assert header.problems == {}
     made = header.trace_anyv_one
     made.enable()

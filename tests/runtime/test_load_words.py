@@ -1,10 +1,11 @@
 """What assignments of kernel headers say beyond numbers: functions of objects, of the record, constants."""
 
-import importlib
 import struct
 from types import SimpleNamespace
 
 import pytest
+
+from tracepoint.tree.loader import FileLoader
 
 EVENT = """
 #undef TRACE_SYSTEM
@@ -31,7 +32,7 @@ TRACE_EVENT(said,
 @pytest.fixture
 def said(runtime, tmp_path):
     """Return a function from fields and statements to what the record holds after its head, or the fault."""
-    load = importlib.import_module("tracepoint.runtime.declare.load").load
+    load = runtime.load
 
     def make(fields, statements, thing, nid=(1, 2, 3), functions=None):
         path = tmp_path / "words.h"
@@ -117,15 +118,14 @@ def test_what_is_in_the_record_is_no_argument(said):
 
 def test_the_headers_of_a_tree_are_read_once(runtime, tmp_path, monkeypatch):
     """All events of a kernel took 93 seconds to load, 80 of them reading the same files again."""
-    load = importlib.import_module("tracepoint.runtime.declare.load").load
-    loader = importlib.import_module("tracepoint.tree.loader").FileLoader
+    load = runtime.load
     (tmp_path / "include/trace/events").mkdir(parents=True)
     (tmp_path / "include/linux").mkdir(parents=True)
     (tmp_path / "include/linux/tracepoint.h").write_text("")
     (tmp_path / "include/linux/shared.h").write_text("#define SHARED 5\n")
     read = []
-    plain = loader._read
-    monkeypatch.setattr(loader, "_read", lambda self, path: (read.append(path), plain(self, path))[1])
+    plain = FileLoader._read
+    monkeypatch.setattr(FileLoader, "_read", lambda self, path: (read.append(path), plain(self, path))[1])
     for name in ("one", "two"):
         text = EVENT.format(fields="__array(u8, a, SHARED)", statements="").replace("said", name)
         text = text.replace("#include <linux/tracepoint.h>", "#include <linux/shared.h>").replace(

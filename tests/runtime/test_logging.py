@@ -1,22 +1,25 @@
 """The bridges: a logging handler, and functions that fire when they are entered and left."""
 
 import asyncio
-import importlib
+import functools
 import inspect
 import logging
+from types import SimpleNamespace
 
 import pytest
 
-from runtime import control_tree
 from tracepoint.errors import TracepointError
+from tracepoint.runtime.bridges.log_records import TraceHandler, trace_calls
+from tracepoint.runtime.files.tree import ControlFiles
 
 
 @pytest.fixture
-def bridge(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-    module = importlib.import_module("tracepoint.runtime.bridges.log_records")
-    module.tree = files.ControlFiles(runtime.tracing)
-    return module
+def bridge(runtime):
+    return SimpleNamespace(
+        tree=ControlFiles(runtime.tracing),
+        TraceHandler=functools.partial(TraceHandler, tracing=runtime.tracing),
+        trace_calls=functools.partial(trace_calls, tracing=runtime.tracing),
+    )
 
 
 @pytest.fixture

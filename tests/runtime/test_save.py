@@ -1,19 +1,20 @@
 """Saved recordings: read by our own reader and by trace-cmd, with the same text."""
 
-import importlib
+import functools
 import os
 import re
 import shutil
 import subprocess
-import sys
 import threading
 
 import pytest
 
-from runtime import control_tree
 from tracefile import kernelshark
 from tracepoint.cli.main import main
+from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.model.python.types import s32, u64
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.rings.save import save
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
 from tracepoint.tracefile.tracedat import open_tracedat
@@ -23,13 +24,11 @@ KINDS = [(6, "none"), (7, "none"), (7, "zlib"), (7, "zstd")]
 
 
 @pytest.fixture
-def filled(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-
+def filled(runtime):
     @runtime.trace_event(system="shop", printk='"order=%llu by %s left=%d", order_id, customer, left')
     def order_placed(order_id: u64, customer: str, left: s32) -> None: ...
 
-    tree = files.process_files()
+    tree = ControlFiles(runtime.tracing)
     order_placed.enable()
     for number in range(300):
         order_placed(number, f"customer {number}", -number)
@@ -37,7 +36,7 @@ def filled(runtime, monkeypatch):
     other.start()
     other.join()
     tree.write_text("trace_marker", "the end")
-    tree.save = importlib.import_module("tracepoint.runtime.rings.save").save
+    tree.save = functools.partial(save, files=tree)
     return tree
 
 
@@ -143,10 +142,7 @@ def lossy(filled, runtime):
 @pytest.mark.parametrize("version", [6, 7])
 def test_what_was_overwritten_is_in_the_file(lossy, tmp_path, version, capsys):
     target = tmp_path / "x.dat"
-    errors = sys.modules["tracepoint.errors"]
-    with pytest.warns(
-        errors.LossWarning, match=r"x\.dat: \d+ of 6\d{3} events were overwritten, 0 dropped"
-    ) as told:
+    with pytest.warns(LossWarning, match=r"x\.dat: \d+ of 6\d{3} events were overwritten, 0 dropped") as told:
         saved = lossy.save(target, version=version)
     assert told[0].filename == __file__
     heading = lossy.read_text("trace").splitlines()[2]
@@ -169,8 +165,7 @@ def test_what_was_overwritten_is_in_the_file(lossy, tmp_path, version, capsys):
 
 
 def test_a_text_tells_what_was_overwritten_too(lossy, tmp_path):
-    errors = sys.modules["tracepoint.errors"]
-    with pytest.warns(errors.LossWarning, match="of 3000 events were overwritten"):
+    with pytest.warns(LossWarning, match="of 3000 events were overwritten"):
         saved = lossy.save(tmp_path / "x.txt")
     assert f"written: {saved.n_records}/3000 " in (tmp_path / "x.txt").read_text()
 
@@ -197,15 +192,13 @@ def test_the_rings_of_ended_threads_count(filled, runtime, tmp_path):
         filled.write_text("per_cpu/cpu0/trace", "")
         for cpu in range(filled.n_cpus):
             filled.write_text(f"per_cpu/cpu{cpu}/trace", "")
-    errors = sys.modules["tracepoint.errors"]
-    with pytest.warns(errors.LossWarning):
+    with pytest.warns(LossWarning):
         saved = filled.save(tmp_path / "x.dat")
     assert saved.overrun == filled.state_of(runtime.tracing).stats()["overrun"] > 0
 
 
 def test_wrong_combinations_are_refused(filled, tmp_path):
-    errors = sys.modules["tracepoint.errors"]
-    with pytest.raises(errors.TracepointError, match="never compressed"):
+    with pytest.raises(TracepointError, match="never compressed"):
         filled.save(tmp_path / "x.dat", version=6, compression="zlib")
-    with pytest.raises(errors.TracepointError, match="6 and 7"):
+    with pytest.raises(TracepointError, match="6 and 7"):
         filled.save(tmp_path / "x.dat", version=5)

@@ -1,7 +1,6 @@
 """Control from outside: the socket, who may open it, and what it answers."""
 
 import errno
-import importlib
 import json
 import os
 import re
@@ -10,42 +9,40 @@ import stat
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
-from runtime import control_tree
+from tracepoint.cli.process import ps
 from tracepoint.model.python.types import u64
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.remote import registry, server
+from tracepoint.runtime.remote.client import RemoteFiles
 
 
 @pytest.fixture
 def served(runtime, monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
-    control_tree.load(monkeypatch)
-    server = importlib.import_module("tracepoint.runtime.remote.server")
 
     @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
     def order_sent(order_id: u64) -> None: ...
 
-    server.path = server.listen()
-    server.sent = order_sent
-    yield server
+    files = ControlFiles(runtime.tracing)
+    path = server.listen(files)
+    yield SimpleNamespace(path=path, sent=order_sent, files=files, tracing=runtime.tracing)
     server.stop_listening()
-    assert not server.path.exists()
+    assert not path.exists()
 
 
 @pytest.fixture
 def client(served):
-    module = importlib.import_module("tracepoint.runtime.remote.client")
-    with module.RemoteFiles(os.getpid()) as files:
+    with RemoteFiles(os.getpid()) as files:
         files.sent = served.sent
         yield files
 
 
-def test_nothing_listens_without_a_call(runtime, monkeypatch, tmp_path):
+def test_nothing_listens_without_a_call(monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
-    control_tree.load(monkeypatch)
-    importlib.import_module("tracepoint.runtime.remote.server")
-    registry = importlib.import_module("tracepoint.runtime.remote.registry")
     assert registry.find_processes() == []
     with pytest.raises(registry.ProcessError, match="TRACEPOINT=1"):
         registry.find_process(os.getpid())
@@ -56,19 +53,19 @@ def test_only_the_owner_may_open_it(served):
     assert stat.S_IMODE(served.path.parent.stat().st_mode) == 0o700
     near, far = socket.socketpair()
     with near, far:
-        assert served.is_owner(near)
+        assert server.is_owner(near)
     served.path.parent.chmod(0o777)
-    with pytest.raises(served.ProcessError, match="written by others"):
-        served.check_folder(served.path.parent)
+    with pytest.raises(registry.ProcessError, match="written by others"):
+        registry.check_folder(served.path.parent)
     served.path.parent.chmod(0o700)
 
 
 def test_another_user_is_turned_away(served):
     class Stranger:
         def getsockopt(self, *_):
-            return served._UCRED.pack(1, os.geteuid() + 12345, 1)
+            return server._UCRED.pack(1, os.geteuid() + 12345, 1)
 
-    assert not served.is_owner(Stranger())
+    assert not server.is_owner(Stranger())
 
 
 @pytest.fixture
@@ -90,7 +87,7 @@ def test_an_error_of_ours_is_said_and_the_client_goes_on(served, ask, monkeypatc
     def fail(*_):
         raise ValueError("ours")
 
-    monkeypatch.setattr(type(served.process_files()), "mkdir", fail)
+    monkeypatch.setattr(ControlFiles, "mkdir", fail)
     answer = ask(op="mkdir", path="instances/a")
     assert answer["errno"] == errno.EIO
     assert re.fullmatch(
@@ -238,10 +235,9 @@ def test_the_command_finds_switches_and_records(monkeypatch, tmp_path):
 
 
 def test_a_process_of_another_user_is_never_chosen_unasked(served, monkeypatch):
-    ps = importlib.import_module("tracepoint.cli.process.ps")
     assert ps.the_process(None).pid == os.getpid()
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    found = importlib.import_module("tracepoint.runtime.remote.registry").Process(os.getpid(), served.path)
+    found = registry.Process(os.getpid(), served.path)
     monkeypatch.setattr(ps, "find_processes", lambda: [found])
     with pytest.raises(
         ps.ProcessError, match=f"no process of yours listens .of other users: {os.getpid()}.*--pid"
@@ -250,7 +246,6 @@ def test_a_process_of_another_user_is_never_chosen_unasked(served, monkeypatch):
 
 
 def test_a_number_that_no_process_has(served):
-    registry = importlib.import_module("tracepoint.runtime.remote.registry")
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     with pytest.raises(registry.ProcessError, match=f"there is no process {ended.pid}; `tracepoint ps`"):

@@ -17,6 +17,9 @@ from pathlib import Path
 import pytest
 
 from runtime.static_sites import heard, make
+from tracepoint.runtime.declare.load import load
+from tracepoint.runtime.fire import mechanism
+from tracepoint.runtime.hierarchy import Tracing
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 
@@ -233,7 +236,7 @@ class TestKindsOfCode:
             "TRACE_EVENT(skey_one, TP_PROTO(int n), TP_ARGS(n), TP_STRUCT__entry(__field(int, n)),\n"
             'TP_fast_assign(__entry->n = n;), TP_printk("%d", __entry->n));\n#include <trace/define_trace.h>\n'
         )
-        header = importlib.import_module("tracepoint.runtime.declare.load").load(path)
+        header = load(path, tracing=Tracing(mechanism.DEFAULT))
         run = keys.sites(make("def run(note):\n kmem.trace_skey_one(note(1))\n", hit, kmem=header))
         notes = Notes()
         assert is_off(lambda: run(notes), notes)

@@ -1,14 +1,14 @@
 """The names of Python's threads stand in what they recorded."""
 
 import ctypes
-import importlib
 import threading
 from pathlib import Path
 
 import pytest
 
-from runtime import control_tree
 from tracepoint.model.python.types import u64
+from tracepoint.runtime.files.tree import ControlFiles
+from tracepoint.runtime.rings.save import save
 from tracepoint.tracefile.text import facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -87,11 +87,11 @@ def test_filters_and_triggers_know_it(runtime, tick):
     assert runtime.tracing.stats["entries"] == 1
 
 
-def test_trace_saved_cmdlines_and_trace_dat(runtime, tick, monkeypatch, tmp_path):
-    tree = control_tree.load(monkeypatch).process_files()
+def test_trace_saved_cmdlines_and_trace_dat(runtime, tick, tmp_path):
+    tree = ControlFiles(runtime.tracing)
     tid = in_thread("worker-3", tick, 7)
     assert f"worker-3-{tid} " in tree.read_text("trace")
     assert f"{tid} worker-3\n" in tree.read_text("saved_cmdlines")
-    importlib.import_module("tracepoint.runtime.rings.save").save(tmp_path / "x.dat")
+    save(tmp_path / "x.dat", files=tree)
     with open_tracedat(tmp_path / "x.dat") as trace:
         assert facts_of(trace).comms[tid] == "worker-3"

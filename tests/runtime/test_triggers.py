@@ -4,8 +4,8 @@ import errno
 
 import pytest
 
-from runtime import control_tree
 from tracepoint.model.python.types import u64
+from tracepoint.runtime.files.tree import ControlFiles
 
 NONE = (
     "# Available triggers:\n"
@@ -15,16 +15,14 @@ PLACED = "events/shop/order_placed"
 
 
 @pytest.fixture
-def shop(runtime, monkeypatch):
-    files = control_tree.load(monkeypatch)
-
+def shop(runtime):
     @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
     def order_placed(order_id: u64) -> None: ...
 
     @runtime.trace_event(system="shop", printk='"order=%llu", order_id')
     def order_sent(order_id: u64) -> None: ...
 
-    tree = files.ControlFiles(runtime.tracing, n_cpus=2)
+    tree = ControlFiles(runtime.tracing, n_cpus=2)
     tree.placed, tree.sent, tree.tracing = order_placed, order_sent, runtime.tracing
     yield tree
     assert runtime.tracing.faults[0] == 0, runtime.tracing.faults

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
-import importlib
+import functools
 import os
 import re
 import struct
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tracepoint.errors import TracefsError, TracefsNotFound, TracefsPermission
 from tracepoint.model.python.types import event_from_function, s16, string_t, u8, u32, u64
-from tracepoint.runtime.bridges.user_events import describe_event
+from tracepoint.runtime.bridges.user_events import UserEvents, describe_event
 from tracepoint.runtime.declare.plan import make_plan
 
 SIZES = {"8": 1, "16": 2, "32": 4, "64": 8}
@@ -108,12 +108,8 @@ def kernel(monkeypatch):
 
 
 @pytest.fixture
-def shop(runtime, monkeypatch, tmp_path):
+def shop(runtime, tmp_path):
     """Two events of a fresh runtime, the bridge over it, and a file that takes what is written."""
-    monkeypatch.delitem(
-        importlib.import_module("sys").modules, "tracepoint.runtime.bridges.user_events", raising=False
-    )
-    bridge = importlib.import_module("tracepoint.runtime.bridges.user_events")
 
     @runtime.trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
     def order_placed(count: u8, order_id: u64, customer: string_t) -> None: ...
@@ -123,7 +119,7 @@ def shop(runtime, monkeypatch, tmp_path):
 
     path = tmp_path / "user_events_data"
     path.touch()
-    return bridge.UserEvents, order_placed, restocked, path
+    return functools.partial(UserEvents, tracing=runtime.tracing), order_placed, restocked, path
 
 
 def test_what_is_fired_while_somebody_listens_is_written(shop, kernel):

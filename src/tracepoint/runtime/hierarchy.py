@@ -1,6 +1,7 @@
 """The events of this process as tracefs shows a kernel's: systems, events, instances.
 
-`tracing` is the one hierarchy; `tracing["shop:order_placed"]` an event, `tracing["shop"]` a system.
+`tracing` is the hierarchy of the process; `tracing["shop:order_placed"]` an event, `tracing["shop"]` a
+system.  Whoever wants another, as tests do, makes a `Tracing()` and hands it in where events are declared.
 """
 
 from __future__ import annotations
@@ -11,29 +12,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.error import FilterError
-from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
-from tracepoint.layout.format import write_format
 from tracepoint.runtime.declare import named
-from tracepoint.runtime.declare.event_help import USER_NAMES, event_doc
 from tracepoint.runtime.declare.names import folder_problem
-from tracepoint.runtime.fire import mechanism
 from tracepoint.runtime.fire.fault_warnings import warn_of_fault
 from tracepoint.runtime.fire.locks import make_process_lock
-from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, EventError, Probes, Registration, changing
-from tracepoint.runtime.recording import NONE, Recording
+from tracepoint.runtime.fire.mechanism import DEFAULT
+from tracepoint.runtime.fire.probes import EventError
 from tracepoint.runtime.rings.format_table import table_in
 from tracepoint.runtime.rings.options import ring_options
 from tracepoint.runtime.rings.ring import ring_records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
 
     from tracepoint.filter.tree import Expression
-    from tracepoint.layout.format import EventFormat
     from tracepoint.model.event import Event
     from tracepoint.record.raw import RawRecord
-    from tracepoint.runtime.declare.plan import RecordPlan
+    from tracepoint.runtime.dynamic.synthetic_fields import Synthetic
+    from tracepoint.runtime.event_control import EventControl
+    from tracepoint.runtime.fire.hook import HookControl
+    from tracepoint.runtime.fire.mechanism import Mechanism
 
 # kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
 FIRST_ID = 20
@@ -41,177 +40,6 @@ MAX_ID = (1 << 16) - 1
 DEFAULT_PAGES = 354
 MAX_LOG = 8
 _lock = make_process_lock()
-
-
-class EventControl:
-    """Everything about one event but firing it.
-
-    `reg` runs before the first listener comes, `unreg` after the last has gone
-    (TRACE_EVENT_FN); `where` is the place of the declaration, `doc` what help() shows.
-    """
-
-    def __init__(
-        self,
-        event: Event,
-        plan: RecordPlan,
-        *,
-        hints: Mapping[str, Any],
-        where: str,
-        reg: Callable[[], object] | None = None,
-        unreg: Callable[[], object] | None = None,
-        doc: str = "",
-    ) -> None:
-        self.event = event
-        self.doc = event_doc(event.full_name, doc, EventControl)
-        self.plan = plan
-        self.where = where
-        self.tracepoint: Any = None
-        self.assign: Callable[..., Any] | None = None
-        self.layout: EventFormat = plan.format
-        self._recordings: dict[Instance, Recording] = {}
-        parameters = tuple(event.proto.names)
-        self.probes = Probes(event.full_name, parameters, hints, self._apply, reg, unreg)
-
-    def __repr__(self) -> str:
-        return f"<event {self.full_name}>"
-
-    def __dir__(self) -> list[str]:
-        return list(USER_NAMES)
-
-    @property
-    def full_name(self) -> str:
-        """`system:name`."""
-        return self.event.full_name
-
-    @property
-    def system(self) -> str:
-        """The system's name."""
-        return self.event.system
-
-    @property
-    def id(self) -> int:
-        """The number that records of this event bear; it differs from run to run."""
-        return self.layout.id
-
-    @property
-    def format(self) -> str:
-        """What the `format` file shows."""
-        return write_format(self.layout)
-
-    def register(self, probe: Callable[..., object], **options: Any) -> Registration:
-        """Call a probe whenever the event fires; see `Probes.register`."""
-        return self.probes.register(probe, **options)
-
-    def enable(self, instance: Instance | None = None) -> None:
-        """Record the event in `instance`, or in the top one; raises EventError when `reg` fails."""
-        where = instance or tracing
-        with changing:
-            recording = self._recording(where)
-            if not recording.is_enabled:
-                if where.formats is not None:
-                    where.formats.add(self.layout)
-                self.probes.insert(DEFAULT_PRIORITY, recording, self._entry(where, recording))
-                recording.is_enabled = recording.was_enabled = True
-
-    def disable(self, instance: Instance | None = None) -> None:
-        """Stop recording it; what was recorded stays."""
-        with changing:
-            recording = self._recording(instance or tracing)
-            if recording.is_enabled:
-                recording.is_enabled = False
-                self.probes.remove(recording)
-
-    def is_enabled_in(self, instance: Instance) -> bool:
-        """Whether `instance` records it."""
-        return self._recording(instance).is_enabled
-
-    def was_enabled_in(self, instance: Instance) -> bool:
-        """Whether `instance` records it or did once."""
-        return self._recording(instance).was_enabled
-
-    def is_registered_in(self, instance: Instance) -> bool:
-        """Whether `instance` records it or a trigger there needs it."""
-        return self._recording(instance).is_registered
-
-    def state_in(self, instance: Instance) -> str:
-        """What the `enable` file shows: `0`, `1`, `0*` or `1*`."""
-        return self._recording(instance).state
-
-    def hold(self, instance: Instance, n: int = 1) -> None:
-        """Count `n` more (or fewer) triggers that need the event: soft mode."""
-        with changing:
-            self._recording(instance).n_soft += n
-
-    @property
-    def enabled(self) -> bool:
-        """Whether the top instance records it."""
-        found = self._recordings.get(tracing)
-        return found is not None and found.is_enabled
-
-    @property
-    def filter(self) -> str:
-        """What the `filter` file of the top instance shows; setting raises FilterError."""
-        return self.filter_in(tracing)
-
-    @filter.setter  # noqa: A003 - tracefs's word
-    def filter(self, text: str) -> None:
-        self.set_filter(text, tracing)
-
-    def filter_in(self, instance: Instance) -> str:
-        """What the `filter` file of `instance` shows, without its last newline."""
-        return self._recording(instance).filter_text
-
-    def set_filter(self, text: str, instance: Instance, *, is_for_system: bool = False) -> None:
-        """Record only what passes; `0` clears.
-
-        A text that the kernel would refuse switches the filter off, is shown with the reason by
-        `filter_in` and logged by the instance.  Raises FilterError then.
-        """
-        recording = self._recording(instance)
-        failure: FilterError | None = None
-        recording.filter_text, recording.parsed = NONE, None
-        if not is_clear(text):
-            try:
-                recording.parsed = parse_filter(text, self.layout, tracing.filter_profile)
-                recording.filter_text = recording.parsed.text
-            except FilterError as error:
-                failure = error
-                shown = error.for_system() if is_for_system else error
-                recording.filter_text = shown.report.removesuffix("\n")
-                instance.log_error(shown.log_entry)
-        self.renew_entry(instance)
-        if failure is not None:
-            raise failure
-
-    def renew_entry(self, instance: Instance) -> None:
-        """Record into the buffer that `instance` has now what passes the filter and its gate."""
-        recording = self._recording(instance)
-        if recording.is_enabled:
-            self.probes.replace(recording, self._entry(instance, recording))
-
-    def forget(self, instance: Instance) -> None:
-        """Drop all that belongs to an instance that goes away."""
-        self.disable(instance)
-        self._recordings.pop(instance, None)
-
-    def _recording(self, instance: Instance) -> Recording:
-        found = self._recordings.get(instance)
-        if found is None:
-            # Of two threads that make one, both get that which is kept.
-            found = self._recordings.setdefault(instance, Recording())
-        return found
-
-    def _entry(self, instance: Instance, recording: Recording) -> tuple[Any, ...]:
-        program = recording.compile(self.layout, instance.gate)
-        return (
-            "record",
-            instance.buffer,
-            self.id,
-            None if program is None else mechanism.make_filter(program),
-        )
-
-    def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
-        self.tracepoint.set_entries(entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +52,7 @@ class System:
     @property
     def events(self) -> tuple[EventControl, ...]:
         """Its events in the order in which they were declared."""
-        return tuple(e for e in tracing.events if e.system == self.name)
+        return tuple(e for e in self.instance.tracing.events if e.system == self.name)
 
     @property
     def state(self) -> str:
@@ -277,13 +105,19 @@ def state_of(events: tuple[EventControl, ...], instance: Instance) -> str:
 
 
 class Instance:
-    """A set of rings with its own enabled events, filters and switches; `name` is empty for the top one."""
+    """A set of rings with its own enabled events, filters and switches.
 
-    def __init__(self, name: str = "", n_pages: int = DEFAULT_PAGES, **options: Any) -> None:
+    `tracing` is its hierarchy: itself for the top one, whose `name` is empty.
+    """
+
+    def __init__(
+        self, tracing: Tracing, name: str = "", n_pages: int = DEFAULT_PAGES, **options: Any
+    ) -> None:
+        self.tracing = tracing
         self.name = name
         self.formats = table_in(options.get("directory"))
         self.directory = self.formats.directory if self.formats is not None else ""
-        self.buffer: Any = mechanism.Buffer(n_pages, **options)
+        self.buffer = tracing.mechanism.core.Buffer(n_pages, **options)
         self.gate: Expression | None = None
         self._log: list[str] = []
 
@@ -311,7 +145,7 @@ class Instance:
     def __getitem__(self, name: str) -> Any:
         """Return the event `system:name`, or the system `name`; raises KeyError."""
         if ":" in name:
-            return tracing.event(name)
+            return self.tracing.event(name)
         system = System(name, self)
         if not system.events:
             raise KeyError(name)
@@ -320,12 +154,12 @@ class Instance:
     @property
     def state(self) -> str:
         """`0`, `1`, `X` or `?` for all events, as `events/enable` shows."""
-        return state_of(tracing.events, self)
+        return state_of(self.tracing.events, self)
 
     @property
     def enabled_events(self) -> list[str]:
         """What `set_event` shows: enabled events, youngest declaration first."""
-        return [e.full_name for e in reversed(tracing.events) if e.is_registered_in(self)]
+        return [e.full_name for e in reversed(self.tracing.events) if e.is_registered_in(self)]
 
     def set_event(self, word: str) -> None:
         """Do what one word written to `set_event` does; raises EventError (EINVAL) without a match.
@@ -339,7 +173,7 @@ class Instance:
         any_of = ("", "*")
         found = [
             e
-            for e in tracing.events
+            for e in self.tracing.events
             if (
                 (system in any_of or system == e.system) and (name in any_of or name == e.event.name)
                 if colon
@@ -352,7 +186,7 @@ class Instance:
 
     def disable_all(self) -> None:
         """Disable every event, as opening `set_event` for writing does."""
-        switch_events(tracing.events, self, is_on=False)
+        switch_events(self.tracing.events, self, is_on=False)
 
     def log_error(self, entry: str) -> None:
         """Keep an entry of `error_log`, the last 8."""
@@ -379,7 +213,7 @@ class Instance:
         self._renew_entries()
 
     def _renew_entries(self) -> None:
-        for event in tracing.events:
+        for event in self.tracing.events:
             event.renew_entry(self)
 
     def clear(self) -> None:
@@ -409,14 +243,22 @@ class Instance:
 
 
 class Tracing(Instance):
-    """The top instance, and what the whole process has once: events, instances, faults."""
+    """The top instance, and what belongs to all: events, instances, faults.
 
-    def __init__(self) -> None:
-        super().__init__(**ring_options())
+    `mechanism` is what its events run on; `options` are those of its buffer.
+    """
+
+    def __init__(self, mechanism: Mechanism = DEFAULT, **options: Any) -> None:
+        self.mechanism = mechanism
         self._events: dict[str, EventControl] = {}
+        #: Tracepoints without a record, by their names.
+        self.hooks: dict[str, HookControl] = {}
+        self.synthetic: dict[str, Synthetic] = {}
         self._next_id = FIRST_ID
         self.instances: dict[str, Instance] = {}
         self.filter_profile = KERNEL_6_12
+        super().__init__(self, **options)
+        mechanism.core.set_fault_hook(warn_of_fault)
 
     @property
     def events(self) -> tuple[EventControl, ...]:
@@ -431,6 +273,10 @@ class Tracing(Instance):
     def event(self, name: str) -> EventControl:
         """Return the event `system:name`; raises KeyError."""
         return self._events[name]
+
+    def tracepoint(self, name: str) -> Any:
+        """Return the tracepoint object of an event or of a hook; raises KeyError."""
+        return (self._events.get(name) or self.hooks[name]).tracepoint
 
     def same_declaration(self, event: Event, where: str) -> EventControl | None:
         """Return the event that was declared before by the very same text, as when a module is reloaded."""
@@ -453,13 +299,18 @@ class Tracing(Instance):
             self._next_id += 1
             self._events[control.full_name] = control
 
+    def remove(self, control: EventControl) -> None:
+        """Take an event away for which nobody listens."""
+        with _lock:
+            self._events.pop(control.full_name)
+
     def make_instance(self, name: str, **options: Any) -> Instance:
         """Make an instance with own rings; raises EventError (also for its directory), OSError."""
         if problem := folder_problem(name):
             raise EventError(f"the name of instance {name!r} {problem}")
         if name in self.instances:
             raise EventError(f"instance {name!r} exists", errno.EEXIST)
-        return self.instances.setdefault(name, Instance(name, **options))
+        return self.instances.setdefault(name, Instance(self, name, **options))
 
     def remove_instance(self, name: str) -> None:
         """Disable what an instance records and drop it; raises EventError (ENOENT)."""
@@ -468,28 +319,24 @@ class Tracing(Instance):
             raise EventError(f"there is no instance {name!r}", errno.ENOENT)
         for event in self.events:
             event.forget(instance)
-        mechanism.synchronize()
+        self.synchronize()
 
-    @staticmethod
-    def synchronize() -> None:
+    def synchronize(self) -> None:
         """Wait until probes that were unregistered before this call have finished everywhere.
 
         Raises RuntimeError in a probe, which would wait for itself.
         """
-        mechanism.synchronize()
+        self.mechanism.core.synchronize()
 
     @property
     def faults(self) -> tuple[int, list[tuple[str, str, str]]]:
         """How many faults there were, and the last 64 as (event, where, text)."""
-        count, last = mechanism.faults()
-        return count, last
+        return self.mechanism.core.faults()
 
-    @staticmethod
-    def clear_faults() -> None:
+    def clear_faults(self) -> None:
         """Forget all faults."""
-        mechanism.clear_faults()
+        self.mechanism.core.clear_faults()
 
 
-tracing = Tracing()
-named.offer(lambda name: tracing.event(name).tracepoint)
-mechanism.set_fault_hook(warn_of_fault)
+tracing = Tracing(**ring_options())
+named.offer(tracing.tracepoint)

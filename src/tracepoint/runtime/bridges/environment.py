@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
-    from tracepoint.runtime.hierarchy import EventControl, Instance
+    from tracepoint.runtime.event_control import EventControl
+    from tracepoint.runtime.hierarchy import Instance
 
 VARIABLE = "TRACEPOINT_EVENTS"
 

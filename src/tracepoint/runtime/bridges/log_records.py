@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from tracepoint.model.python.types import DeclarationTypeError, s32, string_t, u64
 from tracepoint.runtime.declare.event import trace_event
+from tracepoint.runtime.hierarchy import tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tracepoint.runtime.hierarchy import Tracing
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -24,12 +27,12 @@ _MAX_EXTRA = 600
 _OWN_ATTRIBUTES = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName"}
 
 
-@functools.cache
-def _log_event() -> Any:
+def _log_event(tracing: Tracing) -> Any:
     @trace_event(
         system="logging",
         printk='"%s %s: %s (%s:%d) %s", levelname, logger, message, file, line, extra',
         name="log_record",
+        tracing=tracing,
     )
     def log_record(  # noqa: PLR0917 - the fields of a log record
         level: s32,
@@ -48,16 +51,17 @@ def _log_event() -> Any:
 class TraceHandler(logging.Handler):
     """A logging handler that fires `logging:log_record` for every log record.
 
-    What a call gives as `extra=` is in the field `extra`, as `order=7 customer='ada'`.  The message is
-    formatted only while the event is recorded, so that it costs next to nothing when it is off:
+    `tracing` is the hierarchy that gets the event.  What a call gives as `extra=` is in the field `extra`,
+    as `order=7 customer='ada'`.  The message is formatted only while the event is recorded, so that it costs
+    next to nothing when it is off:
 
     >>> import logging
     >>> logging.getLogger("shop").addHandler(TraceHandler())
     """
 
-    def __init__(self, level: int = logging.NOTSET) -> None:
+    def __init__(self, level: int = logging.NOTSET, *, tracing: Tracing = tracing) -> None:
         super().__init__(level)
-        self._event = _log_event()
+        self._event = _log_event(tracing)
 
     def handle(self, record: logging.LogRecord) -> bool:
         """Fire without taking the handler's lock when nothing listens."""
@@ -84,7 +88,11 @@ def _extra_of(record: logging.LogRecord) -> bytes:
 
 
 def trace_calls(
-    *, system: str, name: str = "", result: Callable[[Any], object] = repr
+    *,
+    system: str,
+    name: str = "",
+    result: Callable[[Any], object] = repr,
+    tracing: Tracing = tracing,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a function fire `NAME_entry` and `NAME_exit` of `system`; `name` is the function's without it.
 
@@ -92,7 +100,7 @@ def trace_calls(
     (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.  Coroutine
     functions and generators, also asynchronous ones, stay what they are: their entry is where their
     body begins, their exit where it ends, and the time between has their waiting in it.  Raises
-    DeclarationTypeError for what is not a function.
+    DeclarationTypeError for what is not a function.  `tracing` is the hierarchy that gets the events.
 
     >>> @trace_calls(system="shop")
     ... def price_of(item):
@@ -107,10 +115,9 @@ def trace_calls(
         if isinstance(function, type) or not callable(function):
             raise DeclarationTypeError(f"trace_calls() is for functions, not for {function!r}")
         word = name or function.__name__
-        entry: Any = trace_event(system=system, name=f"{word}_entry", printk='"(%s)", arguments')(_entry)
-        exit_: Any = trace_event(
-            system=system, name=f"{word}_exit", printk='"%s took=%lluns", outcome, duration_ns'
-        )(_exit)
+        make = functools.partial(trace_event, system=system, tracing=tracing)
+        entry: Any = make(name=f"{word}_entry", printk='"(%s)", arguments')(_entry)
+        exit_: Any = make(name=f"{word}_exit", printk='"%s took=%lluns", outcome, duration_ns')(_exit)
         traced: Any = _wrapper_of(function, _Call(entry, exit_, result))
         return functools.wraps(function)(traced)
 

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import FieldFormat
     from tracepoint.runtime.declare.plan import RecordPlan
+    from tracepoint.runtime.event_control import EventControl
     from tracepoint.runtime.fire.probes import Registration
-    from tracepoint.runtime.hierarchy import EventControl
+    from tracepoint.runtime.hierarchy import Tracing
 
 DATA_FILE = "/sys/kernel/tracing/user_events_data"
 MAX_DESCRIPTION = 512
@@ -93,11 +94,12 @@ def _field(place: FieldFormat, kind: FieldKind) -> str:
 class UserEvents:
     """Some of this process's events, or all, as events of the kernel; a context manager.
 
-    `events` are events or names; those declared later are not in.  `names` is what the kernel calls them
-    (`user_events:SYSTEM_NAME`), `n_refused` counts records that it did not take.  They are switched,
-    filtered and read there with what reads every other event (tracefs, perf, eBPF); there is nothing
-    to switch here.  Needs write access to `path`.  Raises TracefsNotFound where there are no user events,
-    TracefsPermission without access, TracefsError when an event is refused; then none stays registered.
+    `events` are events or names, of the hierarchy `tracing`; those declared later are not in.  `names` is
+    what the kernel calls them (`user_events:SYSTEM_NAME`), `n_refused` counts records that it did not take.
+    They are switched, filtered and read there with what reads every other event (tracefs, perf, eBPF);
+    there is nothing to switch here.  Needs write access to `path`.  Raises TracefsNotFound where there are no
+    user events, TracefsPermission without access, TracefsError when an event is refused; then none stays
+    registered.
 
     >>> try:
     ...     with UserEvents(path="/nosuch/user_events_data"):
@@ -110,8 +112,12 @@ class UserEvents:
     def __repr__(self) -> str:
         return f"<UserEvents, {counted(len(self.names), 'event')}, {self.n_refused:,} refused>"
 
-    def __init__(self, events: Iterable[Any] | None = None, *, path: str = DATA_FILE) -> None:
-        controls = [_control(event) for event in events] if events is not None else list(tracing.events)
+    def __init__(
+        self, events: Iterable[Any] | None = None, *, path: str = DATA_FILE, tracing: Tracing = tracing
+    ) -> None:
+        controls = list(tracing.events)
+        if events is not None:
+            controls = [tracing.event(e) if isinstance(e, str) else e.control for e in events]
         self._file = _open(path)
         self._path = path
         self._memory = mmap.mmap(-1, max(len(controls) * _WORD, mmap.PAGESIZE))
@@ -188,11 +194,6 @@ class UserEvents:
                     self.n_refused += 1
 
         return write
-
-
-def _control(event: Any) -> EventControl:
-    control: EventControl = tracing.event(event) if isinstance(event, str) else event.control
-    return control
 
 
 def _open(path: str) -> int:

@@ -8,13 +8,14 @@ from tracepoint.errors import TracepointError
 from tracepoint.runtime.bridges.environment import enable_as_wished
 from tracepoint.runtime.declare.plan import make_plan
 from tracepoint.runtime.declare.unsuitable import check_defaults, check_event, check_functions, check_plan
-from tracepoint.runtime.fire.mechanism import Tracepoint
-from tracepoint.runtime.hierarchy import EventControl, tracing
+from tracepoint.runtime.event_control import EventControl
+from tracepoint.runtime.hierarchy import tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tracepoint.model.event import Event
+    from tracepoint.runtime.hierarchy import Tracing
 
 
 def make_tracepoint(
@@ -28,14 +29,15 @@ def make_tracepoint(
     hints: Mapping[str, Any] | None = None,
     where: str = "",
     doc: str = "",
+    tracing: Tracing = tracing,
 ) -> Any:
     """Make the tracepoint of an event of `declare()` or `define_event()`: for fields of any kind.
 
     `assign` gets the arguments and gives the fields' values in order, or the whole record as
     bytes; without it the arguments are the fields of the same names.  `where` is the place of the
-    declaration, for messages, `doc` what help() shows first.  Raises EventError for an event that
-    exists, for a print format that the record does not answer and for a default that does not fit,
-    LayoutError for a field that cannot be laid out.
+    declaration, for messages, `doc` what help() shows first; `tracing` is the hierarchy that gets it.
+    Raises EventError for an event that exists, for a print format that the record does not answer and
+    for a default that does not fit, LayoutError for a field that cannot be laid out.
 
     >>> from tracepoint.model.python.declare import declare
     >>> from tracepoint.model.python.fields import bitmask, dynamic_array
@@ -49,16 +51,15 @@ def make_tracepoint(
     if again is not None:
         return again.tracepoint
     check_event(event)
-    order = [f.name for f in event.fields] if assign is not None else list(event.proto.names)
-    missing = [f.name for f in event.fields if f.name not in order]
-    if missing:
-        raise TracepointError(f"{event.full_name}: no parameter gives field {missing[0]!r}; give `assign`")
+    order = _order_of(event, assign)
     plan = make_plan(event, order)
     check_plan(event, plan)
     check_functions(event.full_name, assign=assign, condition=condition, reg=reg, unreg=unreg)
     check_defaults(event.full_name, plan, order, defaults or {} if assign is None else {})
-    control = EventControl(event, plan, hints=hints or {}, where=where, reg=reg, unreg=unreg, doc=doc)
-    control.tracepoint = Tracepoint(
+    control = EventControl(
+        event, plan, tracing, hints=hints or {}, where=where, reg=reg, unreg=unreg, doc=doc
+    )
+    control.tracepoint = tracing.mechanism.core.Tracepoint(
         event.full_name,
         tuple(event.proto.names),
         tuple(f.packed for f in plan.fields),
@@ -70,6 +71,22 @@ def make_tracepoint(
         control=control,
     )
     control.assign = assign
+    return add_event(control, tracing)
+
+
+def _order_of(event: Event, assign: Callable[..., object] | None) -> list[str]:
+    """Return the field that each value is for; raises TracepointError for a field without one."""
+    if assign is not None:
+        return [f.name for f in event.fields]
+    order = list(event.proto.names)
+    missing = [f.name for f in event.fields if f.name not in order]
+    if missing:
+        raise TracepointError(f"{event.full_name}: no parameter gives field {missing[0]!r}; give `assign`")
+    return order
+
+
+def add_event(control: EventControl, tracing: Tracing) -> Any:
+    """Put an event into a hierarchy, on if the environment asks for it; return its tracepoint."""
     tracing.add(control)
     enable_as_wished(control, tracing)
     return control.tracepoint

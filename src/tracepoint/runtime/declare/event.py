@@ -23,7 +23,7 @@ from tracepoint.runtime.hierarchy import tracing
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.runtime.hierarchy import Instance
+    from tracepoint.runtime.hierarchy import Instance, Tracing
 
 # Whoever declares events by hand comes here for all of it: this module listens when it is imported.
 __all__ = [
@@ -114,14 +114,15 @@ def trace_event(
     condition: Callable[..., object] | None = None,
     reg: Callable[[], object] | None = None,
     unreg: Callable[[], object] | None = None,
+    tracing: Tracing = tracing,
 ) -> Callable[[Callable[P, object]], DeclaredEvent[P]]:
     """Declare an event by a function's signature: every parameter is a field of its name.
 
     `printk` is the print format with the fields' names; `condition`, called with the same
     arguments, decides whether it fires; `reg` is called before the first listener comes and `unreg`
     after the last has gone; when `reg` raises, nothing listens and who enables or registers gets an
-    EventError.  Raises DeclarationTypeError for a parameter that cannot be recorded
-    and EventError when the event exists.
+    EventError; `tracing` is the hierarchy that gets it.  Raises DeclarationTypeError for a parameter that
+    cannot be recorded and EventError when the event exists.
 
     >>> from tracepoint.model.python.types import u64
     >>> @trace_event(system="shop", printk='"order=%llu by %s", order_id, customer')
@@ -143,6 +144,7 @@ def trace_event(
             hints=_hints(function),
             where=_place_of(function),
             doc=inspect.getdoc(function) or "",
+            tracing=tracing,
         )
         # For help() and editors at run time: an event answers for what its control has.
         made.control.__signature__ = signature
@@ -191,7 +193,7 @@ def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions:
             return tuple(getattr(record, field) for field in names)
 
     hints = dict(getattr(method or cls, "__annotations__", {}))
-    unknown = set(functions) - {"condition", "reg", "unreg"}
+    unknown = set(functions) - {"condition", "reg", "unreg", "tracing"}
     if unknown:
         raise TracepointError(f"class {cls.__name__}: {min(unknown)!r} is not an option of an event")
     where, doc = f"{cls.__module__}.{cls.__qualname__}", inspect.cleandoc(cls.__dict__.get("__doc__") or "")
@@ -202,8 +204,8 @@ class TraceEvent(metaclass=EventMaker):
     """The base of events that are written as a class with the five parts.
 
     Annotations are the fields, `printk` the print format, the method `assign` fills the fields
-    from its arguments; the class statement takes `system`, `name`, `condition`, `reg` and `unreg`,
-    and gives the tracepoint object.
+    from its arguments; the class statement takes `system`, `name`, `condition`, `reg`, `unreg`
+    and `tracing`, as `trace_event` does, and gives the tracepoint object.
     """
 
     if TYPE_CHECKING:
@@ -218,6 +220,7 @@ class TraceEvent(metaclass=EventMaker):
             condition: Callable[..., object] | None = None,
             reg: Callable[[], object] | None = None,
             unreg: Callable[[], object] | None = None,
+            tracing: Tracing = ...,
         ) -> None: ...
 
         def assign(self, *args: Any, **kwargs: Any) -> object:

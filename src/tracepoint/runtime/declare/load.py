@@ -9,7 +9,7 @@ from __future__ import annotations
 import errno
 import functools
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,19 +21,19 @@ from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.event import Tracepoint as Declared
-from tracepoint.runtime.bridges.environment import enable_as_wished
-from tracepoint.runtime.declare import named
 from tracepoint.runtime.declare.compiled import compile_assignment, compile_condition
+from tracepoint.runtime.declare.control import add_event
 from tracepoint.runtime.declare.objects import AssignError, Reader
 from tracepoint.runtime.declare.plan import RecordPlan
 from tracepoint.runtime.declare.unsuitable import check_folder, check_size
-from tracepoint.runtime.fire.mechanism import Tracepoint
-from tracepoint.runtime.fire.probes import EventError, Probes, Registration
-from tracepoint.runtime.hierarchy import EventControl, tracing
+from tracepoint.runtime.event_control import EventControl
+from tracepoint.runtime.fire.hook import HookControl
+from tracepoint.runtime.fire.probes import EventError
+from tracepoint.runtime.hierarchy import tracing
 from tracepoint.source.statements import Block
 from tracepoint.tree.headers import HeaderReader
 from tracepoint.tree.loader import find_kernel_root
-from tracepoint.wording import counted, one_line, tail
+from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event
     from tracepoint.model.origin import Code, Origin
     from tracepoint.runtime.declare.event import LoadedEvent
+    from tracepoint.runtime.hierarchy import Tracing
     from tracepoint.source.ctype import CType
 
 
@@ -90,6 +91,7 @@ def load(
     functions: Mapping[str, Any] | None = None,
     include: Iterable[Path] = (),
     is_char_signed: bool = True,
+    tracing: Tracing = tracing,
 ) -> LoadedHeader:
     """Declare everything in a trace header in this process.
 
@@ -97,8 +99,8 @@ def load(
     TRACE_EVENT_FN use: functions such as `page_to_pfn`, objects such as `current`, constants.
     `include` are include paths.  What the headers of a kernel tree include is read once in a
     process.  `is_char_signed` is how `format` shows plain char: signed as in
-    kernels before 6.2, or not.  Raises SourceError when the header cannot be read and EventError
-    when an event exists that was declared elsewhere.
+    kernels before 6.2, or not; `tracing` is the hierarchy that gets the events.  Raises SourceError when
+    the header cannot be read and EventError when an event exists that was declared elsewhere.
     """
     read = header if isinstance(header, TraceHeader) else _reader(header, tuple(include)).read(header)
     known = dict(functions or {})
@@ -107,15 +109,15 @@ def load(
     for event in read.events:
         try:
             if event.is_nop:
-                made[event.name] = _declare_nop(event, known)
+                made[event.name] = _hook(event.name, event, known, tracing)
             else:
-                made[event.name] = _declare(event, read, known, is_char_signed=is_char_signed)
+                made[event.name] = _declare(event, read, known, tracing, is_char_signed)
         except EventError:
             raise
         except TracepointError as error:
             problems[event.name] = str(error)
     for bare in read.tracepoints:
-        made[bare.call_name or bare.name] = _declare_bare(bare, known)
+        made[bare.call_name or bare.name] = _hook(bare.name, bare, known, tracing)
     return LoadedHeader(read, made, problems)
 
 
@@ -131,7 +133,13 @@ def _tree_reader(root: Path, include: tuple[Path, ...]) -> HeaderReader:
     return HeaderReader(include)
 
 
-def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *, is_char_signed: bool) -> Any:
+def _declare(
+    event: Event,
+    header: TraceHeader,
+    functions: Mapping[str, Any],
+    tracing: Tracing,
+    is_char_signed: bool,
+) -> Any:
     where = _place(event.origin, header.path)
     again = tracing.same_declaration(event, where)
     if again is not None:
@@ -146,15 +154,10 @@ def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *,
     )
     check_size(event.full_name, len(event.proto.names), layout)
     stage = _Stage(event, layout, TypeSizes(Abi.X86_64, environment=header.environment), functions)
-    control = EventControl(
-        event,
-        RecordPlan(layout, ()),
-        hints={},
-        where=where,
-        reg=_given(event.reg, functions),
-        unreg=_given(event.unreg, functions),
-    )
-    control.tracepoint = Tracepoint(
+    plan = RecordPlan(layout, ())
+    reg, unreg = _given(event.reg, functions), _given(event.unreg, functions)
+    control = EventControl(event, plan, tracing, hints={}, where=where, reg=reg, unreg=unreg)
+    control.tracepoint = tracing.mechanism.core.Tracepoint(
         event.full_name,
         tuple(event.proto.names),
         (),
@@ -164,9 +167,7 @@ def _declare(event: Event, header: TraceHeader, functions: Mapping[str, Any], *,
         condition=stage.holds if event.condition is not None else None,
         control=control,
     )
-    tracing.add(control)
-    enable_as_wished(control, tracing)
-    return control.tracepoint
+    return add_event(control, tracing)
 
 
 def _given(name: str, functions: Mapping[str, Any]) -> Callable[[], object] | None:
@@ -249,46 +250,9 @@ class _Stage:
         return done.has_fired
 
 
-@dataclass(slots=True)
-class HookControl:
-    """A tracepoint without a record, as DECLARE_TRACE makes them: probes and nothing else."""
-
-    name: str
-    where: str
-    parameters: tuple[str, ...]
-    declared: object
-    tracepoint: Any = None
-    probes: Probes = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.probes = Probes(self.name, self.parameters, {}, self._apply)
-
-    def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
-        self.tracepoint.set_entries(entries)
-
-    def __repr__(self) -> str:
-        return f"<tracepoint {one_line(self.name)}>"
-
-    def register(self, probe: Callable[..., object], **options: Any) -> Registration:
-        """Call a probe whenever the tracepoint fires; see `Probes.register`."""
-        return self.probes.register(probe, **options)
-
-
-_hooks: dict[str, HookControl] = {}
-named.offer(lambda name: _hooks[name].tracepoint)
-
-
-def _declare_bare(bare: Declared, functions: Mapping[str, Any]) -> Any:
-    return _hook(bare.name, bare, bare.condition, functions)
-
-
-def _declare_nop(event: Event, functions: Mapping[str, Any]) -> Any:
-    return _hook(event.name, event, event.condition, functions)
-
-
-def _hook(name: str, declared: Any, condition: Code | None, functions: Mapping[str, Any]) -> Any:
+def _hook(name: str, declared: Event | Declared, functions: Mapping[str, Any], tracing: Tracing) -> Any:
     where = _place(declared.origin, "")
-    known = _hooks.get(name)
+    known = tracing.hooks.get(name)
     if known is not None:
         if (known.declared, known.where) == (declared, where):
             return known.tracepoint
@@ -297,10 +261,11 @@ def _hook(name: str, declared: Any, condition: Code | None, functions: Mapping[s
         )
     parameters = tuple(declared.proto.names)
     control = HookControl(name, where, parameters, declared)
-    control.tracepoint = Tracepoint(
-        name, parameters, (), condition=_condition_of(condition, parameters, functions), control=control
+    holds = _condition_of(declared.condition, parameters, functions)
+    control.tracepoint = tracing.mechanism.core.Tracepoint(
+        name, parameters, (), condition=holds, control=control
     )
-    _hooks[name] = control
+    tracing.hooks[name] = control
     return control.tracepoint
 
 

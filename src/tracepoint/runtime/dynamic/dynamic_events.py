@@ -16,15 +16,14 @@ from tracepoint.runtime.dynamic.synthetic import (
     command_lines,
     define_dynamic,
     forget_event,
-    known,
     remove,
 )
 from tracepoint.runtime.files.file import File, failure
 from tracepoint.runtime.fire.probes import EventError
 
 if TYPE_CHECKING:
+    from tracepoint.runtime.event_control import EventControl
     from tracepoint.runtime.files.state import InstanceState
-    from tracepoint.runtime.hierarchy import EventControl
 
 
 def dynamic_file(state: InstanceState) -> File:
@@ -35,24 +34,24 @@ def dynamic_file(state: InstanceState) -> File:
             _command(state, text)
 
     def read() -> str:
-        return "".join(f"{_line(control)}\n" for control in _all(state))
+        return "".join(f"{_line(state, control)}\n" for control in _all(state))
 
     return File(read, write, lambda: _remove_all(state))
 
 
 def _all(state: InstanceState) -> list[EventControl]:
     """Return the events that can be removed, oldest first."""
-    return [e for e in state.tracing.events if isinstance(e, EventProbe) or _is_synthetic(e)]
+    return [e for e in state.tracing.events if isinstance(e, EventProbe) or _is_synthetic(state, e)]
 
 
-def _is_synthetic(control: EventControl) -> bool:
-    return control.system == SYSTEM and control.event.name in known
+def _is_synthetic(state: InstanceState, control: EventControl) -> bool:
+    return control.system == SYSTEM and control.event.name in state.tracing.synthetic
 
 
-def _line(control: EventControl) -> str:
+def _line(state: InstanceState, control: EventControl) -> str:
     if isinstance(control, EventProbe):
         return str(control)
-    return f"s:{SYSTEM}/{known[control.event.name]}"
+    return f"s:{SYSTEM}/{state.tracing.synthetic[control.event.name]}"
 
 
 def _command(state: InstanceState, text: str) -> None:
@@ -81,13 +80,13 @@ def _define_probe(state: InstanceState, words: list[str]) -> None:
         raise failure(errno.EINVAL) from None
     except EventError as error:
         raise failure(error.errno) from None
-    _count_probe(made, 1)
+    _count_probe(state, made, 1)
 
 
-def _count_probe(probe: EventProbe, n: int) -> None:
+def _count_probe(state: InstanceState, probe: EventProbe, n: int) -> None:
     """Let a synthetic event stay as long as a probe is attached to it."""
-    if _is_synthetic(probe.source):
-        known[probe.source.event.name].n_probes += n
+    if _is_synthetic(state, probe.source):
+        state.tracing.synthetic[probe.source.event.name].n_probes += n
 
 
 def _release(state: InstanceState, words: list[str]) -> None:
@@ -129,7 +128,7 @@ def _free(state: InstanceState, control: EventControl) -> None:
         remove(state, control.event.name)
         return
     forget_event(state, control)
-    _count_probe(control, -1)
+    _count_probe(state, control, -1)
 
 
 def _remove_all(state: InstanceState) -> None:
@@ -139,7 +138,7 @@ def _remove_all(state: InstanceState) -> None:
         if isinstance(control, EventProbe):
             is_busy = any(control.is_registered_in(instance) for instance in instances)
         else:
-            is_busy = known[control.event.name].n_users > 0
+            is_busy = state.tracing.synthetic[control.event.name].n_users > 0
         if is_busy:
             raise failure(errno.EBUSY)
     for control in _all(state):

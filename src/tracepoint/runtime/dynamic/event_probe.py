@@ -19,16 +19,16 @@ from tracepoint.printk.program import compile_print
 from tracepoint.runtime.declare.plan import RecordPlan
 from tracepoint.runtime.dynamic.probe_args import GOOD_NAME, HEAD, ProbeArg, ProbeError, parse_args
 from tracepoint.runtime.dynamic.probe_values import make_probe_record
+from tracepoint.runtime.event_control import EventControl, RecordingInstance
 from tracepoint.runtime.files.texts import OWN_BY_NAME
-from tracepoint.runtime.fire.mechanism import Buffer, Tracepoint
 from tracepoint.runtime.fire.probes import changing
 from tracepoint.runtime.fire.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.fire.this_thread import comm_of_thread, current_cpu
-from tracepoint.runtime.hierarchy import EventControl, Instance, Tracing, tracing
 
 if TYPE_CHECKING:
     from tracepoint.printk.program import PrintProgram
     from tracepoint.record.raw import RawRecord
+    from tracepoint.runtime.hierarchy import Tracing
 
 GROUP = "eprobes"
 MAX_EVENT_NAME = 64
@@ -42,7 +42,7 @@ class _Feed:
     """Gives the records of one event to its probes, when it has been recorded itself."""
 
     def __init__(self, source: EventControl) -> None:
-        self._tap = Tap(source, Buffer(SCRATCH_PAGES), self._keep)
+        self._tap = Tap(source, source.tracing.mechanism.core.Buffer(SCRATCH_PAGES), self._keep)
         self._probes: tuple[EventProbe, ...] = ()
         self._pending = threading.local()
 
@@ -90,6 +90,7 @@ class EventProbe(EventControl):
         super().__init__(
             event,
             RecordPlan(layout, ()),
+            source.tracing,
             hints={},
             where="dynamic_events",
             reg=self._listen,
@@ -98,10 +99,10 @@ class EventProbe(EventControl):
         self.source = source
         self.args = args
         self._rule = compile_filter(rule) if rule is not None else None
-        self._holding: set[Instance] = set()
+        self._holding: set[RecordingInstance] = set()
         self._programs: dict[tuple[str, ...], PrintProgram] = {}
         self.assign = self._make_record
-        self.tracepoint = Tracepoint(
+        self.tracepoint = source.tracing.mechanism.core.Tracepoint(
             event.full_name,
             ("record",),
             (),
@@ -117,31 +118,31 @@ class EventProbe(EventControl):
 
     # Switching: an event that has probes that are on is in soft mode.
 
-    def enable(self, instance: Instance | None = None) -> None:
+    def enable(self, instance: RecordingInstance | None = None) -> None:
         """Record it in `instance`, or in the top one; raises OSError (ENOMEM)."""
         with changing:
             _feed_of(self.source)
             super().enable(instance)
-            self._follow(instance or tracing)
+            self._follow(instance or self.tracing)
 
-    def disable(self, instance: Instance | None = None) -> None:
+    def disable(self, instance: RecordingInstance | None = None) -> None:
         """Stop recording it; what was recorded stays."""
         with changing:
             super().disable(instance)
-            self._follow(instance or tracing)
+            self._follow(instance or self.tracing)
 
-    def hold(self, instance: Instance, n: int = 1) -> None:
+    def hold(self, instance: RecordingInstance, n: int = 1) -> None:
         """Count `n` more (or fewer) triggers that need it."""
         with changing:
             super().hold(instance, n)
             self._follow(instance)
 
-    def forget(self, instance: Instance) -> None:
+    def forget(self, instance: RecordingInstance) -> None:
         """Drop all that belongs to an instance that goes away; its event forgets by itself."""
         self._holding.discard(instance)
         super().forget(instance)
 
-    def _follow(self, instance: Instance) -> None:
+    def _follow(self, instance: RecordingInstance) -> None:
         if self.is_registered_in(instance) != (instance in self._holding):
             self._holding ^= {instance}
             self.source.hold(instance, 1 if instance in self._holding else -1)

@@ -1,153 +1,44 @@
 """Synthetic events: declared by text in `synthetic_events`, fired by the actions of hist triggers.
 
-Kernel: kernel/trace/trace_events_synth.c for the grammar.  The record is laid out as that of any event
-here, not in slots of 8 bytes.
+Kernel: kernel/trace/trace_events_synth.c.  The record is laid out as that of any event here, not in slots
+of 8 bytes.
 """
 
 from __future__ import annotations
 
 import errno
-import re
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
 from tracepoint.model.python.declare import declare
 from tracepoint.model.python.fields import array, scalar, string
+from tracepoint.runtime.declare.control import make_tracepoint
+from tracepoint.runtime.dynamic.synthetic_fields import (
+    BAD_COMMAND,
+    GOOD_NAME,
+    Synthetic,
+    SyntheticError,
+    SynthField,
+    parse_fields,
+)
 from tracepoint.runtime.files.file import File, failure
-from tracepoint.source.types import LLONG, IntType, conversion_of, int_type_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from tracepoint.runtime.event_control import EventControl
     from tracepoint.runtime.files.state import InstanceState
-    from tracepoint.runtime.hierarchy import EventControl
+    from tracepoint.runtime.hierarchy import Tracing
 
 SYSTEM = "synthetic"
-MAX_FIELDS = 64
-MAX_STRING = 256
-BAD_COMMAND = "Command must be of the form: <name> field[;field] ..."
 BAD_DYNAMIC = "Command must be of the form: s or -:[synthetic/]<name> field[;field] ..."
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_ARRAY = re.compile(r"\[([0-9]{0,3})\]", re.ASCII)
 
 
-# synth_field_size() and synth_field_fmt() in kernel/trace/trace_events_synth.c.
-_TYPES = ("s8 s16 s32 s64 u8 u16 u32 u64 int long char pid_t bool gfp_t".split()) + [
-    f"unsigned {name}" for name in ("int", "long", "char")
-]
-_SHOWN = {name: conversion_of(name) for name in _TYPES} | {"gfp_t": "%x"}
-
-
-@dataclass(frozen=True, slots=True)
-class SynthField:
-    """A field as it was written."""
-
-    ctype: str
-    name: str
-    size: str | None
-
-    @property
-    def is_string(self) -> bool:
-        """Whether its values are text."""
-        return self.size is not None
-
-    @property
-    def is_dynamic(self) -> bool:
-        """Whether texts of any length go in."""
-        return self.size is not None and not int(self.size or "0")
-
-    @property
-    def n_bytes(self) -> int:
-        """The size of a number."""
-        return self._number.size
-
-    @property
-    def is_signed(self) -> bool:
-        """Whether a number may be negative."""
-        return self._number.is_signed
-
-    @property
-    def _number(self) -> IntType:
-        return int_type_named(self.ctype) or LLONG
-
-    def __str__(self) -> str:
-        return f"{self.ctype}{'' if self.size is None else f'[{self.size}]'} {self.name}"
-
-
-@dataclass(slots=True)
-class Synthetic:
-    """A synthetic event; `n_users` counts the hist triggers that fire it, `n_probes` its event probes."""
-
-    name: str
-    fields: tuple[SynthField, ...]
-    tracepoint: Any
-    n_users: int = 0
-    n_probes: int = 0
-
-    def __str__(self) -> str:
-        return f"{self.name}\t{'; '.join(map(str, self.fields))}"
-
-
-class SyntheticError(Exception):
-    """A definition that the kernel would refuse: its message and the part that the caret shows."""
-
-    def __init__(self, text: str, needle: str, number: int = errno.EINVAL) -> None:
-        super().__init__(text)
-        self.text = text
-        self.needle = needle
-        self.number = number
-
-
-known: dict[str, Synthetic] = {}
-
-
-def parse_fields(text: str) -> tuple[SynthField, ...]:
-    """Read `TYPE NAME; TYPE NAME`; older kernels wanted no `;`.  Raises SyntheticError.
-
-    >>> [str(f) for f in parse_fields("u64 lat; unsigned int n char who[16]")]
-    ['u64 lat', 'unsigned int n', 'char[16] who']
-    """
-    found: list[SynthField] = []
-    for piece in text.split(";"):
-        words = piece.split()
-        while words:
-            n_words = 3 if words[0] == "unsigned" else 2
-            if n_words == 3 and len(words) < 3:
-                raise SyntheticError("Incomplete type", words[0])
-            if len(words) < 2:
-                raise SyntheticError("Invalid field", words[0])
-            if len(found) == MAX_FIELDS:
-                raise SyntheticError("Too many fields", "")
-            found.append(_field(" ".join(words[: n_words - 1]), words[n_words - 1]))
-            words = words[n_words:]
-    if not found:
-        raise SyntheticError(BAD_COMMAND, "")
-    return tuple(found)
-
-
-def _field(ctype: str, word: str) -> SynthField:
-    """Read one field: parse_synth_field()."""
-    name, bracket, _ = word.partition("[")
-    if _NAME.fullmatch(name) is None:
-        raise SyntheticError("Illegal name", word)
-    if not bracket:
-        if ctype not in _SHOWN:
-            raise SyntheticError("Invalid type", ctype.rsplit(maxsplit=1)[-1])
-        return SynthField(ctype, name, None)
-    if ctype != "char":
-        raise SyntheticError("Invalid type", ctype.rsplit(maxsplit=1)[-1])
-    array = _ARRAY.fullmatch(word[len(name) :])
-    if array is None or int(array[1] or "0") > MAX_STRING:
-        raise SyntheticError("Invalid array specification", word)
-    return SynthField(ctype, name, array[1])
-
-
-def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
+def define(tracing: Tracing, name: str, fields: tuple[SynthField, ...]) -> Synthetic:
     """Declare the event `synthetic:NAME`; raises SyntheticError, TracepointError."""
-    if _NAME.fullmatch(name) is None:
+    if GOOD_NAME.fullmatch(name) is None:
         raise SyntheticError("Illegal name", name)
-    if name in known:
+    if name in tracing.synthetic:
         raise SyntheticError("Event already exists", name, errno.EEXIST)
     members = []
     for f in fields:
@@ -155,10 +46,8 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
             members.append(scalar(f.ctype, f.name))
         else:
             members.append(string(f.name) if f.is_dynamic else array("char", f.name, int(f.size)))
-    words = " ".join(f"{f.name}={'%s' if f.is_string else _SHOWN[f.ctype]}" for f in fields)
+    words = " ".join(f"{f.name}={f.shown}" for f in fields)
     proto = ", ".join(f"const char *{f.name}" if f.is_string else f"{f.ctype} {f.name}" for f in fields)
-    from tracepoint.runtime.declare.control import make_tracepoint  # noqa: PLC0415 - the hierarchy of now
-
     event = declare(
         name,
         system=SYSTEM,
@@ -167,19 +56,19 @@ def define(name: str, fields: tuple[SynthField, ...]) -> Synthetic:
         assign={f.name: f.name for f in fields if not f.is_string},
         printk=", ".join([f'"{words}"', *(f.name for f in fields)]),
     )
-    made = known[name] = Synthetic(name, fields, make_tracepoint(event))
+    made = tracing.synthetic[name] = Synthetic(name, fields, make_tracepoint(event, tracing=tracing))
     return made
 
 
 def remove(state: InstanceState, name: str) -> None:
     """Take a synthetic event away; raises OSError (ENOENT, EBUSY)."""
-    found = known.get(name)
+    found = state.tracing.synthetic.get(name)
     if found is None:
         raise failure(errno.ENOENT)
     if found.n_users or found.n_probes:
         raise failure(errno.EBUSY)
     forget_event(state, state.tracing.event(f"{SYSTEM}:{name}"))
-    del known[name]
+    del state.tracing.synthetic[name]
 
 
 def forget_event(state: InstanceState, control: EventControl) -> None:
@@ -194,7 +83,7 @@ def forget_event(state: InstanceState, control: EventControl) -> None:
     for instance in instances:
         if control.was_enabled_in(instance):
             instance.clear()
-    state.tracing._events.pop(control.full_name)  # noqa: SLF001 - nothing else is ever removed
+    state.tracing.remove(control)
 
 
 def synthetic_file(state: InstanceState) -> File:
@@ -204,7 +93,10 @@ def synthetic_file(state: InstanceState) -> File:
         for text in command_lines(data):
             take_command(state, text.lstrip(), _command)
 
-    return File(lambda: "".join(f"{made}\n" for made in known.values()), write, lambda: _remove_all(state))
+    def read() -> str:
+        return "".join(f"{made}\n" for made in state.tracing.synthetic.values())
+
+    return File(read, write, lambda: _remove_all(state))
 
 
 def command_lines(data: bytes) -> Iterator[str]:
@@ -216,9 +108,9 @@ def command_lines(data: bytes) -> Iterator[str]:
 
 
 def _remove_all(state: InstanceState) -> None:
-    if any(found.n_users for found in known.values()):
+    if any(found.n_users for found in state.tracing.synthetic.values()):
         raise failure(errno.EBUSY)
-    for name in list(known):
+    for name in list(state.tracing.synthetic):
         remove(state, name)
 
 
@@ -243,7 +135,7 @@ def _command(state: InstanceState, text: str) -> None:
         return
     if len(text.partition(";")[0].split()) < 3:
         raise SyntheticError(BAD_COMMAND, "")
-    define(name, parse_fields(fields))
+    define(state.tracing, name, parse_fields(fields))
 
 
 def define_dynamic(state: InstanceState, text: str) -> None:
@@ -252,7 +144,6 @@ def define_dynamic(state: InstanceState, text: str) -> None:
 
 
 def _dynamic_command(state: InstanceState, text: str) -> None:
-    del state
     name, _, fields = text[2:].replace("\t", " ").partition(" ")
     if not fields.strip():
         raise SyntheticError(BAD_COMMAND, "")
@@ -261,4 +152,4 @@ def _dynamic_command(state: InstanceState, text: str) -> None:
     name = name.removeprefix(f"{SYSTEM}/")
     if len(f"{name} {fields}".partition(";")[0].split()) < 3:
         raise SyntheticError(BAD_COMMAND, "")
-    define(name, parse_fields(fields))
+    define(state.tracing, name, parse_fields(fields))

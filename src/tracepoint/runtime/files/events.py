@@ -24,12 +24,13 @@ from tracepoint.runtime.files.file import (
 )
 from tracepoint.runtime.files.texts import FUNCTION_ID, OWN_BY_NAME, OWN_EVENTS, PRINT_ID, SYSTEM_FILTER
 from tracepoint.runtime.fire.probes import EventError
-from tracepoint.runtime.hierarchy import EventControl, System, state_of, switch_events
+from tracepoint.runtime.hierarchy import System, state_of, switch_events
 from tracepoint.runtime.triggers.trigger import PRINT, trigger_set
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from tracepoint.runtime.event_control import EventControl
     from tracepoint.runtime.files.state import InstanceState
 
 MAX_PID = 1 << 22

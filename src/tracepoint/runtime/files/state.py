@@ -139,7 +139,7 @@ class InstanceState:
         if n_pages == old.n_pages:
             return
         try:
-            made = type(old)(n_pages, overwrite=old.overwrite, clock=old.clock)
+            made = self.tracing.mechanism.core.Buffer(n_pages, overwrite=old.overwrite, clock=old.clock)
         except (ValueError, MemoryError):
             raise failure(errno.ENOMEM) from None
         made.is_on = old.is_on

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.record.raw import RawRecord
-    from tracepoint.runtime.hierarchy import EventControl
+    from tracepoint.runtime.event_control import EventControl
 
 SCRATCH_PAGES = 4
 

@@ -9,6 +9,7 @@ import importlib
 import os
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.program import FilterProgram, RecordContext
@@ -76,7 +77,8 @@ class _Thread:
 _lock = make_process_lock()
 _threads: list[_Thread] = []
 _generation = 1
-_buffers: list[Buffer] = []
+# Those of hierarchies and instances that are gone need nothing after a fork.
+_buffers: weakref.WeakSet[Buffer] = weakref.WeakSet()
 _local = _Local()
 
 
@@ -165,7 +167,7 @@ class Buffer:
         self._retired = dict.fromkeys(COUNTS, 0)
         self._next_look = 0
         self._cleared = 0
-        _buffers.append(self)
+        _buffers.add(self)
         # Not at the first event, which may be in a thread that a fork cuts off in the middle of it.
         current_cpu()
 
@@ -306,7 +308,7 @@ def _after_fork_in_child() -> None:
     state.tid = threading.get_native_id()
     state.thread = threading.current_thread()
     _threads[:] = [state]
-    for buffer in _buffers:
+    for buffer in list(_buffers):
         buffer.forget()
 
 

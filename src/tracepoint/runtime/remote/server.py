@@ -24,7 +24,6 @@ from tracepoint.errors import TracepointError
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.runtime.files.file import File, Folder, Handle
 from tracepoint.runtime.files.tree import process_files
-from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.remote.registry import ProcessError, check_folder, socket_folder, socket_path
 from tracepoint.runtime.rings.symbols import kallsyms_text
 from tracepoint.wording import one_line
@@ -142,6 +141,7 @@ class _Connection:
         return handle
 
     def _do_hello(self) -> dict[str, Any]:
+        tracing = self._tree.tracing
         n_enabled = len(tracing.enabled_events)
         return {"pid": os.getpid(), "n_events": len(tracing.events), "n_enabled": n_enabled}
 
@@ -213,14 +213,14 @@ class _Connection:
 
 
 class Listener:
-    """The socket of this process; `close()` ends it."""
+    """The socket of this process, for the control files of a hierarchy; `close()` ends it."""
 
-    def __init__(self, folder: Path | None = None) -> None:
-        folder = folder or socket_folder()
+    def __init__(self, tree: ControlFiles) -> None:
+        folder = socket_folder()
         check_folder(folder, make=True)
         self.path = socket_path(os.getpid(), folder)
         self.path.unlink(missing_ok=True)
-        self.tree = process_files()
+        self.tree = tree
         self._pid = os.getpid()
         self._places = threading.Semaphore(MAX_CONNECTIONS)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -277,17 +277,18 @@ def is_owner(stream: socket.socket) -> bool:
 _listeners: list[Listener] = []
 
 
-def listen() -> Path:
+def listen(files: ControlFiles | None = None) -> Path:
     """Let this user's commands (`tracepoint ps`, `tracepoint mount --pid`) control this process.
 
-    Returns the socket's path; a second call changes nothing.  Raises ProcessError when the
+    Returns the socket's path; a second call changes nothing.  `files` are the control files that are shown,
+    those of the process without it.  Raises ProcessError when the
     socket cannot be made, and in an interpreter that is not the main one, which has the process's socket.
     """
     if not is_main_interpreter():
         raise ProcessError("cannot listen: only the main interpreter of a process can be traced from outside")
     if not _listeners:
         try:
-            _listeners.append(Listener())
+            _listeners.append(Listener(files or process_files()))
         except OSError as error:
             raise ProcessError(f"cannot listen: {error}") from None
     return _listeners[0].path
@@ -301,10 +302,11 @@ def stop_listening() -> None:
 
 def _after_fork_in_child() -> None:
     if _listeners:
+        files = _listeners[0].tree
         stop_listening()
         # A child without a socket is better than a child that fails.
         with suppress(TracepointError):
-            listen()
+            listen(files)
 
 
 atexit.register(stop_listening)

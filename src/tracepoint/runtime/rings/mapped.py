@@ -20,7 +20,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.layout.format import EventFormat, read_format
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
-from tracepoint.runtime.fire import mechanism as core
+from tracepoint.runtime.fire import mechanism
 from tracepoint.runtime.rings.files import MappedRing, RingFiles
 from tracepoint.runtime.rings.format_table import SYSTEM
 from tracepoint.runtime.rings.ring import ring_records
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.record.raw import RawRecord
+    from tracepoint.runtime.fire.mechanism import CompiledCore
     from tracepoint.tracefile.recording import Recording
 
 RING_NAME = re.compile(r"ring-(\d{1,10})-(\d{1,10})-(\d{1,20})")
@@ -121,13 +122,14 @@ class MappedRings:
         return save_rings(files, Path(path), version=version, compression=compression)
 
     def _read_rings(self) -> Iterator[MappedRing]:
-        if core.IS_PURE:
+        core = mechanism.DEFAULT.compiled
+        if core is None:
             raise TracepointError("rings in files are read by the C core, which is not there")
         for path in sorted(self.directory.glob("ring-*")):
             if RING_NAME.fullmatch(path.name) is None:
                 continue
             try:
-                yield _read_ring(path)
+                yield _read_ring(core, path)
             except (OSError, ValueError) as error:
                 self.damage.append((path.name, str(error)))
 
@@ -176,7 +178,7 @@ def _open(path: Path, most: int) -> Any:
     return file
 
 
-def _read_ring(path: Path) -> MappedRing:
+def _read_ring(core: CompiledCore, path: Path) -> MappedRing:
     with _open(path, MAX_RING) as file:
         if not any(file.read(MAGIC_SIZE)):
             raise ValueError("not complete: its writer ended, or is at work, before the ring was made")

@@ -16,7 +16,6 @@ from tracepoint.record.write import PageWriter
 from tracepoint.runtime.files.texts import OWN_EVENTS
 from tracepoint.runtime.files.trace import peeked_records, stats_text, trace_text
 from tracepoint.runtime.files.tree import process_files
-from tracepoint.runtime.hierarchy import tracing
 from tracepoint.runtime.rings.mapped import open_rings
 from tracepoint.runtime.rings.options import DIRECTORY_VARIABLE
 from tracepoint.runtime.rings.symbols import kallsyms_text
@@ -32,7 +31,12 @@ if TYPE_CHECKING:
 
 
 def save(
-    path: str | os.PathLike[str], *, version: int = 7, compression: str = "", children: bool = False
+    path: str | os.PathLike[str],
+    *,
+    version: int = 7,
+    compression: str = "",
+    children: bool = False,
+    files: ControlFiles | None = None,
 ) -> Recording:
     """Save what all instances recorded, and leave it in the rings; return what was saved.
 
@@ -41,16 +45,17 @@ def save(
 
     A name that ends in `.txt` gets the text of `trace` of the top instance.  `version` of trace.dat is 6 or
     7; `compression` is `none`, `zlib` or `zstd`, without it zstd where that can be had (version 7).
+    `files` are the control files of the hierarchy, those of the process without it.
     Where events are missing, because the rings were too small or could not be made, `missing` of the
     result says how many, and so does a LossWarning.  Raises TracepointError for another combination and
     OSError when the file cannot be written.
     """
-    tree = process_files()
+    tree = files or process_files()
     target = Path(path)
     if children:
         return open_rings(_shared_directory(tree)).save(target, version=version, compression=compression)
     if target.suffix == ".txt":
-        state = tree.state_of(tracing)
+        state = tree.state_of(tree.tracing)
         target.write_text(trace_text(state), errors="surrogateescape")
         buffers: tuple[SavedBuffer, ...] = (_buffer(state, ""),)
     else:

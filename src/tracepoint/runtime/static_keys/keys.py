@@ -15,9 +15,9 @@ import weakref
 from dataclasses import dataclass, field
 from functools import cache
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
-from tracepoint.runtime.fire import mechanism as core
+from tracepoint.runtime.fire import mechanism
 from tracepoint.runtime.fire.locks import make_process_lock
 from tracepoint.runtime.fire.probes import switch_listeners
 from tracepoint.runtime.static_keys.imports import Finder, is_wanted
@@ -87,9 +87,12 @@ class _Site:
         code = self.code()
         if code is None or self.is_on == is_on:
             return True
+        core = mechanism.DEFAULT.compiled
+        if core is None:
+            return False
         if is_on:
             load = opcodes.load_in(code)
-            done: bool = core.poke(code, self.index, opcodes.jumps, load, self.oparg, opcodes.n_caches)
+            done = core.poke(code, self.index, opcodes.jumps, load, self.oparg, opcodes.n_caches)
         else:
             done = core.poke(code, self.index, opcodes.loads, opcodes.jump, self.n_skipped, opcodes.n_caches)
         if done:
@@ -97,21 +100,39 @@ class _Site:
         return done
 
 
+class _SameCode(weakref.ref[CodeType]):
+    """A key for one code object: codes that are equal are not the same."""
+
+    __slots__ = ("_number",)
+    _number: int
+
+    def __new__(cls, code: CodeType, ended: Callable[[weakref.ref[CodeType]], None]) -> Self:
+        """Make the key; `ended` is called with it when the code is gone."""
+        made = super().__new__(cls, code, ended)
+        made._number = object.__hash__(code)
+        return made
+
+    def __hash__(self) -> int:
+        return self._number
+
+    def __eq__(self, other: object) -> bool:
+        mine = self()
+        return self is other or (isinstance(other, _SameCode) and mine is not None and mine is other())
+
+
 @dataclass(slots=True)
 class _Registry:
     sites: dict[str, list[_Site]] = field(default_factory=dict)
-    # Which code units of which code are sites; codes that are equal are not the same.
-    seen: dict[int, tuple[weakref.ref[CodeType], set[int]]] = field(default_factory=dict)
+    # Which code units of which code are sites.
+    seen: dict[_SameCode, set[int]] = field(default_factory=dict)
     lock: threading.RLock = field(default_factory=make_process_lock)
 
     def known_in(self, code: CodeType) -> set[int]:
         """Return the code units of a code that are sites already, to be added to."""
-        number = id(code)
-        known = self.seen.get(number)
-        if known is None or known[0]() is not code:
-            known = weakref.ref(code, lambda _: self.seen.pop(number, None)), set()
-            self.seen[number] = known
-        return known[1]
+        return self.seen.setdefault(_SameCode(code, self._forget), set())
+
+    def _forget(self, ended: weakref.ref[CodeType]) -> None:
+        self.seen.pop(cast("_SameCode", ended), None)
 
 
 _registry = _Registry()
@@ -119,7 +140,7 @@ _registry = _Registry()
 
 def why_not() -> str:
     """Return why call sites are not changed here, or an empty text."""
-    if core.IS_PURE:
+    if mechanism.DEFAULT.compiled is None:
         return "the C core is not there"
     has_lock: Callable[[], bool] = getattr(sys, "_is_gil_enabled", lambda: True)
     if platform.python_implementation() != "CPython" or not has_lock():
@@ -219,8 +240,8 @@ class _Resolver:
         """Whether the code names a tracepoint at all: most does not, and need not be read."""
         named = [self._names[name] for name in code.co_names if name in self._names]
         return any(
-            type(value) is core.Tracepoint
-            or any(type(members_of(value).get(name)) is core.Tracepoint for name in code.co_names)
+            mechanism.is_tracepoint(value)
+            or any(mechanism.is_tracepoint(members_of(value).get(name)) for name in code.co_names)
             for value in named
         )
 
@@ -229,7 +250,7 @@ class _Resolver:
         found: Any = self._names.get(name)
         if attribute:
             found = members_of(found).get(attribute)
-        if found is None or type(found) is not core.Tracepoint:
+        if not mechanism.is_tracepoint(found):
             return None
         self.found[found.name] = found
         return str(found.name)

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from tracepoint.record.field import field_bytes, integer, is_text
-from tracepoint.runtime.dynamic.synthetic import Synthetic, SynthField, known
 from tracepoint.runtime.files.file import U64
 from tracepoint.runtime.fire.this_thread import current_cpu
 from tracepoint.runtime.rings.symbols import stack_of
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from tracepoint.filter.program import FilterProgram
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.raw import RawRecord
+    from tracepoint.runtime.dynamic.synthetic_fields import Synthetic, SynthField
     from tracepoint.runtime.files.state import InstanceState
     from tracepoint.trigger.expression import Expression
     from tracepoint.trigger.hist import Action, HistSpec
@@ -128,7 +128,7 @@ class RunningHist:
                 self._check_saved(name)
         if action.kind != "trace":
             return None
-        found = known.get(action.event_name)
+        found = self.state.tracing.synthetic.get(action.event_name)
         if found is None:
             raise HistError("Couldn't find synthetic event", action.event_name)
         for i, word in enumerate(action.values):

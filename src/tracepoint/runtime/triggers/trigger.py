@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.raw import RawRecord
+    from tracepoint.runtime.event_control import EventControl
     from tracepoint.runtime.files.state import InstanceState
-    from tracepoint.runtime.hierarchy import EventControl
     from tracepoint.trigger.command import Trigger
     from tracepoint.trigger.expression import Kind
     from tracepoint.trigger.hist import HistSpec
@@ -278,7 +278,8 @@ class TriggerSet:
 
     def _listen(self, event: EventControl) -> Tap:
         instance = self._state.instance
-        tap = Tap(event, type(instance.buffer)(SCRATCH_PAGES, clock=instance.clock), self._before)
+        buffer = self._state.tracing.mechanism.core.Buffer(SCRATCH_PAGES, clock=instance.clock)
+        tap = Tap(event, buffer, self._before)
         try:
             tap.attach(self._after)
         except EventError as error:

@@ -135,7 +135,7 @@ def test_an_instance_that_somebody_reads_stays_as_it_is(tmp_path):
         tracing.keep()
     with open_tracefs(files, journal=tmp_path) as tracing:
         remove, files.remove_folder = files.remove_folder, raise_busy
-        with pytest.raises(TracefsError, match="somebody still reads a file of it"):
+        with pytest.raises(TracefsError, match="another program still reads a file of it"):
             tracing.remove_instance("tp-machine")
         files.remove_folder = remove
         assert tracing.tracefs.journal.entries == {}

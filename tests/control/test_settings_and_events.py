@@ -429,7 +429,7 @@ def test_a_busy_instance_says_so_and_stays_in_the_journal(files, tmp_path, monke
     tracing = open_tracefs(files, journal=tmp_path).__enter__()
     made = tracing.instance("web")
     files.readers.add("web")
-    with pytest.raises(TracefsError, match="somebody still reads"):
+    with pytest.raises(TracefsError, match="another program still reads"):
         made.remove()
     with pytest.raises(TracefsError, match="not everything could be put back"):
         tracing.__exit__(None, None, None)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 class ArrayFiles(Protocol):
     """The files of a trace array: `instance.TraceArray`.
 
-    `prefix` stands before the names of its files: empty at the top, else `instances/NAME/`.
+    `prefix` comes before the names of its files: empty at the top, else `instances/NAME/`.
     """
 
     tracefs: Tracefs

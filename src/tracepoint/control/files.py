@@ -1,4 +1,4 @@
-"""The few things that are done to files of tracefs, behind one small object.
+"""The few operations on files of tracefs, as one small object.
 
 Everything else in this room works on a `Files`, so that tests can put a made-up tracefs in its place.
 """
@@ -35,7 +35,7 @@ class PageSource(Protocol):
     def read(self, size: int) -> bytes:
         """Return the next page of `size` bytes, nothing when there is none now; OSError.
 
-        ESRCH says that whoever made the pages has ended, and everything with it.
+        ESRCH says that the process that made the pages has ended, and everything with it.
         """
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ def find_mount(mounts: str) -> str:
     if "tracefs" in found:
         return found["tracefs"]
     if "debugfs" in found:
-        # The kernel mounts tracefs there by itself as soon as somebody looks.
+        # The kernel mounts tracefs there by itself when the path is looked up.
         return found["debugfs"] + "/tracing"
     raise TracefsNotFound(HOW_TO_MOUNT)
 

@@ -134,7 +134,7 @@ _TEXT_WIDTH = 49
 def read_value(shown: str, modifier: str = "") -> Value:
     """Return what a cell of the table means, given the modifier of its field.
 
-    A `.log2` cell is the range that it stands for: `~ 2^3` counts 5 to 8.  A cell that does not look
+    A `.log2` cell is read as its range: `~ 2^3` counts 5 to 8.  A cell that does not look
     as its modifier lets expect stays text.
 
     >>> read_value("bash            [       812]", "execname"), read_value("~ 2^3", "log2")

@@ -250,7 +250,7 @@ class Instance(TraceArray):
     def remove(self) -> None:
         """Remove the instance with everything that was set in it.
 
-        Raises TracefsError (EBUSY) while somebody reads one of its files.
+        Raises TracefsError (EBUSY) while another program reads one of its files.
         """
         self._remove(self.name)
 

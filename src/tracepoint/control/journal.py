@@ -109,10 +109,10 @@ def journal_folder() -> Path:
 
 
 def identity(pid: int) -> dict[str, str]:
-    """Return what tells process `pid` from a later one of the same number: boot and start time."""
+    """Return what distinguishes process `pid` from a later one of the same number: boot and start time."""
     with contextlib.suppress(OSError, IndexError):
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-        # The command's name stands in parentheses and may hold anything, blanks and `)` too.
+        # The command's name is in parentheses and may hold anything, blanks and `)` too.
         after_name = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2]
         return {"boot": boot, "start": after_name.split()[19]}
     return {"boot": "", "start": ""}

@@ -56,7 +56,7 @@ def record(
     """Save what an array records as trace.dat, for `seconds`, `until` an event is set, or `during` a call.
 
     What the ring buffer holds already comes first.  At the end the array stops recording for the
-    moment that reading the rest takes.  Where a process is recorded and ends meanwhile, the recording
+    moment that reading the rest takes.  Where a process is recorded and ends before, the recording
     ends too (`is_cut`).  A file that is there is kept unless `replace`.  Raises
     TracefsError where no event is enabled or the kernel refuses, TracepointError for a wrong argument
     and for a file that cannot be written, of which nothing is left then.
@@ -94,7 +94,7 @@ class _Cpu:
     error: OSError | None = None
 
     def collect(self, page_size: int, ended: threading.Event, n_last: int) -> None:
-        """Move pages until the end, and then at most `n_last` more: somebody else may go on writing."""
+        """Move pages until the end, and then at most `n_last` more: others may go on writing."""
         try:
             with self.spool.open("wb") as stream:
                 while n_last:
@@ -238,7 +238,7 @@ class _Run:
         return self.array.tracefs.read(f"{self.array.prefix}per_cpu/{cpu}/stats")
 
     def _describe(self) -> None:
-        """Read what the file tells, and add the formats of what is enabled now: it may change meanwhile."""
+        """Read what the file says, and add the formats of what is enabled now: it may change later."""
         self.facts = _Facts.read(self.array)
         for name in self.array.enabled:
             if name not in self.formats:
@@ -292,7 +292,7 @@ class _Run:
         pages = tuple(CpuPages(cpu.number, cpu.blocks(layout)) for cpu in self.cpus)
         host = os.uname()
         return TraceContent(
-            # As the top buffer: whoever reads the file does not care which one of the kernel it was.
+            # As the top buffer: readers of the file do not care which one of the kernel it was.
             buffers=(BufferContent(pages, clock=facts.clock),),
             formats=tuple(formats),
             header_page=facts.header_page,

@@ -46,7 +46,7 @@ _EMPTY_FILTER = "\nError: (0)\n"
 class Restored:
     """What restoring did: paths written, and sentences about what could not be put back.
 
-    `problems` may be gone another time (somebody reads an instance), `notes` never will.
+    `problems` may be gone another time (a program reads an instance), `notes` never will.
     """
 
     changed: list[str] = field(default_factory=list)
@@ -293,7 +293,7 @@ class JournalReport:
 
 
 def restore_journals(folder: Path, open_files: Callable[[], Files]) -> list[JournalReport]:
-    """Put back what dead sessions left behind, newest first; those of running ones are left alone.
+    """Put back what dead sessions left, newest first; those of running ones are left alone.
 
     `open_files` is called only when there is something to put back.  A journal goes when all of it
     could be restored, or when it speaks of an earlier boot.

@@ -104,7 +104,7 @@ class Tracing(TraceArray):
         return self.tracefs.names("instances")
 
     def remove_instance(self, name: str) -> None:
-        """Remove an instance with everything in it; raises TracefsError (EBUSY) while somebody reads it.
+        """Remove an instance with everything in it; raises TracefsError (EBUSY) while it is being read.
 
         Undone, its settings come back; what it had recorded does not.
         """

@@ -98,7 +98,7 @@ class Tracefs:
             for path in kept:
                 self.journal.forget(path)
             if error.errno == errno.EBUSY:
-                busy = "somebody still reads a file of it; end that program first"
+                busy = "another program still reads a file of it; end that program first"
                 raise TracefsError(busy, array.rstrip("/"), "", error.errno) from error
             raise self.explain(error, array.rstrip("/")) from error
         self._own.discard(array)

@@ -67,7 +67,7 @@ class FilterError(TracepointError):
 
     @property
     def column(self) -> int:
-        """Where the caret stands under the text, from 0, in bytes."""
+        """The position of the caret under the text, from 0, in bytes."""
         return min(self.position, self._n_bytes)
 
     @property

@@ -1,6 +1,6 @@
 """Comparing strings as the kernel's filters do.
 
-`data` is the whole field as it stands in the record, also what follows its NUL: the kernel
+`data` is the whole field as it is in the record, also what follows its NUL: the kernel
 compares with the field's size, not with the string's length.
 Kernel: regex_match_full() and its neighbours in kernel/trace/trace_events_filter.c, lib/glob.c.
 """

@@ -97,7 +97,7 @@ class PredicateReader:
         else:
             self._fail(FilterFault.FIELD_NOT_FOUND, at)
         if field.ctype in _FLOATS:
-            # No kernel has these; the number in the record is its bits, which compare as nobody means.
+            # No kernel has these; the number in the record is its bits, which compare in no useful way.
             self._fail(FilterFault.FIELD_NOT_FOUND, at)
         return field, self._filter_types.get(name) or self._profile.assign_type(field.ctype)
 

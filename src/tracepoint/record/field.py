@@ -24,7 +24,7 @@ LOCATION_SIZE = 4
 
 
 def unpack_location(word: int, origin: int = 0) -> tuple[int, int]:
-    """Return the offset in the record and the length in bytes that the word of a `__data_loc` field tells.
+    """Return the offset in the record and the length in bytes that the word of a `__data_loc` field holds.
 
     `origin` is the byte from which the word counts: see `location_origin`.
 

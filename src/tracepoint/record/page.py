@@ -1,4 +1,4 @@
-"""Sub-buffers (pages) of a ring buffer: where each record stands and when it happened.
+"""Sub-buffers (pages) of a ring buffer: where each record is and when it happened.
 
 In: bytes as `trace_pipe_raw` gives them, as trace.dat keeps them and as a process's own rings hold them.
 Out: for each record its time stamp, place and length.  A damaged page gives what could be read of it and a

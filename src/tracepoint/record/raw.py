@@ -8,7 +8,7 @@ from typing import NamedTuple
 class RawRecord(NamedTuple):
     """One record: its time, CPU, bytes from `common_type` on, and how many were lost before it there.
 
-    `lost` is LOST_UNKNOWN (-1) when the number could not be kept.  The CPU is 0 where nobody knew it.
+    `lost` is LOST_UNKNOWN (-1) when the number could not be kept.  The CPU is 0 where it is not known.
     """
 
     timestamp: int

@@ -1,6 +1,6 @@
 """The files that a header includes, directly or not, and which of them hold a name.
 
-Nothing is read before somebody asks, and then only up to the nearest file that answers.
+Nothing is read before it is asked for, and then only up to the nearest file that answers.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MAX_KEPT_TOKENS = 200_000
 
 _DIRECTIVE = re.compile(r'#[ \t]*(?:define[ \t]+([A-Za-z_]\w*)|include[ \t]*([<"])([^>"\n]+)[>"])')
 _COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/))*\*/|//[^\n]*")
-#: What stands between `enum` and its brace is short; a bound keeps endless text from being read again.
+#: The text between `enum` and its brace is short; a bound keeps endless text from being read again.
 _DECLARATION = re.compile(r"\b(?:enum\b\s{0,80}(\w*)[^;{}()]{0,400}\{|typedef\b)")
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _TAG = re.compile(r"\benum\s+(\w+)")
@@ -53,9 +53,9 @@ class SharedFiles:
     """What was found in included files, by path; headers read under one configuration share it.
 
     `names_of` looks into a file; `defining` and `declaring` say by name which of the files that were
-    looked into hold it, `structs_in` which of those in which somebody looked for structs may define
-    one of that tag or typedef; `visited` are the paths that somebody looked into, until he who wants to
-    know clears it.
+    looked into hold it, `structs_in` which of those that were searched for structs may define
+    one of that tag or typedef; `visited` are the paths that were looked into since it was
+    cleared.
     """
 
     names_of: Callable[[SourceFile], FileNames] = field(default_factory=lambda: names_in)
@@ -240,14 +240,14 @@ def names_in(file: SourceFile) -> FileNames:
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Whether only white space stands between the beginning of the line and a place."""
+    """Whether there is only white space between the beginning of the line and a place."""
     while at and text[at - 1] in " \t":
         at -= 1
     return at == 0 or text[at - 1] == "\n"
 
 
 def _declared_names(text: str) -> set[str]:
-    """Return every name that stands in an enum's braces, after `enum`, or at the end of a typedef.
+    """Return every name in an enum's braces, after `enum`, or at the end of a typedef.
 
     A quick look by patterns, so that only files that can hold a name are read in earnest.
     """
@@ -301,13 +301,13 @@ def _struct_names(text: str) -> set[str]:
 
 
 def _find(text: str, word: str, at: int) -> int:
-    """Return where a word stands next, the end of the text when it does not."""
+    """Return where a word comes next, the end of the text when it does not."""
     found = text.find(word, at)
     return found if found >= 0 else len(text)
 
 
 def _closing_brace(text: str, at: int) -> int:
-    """Return where the next `}` stands that is not in a comment; the end of the text without one."""
+    """Return where the next `}` is that is not in a comment; the end of the text without one."""
     begin = at
     while True:
         end = text.find("}", at)

@@ -67,7 +67,7 @@ def text_option(number: OptionId, text: str) -> Option:
 
 @dataclass(frozen=True, slots=True)
 class CpuPlace:
-    """Where the data of one CPU stands in the file, in bytes."""
+    """Where the data of one CPU is in the file, in bytes."""
 
     cpu: int
     offset: int

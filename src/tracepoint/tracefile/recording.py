@@ -1,4 +1,4 @@
-"""What a recording tells about itself: what was saved, and what its ring buffers lost.
+"""What a recording says about itself: what was saved, and what its ring buffers lost.
 
 The counts stand in trace.dat as options CPUSTAT: the text of per_cpu/cpuN/stats of each CPU, as
 trace-cmd writes it, those of an instance after a line with its name.
@@ -43,7 +43,7 @@ class CpuStats:
 class Recording:
     """A file that was written, with the sums over its CPUs.
 
-    `is_cut` says that what was recorded ended meanwhile: what was not read until then is in no count.
+    `is_cut` says that what was recorded ended early: what was not read until then is in no count.
     """
 
     path: Path
@@ -109,7 +109,7 @@ def version_option(variables: Mapping[str, int]) -> Option:
 
 
 def variables_of(options: Iterable[Option]) -> dict[str, int]:
-    """Return the variables of the kernel that an option VERSION of ours tells."""
+    """Return the variables of the kernel that our option VERSION holds."""
     texts = [option.text for option in find_options(options, OptionId.VERSION)]
     found = (_VARIABLE.findall(text) for text in texts if text.startswith("tracepoint"))
     return {name: int(value, 16) for pairs in found for name, value in pairs}

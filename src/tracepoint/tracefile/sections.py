@@ -1,6 +1,6 @@
 """The parts that describe a recording, which versions 6 and 7 of trace.dat write alike.
 
-Each `read_…` takes a cursor at the part and leaves it behind; each `write_…` makes the same bytes.
+Each `read_…` takes a cursor at the part and leaves it after; each `write_…` makes the same bytes.
 """
 
 from __future__ import annotations

@@ -169,7 +169,7 @@ class TextWriter:
     def lines(self, records: Iterable[RawRecord], *, has_overruns: bool = False) -> Iterator[str]:
         r"""Yield the text of each record, with the lines the kernel puts before it; each ends in `\n`.
 
-        `has_overruns` tells that events were overwritten: then the begin of each CPU's buffer is
+        `has_overruns` says that events were overwritten: then the begin of each CPU's buffer is
         shown, but for the first.  trace_pipe never shows it.
         """
         is_annotated = self._options.annotate and has_overruns
@@ -255,7 +255,7 @@ class TextWriter:
         )
 
     def body(self, record: RawRecord) -> str:
-        """Return what stands after `event_name: ` in a record's line."""
+        """Return what follows `event_name: ` in a record's line."""
         number = self._unpack(record.data.ljust(8, b"\0"))[0]
         name, text = self._rendered(number, record.data)
         return text if name is not None else f"Unknown type {number}"
@@ -341,7 +341,7 @@ def _latency_header(options: TextOptions, n_entries: int, n_written: int, n_cpus
 
 
 def facts_of(trace: TraceFile, known: RenderFacts = NO_FACTS) -> RenderFacts:
-    """Return what a recording tells a renderer, with what else is `known` (HZ, constants, variables)."""
+    """Return what a recording gives a renderer, with what else is `known` (HZ, constants, variables)."""
     return RenderFacts(
         Kallsyms(trace.kallsyms) if trace.kallsyms else known.kallsyms,
         read_printk_formats(trace.printk_formats) or known.printk_formats,

@@ -76,7 +76,7 @@ class Version6:
         return without_overlaps(found, len(self.data), self.report)
 
     def read_tables(self, cursor: Cursor) -> None:
-        """Read what stands after the number of CPUs: options, then a text or the tables."""
+        """Read what follows the number of CPUs: options, then a text or the tables."""
         tag = cursor.take(_TAG_SIZE, "a tag")
         while tag == OPTIONS_TAG:
             self.options.extend(_read_options(cursor))

@@ -107,7 +107,7 @@ class _Writer:
         return struct.pack(self.order + code, *values)
 
     def patch(self, at: int, data: bytes) -> None:
-        """Write over what stands at an offset, and come back."""
+        """Overwrite what is at an offset, and come back."""
         here = self.stream.tell()
         self.stream.seek(at)
         self.stream.write(data)

@@ -1,4 +1,4 @@
-"""What is asked of a disk, in one place, so that somebody may remember the answers between runs.
+"""What is asked of a disk, in one place, so that the answers can be kept between runs.
 
 `Disk` asks each time.  `WatchedDisk` notes what was asked and answered, with a stamp of each path that
 changes with the file: as long as all stamps are the same, or else all answers are, whatever was made of
@@ -44,7 +44,7 @@ class Disk:
         return read_if_sane(path)
 
     def read_noted(self, path: str) -> bytes | None:
-        """Return the same for somebody who notes himself what he made of which files."""
+        """Return the same for a caller that keeps its own notes of what it made of which files."""
         return read_if_sane(path)
 
     def ask(self, path: str, question: Question) -> Any:
@@ -82,10 +82,10 @@ class Disk:
             waiting += [f"{top}/{name}" for name in reversed(wanted)]
 
     def note_found(self, folder: str, files: list[str]) -> None:
-        """Take what somebody found below a folder with `walk` and `ask`, for him who watches."""
+        """Take what a caller found below a folder with `walk` and `ask`; only a watched disk keeps it."""
 
 
-#: The disk for everybody who does not watch it.
+#: The disk of callers that do not watch it.
 DISK = Disk()
 
 
@@ -193,7 +193,7 @@ class WatchedDisk(Disk):
         data = read_if_sane(path)
         digest = _digest_of(data)
         if answers.setdefault(DIGEST, digest) != digest:
-            raise TracepointError(f"{path} was changed by someone else meanwhile")
+            raise TracepointError(f"{path} was changed by another program during the run")
         self.is_as_saved = False
         return data
 
@@ -261,7 +261,7 @@ def stamp_of(path: str, now: int) -> int:
 
 
 def digest_of(data: bytes) -> str:
-    """Return what tells the bytes of one file from those of others."""
+    """Return a digest of the bytes of a file."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 

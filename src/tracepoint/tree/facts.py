@@ -98,7 +98,7 @@ def find_kernel_files(
     """Return the files of the kernel of one release (`uname -r`) that are there.
 
     Looked for below `roots`, which are laid out as an installed system; in the running kernel when it has
-    this release; and in `sources`, trees whose Makefile says what stands in `version` (`uname -v`).
+    this release; and in `sources`, trees whose Makefile has the version in `version` (`uname -v`).
     """
     if not release or "/" in release:
         return KernelFiles()
@@ -118,7 +118,7 @@ def find_kernel_files(
 
 
 def given_kernel_files(path: Path) -> KernelFiles:
-    """Return what somebody names as files of a kernel: a tree, a system's root or package, or one file.
+    """Return the files of a kernel that a path names: a tree, a system's root or package, or one file.
 
     Raises TreeError for anything else.
     """
@@ -219,7 +219,7 @@ class KernelKnowledge:
         for tree in self.files.trees:
             values = set(self._in_headers(tree, name))
             if values:
-                # Where headers do not agree, which one the event's is cannot be told.
+                # Where headers do not agree, which one is the event's is not known.
                 return values.pop() if len(values) == 1 else None
         return self._btf.constant(name) if self._btf is not None else None
 

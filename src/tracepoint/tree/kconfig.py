@@ -126,7 +126,7 @@ def _literals(condition: str) -> Iterator[str]:
 
 
 def _terms(condition: str) -> list[str]:
-    """Return what `&&` joins outside of parentheses; nothing where `||` stands there."""
+    """Return what `&&` joins outside of parentheses; nothing where there is a `||`."""
     if condition.startswith("(") and find_close_in_text(condition, 0) == len(condition) - 1:
         return _terms(condition[1:-1].strip())
     terms, depth, begin = [], 0, 0

@@ -24,7 +24,7 @@ MAX_ANSWERS = 1 << 15
 
 @dataclass(slots=True)
 class _Kept:
-    """A file, its stamp when it was read, and the names in it once somebody asked for them."""
+    """A file, its stamp when it was read, and the names in it once they were asked for."""
 
     stamp: int
     file: SourceFile
@@ -34,8 +34,8 @@ class _Kept:
 class KeptFiles:
     """The files that were read last, up to `most` characters together; any thread may ask.
 
-    Whoever asks gets what is on disk now: a file that was changed, or so recently that its stamp may be that
-    of another change too, is read again.
+    Every question is answered from what is on disk now: a file that was changed, or so recently that its
+    stamp may be that of another change too, is read again.
     """
 
     def __init__(self, most: int = MAX_KEPT_CHARS) -> None:

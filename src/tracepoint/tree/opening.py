@@ -23,7 +23,7 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
 )
-#: What a shell puts in place of `<(command)`: a pipe that somebody does write to.
+#: What a shell puts in place of `<(command)`: a pipe with a writer.
 _OF_THE_SHELL = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 

@@ -76,7 +76,7 @@ def is_trace_header(data: bytes) -> bool:
 
 
 def has_word(text: str, word: str) -> bool:
-    """Return whether a word stands in a text by itself; a pattern for that takes ten times as long.
+    """Return whether a text contains a word by itself; a pattern for that takes ten times as long.
 
     >>> has_word("trace_foo(a)", "foo"), has_word("EVENT(foo, a)", "foo")
     (False, True)

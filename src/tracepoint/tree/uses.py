@@ -94,7 +94,7 @@ class Uses:
         return change.breaks & self.ways.get(change.event, self.readers)
 
     def is_worth_telling(self, change: Change) -> bool:
-        """Whether a change breaks the script, or breaks nobody: a field that is new, a type's other name."""
+        """Whether a change breaks the script, or breaks nothing: a field that is new, a type's other name."""
         return self.concerns(change) and (not change.breaks or bool(self.broken_by(change)))
 
 
@@ -188,7 +188,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _blocks(bare: str) -> Iterator[tuple[int, int, int]]:
-    """Yield the outermost blocks: where what stands before begins, the brace, the end."""
+    """Yield the outermost blocks: where the text before begins, the brace, the end."""
     depth = begin = opening = 0
     for match in _BRACE.finditer(bare):
         if match[0] == "{":

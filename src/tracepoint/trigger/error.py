@@ -18,9 +18,9 @@ class TriggerError(TracepointError):
 class HistError(TriggerError):
     """A hist trigger that the kernel would refuse.
 
-    `text` is its message (empty when it logs nothing), `needle` what the caret shows where it stands
-    first in the command (empty: its beginning), `number` the errno; `entries` are those two of every
-    message that is logged, as a failure deep inside is reported again by those who asked for it.  `why` is
+    `text` is its message (empty when it logs nothing), `needle` the text whose first occurrence in the
+    command the caret points to (empty: its beginning), `number` the errno; `entries` are those two of
+    every message that is logged, as a failure deep inside is reported again by its callers.  `why` is
     the reason where the kernel logs none.
     """
 

@@ -186,7 +186,7 @@ class ExpressionReader:
     """Reads one expression: parse_expr().
 
     `find` returns the type of a variable by system, event and name, or None; `local` the text of
-    a field that a variable of the same trigger stands for.
+    a field that a variable of the same trigger holds.
     """
 
     def __init__(
@@ -266,7 +266,7 @@ class ExpressionReader:
 
 
 def _root(text: str) -> int:
-    """Return where the operator stands that is done last, -1 without one: contains_operator()."""
+    """Return where the operator is that is applied last, -1 without one: contains_operator()."""
     at = max(text.rfind("-"), text.rfind("+"))
     return at if at >= 0 else max(text.rfind("/"), text.rfind("*"))
 

@@ -53,7 +53,9 @@ class CheckedHeader:
         """What was checked; raises TracepointError when it is not on disk any more."""
         text = read_text(Path(self.path)) if self._text is None else self._text
         if digest_of(encode(text)) != self._digest:
-            raise TracepointError(f"{self.path} was changed by someone else meanwhile; nothing was done")
+            raise TracepointError(
+                f"{self.path} was changed by another program during the run; nothing was done"
+            )
         return SourceFile(self.path, text)
 
 
@@ -219,7 +221,9 @@ def _fix(
         changed = _mended(headers, findings, unsafe=args.unsafe)
         for path, (old, new) in changed.items():
             if read_text(Path(path)) != old:
-                raise TracepointError(f"{path} was changed by someone else meanwhile; nothing written to it")
+                raise TracepointError(
+                    f"{path} was changed by another program during the run; nothing written to it"
+                )
             write_text(Path(path), new)
         if not changed:
             break

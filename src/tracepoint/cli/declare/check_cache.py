@@ -206,7 +206,7 @@ def open_cache(words: Sequence[str], settings: Sequence[object], *, is_wanted: b
     }
     try:
         folder = cache_folder() / "checks"
-    except RuntimeError:  # nobody says where the user's home is
+    except RuntimeError:  # the user's home is not known
         is_wanted = False
     if not is_wanted:
         return CheckCache(None, key)

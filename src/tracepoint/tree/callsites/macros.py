@@ -108,7 +108,7 @@ class HiddenCalls:
         return found
 
     def may_hide(self, path: str, *, has_trace: bool) -> bool:
-        """Return whether a file could use one; `has_trace` says that `trace_` stands in it."""
+        """Return whether a file could use one; `has_trace` says whether it contains `trace_`."""
         return any(names for names, _ in self._usable(path, has_trace=has_trace))
 
     def may_hold(self, path: str, data: bytes) -> bool:

@@ -245,7 +245,7 @@ def function_name(head: str) -> str:
 
 
 def _groups(head: str) -> list[tuple[str, str, int, int]]:
-    """Return each `name(inner)` that stands in no other parentheses, with its start and end."""
+    """Return each `name(inner)` that is in no other parentheses, with its start and end."""
     groups = []
     at = 0
     while (match := _GROUP.search(head, at)) is not None:

@@ -79,8 +79,8 @@ def build_index(
 ) -> tuple[IndexData, Work]:
     """Index the tree at `root`, reading only what changed since `old`.
 
-    `jobs` is the number of processes, by default one a core; `on_progress` is told stage, files
-    done, files in all.  Raises TreeError for a folder that is not a kernel tree.
+    `jobs` is the number of processes, by default one a core; `on_progress` is called with stage,
+    files done, files in all.  Raises TreeError for a folder that is not a kernel tree.
     """
     if not is_kernel_tree(root):
         raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
@@ -255,7 +255,7 @@ class Builder:
     def _pasted(
         self, holds: Mapping[str, int], headers: Mapping[str, Record], names: Sequence[str]
     ) -> dict[str, list[list[Any]]]:
-        """The calls whose name a macro pastes together; found anew each time, there are hardly any."""
+        """The calls whose name a macro pastes together; searched each time, as there are hardly any."""
         pasting = holding(holds, Holds.PASTES)
         pastes = [paste for path in pasting for paste in find_pastes(path, _text(self.root, path))]
         prefixes = tuple({paste.prefix for paste in pastes})
@@ -335,7 +335,7 @@ def _start_process() -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that started it has ended, also by SIGKILL: nobody would wait for it."""
+    """End this process when the one that started it has ended, also by SIGKILL: nothing waits for it."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -360,7 +360,7 @@ def _call_names(headers: Mapping[str, Record]) -> set[str]:
 
 
 def _mentions(word: str, names: set[str]) -> bool:
-    """Return whether a word may mean one of some names: prefix and suffix are not told apart exactly."""
+    """Return whether a word may mean one of some names: prefix and suffix are not separated exactly."""
     if not names:
         return False
     rest = word.partition("trace_")[2] or word

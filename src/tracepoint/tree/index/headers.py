@@ -1,7 +1,7 @@
 """One trace header as the index keeps it: what it declares, how its records lie, what it includes.
 
 A record is made of plain lists and strings, so that it can go between processes and to disk.
-`head` is what every question needs; `more` is loaded when somebody asks for fields or formats.
+`head` is what every question needs; `more` is loaded for questions about fields or formats.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class HeaderIndexer:
         return head, {**more, "layouts": layouts.rows}
 
     def _part(self, header: TraceHeader, origin: Origin | None) -> str:
-        """Return the included file that a declaration stands in, empty when it is the header's own."""
+        """Return the included file that holds a declaration, empty when it is the header's own."""
         path = origin.span.path if origin is not None else header.path
         return "" if path == header.path else path.removeprefix(f"{self.root}/")
 
@@ -200,12 +200,12 @@ def _place(origin: Origin | None) -> tuple[int, int, list[str]]:
 
 
 def _doc(header: TraceHeader, origin: Origin | None) -> str:
-    """The comment that stands right before a declaration, without its stars."""
+    """The comment right before a declaration, without its stars."""
     if origin is None or header.source is None or origin.span.path != header.source.path:
         return ""
     before = header.source.text[: origin.span.start].rstrip()
     start = before.rfind("/*") if before.endswith("*/") else -1
-    # What stands behind something, as in `#endif /* CONFIG_X */`, is about that.
+    # What follows something, as in `#endif /* CONFIG_X */`, is about that.
     if start < 0 or before[before.rfind("\n", 0, start) + 1 : start].strip():
         return ""
     text = _STARS.sub("", before[start + 2 : -2]).strip()

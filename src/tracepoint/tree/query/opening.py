@@ -27,8 +27,8 @@ def open_tree(
     """Open a kernel tree, or what else has events, indexing what changed since the last time.
 
     `path` is a source tree (`~` is expanded), a folder of modules or of format files, a file of
-    BTF, or a single object.  `fresh` builds the index anew; `jobs` is the number of processes, by
-    default one a core; `on_progress` is told stage, files done, files in all.  Raises TreeError for
+    BTF, or a single object.  `fresh` rebuilds the index; `jobs` is the number of processes, by
+    default one a core; `on_progress` is called with stage, files done, files in all.  Raises TreeError for
     anything else.
     """
     root = os.path.realpath(Path(path).expanduser())
@@ -64,7 +64,7 @@ def open_searched(
 ) -> Tree:
     """Open a tree for questions about single names: as `open_tree`, but without an index none is made.
 
-    What `on_progress` is told may come later, when something is asked.
+    `on_progress` may be called later, when something is asked.
     """
     root = os.path.realpath(Path(path).expanduser())
     notes: list[str] = []

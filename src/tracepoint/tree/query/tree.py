@@ -1,4 +1,4 @@
-"""Questions to an indexed tree: its systems, events, call sites, and what nobody calls."""
+"""Questions to an indexed tree: its systems, events, call sites, and events without a caller."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.tree.index.store import IndexData
 
-#: What fires an event, or may: a reference is handed to somebody who calls it.
+#: What fires an event, or may: a reference is passed to code that calls it.
 CALLING = frozenset({SiteKind.CALL, SiteKind.REFERENCE})
 _IS_NOP, _IS_CUSTOM = 1, 2
 
@@ -55,7 +55,7 @@ class BareTracepoint(NamedTuple):
 class TreeEvent:
     """One event of a tree: what it is called, where it is declared, what it records.
 
-    `header` is relative to the tree; `file`, `line` and `column` (from 1) are where it stands, which is
+    `header` is relative to the tree; `file`, `line` and `column` (from 1) are where it is, which is
     another file when the header includes it as a part; `via` are the wrapper macros that declared it;
     `class_name` is its event class.
     """
@@ -375,7 +375,7 @@ class Tree:
     def _syscalls(self) -> dict[str, list[list[str]]]:
         found: dict[str, list[list[str]]] = {}
         for _, rows in _ours_first(self._head["syscalls"]):
-            # Of several in one file the last stands under the #else of other architectures.
+            # Of several in one file the last is under the #else of other architectures.
             for name, params in {row.name: row.params for row in starmap(SyscallRow, rows)}.items():
                 found.setdefault(name, params)
         return found
@@ -425,7 +425,7 @@ class Tree:
         )
 
     def _is_used(self, site: CallSite) -> bool:
-        # Why else would a C file define a macro; a header may do so for nobody.
+        # Why else would a C file define a macro; a header's may be unused.
         return site.span.path.endswith(".c") or site.function in self._used_macros
 
 

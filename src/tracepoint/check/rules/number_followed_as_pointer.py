@@ -41,25 +41,26 @@ None is offered: the object has to come from the caller.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import pairwise
 
 from tracepoint.check.context import CheckContext, ClassView
 from tracepoint.check.expressions import Shape, expression_type
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import strip_casts
 from tracepoint.errors import TracepointError
-from tracepoint.source.ast import Cast, Index, Member, Name, Node, Unary, walk
-from tracepoint.source.cexpr import parse_expression
+from tracepoint.source.ast import Cast, Index, Member, Name, Node, StatementExpression, Unary, walk
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.cvalue import int_type_of
 from tracepoint.source.cwrite import write_expression
-from tracepoint.source.lexer import Token
+from tracepoint.source.statements import statements_of
 
 
 def check(context: CheckContext) -> Iterator[Finding]:
     """Yield reads through numbers."""
     for view in context.classes:
-        nodes = [(node, view.event_name) for node in _cast_expressions(view.assign)]
+        nodes = [(node, view.event_name) for node in _assigned_nodes(view)]
         nodes += [(node, shown.event_name) for shown in view.prints for node in shown.all_nodes]
         for node, event in nodes:
             cast = _followed(node)
@@ -73,25 +74,22 @@ def check(context: CheckContext) -> Iterator[Finding]:
                 )
 
 
-def _cast_expressions(tokens: Sequence[Token]) -> Iterator[Node]:
-    """Yield every node of the bracketed expressions that end in a cast to a pointer and are followed."""
-    for index in range(len(tokens) - 2):
-        if tokens[index].text != "*" or tokens[index + 1].text != ")":
-            continue
-        begin, end = _around(tokens, index)
-        try:
-            node = parse_expression(tokens[begin:end])
-        except TracepointError:
-            continue
-        yield from walk(node)
-
-
-def _around(tokens: Sequence[Token], at: int) -> tuple[int, int]:
-    """Return the place of the expression statement, or right side of the assignment, around a token."""
-    ends = {";", "{", "}", "="}
-    begin = next((i + 1 for i in range(at, -1, -1) if tokens[i].text in ends), 0)
-    end = next((i for i in range(at, len(tokens)) if tokens[i].text in ends), len(tokens))
-    return begin, end
+def _assigned_nodes(view: ClassView) -> Iterator[Node]:
+    """Yield every node of an assignment that casts to a pointer, those in statement expressions too."""
+    tokens = view.assign
+    if not any(one.text == "*" and after.text == ")" for one, after in pairwise(tokens)):
+        return
+    pending: list[Node] = []
+    try:
+        pending += view.event_class.assign.statements().body
+    except TracepointError:
+        return
+    while pending:
+        for node in walk(pending.pop()):
+            yield node
+            if isinstance(node, StatementExpression):
+                with suppress(TracepointError):
+                    pending += statements_of(node)
 
 
 def _followed(node: Node) -> Cast | None:

@@ -22,6 +22,7 @@ from tracepoint.place.declare import declare
 from tracepoint.place.fragment import EventText
 from tracepoint.place.kernel import Kernel, TreeFile
 from tracepoint.place.patch import change_file, write_diff
+from tracepoint.printk.printer import render_records
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.source.cexpr import parse_expression
@@ -100,10 +101,11 @@ def _fuzz_write(data: bytes) -> None:
 
 
 def _fuzz_printk(data: bytes) -> None:
-    """The first bytes are a record, the rest, after a zero byte, is a print format."""
+    """The first bytes are a record, the rest, after a zero byte, is a print format; C agrees with the twin."""
     record, _, text = data.partition(b"\0\0\0\0")
-    form = replace(_PRINTED, print_fmt=decode(text))
-    render_record(compile_print(form), bytes(8) + record)
+    program = compile_print(replace(_PRINTED, print_fmt=decode(text)))
+    expected = render_record(program, bytes(8) + record)
+    assert render_records(program, [bytes(8) + record]) == [expected]
 
 
 def _fuzz_filter(data: bytes) -> None:

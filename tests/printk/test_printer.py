@@ -59,7 +59,7 @@ def test_facts_are_inputs_of_a_packed_program():
     form, _ = make('"%lu %s", jiffies, __print_symbolic(REC->a, { X, "x" })', ("int", "a", 1))
     program = compile_print(form)
     known = RenderFacts(variables={"jiffies": 7}, constants={"X": 3}.get)
-    assert program.ops.pack() == compile_print(form).ops.pack()
+    assert program.packed == compile_print(form).packed
     values = [struct.iter_unpack("=QQ", pack_slots(program.ops, facts)) for facts in (RenderFacts(), known)]
     assert [{number for number, is_known in found if is_known} for found in values] == [set(), {7, 3}]
 
@@ -173,7 +173,7 @@ def test_symbols_that_were_found_once_are_known_to_c(monkeypatch):
 @needs_c
 def test_damaged_tables_of_texts_are_refused_or_searched():
     form, record = make('"%s %ps", REC->a, REC->a', ("void *", "a", 0x10))
-    loaded = DECODE.load_prints([(1, compile_print(form).ops.pack(), b"")], 2, False)
+    loaded = DECODE.load_prints([(1, compile_print(form).packed, b"")], 2, False)
     texts = AddressTexts()
     for address in range(0, 0x200, 8):
         texts.add(1, address, "x" * address)
@@ -199,7 +199,7 @@ def test_damaged_tables_of_texts_are_refused_or_searched():
 @needs_c
 def test_a_blob_of_lines_has_the_same_texts():
     form, record = make(SWITCH, *FIELDS)
-    loaded = DECODE.load_prints([(1, compile_print(form).ops.pack(), b"")], 0, False)
+    loaded = DECODE.load_prints([(1, compile_print(form).packed, b"")], 0, False)
     blob, ends, states = DECODE.render_prints(loaded, b"", *places([record, record[:3], record]), False)
     ends = struct.unpack("=3Q", ends)
     text = both(compile_print(form), record).text.encode()
@@ -280,7 +280,7 @@ def test_what_is_no_program_is_refused(arguments, error):
 
 @needs_c
 def test_programs_are_refused_with_a_reason():
-    packed = compile_print(make('"x%d", REC->a', ("int", "a", 1))[0]).ops.pack()
+    packed = compile_print(make('"x%d", REC->a', ("int", "a", 1))[0]).packed
     for items, words in (
         ([(1 << 16, packed, b"")], "more than 16 bits"),
         ([(1, packed, b"\0" * 16)], "other facts"),

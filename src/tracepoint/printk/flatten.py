@@ -400,7 +400,7 @@ def _facts_in(op: ops.NumberOp) -> str:
 def _why(op: ops.Op) -> str:
     if isinstance(op, ops.Unknown):
         return op.reason
-    return f"{op.name}()" if isinstance(op, ops.Call) else type(op).__name__
+    return f"{op.name}()" if isinstance(op, ops.Call | ops.Apply) else type(op).__name__
 
 
 def flatten(op: ops.TextOp, machine: ops.Machine) -> Flat:

@@ -1,10 +1,12 @@
 """Functions of the kernel that are pure functions of values, and so can be computed here.
 
-`FUNCTIONS` is the registry: byte order, min and max, jiffies, page table values, bits.
+`FUNCTIONS` are those that are made of ops: byte order, min and max, jiffies, page table values, bits.  All
+others of `source.functions` are one op, which C leaves to the twin.
 """
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import operators, ops
@@ -13,7 +15,7 @@ from tracepoint.printk.macros import MACROS
 from tracepoint.printk.values import IntValue, MemoryValue, TextValue, Value, constant
 from tracepoint.source import ast
 from tracepoint.source.cvalue import common_type
-from tracepoint.source.functions import BYTE_ORDERS, ByteOrder
+from tracepoint.source.functions import BYTE_ORDERS, ByteOrder, PureFunction, pure_functions
 from tracepoint.source.types import INT, LLONG, UINT, ULLONG, IntType
 
 if TYPE_CHECKING:
@@ -94,12 +96,14 @@ def _dev(shift: int, mask: int) -> Callable[[Lowering, list[Value]], Value]:
 
 
 def _ilog2(lowering: Lowering, arguments: list[Value]) -> Value:
-    return IntValue(INT, ops.Log2(operators.converted(lowering.as_integer(arguments[0]), ULLONG).op))
+    value = lowering.as_integer(arguments[0])
+    # include/linux/log2.h: what is no constant counts as u32 or u64, by its size.
+    return IntValue(INT, ops.Log2(operators.converted(value, UINT if value.kind.size <= 4 else ULLONG).op))
 
 
-def _bit_count(kind: IntType) -> Callable[[Lowering, list[Value]], Value]:
+def _bit_count(kind: IntType | None) -> Callable[[Lowering, list[Value]], Value]:
     def lower_call(lowering: Lowering, arguments: list[Value]) -> Value:
-        number = operators.converted(lowering.as_integer(arguments[0]), kind).op
+        number = operators.converted(lowering.as_integer(arguments[0]), kind or lowering.ulong).op
         return IntValue(UINT, ops.CountBits(number))
 
     return lower_call
@@ -120,7 +124,7 @@ FUNCTIONS: dict[str, Callable[[Lowering, list[Value]], Value]] = {
     "ilog2": _ilog2,
     "hweight32": _bit_count(UINT),
     "hweight64": _bit_count(ULLONG),
-    "hweight_long": _bit_count(ULLONG),
+    "hweight_long": _bit_count(None),
     **dict.fromkeys(
         ("native_make_pte", "native_make_pmd", "native_make_pud", "native_make_pgd", "native_make_p4d",
          "pte_val", "pmd_val", "pud_val", "pgd_val", "p4d_val", "native_pte_val", "native_pmd_val",
@@ -157,9 +161,12 @@ def lower_call(lowering: Lowering, call: ast.Call) -> Value:
         values = [lowering.value(node) for node in call.arguments]
         made: Value | None = DECODERS[name](lowering, values)
         return made if made is not None else _bad(lowering, name)
-    if name not in FUNCTIONS:
-        return lowering.unknown(f"the function {name}()" if name else "a call of an expression")
-    return _plain_function(lowering, call)
+    if name in FUNCTIONS:
+        return _plain_function(lowering, call)
+    pure = pure_functions(lowering.long_size).get(name)
+    if pure is not None:
+        return _pure_function(lowering, call, pure)
+    return lowering.unknown(f"the function {name}()" if name else "a call of an expression")
 
 
 def _plain_function(lowering: Lowering, call: ast.Call) -> Value:
@@ -169,6 +176,19 @@ def _plain_function(lowering: Lowering, call: ast.Call) -> Value:
     if len(values) != wanted or (name != "__builtin_constant_p" and isinstance(values[0], TextValue)):
         return _bad(lowering, name)
     return FUNCTIONS[name](lowering, values)
+
+
+def _pure_function(lowering: Lowering, call: ast.Call, pure: PureFunction) -> Value:
+    if len(call.arguments) != len(pure.arguments):
+        return _bad(lowering, call.name)
+    values = [lowering.integer(node) for node in call.arguments]
+    common = reduce(common_type, (value.kind for value in values), INT)
+    given = [
+        operators.converted(value, want or common) for value, want in zip(values, pure.arguments, strict=True)
+    ]
+    result = pure.result or common
+    op = ops.Apply(call.name, lowering.long_size, tuple(value.op for value in given), result)
+    return operators.folded(IntValue(result, op), *given)
 
 
 def _bad(lowering: Lowering, name: str) -> IntValue:

@@ -195,6 +195,19 @@ class Log2(NumberOp):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
+class Apply(NumberOp):
+    """What a function of `source.functions.pure_functions` makes of numbers of its types.
+
+    Those that formats call often are made of other ops instead.
+    """
+
+    name: str
+    long_size: int
+    arguments: tuple[NumberOp, ...]
+    kind: IntType
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class JiffiesTo(NumberOp):
     """Jiffies in units of which `scale` are a second, as a type keeps it.
 

@@ -87,8 +87,8 @@ class Printer:
         facts = self._facts
         packed = []
         for number, program in self._programs.items():
-            flat = program.ops
-            packed.append((_ANY_ID if any_type else number, flat.pack(), pack_slots(flat, facts)))
+            slots = pack_slots(program.ops, facts)
+            packed.append((_ANY_ID if any_type else number, program.packed, slots))
         known = facts.hash_pointers * _HASHES | (facts.kallsyms is not None) * _HAS_SYMBOLS
         return DECODE.load_prints(packed, known, self._is_big_endian) if DECODE is not None else None
 

@@ -70,8 +70,13 @@ class PrintProgram:
 
     @cached_property
     def ops(self) -> Flat:
-        """The program as instructions, one a line when printed; `ops.pack()` is what the C reader takes."""
+        """The program as instructions, one a line when printed."""
         return flatten(self.op, self.machine)
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The instructions as the C reader takes them."""
+        return self.ops.pack()
 
     def __str__(self) -> str:
         return str(self.ops)

@@ -10,6 +10,7 @@ from tracepoint.printk.errnames import MAX_ERRNO
 from tracepoint.printk.facts import HASHED_NOTE, UnknownPartError
 from tracepoint.printk.memory import unpacker
 from tracepoint.printk.twin.arithmetic import binary, with_number, wrapped
+from tracepoint.source.functions import pure_functions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,6 +141,19 @@ def _log2(maker: Maker, op: ops.Log2) -> Number:
     return read
 
 
+def _apply(maker: Maker, op: ops.Apply) -> Number:
+    compute, kind, name = pure_functions(op.long_size)[op.name].compute, op.kind, op.name
+    arguments = [maker.number(given) for given in op.arguments]
+
+    def read(record: Record) -> int:
+        try:
+            return kind.wrap(compute(*[argument(record) for argument in arguments]))
+        except ArithmeticError as error:
+            raise UnknownPartError(f"{name}(): {error or 'no value'}") from None
+
+    return read
+
+
 def _jiffies_to(maker: Maker, op: ops.JiffiesTo) -> Number:
     jiffies, per_second, scale, kind = maker.number(op.jiffies), maker.number(op.hz), op.scale, op.kind
 
@@ -209,6 +223,7 @@ NUMBERS: dict[type[ops.Op], Callable[[Maker, Any], Number]] = {
     ops.PickNumber: _pick_number,
     ops.CountBits: _count_bits,
     ops.Log2: _log2,
+    ops.Apply: _apply,
     ops.JiffiesTo: _jiffies_to,
     ops.Distance: _distance,
     ops.Hashed: _hashed,

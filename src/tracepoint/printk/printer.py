@@ -64,27 +64,38 @@ def pack_slots(flat: Flat, facts: RenderFacts) -> bytes:
 class Printer:
     """Renders records of events, whose programs are given by the number of their type.
 
-    With `any_type` the only program is for records of any type.
+    With `any_type` the only program is for records of any type; `is_big_endian` is the byte order of records
+    of types that are added later.
     """
 
     def __init__(
-        self, programs: Mapping[int, PrintProgram], facts: RenderFacts = NO_FACTS, *, any_type: bool = False
+        self,
+        programs: Mapping[int, PrintProgram],
+        facts: RenderFacts = NO_FACTS,
+        *,
+        any_type: bool = False,
+        is_big_endian: bool = False,
     ) -> None:
-        self._programs = programs
+        self._programs = dict(programs)
         self._facts = facts
         self._only = next(iter(programs.values())) if any_type else None
-        self._is_big_endian = any(program.machine.is_big_endian for program in programs.values())
+        self._is_big_endian = is_big_endian or any(p.machine.is_big_endian for p in programs.values())
         self._texts = AddressTexts()
         for address, text in facts.printk_formats.items():
             self._texts.add(KERNEL_STRING, address, text)
         self._texts.pack()
-        self._loaded = None if DECODE is None else self._load(any_type=any_type)
+        self._loaded: object = None
 
     def __repr__(self) -> str:
         return f"<Printer of {len(self._programs)} programs>"
 
-    def _load(self, *, any_type: bool) -> object:
-        facts = self._facts
+    def add(self, number: int, program: PrintProgram) -> None:
+        """Add the program for records of a type."""
+        self._programs[number] = program
+        self._loaded = None
+
+    def _load(self) -> object:
+        facts, any_type = self._facts, self._only is not None
         packed = []
         for number, program in self._programs.items():
             slots = pack_slots(program.ops, facts)
@@ -100,6 +111,8 @@ class Printer:
         """
         if DECODE is None:
             return self.render_slowly(data, offsets, lengths)
+        if self._loaded is None:
+            self._loaded = self._load()
         lines = Lines([], {})
         places, sizes = memoryview(offsets).cast("B"), memoryview(lengths).cast("B")
         n_records = len(places) // 8

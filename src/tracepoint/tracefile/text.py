@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import NO_FACTS, RenderFacts, read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.record.page import LOST_UNKNOWN, U64
 from tracepoint.tracefile.recording import variables_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.printk.program import PrintProgram
@@ -34,6 +36,8 @@ _IRQS_OFF, _NO_SUPPORT, _NEED_RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT_RESCHED, _NM
 )
 _MARKS = ((10**9, "$"), (10**8, "@"), (10**7, "*"), (10**6, "#"), (10**5, "!"), (10**4, "+"))
 _MAX_NOTES = 1000
+# Records that are rendered at once.
+_FIRST_BATCH, _MOST_BATCH = 64, 4096
 # Spelt so that it is not taken for a mark of something left to do.
 _NO_TASK = f"<{3 * 'X'}>"
 
@@ -147,6 +151,9 @@ class TextWriter:
         self._options = options or TextOptions()
         self._tgids = tgids or {}
         self._programs: dict[int, PrintProgram] = {}
+        self._names: dict[int, str] = {}
+        self._printer = Printer({}, facts, is_big_endian=is_big_endian)
+        self._number = struct.Struct(">H" if is_big_endian else "<H").unpack_from
         self._unpack = struct.Struct(">HBBi" if is_big_endian else "<HBBi").unpack_from
         self._flags = {
             (flags, count): flags_text(flags, count) for flags in range(256) for count in (0, 1, 2, 3)
@@ -174,35 +181,45 @@ class TextWriter:
         """
         is_annotated = self._options.annotate and has_overruns
         started: set[int] = set()
-        previous: RawRecord | None = None
+        previous: tuple[RawRecord, str] | None = None
         # The kernel counts from 0 here: trace.c: s_start() begins at -1.
         index = 0
-        for record in records:
+        for record, body in self._with_bodies(records):
             if previous is not None:
-                yield self._entry(previous, record.timestamp, index, started if is_annotated else None)
+                yield self._entry(*previous, record.timestamp, index, started if is_annotated else None)
                 index += 1
-            previous = record
+            previous = record, body
         if previous is not None:
-            yield self._entry(previous, previous.timestamp, index, started if is_annotated else None)
+            last = previous[0].timestamp
+            yield self._entry(*previous, last, index, started if is_annotated else None)
 
     def line(self, record: RawRecord) -> str:
         """Return the text of one record on its own."""
-        return self._entry(record, record.timestamp, 0, None)
+        return self._entry(record, self._bodies([record])[0], record.timestamp, 0, None)
 
-    def _entry(self, record: RawRecord, next_time: int, index: int, started: set[int] | None) -> str:
+    def _with_bodies(self, records: Iterable[RawRecord]) -> Iterator[tuple[RawRecord, str]]:
+        """Yield each record with what its line says after the context: a few first, then many at once."""
+        records, size = iter(records), _FIRST_BATCH
+        while batch := list(islice(records, size)):
+            yield from zip(batch, self._bodies(batch), strict=True)
+            size = min(4 * size, _MOST_BATCH)
+
+    def _entry(
+        self, record: RawRecord, body: str, next_time: int, index: int, started: set[int] | None
+    ) -> str:
         text = self._lost_text(record)
         if started is not None and record.cpu not in started:
             started.add(record.cpu)
             if index > 1:
                 text += f"##### CPU {record.cpu} buffer started ####\n"
         # A record of the ring buffer has at least the common fields; a damaged one may not.
-        number, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
+        _, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
         if self._options.context_info:
             if self._options.latency_format:
                 text += self._latency_context(record, next_time, index, (flags, count, pid))
             else:
                 text += self._context(record, flags, count, pid)
-        return text + self._body(number, record.data)
+        return text + body
 
     @staticmethod
     def _lost_text(record: RawRecord) -> str:
@@ -264,18 +281,41 @@ class TextWriter:
         name, text = self._rendered(number, data)
         return f"Unknown type {number}\n" if name is None else f"{name}{text}\n"
 
+    def _bodies(self, records: Sequence[RawRecord]) -> list[str]:
+        """Return what stands after the context in the line of each record."""
+        # A record of the ring buffer has at least the common fields; a damaged one may not.
+        data = [record.data.ljust(2, b"\0") for record in records]
+        numbers = [self._number(one)[0] for one in data]
+        for number in dict.fromkeys(numbers):
+            self._program(number)
+        lines = self._printer.render_list(data)
+        for index, rendered in lines.odd.items():
+            if (program := self._program(numbers[index])) is not None and rendered.notes:
+                self._note(program.format, rendered.notes)
+        return [f"{self._names[number]}{text}\n" for number, text in zip(numbers, lines.texts, strict=True)]
+
+    def _program(self, number: int) -> PrintProgram | None:
+        """Return the program for records of a type, compiled for the first; None for an unknown type."""
+        if number in self._names:
+            return self._programs.get(number)
+        event = self._events.get(number)
+        self._names[number] = ""
+        if event is None:
+            return None
+        program = self._programs[number] = compile_print(event)
+        self._names[number] = f"{event.name}: " if program.is_named else ""
+        self._printer.add(number, program)
+        return program
+
     def _rendered(self, number: int, data: bytes) -> tuple[str | None, str]:
         """Return the name with its colon (None for an unknown type) and the text."""
-        program = self._programs.get(number)
+        program = self._program(number)
         if program is None:
-            event = self._events.get(number)
-            if event is None:
-                return None, ""
-            program = self._programs[number] = compile_print(event)
+            return None, ""
         rendered = render_record(program, data, self._facts)
         if rendered.notes:
             self._note(program.format, rendered.notes)
-        return (f"{program.format.name}: " if program.is_named else ""), rendered.text
+        return self._names[number], rendered.text
 
     def _note(self, event: EventFormat, notes: tuple[str, ...]) -> None:
         for note in notes:

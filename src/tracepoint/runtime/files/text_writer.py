@@ -11,7 +11,7 @@ from tracepoint.runtime.files.texts import PRINT_ID, RAW_ID
 from tracepoint.tracefile.text import TextOptions, TextWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.printk.facts import RenderFacts
@@ -53,14 +53,24 @@ class ProcessWriter(TextWriter):
             return super()._rendered(number, data)
         return f"{probe.event.name}: ", render_record(probe.print_program(data), data, self._facts).text
 
-    def _entry(self, record: RawRecord, next_time: int, index: int, started: set[int] | None) -> str:
+    def _bodies(self, records: Sequence[RawRecord]) -> list[str]:
+        numbers = [self._unpack(record.data.ljust(8, b"\0"))[0] for record in records]
+        if self._own.form:
+            return [self._plain(number, record.data) for number, record in zip(numbers, records, strict=True)]
+        if self._own.probes.keys().isdisjoint(numbers):
+            return super()._bodies(records)
+        return [self._body(number, record.data) for number, record in zip(numbers, records, strict=True)]
+
+    def _entry(
+        self, record: RawRecord, body: str, next_time: int, index: int, started: set[int] | None
+    ) -> str:
         if not self._own.form:
-            return super()._entry(record, next_time, index, started)
-        number, _, _, pid = self._unpack(record.data.ljust(8, b"\0"))
+            return super()._entry(record, body, next_time, index, started)
+        pid = self._unpack(record.data.ljust(8, b"\0"))[3]
         context = ""
         if self._options.context_info:
             context = _context(self._own.form, pid, record.cpu, record.timestamp)
-        return f"{self._lost_text(record)}{context}{self._plain(number, record.data)}"
+        return f"{self._lost_text(record)}{context}{body}"
 
     def _plain(self, number: int, data: bytes) -> str:
         """Return what most kinds of records show, but for two in the form `raw`; no values."""

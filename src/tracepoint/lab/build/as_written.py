@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.lab.build.compile import compile_file
-from tracepoint.lab.build.module import BuildError
+from tracepoint.lab.build.module import BuildError, first_lines
 from tracepoint.lab.build.stub import (
     GENERIC_INCLUDES,
     SHADOW_BASE,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from tracepoint.lab.build.module import CompilerMessage
     from tracepoint.lab.build.stub import Compiler
 
-_N_SHOWN = 6
 _PRIVATE = re.compile(
     r"(?:invalid use of undefined|(?:to|has) incomplete|application of .sizeof. to incomplete) type "
     r"'(?:const )?((?:struct|union) \w+)"
@@ -120,8 +119,6 @@ def _at_header(message: CompilerMessage, links: set[str]) -> CompilerMessage:
 
 def _error(header: Path, path: str, messages: Sequence[CompilerMessage]) -> BuildError:
     moved = tuple(m if m.path else replace(m, path=path) for m in messages)
-    lines = list(dict.fromkeys(str(message) for message in moved))
-    if len(lines) > _N_SHOWN:
-        lines[_N_SHOWN:] = [f"and {len(lines) - _N_SHOWN} more"]
+    lines = first_lines(dict.fromkeys(map(str, moved)))
     text = f"{path}: its events do not compile for this kernel, as {header.name} is written"
     return BuildError(text, log_tail="\n".join(lines), messages=moved)

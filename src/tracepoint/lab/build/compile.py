@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shlex
-import subprocess
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build.module import read_messages
+from tracepoint.lab.programs import run_program
 from tracepoint.source.text import decode
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from tracepoint.lab.build.module import CompilerMessage
     from tracepoint.lab.build.stub import Compiler
 
-_TIMEOUT_S = 180
 _FLAGS = ("-fmax-errors=200", "-fno-diagnostics-show-caret")
 
 
@@ -32,19 +30,7 @@ def compile_file(
     """
     words = list(compiler.words)
     command = [words[0], *before, *words[1:], *_FLAGS, *after, "-o", f"{source}.o", str(source)]
-    try:
-        done = subprocess.run(  # noqa: S603  the compiler named by the kernel's own Kbuild
-            command,
-            cwd=compiler.folder,
-            env=os.environ | {"LC_ALL": "C"},
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise LabError(f"{words[0]} is not installed", shlex.join(command)) from None
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{source.name} takes longer than {_TIMEOUT_S} s to compile") from None
+    done = run_program(command, f"{source.name} cannot be compiled", compiler.folder)
     if not done.returncode:
         return ()
     said = decode(done.stderr).replace(f"{source.parent}/", "")

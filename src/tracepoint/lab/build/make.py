@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.lab.build.module import BuildError, CompilerMessage, read_messages
+from tracepoint.lab.build.module import BuildError, CompilerMessage, first_lines, read_messages
 from tracepoint.tree.index.store import cache_folder
 
 if TYPE_CHECKING:
@@ -136,9 +136,7 @@ class Make:
             output = output.replace(prefix, "")
         messages = read_messages(output)
         if messages:
-            lines = [self._describe(message) for message in messages[:_SHOWN]]
-            if len(messages) > _SHOWN:
-                lines.append(f"and {len(messages) - _SHOWN} more")
+            lines = first_lines(map(self._describe, messages))
         else:
             every = [line for line in output.splitlines() if line.strip()]
             lines = ([line for line in every if _OTHER.search(line)] or every[-_SHOWN:])[:_SHOWN]

@@ -23,7 +23,7 @@ from tracepoint.errors import LabError
 from tracepoint.tree.index.store import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _SECONDS = 300
 _SHOWN = 6
@@ -206,10 +206,8 @@ def _make(source: Path, headers: Path, flags: Sequence[str], seconds: int) -> No
 def _failure(output: str, command: str, status: int) -> BuildError:
     messages = read_messages(output)
     if messages:
-        lines = [str(message) for message in messages[:_SHOWN]]
-        if len(messages) > _SHOWN:
-            lines.append(f"and {len(messages) - _SHOWN} more")
-        return BuildError("the module does not compile", command, status, "\n".join(lines), messages)
+        tail = "\n".join(first_lines(map(str, messages)))
+        return BuildError("the module does not compile", command, status, tail, messages)
     lines = [line for line in output.splitlines() if _OTHER.search(line)]
     shown = lines or [line for line in output.splitlines() if line.strip()][-_SHOWN:]
     what = "the module does not build"
@@ -218,6 +216,12 @@ def _failure(output: str, command: str, status: int) -> BuildError:
     elif any(NO_COMPILER.search(line) for line in lines):
         what += ": the compiler that the headers ask for is not installed"
     return BuildError(what, command, status, "\n".join(shown[:_SHOWN]))
+
+
+def first_lines(messages: Iterable[str]) -> list[str]:
+    """Return the first of some messages, and how many more there are."""
+    lines = list(messages)
+    return [*lines[:_SHOWN], *([f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else [])]
 
 
 def read_messages(output: str) -> tuple[CompilerMessage, ...]:

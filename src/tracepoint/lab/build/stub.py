@@ -11,7 +11,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import tempfile
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError, LayoutError
 from tracepoint.lab.build.module import NO_COMPILER
+from tracepoint.lab.programs import grep, run_program
 from tracepoint.layout.objects import read_object
 from tracepoint.model.vocabulary import FIELD_MACROS
 from tracepoint.source.text import decode
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
 
-_TIMEOUT_S = 180
 _N_ERRORS = 6
 _TELLING = re.compile(r"error|not found", re.IGNORECASE)
 _UNKNOWN = re.compile(r"unrecognized command-line option [^\w-]*(-[\w=.,+-]+)")
@@ -189,9 +188,7 @@ def _local_headers(source: Path, text: bytes) -> Iterable[bytes]:
 @lru_cache(maxsize=8)
 def creating_sources(tree: Path) -> tuple[Path, ...]:
     """Return the `.c` files of a tree that define CREATE_TRACE_POINTS, found with grep."""
-    command = ["grep", "-rlF", "--include=*.c", "CREATE_TRACE_POINTS", str(tree.resolve())]
-    done = subprocess.run(command, capture_output=True, check=False)  # noqa: S603  grep in a given folder
-    return tuple(sorted(Path(decode(name)) for name in done.stdout.splitlines()))
+    return tuple(sorted(grep("F", "*.c", ["CREATE_TRACE_POINTS"], [tree.resolve()])))
 
 
 def tree_folders(tree: Path) -> list[Path]:
@@ -349,21 +346,7 @@ def _last_define(text: str, name: str) -> str:
 
 
 def _run(command: list[str], folder: Path, failure: str) -> None:
-    # The kernel's Makefile takes LC_ALL away.
-    environment = {**os.environ, "LC_ALL": "C", "LC_MESSAGES": "C", "LANG": "C"}
-    try:
-        done = subprocess.run(  # noqa: S603  the compiler named by the kernel's own Kbuild
-            command,
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except FileNotFoundError:
-        raise LabError(f"{failure}: {command[0]} is not installed", shlex.join(command)) from None
-    except subprocess.TimeoutExpired:
-        raise LabError(f"{failure}: it takes longer than {_TIMEOUT_S} s", shlex.join(command)) from None
+    done = run_program(command, failure, folder)
     if done.returncode:
         log = decode(done.stderr).splitlines()
         lines = [line for line in log if _TELLING.search(line)] or log

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-import subprocess
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tracepoint.errors import LabError
+from tracepoint.lab.programs import run_program
 from tracepoint.tree.index.store import cache_folder
 
 # Without a red zone, assembler in the middle of a function may push.
 _FLAGS = ("-static", "-Os", "-Wall", "-Wextra", "-mno-red-zone")
-_SECONDS = 120
 _PLACE = "/lab/bin"
 
 
@@ -87,12 +86,7 @@ def _compile(text: str, program: Path) -> None:
     source = program.with_suffix(".c")
     source.write_text(text, encoding="utf-8")
     command = [compiler, *_FLAGS, "-o", str(program), str(source)]
-    try:
-        done = subprocess.run(  # noqa: S603 (the compiler with our own source)
-            command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL
-        )
-    except subprocess.TimeoutExpired:
-        raise LabError(f"the compiler did not end in {_SECONDS} s", " ".join(command)) from None
+    done = run_program(command, f"{program.name}.c cannot be compiled")
     if done.returncode:
         words = done.stderr.decode(errors="replace")
         hint = " (Debian package libc6-dev brings the static C library)" if "-lc" in words else ""

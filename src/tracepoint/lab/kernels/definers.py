@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracepoint.source.text import decode
+from tracepoint.lab.programs import grep
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -45,7 +44,6 @@ _SHAPES = {
         r"|^[[:space:]]+{0}([[:space:]]*=.*)?,|^[[:space:]]+{0}$|^extern .*[ *]{0}(;|\[)"
     ),
 }
-_TIMEOUT_S = 60
 #: Headers that are included by others only, or by user space.
 _INNER = ("asm-generic/", "generated/", "uapi/", "acpi/", "xen/", "trace/")
 
@@ -91,9 +89,7 @@ class Definers:
         shape = "function" if name.endswith("()") else "tag" if " " in name else "name"
         pattern = _SHAPES[shape].format(name.removesuffix("()").replace(" ", "[[:space:]]+"))
         folders = self.folders()
-        command = ["grep", "-rlE", "--include=*.h", "-e", pattern, *map(str, folders)]
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)  # noqa: S603  grep in given folders
-        paths = {self._included(decode(line), folders) for line in done.stdout.splitlines()}
+        paths = {self._included(str(path), folders) for path in grep("E", "*.h", [pattern], folders)}
         return [f"<{path}>" for path in sorted(paths, key=_rank)]
 
     def folders(self) -> list[Path]:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.source.text import decode
+from tracepoint.lab.programs import grep
 from tracepoint.tree.headers import read_header
 from tracepoint.tree.loader import source_folders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from pathlib import Path
 
 _EXPORTED = re.compile(rb"^0x[0-9a-f]+\t(\w+)\t", re.MULTILINE)
 # What modpost adds to every module.
@@ -21,7 +20,6 @@ _OF_EVERY_MODULE = frozenset({"__this_module", "_GLOBAL_OFFSET_TABLE_"})
 # The parts of a tracepoint that DEFINE_TRACE makes and EXPORT_TRACEPOINT_SYMBOL exports.
 _OF_TRACEPOINT = re.compile(r"__(?:tracepoint|traceiter|probestub|SC[KT]__tp_func)_(\w+)")
 _FOLDERS = ("include", "arch")
-_TIMEOUT_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +57,8 @@ def _declared(tracepoints: Mapping[str, str], kernel_headers: Path) -> set[str]:
     """Return the tracepoints that trace headers of a kernel declare."""
     if not tracepoints:
         return set()
-    words = [word for name in set(tracepoints.values()) for word in ("-e", name)]
     folders = [folder / name for folder in source_folders(kernel_headers) for name in _FOLDERS]
-    command = ["grep", "-rlwF", "--include=*.h", *words, *(str(one) for one in folders if one.is_dir())]
-    done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, check=False)  # noqa: S603  grep in given folders
-    paths = [Path(decode(line)) for line in done.stdout.splitlines()]
+    paths = grep("wF", "*.h", set(tracepoints.values()), (one for one in folders if one.is_dir()))
     headers = [read_header(path) for path in paths if "trace" in path.parent.parts]
     events = {event.name for header in headers for event in header.events}
     return events | {bare.name for header in headers for bare in header.tracepoints}

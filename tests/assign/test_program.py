@@ -293,3 +293,15 @@ def test_a_function_given_the_end_of_the_record_stores_nothing():
     )
     assert fired["n"] == 7
     assert fired.result.record[fired.layout.size_bytes :] == b""
+
+
+def test_a_list_without_an_end_is_left_where_its_text_grows_long():
+    class Always(dict):
+        def get(self, _text):
+            return 1
+
+    statements = "struct q *q = NULL; while ((q = next_of_a_long_list(p, q))) __entry->n = q->id;"
+    fired = fire("__field(u32, n)", statements, Always(any=1))
+    assert "an input of more than 1000 characters" in fired.reasons[0]
+    assert len(fired.asked) < 150
+    assert max(len(input_.text) for input_ in fired.asked) <= 1000

@@ -48,6 +48,8 @@ NO_WANT = Want()
 CONDITION = Want(role="condition")
 MAX_STEPS = 200_000
 MAX_DEPTH = 70
+#: The longest of Linux 6.1 has 134 characters; a list that is followed has no other end.
+MAX_INPUT = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,8 @@ class Machine:
         elif role in ("int", "condition") and ctype is not None and ctype.pointers:
             role = "pointer"
         text = write_expression(node)
+        if len(text) > MAX_INPUT:
+            raise CannotFollowError(f"{text[:40]}...: an input of more than {MAX_INPUT} characters")
         if text in self.overrides:
             return self.overrides[text]
         kind = want.kind or (int_type_of(ctype, self.shapes.long_size) if ctype else None)

@@ -12,8 +12,8 @@ from tracepoint.place.fragment import EventText
 from tracepoint.place.from_prototype import write_event
 from tracepoint.place.insert import Place, Where
 from tracepoint.place.kernel import check_path
-from tracepoint.source.ctype import tokens_text
 from tracepoint.source.lexer import lex
+from tracepoint.source.macros import spell
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -240,4 +240,4 @@ def shown(text: str) -> str:
     >>> shown("f(a,\n\t  b);")
     'f(a, b);'
     """
-    return " ".join(tokens_text(lex(SourceFile("", text))).split()) if "\n" in text else text.strip()
+    return spell(lex(SourceFile("", text))) if "\n" in text else text.strip()

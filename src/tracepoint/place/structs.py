@@ -10,6 +10,7 @@ from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.loader import KernelLoader, arch_of, includers
 from tracepoint.place.members import Body, read_members
+from tracepoint.source.brackets import find_close_in_text
 from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.text import SourceFile
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 # A comment that never ends goes to the end, as in C: each `/*` in it would be looked behind otherwise.
 _TEXT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
-_BRACE = re.compile(r"[{}]")
 _ATTRIBUTE = r"__\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?"
 #: More than any struct of the kernel has; struct task_struct has 25,000.
 _MAX_BODY = 400_000
@@ -206,12 +206,8 @@ def _definition(text: str, start: int, brace: int) -> str:
     line = text.rfind("\n", 0, start) + 1
     if text[line:start].lstrip().startswith("#") or text[:line].endswith("\\\n"):  # in a macro
         return ""
-    depth = 1
-    for found in _BRACE.finditer(text, brace, brace + _MAX_BODY):
-        depth += 1 if found[0] == "{" else -1
-        if depth == 0:
-            return text[start : found.end()]
-    return ""
+    close = find_close_in_text(text, brace - 1, _MAX_BODY)
+    return text[start : close + 1] if close >= 0 else ""
 
 
 def _read_braces(text: str) -> Body:

@@ -17,7 +17,6 @@ from tracepoint.source.ctype import (
     is_typedef_name,
     scan_type,
     starts_type,
-    tokens_text,
 )
 from tracepoint.source.cwrite import (
     ASSIGN,
@@ -28,6 +27,7 @@ from tracepoint.source.cwrite import (
     write_expression,
 )
 from tracepoint.source.lexer import Kind, Token, lex
+from tracepoint.source.macros import spell
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
@@ -257,7 +257,7 @@ class _Parser:
             inside = tuple(self.tokens[self.at + 1 : close])
             self.at = close + 1
             last = self.expect(")", opener)
-            return ast.StatementExpression(inside, tokens_text(inside), first=opener, last=last)
+            return ast.StatementExpression(inside, spell(inside), first=opener, last=last)
         node = self.expression(COMMA)
         self.expect(")", opener)
         return node

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import SourceError
 from tracepoint.source.brackets import find_close
 from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.macros import spell
 from tracepoint.source.text import SourceFile
 from tracepoint.source.types import TYPEDEFS
 
@@ -89,15 +90,6 @@ def starts_type(name: str) -> bool:
     return name in BASIC_WORDS or name in QUALIFIERS or name in TAG_WORDS or name in TYPEOF_WORDS
 
 
-def tokens_text(tokens: Sequence[Token]) -> str:
-    """Join tokens as the preprocessor's `#` does: one space where there was white space."""
-    return "".join(
-        (" " if token.space and at else "") + token.text
-        for at, token in enumerate(tokens)
-        if token.kind is not Kind.END
-    )
-
-
 def _canonical_words(words: list[str]) -> str | None:
     """Put the words of a basic type in canonical order; None when no such type exists."""
     if len(words) == 1 and words[0] not in ("unsigned", "signed", "__signed__", "__signed", "_Bool"):
@@ -156,7 +148,7 @@ class _TypeScanner:
             inside = self.skip_group()
             if inside is None:
                 return None
-            lengths.append(tokens_text(inside))
+            lengths.append(spell(inside))
         return CType(base, pointers, tuple(lengths), qualifiers)
 
     def scan_base(self) -> tuple[str | None, frozenset[str]]:
@@ -198,7 +190,7 @@ class _TypeScanner:
             if inside is None:
                 return None
             self.at -= 1
-            return f"typeof({tokens_text(inside)})"
+            return f"typeof({spell(inside)})"
         return word
 
     def scan_body(self, word: str) -> str | None:
@@ -206,7 +198,7 @@ class _TypeScanner:
         self.at += 1
         body = self.skip_group()
         self.at -= 1
-        return None if body is None else f"{word} {{ {tokens_text(body)} }}"
+        return None if body is None else f"{word} {{ {spell(body)} }}"
 
     def scan_stars(self) -> int:
         count = 0
@@ -232,13 +224,13 @@ class _TypeScanner:
             if inside is None:
                 return None
             stars = " " + "*" * result.pointers if result.pointers else ""
-            return CType(f"{result.base}{stars} ({tokens_text(inside)})", depth, (), result.qualifiers)
+            return CType(f"{result.base}{stars} ({spell(inside)})", depth, (), result.qualifiers)
         base = str(CType(result.base, result.pointers))
         while self.text() == "[":
             inside = self.skip_group()
             if inside is None:
                 return None
-            base += f"[{tokens_text(inside)}]"
+            base += f"[{spell(inside)}]"
         return CType(base, depth, (), result.qualifiers)
 
 
@@ -288,7 +280,7 @@ def parse_ctype(source: str | Sequence[Token]) -> CType:
     scanned = scan_type(tokens, 0, stop)
     if scanned is None or scanned[1] != stop:
         wrong = tokens[min(scanned[1] if scanned else 0, len(tokens) - 1)] if tokens else None
-        text = tokens_text(tokens[:stop])
+        text = spell(tokens[:stop])
         raise SourceError(
             f"not a C type: `{text[:80]}`" if text else "a C type is missing here",
             wrong.root.span if wrong else None,

@@ -14,8 +14,9 @@ from tracepoint.errors import SourceError
 from tracepoint.source import ast
 from tracepoint.source.brackets import CLOSERS, find_close, match_brackets, split_arguments
 from tracepoint.source.cexpr import parse_arguments, parse_expression
-from tracepoint.source.ctype import QUALIFIERS, CType, scan_type, starts_type, tokens_text
+from tracepoint.source.ctype import QUALIFIERS, CType, scan_type, starts_type
 from tracepoint.source.lexer import Kind
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,7 +151,7 @@ def _ends(tokens: Sequence[Token]) -> dict[str, Token]:
 
 def _unreadable(tokens: Sequence[Token], reason: str) -> Unreadable:
     names = frozenset(token.text for token in tokens if token.kind is Kind.NAME)
-    return Unreadable(tokens_text(tokens)[:200], reason, names, **_ends(tokens))
+    return Unreadable(spell(tokens)[:200], reason, names, **_ends(tokens))
 
 
 class _Reader:
@@ -160,7 +161,7 @@ class _Reader:
         self._tokens = tokens
         self._at = 0
         self._depth = 0
-        self._match = _match_brackets(tokens)
+        self._match = _matched(tokens)
 
     def until(self, stop: int) -> tuple[Statement, ...]:
         body: list[Statement] = []
@@ -372,7 +373,7 @@ def _simple_statement(tokens: Sequence[Token]) -> Statement:
         return _unreadable(tokens, error.message)
 
 
-def _match_brackets(tokens: list[Token]) -> dict[int, int]:
+def _matched(tokens: list[Token]) -> dict[int, int]:
     match, wrong = match_brackets(tokens)
     if wrong is not None:
         token = tokens[wrong]
@@ -437,7 +438,7 @@ def _declarator(tokens: Sequence[Token], base: CType, pointers: int, before: Tok
     lengths: list[str] = []
     while at < len(tokens) and tokens[at].text == "[":
         close = find_close(tokens, at)
-        lengths.append(tokens_text(tokens[at + 1 : close]))
+        lengths.append(spell(tokens[at + 1 : close]))
         at = close + 1
     initial = None
     if at < len(tokens):

@@ -18,9 +18,9 @@ from tracepoint.source.ctype import (
     TYPEOF_WORDS,
     CType,
     parse_ctype,
-    tokens_text,
 )
 from tracepoint.source.lexer import Kind
+from tracepoint.source.macros import spell
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -270,7 +270,7 @@ class _Reader:
                 at += 1
             elif body is None and not words and word in TYPEOF_WORDS:
                 close = find_close(self.tokens, at + 1, stop)
-                words = [f"typeof({tokens_text(self.tokens[at + 2 : close])})"]
+                words = [f"typeof({spell(self.tokens[at + 2 : close])})"]
                 at = max(close, at) + 1
             elif body is None and not words and self.tokens[at].kind is Kind.NAME:
                 words = [word]

@@ -148,7 +148,7 @@ def test_notes_are_patched_when_asked_for(tmp_path: Path, monkeypatch, capsys) -
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["check", "--patch", "trace.h"], "--patch goes with --fix"),
+        (["check", "--patch", "trace.h"], "--patch needs --fix"),
         (["check", "--fix", "--patch", "trace.h"], "who sends the patch?"),
         ([*WORDS, "-o", "trace.h", "trace.h"], "trace.h"),
     ],

@@ -136,4 +136,4 @@ def test_a_file_without_trace_events_is_said_to_be_one(data, tmp_path):
         check=False,
     )
     assert done.returncode == 2
-    assert f"{path}: there is no trace event in it" in done.stderr
+    assert f"{path}: it has no trace events" in done.stderr

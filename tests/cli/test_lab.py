@@ -53,7 +53,7 @@ def test_a_script_that_is_not_here_is_no_command_of_the_guest(
     word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["lab", "run", word]) == 5
-    assert capsys.readouterr().err == f"tracepoint: error: {word}: there is no such script here\n"
+    assert capsys.readouterr().err == f"tracepoint: error: {word}: no such script\n"
 
 
 def test_a_shell_wants_a_terminal(

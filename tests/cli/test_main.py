@@ -459,7 +459,7 @@ def test_a_current_folder_that_was_removed(tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (
         2,
-        "tracepoint: error: the current folder is not there any more\n",
+        "tracepoint: error: the current folder no longer exists\n",
     )
 
 

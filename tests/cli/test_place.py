@@ -83,7 +83,7 @@ def test_event_from_options(tree: Path, capsys) -> None:
     out = capsys.readouterr().out
     assert '+\tTP_printk("w=%d n=%d", __entry->w, __entry->n)\n' in out
     assert "+\t\t__entry->w = duck->weight;\n" in out
-    assert "say what the event of --name is" in refused(capsys, tree, "--proto", "int n", *AT, *WHY)
+    assert "--proto and --fields need --name" in refused(capsys, tree, "--proto", "int n", *AT, *WHY)
 
 
 def test_several_places(tree: Path, capsys) -> None:
@@ -184,7 +184,7 @@ def test_apply_refuses_a_file_that_changed_meanwhile(tree: Path, monkeypatch, ca
 
     monkeypatch.setattr("tracepoint.cli.tree.place.write_files", late)
     assert place(tree, *AT, *WHY, "--apply") == 2
-    assert "water/shore.c: has changed meanwhile; nothing was written" in capsys.readouterr().err
+    assert "water/shore.c: has changed in the meantime; nothing was written" in capsys.readouterr().err
     assert (tree / HEADER).read_text() == FILES[HEADER]
 
 
@@ -195,7 +195,7 @@ def test_apply_refuses_changes_that_are_not_committed(tree: Path, capsys) -> Non
         file.write("\n/* not mine */\n")
     with (tree / "water/shore.c").open("a") as file:
         file.write("\n/* mine */\n")
-    assert "water/shore.c: has changes that are not committed" in refused(capsys, tree, *AT, *WHY, "--apply")
+    assert "water/shore.c: has uncommitted changes" in refused(capsys, tree, *AT, *WHY, "--apply")
     git(tree, "commit", "-qm", "mine", "water/shore.c")
     assert place(tree, *AT, *WHY, "--apply") == 0  # what is not touched may be dirty
 
@@ -207,7 +207,7 @@ def test_apply_refuses_a_file_that_cannot_be_written(tree: Path, monkeypatch, ca
 
 
 def test_author_comes_from_git(tree: Path, capsys, monkeypatch) -> None:
-    assert "git config knows no user.name" in refused(capsys, tree, *AT, "--why", "To see.")
+    assert "git config has no user.name" in refused(capsys, tree, *AT, "--why", "To see.")
     config = tree.parent / "gitconfig"
     config.write_text("[user]\n\tname = Gitta\n\temail = g@example.org\n")
     monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
@@ -237,14 +237,14 @@ def test_plan_with_a_declaration_beside_it(tree: Path, capsys) -> None:
     assert "From: P <p@example.org>\n" in capsys.readouterr().out
     assert place(tree, "--plan", "plans/p.toml", "--author", "Q <q@example.org>", event=False) == 0
     assert "From: Q <q@example.org>\n" in capsys.readouterr().out
-    assert "a plan says what and where" in refused(capsys, tree, "--plan", "plans/p.toml", *AT, event=False)
+    assert "a plan replaces --event" in refused(capsys, tree, "--plan", "plans/p.toml", *AT, event=False)
 
 
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
         ([], "no place is named"),
-        (["--after", "x;"], "--after belongs after the --at that it is about"),
+        (["--after", "x;"], "--after must come after its --at"),
         ([*AT, "--after", "x;"], "--after is given twice"),
         ([*AT, "--entry"], "only one of entry, after"),
         (["--at", "water/shore.c:shore_visit", "--args", "a"], "say where"),
@@ -254,7 +254,7 @@ def test_plan_with_a_declaration_beside_it(tree: Path, capsys) -> None:
         (["--at", "include/linux/pond.h:f", "--entry"], "headers must not call trace_x()"),
         ([*AT, "--guard", "--no-guard"], "contradict each other"),
         ([*AT, "--date", "soon"], "'soon' is not a valid date"),
-        ([*AT, "--author", "nobody"], "git config knows no"),
+        ([*AT, "--author", "nobody"], "git config has no"),
         ([*AT, "--why", ""], "say why"),
         ([*AT, "--subject", "two\nlines"], "is not a subject for a patch"),
         ([*AT, "--apply", "-o", "x"], "not allowed with"),
@@ -288,7 +288,7 @@ def test_symbolic_link_out_of_the_tree_is_refused(tree: Path, capsys) -> None:
     outside.write_text(SHORE_C)
     (tree / "water/link.c").symlink_to(outside)
     words = ["--at", "water/link.c:shore_visit", "--entry", "--args", "duck, n"]
-    assert "a symbolic link leads out of the tree" in refused(capsys, tree, *words, *WHY, "--apply")
+    assert "a symbolic link points outside the tree" in refused(capsys, tree, *words, *WHY, "--apply")
     assert outside.read_text() == SHORE_C
 
 
@@ -297,7 +297,7 @@ def test_link_to_a_folder_outside_is_refused_for_a_new_header(tree: Path, capsys
     (tree / "wild").symlink_to(tree.parent / "elsewhere")
     words = ["--event", "splash.h", "--system", "lake", "--header", "wild/lake.h", "--new-header"]
     error = refused(capsys, tree, *words, *AT, *WHY, "--apply", event=False)
-    assert "a symbolic link leads out of the tree" in error
+    assert "a symbolic link points outside the tree" in error
     assert list((tree.parent / "elsewhere").iterdir()) == []
 
 

@@ -212,7 +212,7 @@ def test_a_guest_out_of_memory_says_so(changed, capsys):
     ]
     assert main([*words, "hog -m 200 -r 1"]) == 137
     error = capsys.readouterr().err
-    assert "the command was killed: 64 MB of memory are too little (--memory)" in error
+    assert "the command was killed: 64 MB of memory are not enough (--memory)" in error
     assert "Out of memory: Killed process" in error
 
 

@@ -151,8 +151,8 @@ def test_the_list_of_kernels(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["run", "/no/such.ko"], "there is no such module"),
-        (["run", "/no/such.ko.zst"], "there is no such module"),
+        (["run", "/no/such.ko"], "no such module"),
+        (["run", "/no/such.ko.zst"], "no such module"),
         (["run", "--file", "x:relative", "true"], "write HERE:THERE"),
         (["run", "--file", "x:/../y", "true"], "write HERE:THERE"),
         (["run", "--kernel", "5.x", "true"], "unknown kernel '5.x'"),

@@ -169,7 +169,7 @@ def test_a_recording_keeps_what_was_read_when_the_process_ends(tmp_path, monkeyp
     words = ("record", "shop", "--seconds", str(asked))
     status, said = end_meanwhile(tmp_path, monkeypatch, signal_number, *words)
     assert (status, time.monotonic() - begin < asked) == (0, True), said
-    assert "ended meanwhile: what it recorded in its last moment may be missing" in said
+    assert "has ended: its last records may be missing" in said
     with open_tracedat(tmp_path / "trace.dat") as trace:
         assert trace.damage == ()
         found = [(trace.events[int.from_bytes(r.data[:2], "little")], r) for r in trace.buffers[0].records()]

@@ -261,11 +261,11 @@ def test_the_command_tells_what_a_script_loses(
     assert f"{script}: swap:swap_in nosuch: no such field in either of them\n" in told.err
     assert "swap_in majr: no such field in either of them; did you mean major?" in told.err
     assert f"{script}: swap:swap_out is in neither of them" in told.err
-    assert "of no consequence to this way of reading (-v)" not in told.err
+    assert "without effect on this reader (-v)" not in told.err
     assert main(["diff", *trees, "--uses", str(script)]) == 0
     told = capsys.readouterr()
     assert "moved" not in told.out
-    assert "2 changes of no consequence to this way of reading (-v)" in told.err
+    assert "2 changes without effect on this reader (-v)" in told.err
     assert main(["diff", *trees, "--uses", str(script), "-v"]) == 0
     assert "address: moved from offset 8 to 16" in capsys.readouterr().out
     script.write_text(
@@ -283,7 +283,7 @@ def test_the_sign_of_text_is_counted(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(words) == 0
     told = capsys.readouterr()
     assert told.out == ""
-    assert "the sign of char changed in 1 field with text, which reads the same (-v)" in told.err
+    assert "the sign of char changed in 1 field with text, without effect (-v)" in told.err
     assert "1 change, 0 of them break readers" in told.err
     assert main([*words, "-v"]) == 0
     assert "x: now unsigned; text reads the same" in capsys.readouterr().out

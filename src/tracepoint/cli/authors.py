@@ -1,4 +1,4 @@
-"""Who sends a patch and when, and what its file is called: for all commands that write patches."""
+"""The sender, date and file name of a patch, for all commands that write patches."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def add_author_arguments(group: argparse._ArgumentGroup) -> None:
-    """Add the options that say who sends the patches."""
+    """Add the options for the sender of the patches."""
     group.add_argument(
         "--author", default="", metavar="'NAME <MAIL>'", help="default: git's user.name, user.email"
     )
     group.add_argument("--date", default="", help="as in mail, or ISO (default: now, or SOURCE_DATE_EPOCH)")
-    group.add_argument("--no-sign-off", action="store_true", help="without Signed-off-by")
+    group.add_argument("--no-sign-off", action="store_true", help="add no Signed-off-by")
 
 
 def find_author(args: argparse.Namespace, given: str) -> Author:
@@ -34,13 +34,13 @@ def find_author(args: argparse.Namespace, given: str) -> Author:
     name, mail = parseaddr(given) if given else (git_setting("user.name"), git_setting("user.email"))
     if not name or not mail:
         raise PlaceError(
-            "who sends the patch? git config knows no user.name and user.email: --author 'NAME <MAIL>'"
+            "who sends the patch? git config has no user.name and user.email: use --author 'NAME <MAIL>'"
         )
     return Author(name, mail, _date(args.date), is_signed=not args.no_sign_off)
 
 
 def patch_file_name(subject: str) -> str:
-    """Return a patch's file name as git format-patch makes it, without number and end."""
+    """Return a patch's file name as git format-patch makes it, without number and suffix."""
     return re.sub(r"[^A-Za-z0-9_.]+", "-", subject).strip("-.")[:52].rstrip("-.") or "patch"
 
 

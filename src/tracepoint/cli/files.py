@@ -1,4 +1,4 @@
-"""Texts that commands read and write: files, `-` for the standard streams, diffs."""
+"""Texts that commands read and write: files, standard streams (`-`), diffs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text, `-` being stdin; bytes that are not UTF-8 survive a round trip."""
+    """Return a file's text (`-` is stdin); bytes that are not UTF-8 survive a round trip."""
     return decode(read_bytes(path))
 
 
 def read_bytes(path: Path, large: Sequence[bytes] = ()) -> bytes:
-    """Return a file's bytes, `-` being stdin; `large` are beginnings of files that may be of 1 GiB.
+    """Return a file's bytes (`-` is stdin); `large` are the first bytes of files that may have 1 GiB.
 
-    Raises what `read_input` raises.
+    Raises the errors of `read_input`.
     """
     if str(path) != "-":
         return read_input(path, large)
@@ -35,7 +35,7 @@ def read_bytes(path: Path, large: Sequence[bytes] = ()) -> bytes:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Replace a file's text at once: a reader sees the old text or the new one, never half.
+    """Replace a file's text atomically: a reader sees either the old text or the new one.
 
     Permissions stay; a symbolic link is followed.
     """

@@ -1,6 +1,6 @@
-"""Folders that a command makes as a whole: seen as they were or as they are now, never half.
+"""Folders that a command replaces as a whole: readers see either the old state or the new one.
 
-A folder of ours has a mark: a JSON file that lists the files we made.  Others in it are not ours and
+A folder of ours has a mark: a JSON file that lists the files we made. Other files in it
 stay.
 """
 
@@ -32,9 +32,9 @@ def is_marked(folder: Path, mark: str) -> bool:
 
 
 def check_folder(folder: Path, mark: str, *, may_hold_others: bool) -> None:
-    """Raise TracepointError when a folder is not there to be replaced: it holds what is not ours.
+    """Raise TracepointError when a folder must not be replaced, since it holds files that are not ours.
 
-    With `may_hold_others` a folder without the mark will do; a file never does.
+    With `may_hold_others` a folder without the mark is accepted; a file never is.
     """
     if not os.path.lexists(folder):
         return
@@ -49,11 +49,11 @@ def check_folder(folder: Path, mark: str, *, may_hold_others: bool) -> None:
 
 
 def replace_folder(folder: Path, files: Mapping[str, str], mark: str) -> None:
-    """Make a folder hold these files instead of those that its mark lists; what else is in it stays.
+    """Replace the files that a folder's mark lists by these; other files in it stay.
 
-    The new folder is made beside the old one, and they change places in one step; only into a folder
-    without the mark that holds something the files are written one by one.  Raises OSError, leaving the
-    old folder as it was.
+    The new folder is made beside the old one, and the two are swapped in one step; only in a
+    non-empty folder without the mark are the files written one by one. Raises OSError and leaves the old
+    folder as it was.
     """
     place = folder.resolve()
     if place.is_dir() and any(place.iterdir()) and not is_marked(place, mark):
@@ -99,7 +99,7 @@ def _umask() -> int:
 
 
 def _files_of(folder: Path, mark: str) -> frozenset[str] | None:
-    """Return the files that a folder's mark lists, None without a mark that can be read."""
+    """Return the files that a folder's mark lists, or None without a readable mark."""
     try:
         path = folder / mark
         if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_MARK:
@@ -115,9 +115,9 @@ def _files_of(folder: Path, mark: str) -> frozenset[str] | None:
 
 
 def _exchange(one: Path, other: Path) -> None:
-    """Let two folders change places, in one step where the system can."""
+    """Swap two folders, in one step if the system can."""
     if not _renameat2(one, other):
-        # For a moment there is no folder of the name; nothing is lost if we are stopped then.
+        # For a moment there is no folder with the name; nothing is lost if we are killed then.
         aside = Path(tempfile.mkdtemp(prefix=f".{other.name}.", dir=other.parent))
         other.rename(aside)
         try:
@@ -129,7 +129,7 @@ def _exchange(one: Path, other: Path) -> None:
 
 
 def _renameat2(one: Path, other: Path) -> bool:
-    """Exchange with renameat2(2); return whether it did.  Raises OSError for what no way can do."""
+    """Swap with renameat2(2); return whether it did. Raises OSError for what cannot be swapped at all."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -143,7 +143,7 @@ def _renameat2(one: Path, other: Path) -> bool:
 
 
 def _move_others(old: Path, new: Path, ours: frozenset[str]) -> None:
-    """Move what is not ours into the new folder, unless something of ours has its place now."""
+    """Move files that are not ours into the new folder, unless one of ours has the same name now."""
     for entry in sorted(old.iterdir()):
         name = entry.relative_to(old).as_posix()
         _move(entry, new / name, name, ours)

@@ -1,4 +1,4 @@
-"""What git knows: the user's name, changes that are not committed, lines that changed since a revision."""
+"""What git knows: the user's name, uncommitted changes, lines that changed since a revision."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def git_setting(key: str) -> str:
 
 
 def uncommitted(root: str, paths: Iterable[str]) -> list[str]:
-    """Return which files of a tree have changes that are not committed; none without git."""
+    """Return the files of a tree with uncommitted changes; none without git."""
     shown = _git("-C", root, "status", "--porcelain", "-z", "--", *paths)
     return [entry[3:] for entry in shown.split("\0") if entry]
 
 
 @dataclass(frozen=True, slots=True)
 class ChangedFile:
-    """A file of a git tree that is not as in a revision; `commit` is empty when git does not know it yet."""
+    """A file of a git tree that differs from a revision; `commit` is empty when it is untracked."""
 
     top: Path
     name: str
@@ -53,10 +53,10 @@ class ChangedFile:
 
 
 def changed_files(paths: Iterable[Path], revision: str) -> list[ChangedFile]:
-    """Return the files at these paths that are not as in a revision of their git trees.
+    """Return the files at these paths that differ from a revision of their git trees.
 
-    What is not committed counts, and files that git does not know yet; what was deleted does not.
-    Raises TracepointError without git, outside of a git tree, and for a revision that is not there.
+    Uncommitted changes and untracked files count; deleted files do not.
+    Raises TracepointError without git, outside a git tree, and for a revision that does not exist.
     """
     changed: dict[Path, ChangedFile] = {}
     for path in paths:
@@ -77,13 +77,13 @@ def changed_files(paths: Iterable[Path], revision: str) -> list[ChangedFile]:
 
 
 def git_top(folder: Path) -> Path | None:
-    """Return the git tree that a folder lies in, None when it does not."""
+    """Return the git tree that a folder is in, or None."""
     top = _git("-C", str(folder), "rev-parse", "--show-toplevel").rstrip("\n")
     return Path(top).resolve() if top else None
 
 
 def introduced_by(root: Path, name: str, line: int) -> str:
-    """Return the commit that a line of a file is of, as `Fixes:` names it; empty when git does not know."""
+    """Return the commit of a line of a file, as `Fixes:` names it; empty when git does not know it."""
     if git_top(root) != root.resolve():
         return ""
     said = _git("-C", str(root), "blame", "--porcelain", "-L", f"{line},{line}", "--", name)
@@ -98,7 +98,7 @@ _HUNK = re.compile(r"@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
 
 
 def _git_or_raise(folder: Path, *words: str, failure: str = "") -> str:
-    """Return what git prints; raises TracepointError with its words, or with `failure`."""
+    """Return git's output; raises TracepointError with its message, or with `failure`."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed words, and a revision after --end-of-options
             ["git", "-C", str(folder), *words],  # noqa: S607 - the user's git

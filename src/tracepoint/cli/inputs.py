@@ -43,7 +43,7 @@ _ARCH = {
     "ppc64le": "powerpc",
 }
 _FORMAT_START = b"name:"
-#: The path of what was read from stdin.
+#: The path of input that was read from stdin.
 STDIN = "<stdin>"
 _NAMES_SHOWN = 12
 
@@ -65,7 +65,7 @@ class Input:
                     yield header, event
 
     def has(self, full_name: str) -> bool:
-        """Whether the word names the event `system:name`: by its name, a pattern, or all of its file."""
+        """Return whether the word names the event `system:name`: by name, a pattern, or all of its file."""
         return not self.event or matches(self.event, full_name)
 
     @property
@@ -89,7 +89,7 @@ def make_reader(
 ) -> HeaderReader:
     """Return a reader of headers with the include folders and macros of the settings.
 
-    `texts` are those of files that are not to be read as they are on disk, by absolute path.
+    `texts` are those of files that differ from the disk, by absolute path.
     """
     find_abi(settings.abi)
     macros = dict(_macro(word) for word in settings.define)
@@ -100,7 +100,7 @@ def make_reader(
 
 
 def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list[TraceHeader]:
-    """Read headers, `-` being stdin, with progress on a terminal."""
+    """Read headers (`-` is stdin), with progress on a terminal."""
     with paused_collector():
         reader = make_reader(settings)
         paths = list(paths)
@@ -109,7 +109,7 @@ def read_headers(paths: Iterable[Path], settings: Settings, out: Output) -> list
 
 
 def read_one(reader: HeaderReader, path: Path, texts: Mapping[str, str] | None = None) -> TraceHeader:
-    """Read one header, `-` being stdin; its text is that of `-` in `texts` when it is there."""
+    """Read one header (`-` is stdin); `texts` may hold its text as `-`."""
     if str(path) != "-":
         return reader.read(path)
     text = texts["-"] if texts and "-" in texts else decode(read_bytes(path))
@@ -117,11 +117,11 @@ def read_one(reader: HeaderReader, path: Path, texts: Mapping[str, str] | None =
 
 
 def open_input(word: str, settings: Settings, out: Output) -> Input:
-    """Read what `FILE[:EVENT]`, a folder, or an event's name alone stands for.
+    """Read the headers or formats that `FILE[:EVENT]`, a folder, or an event's name alone refers to.
 
-    A folder gives its trace headers, or else its format files, or else its objects; a name the headers
-    that declare it, or else the running kernel's format.  EVENT may be a pattern.  Raises OSError for
-    what is not there and TracepointError for what cannot be read.
+    A folder gives its trace headers, or else its format files, or else its objects; a name gives the
+    headers that declare it, or else the running kernel's format.  EVENT may be a pattern.  Raises OSError for
+    missing files and TracepointError for files that cannot be read.
     """
     if is_event_name(word):
         return _open_named(word, settings, out)
@@ -140,7 +140,7 @@ def open_input(word: str, settings: Settings, out: Output) -> Input:
 def compute_formats(
     given: Input, settings: Settings, btf: Btf | None = None
 ) -> tuple[list[EventFormat], list[str]]:
-    """Return the formats of an input, computed where it is headers, and why others have none."""
+    """Return the formats of an input, computed for headers, and the reasons why others have none."""
     formats = [f for f in given.formats if given.has(f"{f.system}:{f.name}")]
     problems = []
     abi = find_abi(settings.abi)
@@ -164,7 +164,7 @@ def compute_formats(
 
 
 def char_sign(path: str) -> bool | None:
-    """Return False when a header's kernel makes `char` unsigned, None when its own ABI decides."""
+    """Return False when a header's kernel makes `char` unsigned, None when the ABI decides."""
     root = find_kernel_root(Path(path).absolute().parent)
     makefile = root / "Makefile" if root is not None else None
     if makefile is None or not makefile.is_file():
@@ -200,7 +200,7 @@ def _read_format_file(path: Path, data: bytes) -> EventFormat:
 
 
 def _open_named(word: str, settings: Settings, out: Output) -> Input:
-    """Read the headers that declare an event, leaving out those that only mention it."""
+    """Read the headers that declare an event, without those that only mention it."""
     headers = read_headers(find_declaring(word, out), settings, out)
     found = Input(word, word, tuple(h for h in headers if any(matches(word, e.full_name) for e in h.events)))
     if not found.headers:
@@ -211,7 +211,7 @@ def _open_named(word: str, settings: Settings, out: Output) -> Input:
 
 
 def _only(given: Input) -> Input:
-    """Check that the named event is there; raises TracepointError with a guess when it is not."""
+    """Check that the named event exists; raises TracepointError with a guess when it does not."""
     names = given.names
     if not given.event or any(map(given.has, names)):
         return given

@@ -1,4 +1,4 @@
-"""The `tracepoint` program: finds the command, runs it, turns what happens into an exit status.
+"""The `tracepoint` program: finds the command, runs it and returns an exit status.
 
 A command is a module with `add_arguments(parser)` and `run(args, out) -> int`; only the one that
 is called is imported.
@@ -39,8 +39,8 @@ class Command:
     """One subcommand: its module in `tracepoint.cli`, one line of help, and examples.
 
     Every example is run by the tests in the root of the repository; `#` begins a comment.  Commands
-    that are `is_live` work on a running kernel, so theirs are run in a guest; for those with
-    `meanwhile`, what stands after `--` is a command to run.
+    that are `is_live` work on a running kernel, so their examples run in a guest;
+    commands with `meanwhile` run the command after `--`.
     """
 
     module: str
@@ -75,12 +75,12 @@ COMMANDS = {
     ),
     "fmt": Command(
         "declare.fmt",
-        "set the lines that break the style of their own trace header",
+        "format the lines that break the style of their trace header",
         ("tracepoint fmt --check examples/", "tracepoint fmt --diff examples/swap.h"),
     ),
     "show": Command(
         "declare.show",
-        "print a header, event, object or format file as something else",
+        "print a header, event, object or format file in another form",
         (
             "tracepoint show examples/swap.h --as format",
             "tracepoint show examples/swap.h:mm_page_swap_in --as layout --abi i386",
@@ -88,7 +88,7 @@ COMMANDS = {
     ),
     "generate": Command(
         "declare.generate",
-        "make source code: module, probe, header, lttng, bpf, bpftrace, commands, markdown",
+        "generate source code: module, probe, header, lttng, bpf, bpftrace, commands, markdown",
         (
             "tracepoint generate module examples/swap.h --name swap_events",
             "tracepoint generate bpftrace examples/swap.h:mm_page_swap_in --by comm --measure hist:address",
@@ -97,7 +97,7 @@ COMMANDS = {
     ),
     "diff": Command(
         "tree.diff",
-        "show what changed between two sets of events, and what it breaks",
+        "show what changed between two sets of events, and which readers break",
         (
             "tracepoint diff examples/swap.h examples/traps.h",
             "tracepoint diff --breaking examples/swap.h examples/swap.h",
@@ -126,7 +126,7 @@ COMMANDS = {
     ),
     "place": Command(
         "tree.place",
-        "put events into the source of a kernel tree, as patches that git am takes",
+        "add events to the source of a kernel tree, as patches for git am",
         (
             (
                 "tracepoint place --tree tests/tree/small --at mm/swap.c:read_back --entry"
@@ -137,7 +137,7 @@ COMMANDS = {
     ),
     "catalog": Command(
         "tree.catalog",
-        "make a searchable site of all tracepoints of one or several kernel trees",
+        "generate a searchable site of all tracepoints of one or more kernel trees",
         (
             "tracepoint catalog tests/tree/small -o /tmp/tracepoint-catalog",
             "tracepoint catalog old=tests/tree/small new=tests/tree/small -o /tmp/tracepoint-catalog",
@@ -145,7 +145,7 @@ COMMANDS = {
     ),
     "lab": Command(
         "lab.lab",
-        "boot kernels, Debian's or built with your patches, run commands and modules in them",
+        "boot kernels (Debian's, or built with your patches) and run commands and modules in them",
         ("tracepoint lab kernels", "tracepoint lab kernels --json"),
     ),
     "list": Command(
@@ -201,7 +201,7 @@ COMMANDS = {
     ),
     "record": Command(
         "kernel.record",
-        "save what events of the running kernel record as trace.dat",
+        "record events of the running kernel to a trace.dat",
         (
             "tracepoint record sched 'irq:softirq_*' --seconds 1 -o sched.dat",
             "tracepoint record 'sched:sched_process_*' --clock mono -o ls.dat -- ls /",
@@ -227,7 +227,7 @@ COMMANDS = {
     ),
     "restore": Command(
         "kernel.restore",
-        "put back what an interrupted run left behind in the running kernel",
+        "restore what an interrupted run changed in the running kernel",
         ("tracepoint restore", "tracepoint restore --journals /run/tracepoint"),
         is_live=True,
     ),
@@ -235,24 +235,24 @@ COMMANDS = {
 
 
 _MEANWHILE = """after the options:
-  -- COMMAND [WORD ...]  run a command meanwhile, for as long as it runs
+  -- COMMAND [WORD ...]  run a command, and keep the change until it ends
 
 """
 
 
 class UsageError(Exception):
-    """A command line that cannot be understood."""
+    """An invalid command line."""
 
 
 class Parser(argparse.ArgumentParser):
     """argparse, raising instead of exiting, so that errors look alike everywhere."""
 
     def error(self, message: str) -> NoReturn:
-        """Raise what argparse would print and exit with."""
+        """Raise the error that argparse would print before it exits."""
         raise UsageError(f"{message}\ntry: {self.prog} --help")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Print the help; argparse's own way does not tell when that fails."""
+        """Print the help; argparse itself does not report a failure to write it."""
         if file is None:
             Output().write(self.format_help())
         else:
@@ -355,7 +355,7 @@ def _dispatch(words: list[str], out: Output) -> int:
         words, after = words[:cut], words[cut + 1 :]
     try:
         args, unknown = parser.parse_known_args(words)
-    except SystemExit:  # --help has printed what was asked for
+    except SystemExit:  # --help has printed its text
         return EXIT_DONE
     if unknown:
         verb = " ".join(word for word in (chosen, getattr(args, "verb", "")) if word)
@@ -378,7 +378,7 @@ def _dispatch(words: list[str], out: Output) -> int:
 
 
 def _help_as_option(words: list[str]) -> list[str]:
-    """Return `help COMMAND VERB` as `COMMAND VERB --help`, other words as they are.
+    """Return `help COMMAND VERB` as `COMMAND VERB --help`, and other words unchanged.
 
     >>> _help_as_option(["help", "check"])
     ['check', '--help']
@@ -421,7 +421,7 @@ def _explain(error: Exception) -> str:
         case OSError() if error.strerror:
             if error.filename is not None:
                 return f"{error.filename}: {error.strerror}"
-            return "the current folder is not there any more" if _is_lost() else error.strerror
+            return "the current folder no longer exists" if _is_lost() else error.strerror
         case MemoryError():
             return "out of memory"
         case _:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_modules(out: Output) -> None:
-    """Say which Python runs, and which of the C modules are in use or replaced by their twins."""
+    """Print which Python runs, and which C modules are in use or replaced by their twins."""
     out.line(f"Python {platform.python_version()}, {sys.executable}")
     for name in EXTENSIONS:
         with warnings.catch_warnings(record=True) as raised:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def split_event(word: str) -> tuple[str, str]:
-    """Split `HEADER[:EVENT]` into path and event; the event is empty when none is named.
+    """Split `HEADER[:EVENT]` into path and event; the event is empty if none is named.
 
-    A file that exists under the whole name wins, then one whose own name holds the colon.
+    A file with the whole name wins, then one whose own name contains the colon.
 
     >>> split_event("include/trace/events/sched.h:sched_switch")
     ('include/trace/events/sched.h', 'sched_switch')

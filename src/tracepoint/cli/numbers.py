@@ -1,4 +1,4 @@
-"""Numbers as options take them: within bounds, and with a message that names the bounds."""
+"""Numbers in options: within bounds, with a message that names the bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-#: More than eleven days; what waits longer is a service.
+#: More than eleven days; anything that waits longer is a service.
 MAX_SECONDS = 1e6
 
 
@@ -55,5 +55,5 @@ def add_jobs_argument(parser: argparse.ArgumentParser) -> None:
         type=whole(1, 1024),
         default=0,
         metavar="N",
-        help="processes for indexing (default: one a core)",
+        help="processes for indexing (default: one per core)",
     )

@@ -1,4 +1,4 @@
-"""Where a command's words go: data to stdout, everything said to the human to stderr."""
+"""The output of a command: data to stdout, messages to stderr."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Output:
         self.has_color_on_stderr = wants_color(color, self.stderr)
 
     def write(self, text: str) -> None:
-        """Write data to stdout as it stands; raises StreamError when that cannot be."""
+        """Write data to stdout unchanged; raises StreamError on failure."""
         try:
             self.stdout.write(text)
         except OSError as error:
@@ -60,22 +60,22 @@ class Output:
         self.write(text + "\n")
 
     def say(self, text: str) -> None:
-        """Tell the human something on stderr; `-q` silences it."""
+        """Write a message to stderr; `-q` silences it."""
         if self.verbosity >= 0:
             self._to_stderr(text)
 
     def detail(self, text: str) -> None:
-        """Tell the human something that only `-v` asks for."""
+        """Write a message to stderr that only `-v` shows."""
         if self.verbosity > 0:
             self._to_stderr(text)
 
     def warn(self, text: str) -> None:
-        """Say on stderr that something is odd; `-q` silences it."""
+        """Write a warning to stderr; `-q` silences it."""
         if self.verbosity >= 0:
             self._to_stderr(f"tracepoint: {self._err_style('warning:', 'yellow')} {text}")
 
     def error(self, text: str) -> None:
-        """Say on stderr why the run fails; nothing silences it."""
+        """Write to stderr why the run fails; nothing silences it."""
         self._to_stderr(f"tracepoint: {self._err_style('error:', 'red')} {text}")
 
     def style(self, text: str, *names: str) -> str:
@@ -95,7 +95,7 @@ class Output:
         return paint(text, names) if self.has_color_on_stderr else text
 
     def flush(self) -> None:
-        """Let what was written to stdout be seen now; raises StreamError when that cannot be."""
+        """Flush stdout; raises StreamError on failure."""
         try:
             self.stdout.flush()
         except OSError as error:
@@ -103,14 +103,14 @@ class Output:
 
     def _to_stderr(self, text: str) -> None:
         self.flush()
-        # What cannot be told is not a reason not to do it, and there is nobody to tell it to.
+        # A message that cannot be written must not stop the work, and nothing could report it.
         with contextlib.suppress(OSError):
             self.stderr.write(text + "\n")
             self.stderr.flush()
 
 
 class Progress:
-    """A counter on stderr: on a terminal only, after half a second, with a rate and an end."""
+    """A counter on stderr: on a terminal only, after half a second, with a rate and the total."""
 
     def __init__(self, out: Output, what: str, total: int) -> None:
         self._stream = out.stderr
@@ -146,14 +146,14 @@ class Progress:
         self._stream.flush()
 
     def over(self, things: Iterable[_Thing]) -> Iterator[_Thing]:
-        """Yield the things, counting each when it has been dealt with."""
+        """Yield the things and count each once it is done."""
         for thing in things:
             yield thing
             self.step()
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options that every command has; they may stand before or after its name, and its verb's."""
+    """Add the options that every command has; they may come before or after its name and its verb."""
     group = parser.add_argument_group("output")
     group.add_argument("-q", "--quiet", action="store_true", default=SUPPRESS, help="only errors on stderr")
     group.add_argument("-v", "--verbose", action="count", default=SUPPRESS, help="more on stderr")
@@ -161,7 +161,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
         "--color",
         choices=("auto", "always", "never"),
         default=SUPPRESS,
-        help="colour (default: auto; NO_COLOR and FORCE_COLOR are heeded)",
+        help="colour (default: auto; NO_COLOR and FORCE_COLOR are respected)",
     )
 
 
@@ -187,7 +187,7 @@ def paint(text: str, names: Iterable[str]) -> str:
 
 
 def one_line(text: str, stream: TextIO) -> str:
-    """Return what of a text fits on one line of a terminal: a line that wraps cannot be erased."""
+    """Return as much of a text as fits on one line of a terminal: a wrapped line cannot be erased."""
     try:
         columns = os.get_terminal_size(stream.fileno()).columns
     except (OSError, ValueError):

@@ -1,7 +1,7 @@
 """Settings: the command line over the configuration file over the defaults.
 
 The file is `.tracepoint.toml`, or `[tool.tracepoint]` in a `pyproject.toml`; the nearest one from
-the current folder upwards counts, and its paths are relative to it.
+the current folder upwards is used, and its paths are relative to it.
 """
 
 from __future__ import annotations
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 FILE_NAME = ".tracepoint.toml"
 _PATHS = {"include", "baseline", "exclude"}
 _OPTIONS = {
-    "include": (("-I", "--include"), "DIR", "a folder for #include; repeatable"),
+    "include": (("-I", "--include"), "DIR", "a folder for #include files; repeatable"),
     "define": (("-D", "--define"), "NAME[=VALUE]", "a macro; repeatable"),
-    "exclude": (("--exclude",), "GLOB", "paths to leave out; repeatable"),
+    "exclude": (("--exclude",), "GLOB", "paths to skip; repeatable"),
     "select": (("--select",), "CODES", "only these rules: TP301, TP3, ALL"),
-    "ignore": (("--ignore",), "CODES", "not these rules"),
+    "ignore": (("--ignore",), "CODES", "skip these rules"),
     "abi": (("--abi",), "ABI", "x86_64 (default), i386, arm64, arm, riscv64, s390x, ppc64le"),
-    "baseline": (("--baseline",), "FILE", "findings listed there are not new"),
+    "baseline": (("--baseline",), "FILE", "ignore the findings listed in FILE"),
 }
 
 
 class SettingsError(TracepointError):
-    """A configuration file that cannot be used; the message names file and key."""
+    """A configuration file that cannot be used; the message names the file and the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
     """What every command that reads headers needs to know.
 
-    `select` and `ignore` are rule codes, or their beginnings; `include` and `define` are as a
-    compiler's -I and -D; `exclude` are glob patterns of paths that a walk through a folder
-    leaves out; `source` says where the values came from.
+    `select` and `ignore` are rule codes, or their beginnings; `include` and `define` are like
+    a compiler's -I and -D; `exclude` are glob patterns of paths to skip in folders; `source` says where the
+    values came from.
     """
 
     select: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class Settings:
     source: dict[str, str] = field(default_factory=dict, compare=False)
 
     def text(self) -> str:
-        """Return the settings as TOML, each with where it came from."""
+        """Return the settings as TOML, each with its source."""
         lines = []
         for name in _names():
             value = getattr(self, name)
@@ -73,8 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser, *names: str) -> None:
         flags, metavar, help_text = _OPTIONS[name]
         action = "append" if isinstance(getattr(Settings(), name), tuple) else "store"
         group.add_argument(*flags, dest=f"setting_{name}", action=action, metavar=metavar, help=help_text)
-    group.add_argument("--config", metavar="FILE", help=f"not the nearest {FILE_NAME} or pyproject.toml")
-    group.add_argument("--show-settings", action="store_true", help="print the settings in force and exit")
+    group.add_argument(
+        "--config", metavar="FILE", help=f"use FILE, not the nearest {FILE_NAME} or pyproject.toml"
+    )
+    group.add_argument("--show-settings", action="store_true", help="print the effective settings and exit")
 
 
 def read_settings(args: argparse.Namespace) -> Settings:
@@ -96,7 +98,7 @@ def read_settings(args: argparse.Namespace) -> Settings:
 
 
 def shows_settings(args: argparse.Namespace, settings: Settings, out: Output) -> bool:
-    """Print the settings when `--show-settings` asks for them, and say whether it did."""
+    """Print the settings if `--show-settings` is set; return whether it is."""
     if getattr(args, "show_settings", False):
         out.write(settings.text())
         return True
@@ -123,7 +125,7 @@ def read_file(path: Path) -> Settings:
 
 
 def _table(value: object, name: str) -> dict[str, Any]:
-    """Return the table of this name in another, empty when either is none."""
+    """Return the table with this name in another, empty when either is not a table."""
     inner = value.get(name) if isinstance(value, dict) else None
     return inner if isinstance(inner, dict) else {}
 

@@ -1,4 +1,4 @@
-"""Signals that end the program: as Ctrl-C does, everything that was begun is put away first."""
+"""Signals that end the program: as with Ctrl-C, everything is cleaned up first."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 class Ended(BaseException):
-    """The program is asked to end: no error, so nothing that handles errors may catch it."""
+    """The program is asked to end: not an error, so no error handler may catch it."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -26,7 +26,7 @@ class Ended(BaseException):
 def ended_by_signal() -> Iterator[None]:
     """Let SIGTERM and SIGHUP raise `Ended` here, so that guests, builds and settings do not outlive us.
 
-    A signal that is ignored (nohup) stays so; only the main thread can do this.
+    A signal that is ignored (nohup) stays ignored; only the main thread can do this.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -43,7 +43,7 @@ def ended_by_signal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def left_to_others() -> Iterator[None]:
-    """Give these signals back while a C library handles them itself, as libfuse does where nobody does."""
+    """Restore these signals while a C library handles them itself, as libfuse does for unhandled ones."""
     numbers = [number for number in _ENDING if signal.getsignal(number) is _end]
     for number in numbers:
         signal.signal(number, signal.SIG_DFL)
@@ -55,6 +55,6 @@ def left_to_others() -> Iterator[None]:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
-    # Once: what is put away may take its time.
+    # Only once: cleaning up may take some time.
     signal.signal(number, signal.SIG_IGN)
     raise Ended(number)

@@ -1,4 +1,4 @@
-"""The three standard streams of the process, made fit for data: closed ones, full disks, odd locales."""
+"""The three standard streams of the process, made safe: closed ones, full disks, unusual locales."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ class StreamError(TracepointError):
 def prepare() -> None:
     """Make the streams of this process usable, whatever it was started with.
 
-    A stream that was closed (`>&-`) is put on a file that refuses every use: the next file to be opened would
-    take its number otherwise, and get what is printed.  What goes to stdout is text of files (sources,
-    patches), so its encoding is theirs, not the locale's: UTF-8, and bytes that are none as they came, since
-    kernel headers hold Latin-1 names.
+    A stream that was closed (`>&-`) is replaced by a file that refuses every use: otherwise the next opened
+    file would get its number, and with it the output. Output to stdout is text of files (sources, patches),
+    so it has their encoding, not the locale's: UTF-8, with other bytes unchanged, since kernel headers
+    contain Latin-1 names.
     """
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _replace_closed()
@@ -35,9 +35,9 @@ def prepare() -> None:
 
 
 def refusal(error: OSError) -> OSError | StreamError:
-    """Return what to raise for what the system says against writing to stdout.
+    """Return the exception to raise for an error of writing to stdout.
 
-    That the reader went away stays a BrokenPipeError.
+    A reader that went away stays a BrokenPipeError.
     """
     if isinstance(error, BrokenPipeError):
         return error
@@ -45,7 +45,7 @@ def refusal(error: OSError) -> OSError | StreamError:
 
 
 def flush_stdout() -> None:
-    """Write out what is buffered; raises StreamError, or BrokenPipeError when the reader went away."""
+    """Flush the buffer; raises StreamError, or BrokenPipeError when the reader went away."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -53,7 +53,7 @@ def flush_stdout() -> None:
 
 
 def discard_stdout() -> None:
-    """Let go of what is still buffered: it would fail again when the interpreter flushes at exit."""
+    """Drop what is still buffered: flushing it at exit would fail again."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError):
@@ -61,7 +61,7 @@ def discard_stdout() -> None:
 
 
 def _replace_closed() -> None:
-    # Each is opened in the direction that it is not for, but stderr, where nobody could be told anyway.
+    # Each but stderr is opened in the wrong direction; errors on stderr could not be reported anyway.
     sys.stdin = _put(0, os.O_WRONLY, "r", sys.stdin)
     sys.stdout = _put(1, os.O_RDONLY, "w", sys.stdout)
     sys.stderr = _put(2, os.O_WRONLY, "w", sys.stderr)

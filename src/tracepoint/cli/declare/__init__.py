@@ -1,1 +1,1 @@
-"""Commands on declarations."""
+"""Commands for declarations."""

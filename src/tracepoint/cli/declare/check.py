@@ -40,7 +40,7 @@ _MAX_ROUNDS = 8
 
 
 class CheckedHeader:
-    """What reports and fixes need of a header when it has been checked; `text` is None when it is on disk."""
+    """What reports and fixes need from a checked header; `text` is None when it is on disk."""
 
     def __init__(self, path: str, found: FoundHeader, text: str | None) -> None:
         self.path = path
@@ -50,7 +50,7 @@ class CheckedHeader:
 
     @cached_property
     def source(self) -> SourceFile:
-        """What was checked; raises TracepointError when it is not on disk any more."""
+        """The text that was checked; raises TracepointError when it is no longer on disk."""
         text = read_text(Path(self.path)) if self._text is None else self._text
         if digest_of(encode(text)) != self._digest:
             raise TracepointError(
@@ -72,24 +72,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="headers, folders of them, Python files, patches, or - for stdin (default: .)",
     )
     parser.add_argument(
-        "--diff-base", metavar="REV", help="only findings on lines changed since a revision of git"
+        "--diff-base", metavar="REV", help="only findings on lines changed since a git revision"
     )
     parser.add_argument("--fix", action="store_true", help="fix what can be fixed without changing a record")
     parser.add_argument(
-        "--unsafe", action="store_true", help="with --fix: also fixes that change records or text"
+        "--unsafe", action="store_true", help="with --fix: apply fixes that change records or text too"
     )
     parser.add_argument("--diff", action="store_true", help="print what --fix would change; write nothing")
     parser.add_argument(
-        "--patch", action="store_true", help="with --fix: write patches for `git am`, one a rule and header"
+        "--patch", action="store_true", help="with --fix: write patches for `git am`, one per rule and header"
     )
     parser.add_argument(
         "-o", "--output", metavar="DIR", help="with --patch: write them there (default: to stdout)"
     )
-    parser.add_argument("--force", action="store_true", help="with -o: replace patches that are there")
+    parser.add_argument("--force", action="store_true", help="with -o: replace existing patches")
     add_author_arguments(parser.add_argument_group("with --patch"))
     parser.add_argument("--output-format", choices=_FORMATS, help="default: full")
     parser.add_argument(
-        "--write-baseline", metavar="FILE", help="write today's findings there, for --baseline"
+        "--write-baseline", metavar="FILE", help="write the current findings to FILE, for --baseline"
     )
     parser.add_argument(
         "--no-cache", action="store_true", help="neither use nor keep results of unchanged files"
@@ -126,20 +126,20 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _say_what_is_no_header(words: Sequence[str], headers: Sequence[Checked], out: Output) -> bool:
-    """Say of each file that was named, and has nothing of a trace header in it, that this is so."""
+    """Report each named file that has nothing of a trace header in it."""
     named = {"<stdin>" if word == "-" else str(Path(word)) for word in words}
     empty = [h for h in headers if isinstance(h, CheckedHeader) and h.path in named and not h.is_trace_header]
     for header in empty:
         is_text = "\0" not in header.source.text
         why = "" if is_text else " (it is UTF-16 or binary: text is read as UTF-8)"
-        out.error(f"{header.path}: there is no trace event in it{why}")
+        out.error(f"{header.path}: it has no trace events{why}")
     return bool(empty)
 
 
 def _check(
     args: argparse.Namespace, chosen: Settings, out: Output
 ) -> tuple[Scope, list[Checked], list[Diagnostic]]:
-    """Find the files and check them, or take what an earlier run said of them."""
+    """Find the files and check them, or take the results of an earlier run."""
     words, revision = args.paths, args.diff_base
     is_wanted = not args.no_cache and is_on_disk(words)
     relevant = (chosen.select, chosen.ignore, chosen.include, chosen.define, chosen.exclude, chosen.abi)
@@ -182,7 +182,7 @@ def _check_scripts(paths: Sequence[Path], chosen: Settings) -> tuple[list[Python
 def _mended(
     headers: Sequence[Checked], findings: Sequence[Diagnostic], *, unsafe: bool
 ) -> dict[str, tuple[str, str]]:
-    """Return old and new text of every header that fixes change."""
+    """Return the old and new text of every header that fixes change."""
     from tracepoint.check.engine import apply_fixes  # noqa: PLC0415 - slow, and only fixes need it
 
     changed = {}
@@ -214,7 +214,7 @@ def _fix(
     chosen: Settings,
     out: Output,
 ) -> tuple[list[Checked], list[Diagnostic], int]:
-    """Write fixes until nothing more can be fixed; return what is left, and how many files changed."""
+    """Apply fixes until nothing is left to fix; return the other findings, and how many files changed."""
     headers, findings = checked
     written: set[str] = set()
     for _ in range(_MAX_ROUNDS):
@@ -235,9 +235,9 @@ def _fix(
 def _patch(
     args: argparse.Namespace, headers: Sequence[Checked], findings: Sequence[Diagnostic], out: Output
 ) -> int:
-    """Write patches instead of findings and of fixed files."""
+    """Write patches instead of findings and fixed files."""
     if not args.fix:
-        raise TracepointError("--patch goes with --fix")
+        raise TracepointError("--patch needs --fix")
     from tracepoint.cli.declare.check_patches import write_patches  # noqa: PLC0415 - slow, and only --patch needs it
 
     fixed = {finding.span.path for finding in findings}
@@ -248,7 +248,7 @@ def _patch(
 
 
 def _check_fixable(scope: Scope) -> None:
-    """Raise TracepointError for what is not in a file that could be written."""
+    """Raise TracepointError for input that is not in a writable file."""
     if scope.is_patched:
         raise TracepointError("a patch cannot be fixed in place; use --diff")
     if Path("-") in scope.paths:

@@ -1,8 +1,8 @@
-"""What `tracepoint check` keeps between runs: results, and all that they were made of.
+"""What `tracepoint check` keeps between runs: results, and everything they depend on.
 
-One file holds what one command line gave in one folder: results of every header, and of each file and
-folder that was asked for a stamp and what was found in it.  The file is read as if a stranger had written
-it: it is JSON with checksums, it has to be our own user's, and what does not fit is as good as nothing.
+One file holds the results of one command line in one folder: those of every header, and
+a stamp and the contents of each file and folder that was read. The file is not trusted: it is JSON with
+checksums, it must belong to our own user, and anything that does not fit is ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _FORMAT = "tracepoint check cache 1"
 _MAX_BYTES = 1 << 28
-#: So many command lines are remembered; the one that was used longest ago goes first.
+#: The number of command lines that are remembered; the least recently used one goes first.
 _MAX_FILES = 100
 _KEPT = (creates, declares)
 _QUESTIONS = (*_KEPT, included, included_after, include_words, macro_words, assign_str_arity, has_tp_suffix)
@@ -43,7 +43,7 @@ _ERRORS = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recursio
 
 
 class FoundHeader(NamedTuple):
-    """What is known of a header without its text: whether it is one, and the digest of its bytes."""
+    """What is known about a header without its text: whether it is one, and the digest of its bytes."""
 
     is_trace_header: bool
     digest: str
@@ -51,26 +51,26 @@ class FoundHeader(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One header: what checking it gave, and the files that this was made of."""
+    """One header: the result of checking it, and the files that the result depends on."""
 
     checked: Checked
     header: FoundHeader
     files: frozenset[str]
     strings: tuple[str, ...] = ()
     callers: dict[str, bool] = field(default_factory=dict)
-    """What the index of the tree said of the events in `strings`."""
+    """What the index of the tree said about the events in `strings`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All that a run found: headers by path, and findings."""
+    """Everything a run found: headers by path, and findings."""
 
     headers: dict[str, FoundHeader]
     findings: list[Diagnostic]
 
 
 class CheckCache:
-    """What an earlier run with the same key left; `file` is None when nothing is to be kept."""
+    """What an earlier run with the same key kept; `file` is None when nothing is to be kept."""
 
     def __init__(self, file: Path | None, key: dict[str, Any]) -> None:
         self._file = file
@@ -106,13 +106,13 @@ class CheckCache:
         self.disk = WatchedDisk(_QUESTIONS, _KEPT)
 
     def paths(self) -> list[Path] | None:
-        """Return the headers that the words of the command line named, when no file was touched since."""
+        """Return the headers that the command line named, if no file was touched since."""
         if not (isinstance(self.disk, WatchedDisk) and self.disk.is_as_saved and self._head):
             return None
         return [Path(path) for path in self._head["paths"]]
 
     def results(self, paths: Iterable[Path], identity: Callable[[str], str]) -> Results | None:
-        """Return what the earlier run found, None when it might be something else today.
+        """Return what the earlier run found, or None when the result may have changed.
 
         `identity` is that of the saved index of a tree.
         """
@@ -129,12 +129,12 @@ class CheckCache:
         except _ERRORS:
             return None
         if not self.disk.is_as_saved:
-            # Files were touched, not changed: their new stamps save reading them next time.
+            # The files were touched, not changed: with new stamps they need not be read next time.
             self._write({**self._head, "rows": self.disk.rows()}, *self._lines[1:])
         return found
 
     def entry(self, path: str) -> Entry | None:
-        """Return what an earlier run kept of a header, None when a file that it was made of has changed."""
+        """Return what an earlier run kept of a header, or None when a file that it depends on has changed."""
         return self._earlier.get(path)
 
     @cached_property
@@ -166,7 +166,7 @@ class CheckCache:
     def save(
         self, paths: Iterable[Path], entries: dict[str, Entry], results: Results, index: dict[str, str]
     ) -> None:
-        """Keep the results of a run, those of each header too; where that cannot be, nothing is kept."""
+        """Keep the results of a run and of each header; if that is impossible, nothing is kept."""
         disk = self.disk
         if not isinstance(disk, WatchedDisk):
             return
@@ -195,7 +195,7 @@ class CheckCache:
 
 
 def open_cache(words: Sequence[str], settings: Sequence[object], *, is_wanted: bool) -> CheckCache:
-    """Open what is kept of `tracepoint check WORDS` with these settings in this folder."""
+    """Open the kept results of `tracepoint check WORDS` with these settings in this folder."""
     key = {
         "version": tracepoint.__version__,
         "code": _code_stamp(),
@@ -216,7 +216,7 @@ def open_cache(words: Sequence[str], settings: Sequence[object], *, is_wanted: b
 
 
 def _code_stamp() -> str:
-    """Return what changes with our own code: an installation in place has no other version by that."""
+    """Return a value that changes with our own code: an editable install keeps its version."""
     digest = hashlib.blake2b(digest_size=16)
     waiting = [str(Path(tracepoint.__file__).parent)]
     while waiting:
@@ -231,7 +231,7 @@ def _code_stamp() -> str:
 
 
 def _read_lines(file: Path) -> list[bytes]:
-    """Return the lines of a file that is our own and whole, none of any other."""
+    """Return the lines of a file that is ours and complete, no lines for any other."""
     try:
         with file.open("rb") as stream:
             state = os.fstat(stream.fileno())
@@ -261,7 +261,7 @@ def _write_lines(file: Path, lines: Sequence[bytes]) -> None:
 
 
 def _bits(numbers: dict[str, int], names: Iterable[str]) -> str:
-    """Return a set as one number: headers include thousands of files, and mostly the same."""
+    """Return a set as one number: headers include thousands of files, mostly the same ones."""
     bits = bytearray(len(numbers) // 8 + 1)
     for name in names:
         number = numbers[name]

@@ -1,4 +1,4 @@
-"""Checking headers: those that an earlier run has not checked are read, headers of one tree go together."""
+"""Checking headers: those that no earlier run has checked are read; headers of one tree go together."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """What checks the headers of one kernel tree, and what is known of their callers."""
+    """The checker of one kernel tree's headers, and what is known about their callers."""
 
     checker: Checker
     callers: StringCallers
 
     @classmethod
     def of(cls, root: Path | None, chosen: Settings, disk: Disk) -> _Tree:
-        """Make the checker of a tree, with what the tree says about itself."""
+        """Make the checker of a tree, with the facts of that tree."""
         facts = read_facts(root, disk)
         checker = Checker(select=chosen.select, ignore=chosen.ignore, abi=chosen.abi, facts=facts)
         return cls(checker, StringCallers(root))
 
 
 class HeaderChecker:
-    """Checks the headers of a scope one after another, keeping none of them."""
+    """Checks the headers of a scope in turn, keeping none of them."""
 
     def __init__(self, chosen: Settings, scope: Scope, cache: CheckCache) -> None:
         self._chosen = chosen
@@ -55,7 +55,7 @@ class HeaderChecker:
         self._given = next((root for root in roots if root is not None), None)
 
     def check(self, paths: Sequence[Path], out: Output) -> Results:
-        """Return what is wrong with the headers at some paths of the scope, `-` being stdin."""
+        """Return the findings of the headers at some paths of the scope; `-` is stdin."""
         with paused_collector():
             return self._check_all(paths, out)
 

@@ -1,4 +1,4 @@
-"""`tracepoint check --fix --patch`: one patch a rule and header, as `git am` takes them."""
+"""`tracepoint check --fix --patch`: one patch per rule and header, in the form that `git am` takes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GENERATOR = f"tracepoint {__version__}"
 
 @dataclass(slots=True)
 class _Header:
-    """A header while patches are made: its name in the tree, its text so far, all edits made to it."""
+    """A header while patches are made: its name in the tree, its current text, all edits made to it."""
 
     root: Path
     name: str
@@ -41,7 +41,7 @@ class _Header:
     done: list[Edit]
 
     def moved(self, edits: Iterable[Edit]) -> list[Edit] | None:
-        """Return edits of the first text as edits of the text so far, None when some place has changed."""
+        """Return edits of the first text as edits of the current text, None when some place has changed."""
         out = []
         for edit in edits:
             shift = 0
@@ -60,8 +60,8 @@ def write_patches(
 ) -> int:
     """Write the patches to stdout or into a folder, and return how many findings they fix.
 
-    `texts` are those of the headers, by path.  Errors and warnings are patched whatever their fix
-    changes, notes only with `--unsafe`.  Raises PlaceError when nobody is known who sends them.
+    `texts` are those of the headers, by path. Errors and warnings are fixed whatever the fix
+    changes, notes only with `--unsafe`.  Raises PlaceError when the sender is not known.
     """
     author = find_author(args, args.author)
     groups: dict[tuple[str, str], list[Diagnostic]] = {}
@@ -108,7 +108,7 @@ def _open(path: str, text: str) -> _Header:
 
 
 def _edits(header: _Header, group: Sequence[Diagnostic]) -> tuple[list[Edit], list[Diagnostic]]:
-    """Return the edits of the fixes that go together, and their findings; note that they are made."""
+    """Return the edits of the fixes that go together, with their findings, and record them as made."""
     taken: dict[Edit, None] = {}
     made: dict[Edit, None] = {}
     fixed = []
@@ -132,7 +132,7 @@ def _overlap(one: Edit, other: Edit) -> bool:
 def _mail(
     header: _Header, fixed: Sequence[Diagnostic], edits: Sequence[Edit], author: Author
 ) -> tuple[str, str]:
-    """Return subject and text of one patch; the header then has its text."""
+    """Return the subject and the text of one patch, and apply it to the header's text."""
     change = change_file(header.name, header.text, edits)
     header.text = apply_edits(header.text, edits)
     subject = f"{header_prefix(header.name)}: {patch_subject(fixed)}"

@@ -30,9 +30,9 @@ _STDIN, _STDIN_NAME = Path("-"), "<stdin>"
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The files to check; `texts` are those that are not as on disk, by absolute path, and stdin's by `-`.
+    """The files to check; `texts` are those that differ from the disk, by absolute path, and stdin's as `-`.
 
-    `lines` are the only lines whose findings count, by absolute path (None: all), each with the line of
+    `lines` are the lines whose findings count, by absolute path (None: all), each with the line of
     a patch that adds it (empty: it is in the file).
     """
 
@@ -46,22 +46,22 @@ class Scope:
         return self.lines is not None and bool(self.texts)
 
     def text_of(self, path: str) -> str | None:
-        """Return the text of a file that is not as on disk, None for one that is."""
+        """Return the text of a file if it differs from the disk, else None."""
         if not self.texts:
             return None
         return self.texts["-"] if path == _STDIN_NAME else self.texts.get(_key(path))
 
     def only_changed(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return the findings on the lines that count, or about what was declared on one."""
+        """Return the findings on the lines that count, or about what is declared on one."""
         return [finding for finding in findings if self._added(finding) is not None]
 
     def with_patch_lines(self, findings: Sequence[Diagnostic]) -> list[Diagnostic]:
-        """Return findings whose messages name the lines of the patch that bring them."""
+        """Return findings whose messages name the lines of the patch that cause them."""
         added = [(finding, self._added(finding)) for finding in findings]
         return [replace(f, message=f"{f.message} ({line})") if line else f for f, line in added]
 
     def _added(self, finding: Diagnostic) -> str | None:
-        """Return the line of a patch that brings a finding (empty: none), None when it does not count."""
+        """Return the line of a patch that causes a finding (empty: none), or None when it does not count."""
         if self.lines is None:
             return ""
         for span in (finding.span, *(related.span for related in finding.related)):
@@ -73,16 +73,16 @@ class Scope:
 
 
 def is_on_disk(words: Sequence[str]) -> bool:
-    """Return whether words of the command line name files and folders as they are: no patch, not stdin."""
+    """Return whether words of the command line name only files and folders, not patches or stdin."""
     return not any(word == "-" or _is_patch_file(Path(word)) for word in words)
 
 
 def find_scope(
     words: Sequence[str], exclude: Sequence[str], revision: str | None, disk: Disk = DISK
 ) -> Scope:
-    """Return what the words of the command line name; `revision` leaves only what changed since.
+    """Return what the words of the command line name; `revision` leaves only what has changed since.
 
-    Raises FileNotFoundError for a path that is not there, TracepointError for a patch that does not
+    Raises FileNotFoundError for a path that does not exist, TracepointError for a patch that does not
     apply and for a revision that git does not know.
     """
     stdin = read_text(_STDIN) if "-" in words else ""
@@ -90,7 +90,7 @@ def find_scope(
     if _IS_PATCH.search(stdin):
         patches.append((_STDIN_NAME, stdin))
     if patches and (revision is not None or len(patches) < len(words)):
-        raise TracepointError("patches are checked by themselves: without other files and --diff-base")
+        raise TracepointError("patches are checked alone: without other files and --diff-base")
     if patches:
         return _patched(patches)
     if revision is not None:
@@ -111,10 +111,10 @@ def _key(path: Path | str) -> str:
 
 
 def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> Scope:
-    """Find what changed since a revision; a file that is named counts whatever it is called."""
+    """Find what changed since a revision; a file named explicitly counts whatever its name is."""
     if "-" in words:
         raise TracepointError("stdin has no revisions: --diff-base takes files and folders")
-    find_headers([word for word in words if not Path(word).is_dir()])  # are they there?
+    find_headers([word for word in words if not Path(word).is_dir()])  # do they exist?
     named = {_key(word) for word in words}
     lines: dict[str, dict[int, str]] = {}
     paths: list[Path] = []
@@ -135,7 +135,7 @@ def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> Sco
 
 
 def _patched(patches: Sequence[tuple[str, str]]) -> Scope:
-    """Apply the patches in memory onto the tree that they are for."""
+    """Apply the patches in memory to the tree that they are for."""
     root = _find_tree(patches)
 
     def read(path: str) -> str | None:

@@ -1,4 +1,4 @@
-"""The example headers that the package brings."""
+"""The example headers that come with the package."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("rule", nargs="*", metavar="RULE", help="a code (TP301) or a name")
-    parser.add_argument("--list", action="store_true", help="one line a rule")
+    parser.add_argument("--list", action="store_true", help="list all rules, one per line")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print the pages asked for, as Markdown."""
+    """Print the requested pages as Markdown."""
     if not args.rule and not args.list:
         raise TracepointError("which rule? `tracepoint explain TP301`, or --list for all of them")
     if args.list:

@@ -1,4 +1,4 @@
-"""`tracepoint fmt`: set the lines that break the style of their own trace header."""
+"""`tracepoint fmt`: format the lines that break the style of their trace header."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _format_one(path: Path, args: argparse.Namespace, out: Output) -> tuple[bool, bool]:
-    """Format one file and return whether it changes, and whether all of it could be formatted."""
+    """Format one file; return whether it changes, and whether all of it could be formatted."""
     old = read_text(path)
     result = format_text(old, str(path))
     for diagnostic in result.diagnostics:

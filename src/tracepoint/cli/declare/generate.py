@@ -1,4 +1,4 @@
-"""`tracepoint generate`: modules, probes, programs, command lines and pages made from declarations."""
+"""`tracepoint generate`: modules, probes, programs, command lines and pages from declarations."""
 
 from __future__ import annotations
 
@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("kind", choices=tuple(_MAKERS), metavar="KIND", help=", ".join(_MAKERS))
-    parser.add_argument("inputs", nargs="+", metavar="HEADER[:EVENT]", help="what declares the events")
+    parser.add_argument(
+        "inputs", nargs="+", metavar="HEADER[:EVENT]", help="the header that declares the events"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -71,8 +73,8 @@ def _add_module_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PARAMETER=EXPRESSION",
         help="C for an argument; repeatable",
     )
-    module.add_argument("--system", default="", help="another TRACE_SYSTEM")
-    module.add_argument("--prefix", default="", help="put before the names of events and classes")
+    module.add_argument("--system", default="", help="use another TRACE_SYSTEM")
+    module.add_argument("--prefix", default="", help="prefix for the names of events and classes")
     module.add_argument(
         "--with",
         dest="includes",
@@ -83,21 +85,21 @@ def _add_module_arguments(parser: argparse.ArgumentParser) -> None:
     )
     module.add_argument("--export", action="store_true", help="let other modules register probes")
     module.add_argument(
-        "--header", default="", metavar="'<FILE.h>'", help="what declares the tracepoint of a probe"
+        "--header", default="", metavar="'<FILE.h>'", help="the header with the tracepoint of a probe"
     )
-    module.add_argument("--no-compile", action="store_true", help="do not compile it before it is written")
+    module.add_argument("--no-compile", action="store_true", help="do not test-compile before writing")
     module.add_argument("--by-name", action="store_true", help="find a tracepoint that is not exported")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Make the files, write or print them, and tell what could not be expressed."""
+    """Generate the files, write or print them, and report what could not be expressed."""
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
         return EXIT_DONE
     _refuse_foreign(args)
     inputs = [open_input(word, chosen, out) for word in args.inputs]
     if args.kind == "stubs" and str(args.output).endswith(".pyi"):
-        # One file, which may be named itself.
+        # A single file, which may be named directly.
         args.name, args.output = args.name or Path(args.output).stem, str(Path(args.output).parent)
     files = _MAKERS[args.kind](args, inputs, chosen)
     for note in files.notes:
@@ -114,7 +116,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _refuse_foreign(args: argparse.Namespace) -> None:
-    """Raise TracepointError for an option that this kind of source code knows nothing of."""
+    """Raise TracepointError for an option that this kind of source code does not have."""
     for name, (kinds, unset) in _OPTIONS_OF.items():
         if args.kind not in kinds and getattr(args, name) != unset:
             spelt = {"includes": "with"}.get(name, name.replace("_", "-"))
@@ -122,13 +124,13 @@ def _refuse_foreign(args: argparse.Namespace) -> None:
 
 
 def _one_header(args: argparse.Namespace, inputs: list[Input]) -> TraceHeader:
-    """Return the declarations that the words name, which must stand in one header."""
+    """Return the declarations that the words name, which must be in one header."""
     headers = {header.path: header for item in inputs for header in item.headers}
     if len(headers) != 1:
         reason = (
             "no header with declarations is named" if not headers else f"{len(headers)} headers are named"
         )
-        raise TracepointError(f"{args.kind} is made from one header; {reason}")
+        raise TracepointError(f"{args.kind} is generated from one header; {reason}")
     header = next(iter(headers.values()))
     if any(not item.event for item in inputs):
         return header
@@ -139,12 +141,14 @@ def _one_event(args: argparse.Namespace, inputs: list[Input]) -> Event:
     events = [event for item in inputs for _, event in item.events()]
     if len(events) != 1:
         names = ", ".join(event.name for event in events[:8]) or "none"
-        raise TracepointError(f"{args.kind} is made for one event; write HEADER:EVENT (there are {names})")
+        raise TracepointError(
+            f"{args.kind} is generated for one event; write HEADER:EVENT (there are {names})"
+        )
     return events[0]
 
 
 def _one_point(args: argparse.Namespace, inputs: list[Input]) -> Event | Tracepoint:
-    """Return the one event, or where there are none the one tracepoint, that a probe is for."""
+    """Return the event that a probe is for or, without events, the tracepoint."""
     points = [point for item in inputs for header in item.headers for point in header.tracepoints]
     if len(points) == 1 and not [event for item in inputs for event in item.events()]:
         return points[0]
@@ -268,7 +272,7 @@ def _markdown(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -
     formats = _formats(inputs, chosen)
     if len(events) != len(formats):
         raise TracepointError(
-            "a page is made from declarations, in headers: format files and objects have none"
+            "a page is generated from declarations in headers: format files and objects have none"
         )
     return markdown_page(list(zip(events, formats, strict=True)), name=_name(args, inputs))
 
@@ -278,7 +282,7 @@ def _stubs(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> F
     return type_stubs(_one_header(args, inputs), name=_name(args, inputs, "_events"))
 
 
-# Which kinds an option is for, and what it is when not given.
+# The kinds that an option is for, and its default.
 _OPTIONS_OF: dict[str, tuple[tuple[str, ...], object]] = {
     "arg": (("module",), []),
     "system": (("module", "header"), ""),

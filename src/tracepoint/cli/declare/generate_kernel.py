@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from tracepoint.generate.fileset import FileSet
     from tracepoint.model.event import Proto
 
-# What --kernel-headers says when no headers shall be looked at.
+# The value of --kernel-headers for not using any headers.
 _NONE = "none"
 _RUNNING = Path("/lib/modules")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetKernel:
-    """The kernel that a module is for: the folder of its headers, None without any, and what they say."""
+    """The kernel that a module is for: the folder of its headers (None without any), and their facts."""
 
     folder: Path | None
     facts: TreeFacts
@@ -37,7 +37,7 @@ class TargetKernel:
 
 
 def find_target(given: str | None) -> TargetKernel:
-    """Return the kernel of the folder that was given, else the running one's, else of installed headers.
+    """Return the kernel of the named folder, else the running one, else that of installed headers.
 
     Raises TracepointError for a folder without kernel headers.
     """
@@ -64,10 +64,10 @@ def complete(
     protos: Iterable[Proto],
     args: argparse.Namespace,
 ) -> FileSet:
-    """Return the files that `make` makes, with what they have to include; notes say for which kernel.
+    """Return the files that `make` generates, with what they have to include; notes name the kernel.
 
-    Raises GenerateError or BuildError when they do not compile; without headers or a compiler they are
-    not compiled, which a note says.
+    Raises GenerateError or BuildError when they do not compile; without headers or a compiler they are not
+    compiled, and a note says so.
     """
     if kernel.folder is None or args.no_compile:
         return make((), {}).with_notes(kernel.note)

@@ -1,4 +1,4 @@
-"""`tracepoint show`: a header, event, object or format file, printed as something else."""
+"""`tracepoint show`: print a header, event, object or format file in another form."""
 
 from __future__ import annotations
 
@@ -41,9 +41,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="form",
         choices=(*_OF_RECORDS, *_OF_DECLARATIONS, "json"),
         default="format",
-        help="the text tracefs shows (default), a table, TRACE_EVENT text, Python, or JSON",
+        help="tracefs format text (default), a table, TRACE_EVENT text, Python, or JSON",
     )
-    parser.add_argument("--btf", metavar="FILE", help="BTF for types that are not in our table (a vmlinux's)")
+    parser.add_argument(
+        "--btf", metavar="FILE", help="BTF for types that are not built in, such as a vmlinux"
+    )
     settings.add_arguments(parser, "include", "define", "exclude", "abi")
 
 

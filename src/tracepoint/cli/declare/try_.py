@@ -1,4 +1,4 @@
-"""`tracepoint try`: what a declared event does, simulated in this process."""
+"""`tracepoint try`: simulate in this process what a declared event does."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "inputs",
         nargs="*",
         metavar="HEADER[:EVENT]",
-        help="headers, events in them, folders, events by name",
+        help="headers, events in them, folders, or names of events",
     )
     parser.add_argument(
         "--set",
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--count", type=numbers.whole(1, 10_000), default=1, metavar="N", help="fire N times (default: 1)"
     )
     parser.add_argument(
-        "--kernel", metavar="KERNEL", help="show the events in a booted kernel too: 6.1, 6.12, or a package"
+        "--kernel", metavar="KERNEL", help="verify the events in a booted kernel too: 6.1, 6.12, a package"
     )
     suites.add_argument(parser)
     _add_what_is_shown(parser)
@@ -68,7 +68,7 @@ def _add_what_is_shown(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME[:EVENT]",
-        help=f"a header that this program brings: {', '.join(example_names())}",
+        help=f"a header that comes with this program: {', '.join(example_names())}",
     )
     parser.add_argument(
         "--only",
@@ -80,12 +80,12 @@ def _add_what_is_shown(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--summary",
         action="store_true",
-        help="only count what could be simulated; -v lists the rest",
+        help="only count the events that could be simulated; -v lists the others",
     )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Simulate every event that the words name; the exit status is 1 when some could not be."""
+    """Simulate every event that the words name; the exit status is 1 when one could not be simulated."""
     args.inputs += [_example(word) for word in args.example]
     chosen = settings.read_settings(args)
     if settings.shows_settings(args, chosen, out):
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if not args.inputs:
         raise TracepointError("name a header, or try an example: tracepoint try --example swap")
     if args.suite and not args.kernel:
-        raise TracepointError("--suite says where the kernel of --kernel is found, and no --kernel is given")
+        raise TracepointError("--suite says where to find the kernel of --kernel, and there is no --kernel")
     if args.kernel:
         from tracepoint.cli.declare import try_kernel  # noqa: PLC0415 - the lab is not needed without it
 
@@ -168,7 +168,7 @@ def _example(word: str) -> str:
 
 
 def _sections(text: str) -> tuple[str, ...]:
-    """Return the sections named in a comma-separated text, in the order in which they are shown."""
+    """Return the sections named in a comma-separated text, in the order of output."""
     unknown = sorted(set(text.split(",")) - set(SECTIONS))
     if unknown:
         raise ArgumentTypeError(f"no section {unknown[0]!r}; there are {', '.join(SECTIONS)}")

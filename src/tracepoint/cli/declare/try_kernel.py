@@ -1,4 +1,4 @@
-"""`tracepoint try --kernel`: the events of a header in a booted kernel, beside their simulations."""
+"""`tracepoint try --kernel`: the events of a header in a booted kernel, next to their simulations."""
 
 from __future__ import annotations
 
@@ -43,20 +43,18 @@ if TYPE_CHECKING:
 
 
 def run(session: Session) -> int:
-    """Show every named event in the kernel; the exit status is 1 when one is not as simulated.
+    """Verify every named event in the kernel; the exit status is 1 when one is not as simulated.
 
-    Raises LabError when the kernel cannot be booted, or a module around the events not built or loaded.
+    Raises LabError when the kernel cannot be booted, or a module with the events cannot be built or loaded.
     """
     out, chosen = session.out, session.chosen
     if chosen.abi != "x86_64":
-        raise TracepointError(f"--kernel boots x86_64 kernels, and --abi {chosen.abi} is asked for")
+        raise TracepointError(f"--kernel boots x86_64 kernels, not --abi {chosen.abi}")
     kernel = fetch_kernel_at_hand(session.args.kernel, out.say, apt_options(session.args.suite, out.say))
     inputs = [_as_kernel_reads(open_input(word, chosen, out), kernel, chosen) for word in session.args.inputs]
     events = [(header, event) for item in inputs for header, event in item.events()]
     if not events:
-        out.error(
-            f"no trace events in {', '.join(session.args.inputs)}; a header with TRACE_EVENT() is wanted"
-        )
+        out.error(f"no trace events in {', '.join(session.args.inputs)}; give a header with TRACE_EVENT()")
         return EXIT_CANNOT_RUN
     private = [note for item in inputs for note in _compile(item, kernel, chosen, out)]
     findings = find_findings(inputs, chosen)
@@ -79,7 +77,7 @@ def run(session: Session) -> int:
 
 
 def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> Input:
-    """Read the headers again with what that kernel's compiler would include and define."""
+    """Read the headers again with the includes and macros of that kernel's build."""
     macros = {
         name: value if equals else "1" for name, equals, value in (w.partition("=") for w in chosen.define)
     }
@@ -94,9 +92,9 @@ def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> In
 
 
 def _compile(given: Input, kernel: KernelAtHand, chosen: Settings, out: Output) -> Iterator[str]:
-    """Compile the headers exactly as they are written; yield what only the traced code knows of them.
+    """Compile the headers exactly as they are written; yield what only the traced code knows about them.
 
-    Raises BuildError with the compiler's words for a header that does not compile.
+    Raises BuildError with the compiler's output for a header that does not compile.
     """
     for header in given.headers:
         if not header.events or header.source is None:
@@ -153,7 +151,7 @@ def _write_json(out: Output, sighting: Sighting, findings: list[Diagnostic], pri
 
 
 def _document(verification: Verification) -> dict[str, Any]:
-    """Return the simulation's document with what the kernel said under `kernel`."""
+    """Return the simulation's document with the kernel's results under `kernel`."""
     answer = verification.answer
     if verification.simulation is None or answer is None:
         return {"event": verification.event.full_name, "is_complete": False, "reason": verification.reason}

@@ -1,4 +1,4 @@
-"""A verified event as people read it: the kernel's own words, marked where the simulation differs."""
+"""A verified event as text: the kernel's own output, marked where the simulation differs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _NORMALISED = (
 
 
 def write_verification(out: Output, verification: Verification, release: str) -> None:
-    """Write one event as the kernel showed it, with everything in which the simulation differs."""
+    """Write one event as the kernel showed it, with every difference from the simulation."""
     if verification.simulation is None or verification.answer is None:
         out.line(out.style(f"not verified: {verification.reason}", "yellow"))
         return
@@ -106,7 +106,7 @@ def _control(out: Output, verification: Verification, answer: Answer, release: s
 
 
 def write_summary(out: Output, sighting: Sighting) -> None:
-    """Write how many events were as simulated, which were not, and what the comparison leaves out."""
+    """Write how many events were as simulated, which were not, and what the comparison does not cover."""
     out.line()
     for text in sighting.log:
         out.line(out.style(f"kernel log: {text}", "yellow"))

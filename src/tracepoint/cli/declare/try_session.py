@@ -1,4 +1,4 @@
-"""One run of `tracepoint try`: what was asked and how it went, and what it shows with or without a kernel."""
+"""One run of `tracepoint try`: the request, the results, and the output with or without a kernel."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ SCHEMA = "tracepoint.try/1"
 
 @dataclass(slots=True)
 class Session:
-    """One run: what was asked, how it went so far.
+    """One run: the request, and the results so far.
 
-    `failed` holds the events that could not be simulated with the reason, `met` the given inputs
-    that some event has, `refused` what was said first of each that an event does not have.
+    `failed` holds the events that could not be simulated, with the reason; `met` the given inputs
+    that some event has; `refused` the first error of each that an event does not have.
     """
 
     args: argparse.Namespace
@@ -49,7 +49,7 @@ class Session:
 
     @property
     def total(self) -> int:
-        """How many events were tried."""
+        """The number of events that were tried."""
         return self.simulated + len(self.failed)
 
     def raise_unmet(self) -> None:
@@ -65,7 +65,7 @@ class Session:
 
 
 def find_findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
-    """Return what `check` says of the named events, or of whole headers."""
+    """Return the findings of `check` about the named events, or about whole headers."""
     headers = [header for item in inputs for header in item.headers]
     found = check_headers(headers, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi)
     wanted = {item.event for item in inputs}
@@ -76,7 +76,7 @@ def find_findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
 
 
 def write_findings(out: Output, header: TraceHeader, findings: list[Diagnostic]) -> None:
-    """Write the header's path and those of the findings that are its own."""
+    """Write the header's path and the findings about the header itself."""
     mine = [d for d in findings if d.span.path == header.path]
     out.line(out.style(header.path, "bold"))
     if not mine:
@@ -97,7 +97,7 @@ def simulate_with(
     facts: RenderFacts | None = None,
     btf: Btf | None = None,
 ) -> Simulation:
-    """Simulate with those of the given values that name an input of this event.
+    """Simulate with the given values that name an input of this event.
 
     `layout` is a kernel's own format; without it the layout is computed.
     """
@@ -135,7 +135,7 @@ def write_title(out: Output, event: Event) -> None:
 
 
 def as_document(simulation: Simulation) -> dict[str, Any]:
-    """Return a simulation as plain values for JSON."""
+    """Return a simulation as plain data for JSON."""
     origin = simulation.event.origin
     return {
         "event": simulation.event.full_name,

@@ -1,1 +1,1 @@
-"""Commands on the running kernel."""
+"""Commands for the running kernel."""

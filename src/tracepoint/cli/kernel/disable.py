@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("pattern", nargs="*", metavar="PATTERN", help="a glob: sched, sched:*_switch, *:*")
-    parser.add_argument("--remove", action="store_true", help="remove the instance with all that is in it")
+    parser.add_argument("--remove", action="store_true", help="remove the instance and everything in it")
     add_array_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Disable; it stays so after this program, unless a command is given after `--`."""
+    """Disable events, permanently unless a command follows `--`."""
     if not args.pattern and not args.remove:
         out.error("which events? a pattern such as sched, or --remove for the whole instance")
         return EXIT_CANNOT_RUN

@@ -1,4 +1,4 @@
-"""`tracepoint enable`: let events record."""
+"""`tracepoint enable`: enable events."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Enable; it stays so after this program, unless a command is given after `--`."""
+    """Enable events, permanently unless a command follows `--`."""
 
     def act(array: TraceArray) -> None:
         names = array.enable(*args.pattern)

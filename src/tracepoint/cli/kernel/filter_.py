@@ -19,14 +19,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("event", metavar="EVENT", help="system:event, or a system for all its events")
     parser.add_argument(
-        "expression", nargs="?", metavar="EXPR", help="the filter; 0 clears it; none shows it"
+        "expression", nargs="?", metavar="EXPR", help="the filter; 0 clears it; without EXPR it is shown"
     )
-    parser.add_argument("--unchecked", action="store_true", help="let only the kernel judge the expression")
+    parser.add_argument(
+        "--unchecked", action="store_true", help="leave checking the expression to the kernel"
+    )
     add_array_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Set, clear or show; a filter stays after this program, unless a command is given after `--`."""
+    """Set, clear or show a filter; it stays unless a command follows `--`."""
     if args.expression is None:
         return _show(args, out)
 
@@ -34,7 +36,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         found = array[args.event]
         if isinstance(found, SystemControl):
             for name in found.set_filter(args.expression):
-                out.warn(f"{name} has not all the fields of this filter: left without one")
+                out.warn(f"{name} does not have all fields of this filter: no filter was set")
         else:
             found.set_filter(args.expression or "0", is_checked=not args.unchecked)
 

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("event", metavar="EVENT", help="system:event")
-    parser.add_argument("key", nargs="+", metavar="KEY", help="a field, also with .hex .log2 .execname .sym")
-    parser.add_argument("--values", metavar="FIELDS", default="", help="fields to sum up, parted by commas")
+    parser.add_argument(
+        "key", nargs="+", metavar="KEY", help="a field, optionally with .hex .log2 .execname .sym"
+    )
+    parser.add_argument("--values", metavar="FIELDS", default="", help="fields to sum up, comma-separated")
     parser.add_argument("--sort", metavar="FIELDS", default="", help="such as hitcount.descending")
     parser.add_argument("--where", metavar="FILTER", default="", help="count only the records that pass")
     parser.add_argument(
@@ -29,17 +31,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=numbers.whole(65, 1 << 17),
         metavar="N",
         default=0,
-        help="entries to make room for (2048)",
+        help="number of entries to make room for (default: 2048)",
     )
     parser.add_argument(
-        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="how long (default: 5)"
+        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="duration (default: 5)"
     )
     parser.add_argument("--json", action="store_true", help="the table as JSON")
     add_array_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Count for some seconds, or while a command runs, print the table, and take the trigger off."""
+    """Count for some seconds or while a command runs, print the table, and remove the trigger."""
     status = EXIT_DONE
     with opened(args) as tracing, chosen_array(tracing, args) as array:
         event = array.event(args.event)

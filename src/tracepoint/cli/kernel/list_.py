@@ -22,14 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state",
         action="store_true",
-        help="the state before each name: 0, 1, and * where a trigger holds it",
+        help="the state before each name: 0, 1, and * if a trigger controls it",
     )
-    parser.add_argument("--dynamic", action="store_true", help="the events that were defined at run time")
+    parser.add_argument("--dynamic", action="store_true", help="events that were defined at run time")
     add_array_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print one event a line; the exit status is 1 when a pattern means none."""
+    """Print one event per line; the exit status is 1 when a pattern matches none."""
     with opened(args) as tracing:
         if args.dynamic:
             out.write(tracing.tracefs.read("dynamic_events"))

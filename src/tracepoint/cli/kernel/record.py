@@ -1,4 +1,4 @@
-"""`tracepoint record`: save what events of the running kernel record as trace.dat."""
+"""`tracepoint record`: record events of the running kernel to a trace.dat."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", default=Path("trace.dat"), help="where to"
     )
     parser.add_argument(
-        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="how long (default: 5)"
+        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="duration (default: 5)"
     )
-    parser.add_argument("--clock", default="", help="the clock that stamps records, such as mono")
+    parser.add_argument("--clock", default="", help="the clock of the time stamps, such as mono")
     parser.add_argument(
         "--buffer-kb", type=numbers.whole(1, 1 << 30), metavar="N", default=0, help="ring buffer of each CPU"
     )
-    parser.add_argument("--force", action="store_true", help="replace a file that is there")
+    parser.add_argument("--force", action="store_true", help="replace an existing file")
     add_pid_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Record in an instance of its own, which then goes, and tell what was saved and lost."""
+    """Record in a new instance, remove it, and report what was saved and lost."""
     status = [EXIT_DONE]
 
     def command() -> None:
@@ -56,7 +56,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             saved = array.record(args.output, args.seconds, until=stop, replace=args.force)
     out.say(f"{saved.path}: {saved.n_records} records")
     if saved.is_cut:
-        out.warn(f"process {args.pid} ended meanwhile: what it recorded in its last moment may be missing")
+        out.warn(f"process {args.pid} has ended: its last records may be missing")
     if saved.missing:
         out.warn(f"{saved.missing}: a larger --buffer-kb keeps more")
     return status[0]
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 @contextlib.contextmanager
 def _interrupt_ends() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C sets; a command that runs meanwhile gets the signal itself."""
+    """Yield an event that Ctrl-C sets; a command that runs in the meantime gets the signal itself."""
     stop = threading.Event()
     old = signal.signal(signal.SIGINT, lambda *_: stop.set())
     try:

@@ -1,4 +1,4 @@
-"""`tracepoint restore`: put back what an interrupted run left behind."""
+"""`tracepoint restore`: restore what an interrupted run changed."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the journals are (default: $XDG_STATE_HOME/tracepoint, or /run/tracepoint for root)",
     )
     parser.add_argument(
-        "--forget", action="store_true", help="drop the journals and leave everything as it is"
+        "--forget", action="store_true", help="delete the journals and leave everything as it is"
     )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Put everything back; the exit status is 3 when something could not be."""
+    """Restore everything; the exit status is 3 when something could not be restored."""
     folder = Path(args.journals) if args.journals else journal_folder()
     if args.forget:
         journals = sorted(folder.glob("*.journal"))
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return EXIT_DONE
     reports = restore_journals(folder, find_files)
     if not reports:
-        out.say(f"nothing to put back: no journal in {folder}")
+        out.say(f"nothing to restore: no journal in {folder}")
     problems = 0
     for report in reports:
         out.say(f"{report.path.name}: {report.message}")

@@ -1,4 +1,4 @@
-"""What the commands on a running kernel share: which trace array, and running a command meanwhile."""
+"""What the commands for a running kernel share: choosing a trace array, running a command in between."""
 
 from __future__ import annotations
 
@@ -29,21 +29,19 @@ def add_array_arguments(parser: argparse.ArgumentParser) -> None:
         "--instance",
         metavar="NAME",
         default="",
-        help=f"work in this instance (default: {DEFAULT_INSTANCE}; with -- COMMAND one of its own)",
+        help=f"use this instance (default: {DEFAULT_INSTANCE}; with -- COMMAND: a new one)",
     )
-    group.add_argument(
-        "--top", action="store_true", help="work in the top level, which other programs use too"
-    )
+    group.add_argument("--top", action="store_true", help="use the top level, which other programs share")
     add_pid_argument(parser)
 
 
 def add_pid_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the option that names a process in the place of the kernel."""
+    """Add the option that names a process instead of the kernel."""
     parser.add_argument(
         "--pid",
         type=numbers.whole(1, 1 << 22),
         metavar="N",
-        help="work on the events of this Python process (see `tracepoint ps`), in its top level",
+        help="use the events of this Python process (see `tracepoint ps`), in its top level",
     )
 
 
@@ -54,7 +52,7 @@ def opened(args: argparse.Namespace) -> Iterator[Tracing]:
         with open_tracefs() as tracing:
             yield tracing
         return
-    # Only those who ask for a process pay for its client.
+    # The client is imported only for a process.
     from tracepoint.runtime.remote.client import ANSWER_WAIT_S, RemoteFiles  # noqa: PLC0415
     from tracepoint.runtime.remote.files import ProcessFiles  # noqa: PLC0415
 
@@ -66,12 +64,12 @@ def opened(args: argparse.Namespace) -> Iterator[Tracing]:
 
 
 def is_top(args: argparse.Namespace) -> bool:
-    """Return whether to work in the top level: other programs use the kernel's, nobody else a process's."""
+    """Return whether to use the top level: other programs share the kernel's, but not a process's."""
     return bool(args.top) or (args.pid is not None and not args.instance)
 
 
 def existing_array(tracing: Tracing, args: argparse.Namespace) -> TraceArray:
-    """Return the array chosen; raises TracefsError when the instance is not there."""
+    """Return the chosen array; raises TracefsError when the instance does not exist."""
     name = args.instance or DEFAULT_INSTANCE
     if is_top(args):
         return tracing
@@ -84,7 +82,7 @@ def existing_array(tracing: Tracing, args: argparse.Namespace) -> TraceArray:
 
 
 def change(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], None]) -> int:
-    """Make a change that stays, or with `-- COMMAND` one that lasts as long as the command."""
+    """Make a permanent change, or with `-- COMMAND` one that lasts as long as the command."""
     if args.words_after:
         return during(args, out, act)
     with opened(args) as tracing:
@@ -97,19 +95,19 @@ def change(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], No
 
 
 def during(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], None]) -> int:
-    """Make the change, run the command, show what was recorded, and put everything back."""
+    """Make the change, run the command, show what was recorded, and restore everything."""
     with opened(args) as tracing, chosen_array(tracing, args) as array:
         act(array)
         status = run_command(args.words_after, out)
         if not args.top and not args.instance:
-            # The instance goes, and its buffer with it: this is the only chance to see it.
+            # The instance is removed with its buffer: this is the only chance to see it.
             out.write(array.text)
     return status
 
 
 @contextlib.contextmanager
 def chosen_array(tracing: Tracing, args: argparse.Namespace) -> Iterator[TraceArray]:
-    """Yield the array chosen, or a new instance that goes at the end."""
+    """Yield the chosen array, or a new instance that is removed at the end."""
     if args.top:
         yield tracing
         return
@@ -118,7 +116,7 @@ def chosen_array(tracing: Tracing, args: argparse.Namespace) -> Iterator[TraceAr
 
 
 def run_command(words: list[str], out: Output) -> int:
-    """Run a command to its end; a status other than 0 is a tool that failed."""
+    """Run a command to its end; a status other than 0 counts as a failed tool."""
     out.stdout.flush()
     try:
         done = subprocess.run(words, check=False)  # noqa: S603 (what the user asked for)

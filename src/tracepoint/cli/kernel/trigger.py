@@ -21,15 +21,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "trigger",
         nargs="?",
         metavar="TRIGGER",
-        help="such as traceoff:1 if FILTER, stacktrace, hist:keys=FIELD; with ! removed; none shows them",
+        help="such as traceoff:1 if FILTER, stacktrace, hist:keys=FIELD; ! removes it; none shows them",
     )
     parser.add_argument("--clear", action="store_true", help="remove all triggers of the event")
-    parser.add_argument("--unchecked", action="store_true", help="let only the kernel judge the trigger")
+    parser.add_argument("--unchecked", action="store_true", help="leave checking the trigger to the kernel")
     add_array_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Add, remove or show; a trigger stays after this program, unless a command is given after `--`."""
+    """Add, remove or show a trigger; it stays unless a command follows `--`."""
     if args.trigger is None and not args.clear:
         with opened(args) as tracing:
             out.write(existing_array(tracing, args).event(args.event).trigger)

@@ -25,7 +25,7 @@ _LOG_PERIOD_S = 60.0
 
 
 def add_arguments(parser: argparse.ArgumentParser, default: str) -> None:
-    """Add the arguments of `lab build`; `default` is the kernel that is meant when none is named."""
+    """Add the arguments of `lab build`; `default` is the kernel when none is named."""
     parser.add_argument(
         "--kernel",
         metavar="SERIES|FOLDER",
@@ -36,29 +36,33 @@ def add_arguments(parser: argparse.ArgumentParser, default: str) -> None:
         action="append",
         default=[],
         metavar="FILE",
-        help="apply a patch first; repeatable, in order",
+        help="apply this patch first; repeatable, in order",
     )
     parser.add_argument(
         "--fragment",
         action="append",
         default=[],
         metavar="FILE",
-        help="options of the kernel's configuration",
+        help="a file with options of the kernel's configuration",
     )
     parser.add_argument(
         "--config", action="append", default=[], metavar="OPT=y", help="one such option; repeatable"
     )
     parser.add_argument(
-        "-j", "--jobs", type=numbers.whole(1, 1024), metavar="N", help="compilers at once (all processors)"
+        "-j",
+        "--jobs",
+        type=numbers.whole(1, 1024),
+        metavar="N",
+        help="compilers to run at once (all processors)",
     )
     parser.add_argument("--json", action="store_true", help=f"print JSON ({SCHEMA})")
     parser.add_argument(
-        "--clean", action="store_true", help="delete what was built: of --kernel, or all of it; no build"
+        "--clean", action="store_true", help="delete what was built for --kernel, or everything; no build"
     )
 
 
 def run(args: argparse.Namespace, out: Output, default: str) -> int:
-    """Build, or delete what was built; raises LabError with the compiler's words."""
+    """Build, or delete what was built; raises LabError with the compiler's output."""
     if args.clean:
         for folder in kernel_store.clean(args.kernel):
             out.line(str(folder))
@@ -88,7 +92,7 @@ def run(args: argparse.Namespace, out: Output, default: str) -> int:
 
 
 class _Watch:
-    """The line on a terminal that says how far a build is; in a log, one line a minute."""
+    """The progress line of a build on a terminal; in a log, one line per minute."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
@@ -106,12 +110,12 @@ class _Watch:
         self._erase()
 
     def say(self, text: str) -> None:
-        """Say something besides the line."""
+        """Write a message above the line."""
         self._erase()
         self._out.say(text)
 
     def see(self, stage: str, done: int, expected: int) -> None:
-        """Show how far the build is."""
+        """Show the progress of the build."""
         now = time.monotonic()
         if stage != self._stage:
             self._stage = stage

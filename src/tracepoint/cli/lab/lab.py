@@ -40,13 +40,13 @@ if TYPE_CHECKING:
 SCHEMA = "tracepoint.lab.kernels.supported/1"
 _DEFAULT = "6.1"
 _SECONDS = 60
-_ANY = (b"",)  # a guest takes files of every kind
+_ANY = (b"",)  # a guest takes any file
 _FLAVOURS = {"cloud": "few drivers, small to download", "full": "nearly all modules"}
 
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One subcommand of `lab`: a line of help, what it does in full, and examples, which the tests run."""
+    """One subcommand of `lab`: a line of help, a full description, and examples, which the tests run."""
 
     summary: str
     description: str
@@ -55,7 +55,7 @@ class Verb:
 
 VERBS = {
     "kernels": Verb(
-        "list the kernels, and which of them are here",
+        "list the kernels, and which of them are downloaded",
         "List the kernels that guests can boot: supported ones, those in the cache, those built from source.",
         ("tracepoint lab kernels", "tracepoint lab kernels --json"),
     ),
@@ -66,9 +66,9 @@ VERBS = {
         ("tracepoint lab get 6.1 6.12", "tracepoint lab get 6.12 --no-headers"),
     ),
     "run": Verb(
-        "run modules, a script or a command in a guest; its status is ours",
+        "run modules, a script or a command in a guest, and return its status",
         "Boot a kernel in QEMU, load modules, run a script or a shell command as root, and end the guest.\n"
-        "Nothing of this machine is changed. Output is shown as it comes; the exit status is the command's.\n"
+        "This machine is not changed. Output is shown as it comes; the exit status is the command's.\n"
         "Options end at the first WORD: what follows belongs to the command.",
         (
             "tracepoint lab run uname -a",
@@ -78,16 +78,16 @@ VERBS = {
     ),
     "build": Verb(
         "build a kernel from source, with patches, for guests",
-        "Build a kernel with a small configuration for guests: Debian's source of a series, or a tree of\n"
-        "yours, with patches. The tree stays as it is. The first build takes minutes, later ones build what\n"
-        "changed. `lab run --kernel built:NAME` boots the result.",
+        "Build a kernel with a small configuration for guests: Debian's source of a series, or your own\n"
+        "tree, with patches. The tree stays as it is. The first build takes minutes, later ones build only\n"
+        "what changed. `lab run --kernel built:NAME` boots the result.",
         (
             "tracepoint lab build --kernel 6.12 --patch swap.patch",
             "tracepoint lab build --kernel ./linux --config DEBUG_LIST=y --jobs 4",
         ),
     ),
     "shell": Verb(
-        "a shell in a guest on this terminal; Ctrl-A X ends it",
+        "open a shell in a guest on this terminal; Ctrl-A X ends it",
         "Boot a kernel in QEMU with a root shell on this terminal. `exit`, or Ctrl-A X, ends the guest.",
         ("tracepoint lab shell --modprobe xfs", "tracepoint lab shell --workload hog --memory 80"),
     ),
@@ -113,7 +113,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     get = parsers["get"]
     get.add_argument("kernels", nargs="+", metavar="KERNEL", help="such as 6.1, or a linux-image package")
     get.add_argument(
-        "--no-headers", action="store_true", help="the kernel alone: no modules can be built for it"
+        "--no-headers", action="store_true", help="only the kernel: no modules can be built for it"
     )
     suites.add_argument(get)
     _add_run(parsers["run"])
@@ -130,7 +130,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
         "--timeout",
         type=numbers.whole(1, 86_400),
         metavar="S",
-        help=f"seconds for the command ({_SECONDS}, more on a slow machine)",
+        help=f"time limit of the command in seconds ({_SECONDS}, more on a slow machine)",
     )
     parser.add_argument(
         "words",
@@ -174,7 +174,7 @@ def _add_machine(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Do what the verb says; what the lab cannot do raises LabError."""
+    """Run the subcommand; raises LabError for what the lab cannot do."""
     with disk_errors(cache_folder()):
         match args.verb:
             case "kernels":
@@ -204,7 +204,7 @@ def _kernels(args: argparse.Namespace, out: Output) -> int:
 
 
 def _listing() -> list[dict[str, Any]]:
-    """Return the supported kernels, newest of each in the cache, then others that the cache holds."""
+    """Return the supported kernels, the newest of each in the cache, then others in the cache."""
     rows = []
     shown = set()
     for kernel in KERNELS:
@@ -222,7 +222,7 @@ def _listing() -> list[dict[str, Any]]:
 
 
 def _offered(args: argparse.Namespace, out: Output) -> list[dict[str, Any]]:
-    """Return the kernels of the suites that were asked for, the newest of each suite first."""
+    """Return the kernels of the requested suites, the newest of each suite first."""
     rows = []
     for suite in args.suite:
         for package in packages.candidates(ANY_KERNEL, apt_options([suite], out.say)):
@@ -268,7 +268,7 @@ def _run(args: argparse.Namespace, out: Output) -> int:
         out.detail(f"booted {guest.image.release} in {guest.boot_seconds:.1f} s")
         for module in modules:
             if guest.run(f"[ -e /sys/module/{shlex.quote(module_name(module))} ]", check=False).status == 0:
-                raise LabError(f"{module}: the kernel has a module {module_name(module)} already")
+                raise LabError(f"{module}: the kernel already has a module {module_name(module)}")
             guest.insmod(module)
         return _run_command(guest, command, args, out) if command else EXIT_DONE
 
@@ -286,7 +286,7 @@ def _run_command(guest: lab_guest.Guest, command: str, args: argparse.Namespace,
     status = guest.stream(command, show, seconds)
     out.write(decoder.decode(b"", final=True))
     if status == 137 and (words := guest.killed_for_memory):
-        out.error(f"the command was killed: {args.memory} MB of memory are too little (--memory)\n{words}")
+        out.error(f"the command was killed: {args.memory} MB of memory are not enough (--memory)\n{words}")
     elif status == 137:
         is_late = time.monotonic() - begin >= 0.9 * seconds
         why = f"it may take {seconds} s (--timeout)" if is_late else "by SIGKILL"
@@ -303,24 +303,24 @@ def _image(args: argparse.Namespace, out: Output) -> packages.KernelImage:
 
 
 def _split(words: Sequence[str]) -> tuple[list[Path], list[str]]:
-    """Split the words into the modules at their beginning and the rest; LabError when one is missing."""
+    """Split the words into the leading modules and the rest; LabError when a module is missing."""
     modules = []
     rest = list(words)
     while rest and rest[0].endswith(MODULE_ENDS):
         path = Path(rest.pop(0))
         if not path.is_file():
-            raise LabError(f"{path}: there is no such module")
+            raise LabError(f"{path}: no such module")
         modules.append(path)
     return modules, rest
 
 
 def _command(words: Sequence[str]) -> tuple[dict[str, bytes], str]:
-    """Return the files that a command needs in the guest, and the shell's text for it."""
+    """Return the files that a command needs in the guest, and its shell text."""
     if not words:
         return {}, ""
     path = Path(words[0])
     if words[0].startswith(("./", "../")) and not path.exists() and len(words[0].split()) == 1:
-        raise LabError(f"{words[0]}: there is no such script here")
+        raise LabError(f"{words[0]}: no such script")
     if path.is_file() and (os.sep in words[0] or path.suffix == ".sh"):
         place = f"/lab/bin/{path.name}"
         data = read_bytes(path, _ANY)

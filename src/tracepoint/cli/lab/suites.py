@@ -1,4 +1,4 @@
-"""The option `--suite`: where kernels that the machine's own package lists lack are looked for."""
+"""The option `--suite`: where to look for kernels that are not in the machine's own package lists."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ def add_argument(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="SUITE",
-        help="look for kernels in this Debian suite (trixie, sid), not in the system's; repeatable",
+        help="look for kernels in this Debian suite (trixie, sid), not the system's; repeatable",
     )

@@ -1,1 +1,1 @@
-"""Commands on Python processes."""
+"""Commands for Python processes."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("directory", metavar="DIR", type=Path, help="where to mount; made when missing")
+    parser.add_argument("directory", metavar="DIR", type=Path, help="the mount point; created if missing")
     add_pid_argument(parser)
 
 

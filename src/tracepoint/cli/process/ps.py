@@ -1,4 +1,4 @@
-"""`tracepoint ps`: the Python processes that can be traced, and control of one of them."""
+"""`tracepoint ps`: the Python processes that can be traced, and controlling one of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
 
-# A process that has not answered by then is stopped, or keeps Python's lock.
+# A process that has not answered by then is stopped, or holds the GIL.
 LIST_WAIT_S = 2.0
 
 
@@ -32,7 +32,7 @@ def add_pid_argument(parser: argparse.ArgumentParser) -> None:
         "--pid",
         type=numbers.whole(1, 1 << 22),
         metavar="N",
-        help="the process; may be left out when only one listens",
+        help="the process; optional when only one listens",
     )
 
 
@@ -60,9 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def the_process(pid: int | None) -> Process:
-    """Return the process of this number, or the only one of this user's that listens.
+    """Return the process with this id, or the only one of this user that listens.
 
-    Raises ProcessError when there is none, or several; one of another user is never chosen unasked.
+    Raises ProcessError when there is none, or several; a process of another user is never chosen implicitly.
     """
     if pid is not None:
         return find_process(pid)
@@ -104,14 +104,14 @@ def _list_processes(out: Output) -> int:
             out.say(str(error))
             continue
         except ProcessError:
-            # It ended meanwhile, or another process has the number of one that was killed.
+            # It has ended, or another process has the id of one that was killed.
             continue
         out.line(f"{process.pid:7}  {told['n_events']:6}  {told['n_enabled']:7}  {process.command}")
     return EXIT_DONE if found else EXIT_FINDINGS
 
 
 def _write(files: RemoteFiles, path: str, text: str) -> None:
-    """Write as `>>` does; raises ProcessError with what `error_log` says to it."""
+    """Write as `>>` does; raises ProcessError with the text of `error_log`."""
     known = _log_entries(files)
     try:
         files.write_text(path, text, append=True)

@@ -1,1 +1,1 @@
-"""Commands on recorded traces."""
+"""Commands for recorded traces."""

@@ -81,7 +81,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 class _Reading:
-    """One buffer of a file on its way to the terminal."""
+    """One buffer of a file while it is printed."""
 
     def __init__(self, trace: TraceFile, args: argparse.Namespace) -> None:
         self._trace = trace
@@ -104,7 +104,7 @@ class _Reading:
 
     @property
     def n_lost(self) -> int:
-        """Events lost: as the pages read so far say, and as the counts of the recorder say."""
+        """Lost events: according to the pages read so far, and according to the recorder's counts."""
         told = self._told
         return max(self._n_seen, told.overrun) + told.commit_overrun + told.dropped
 
@@ -157,7 +157,7 @@ def _buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
 
 
 def _uname(trace: TraceFile) -> list[str]:
-    """Return the words of uname: name of the system, of the machine, release, the rest."""
+    """Return the words of uname: system, machine name, release, the rest."""
     return " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()
 
 
@@ -167,7 +167,7 @@ def _release(trace: TraceFile) -> str:
 
 
 def _kernel_files(trace: TraceFile, given: list[Path]) -> KernelFiles:
-    """Return the files that tell about the recorded kernel: those given, else what is installed of it."""
+    """Return the files with facts about the recorded kernel: those named, else what is installed of it."""
     if given:
         return sum((given_kernel_files(path) for path in given), KernelFiles())
     # The recording of a process has the machine's release too, but no symbols of its kernel.

@@ -1,1 +1,1 @@
-"""Commands on kernel trees."""
+"""Commands for kernel trees."""

@@ -34,16 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="[LABEL=]TREE",
         help="kernel source trees; or folders of modules or format files, or BTF",
     )
-    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to make or update")
-    parser.add_argument("--title", default="Tracepoints", help="what the pages are called")
+    parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the folder to create or update")
+    parser.add_argument("--title", default="Tracepoints", help="the title of the pages")
     parser.add_argument(
-        "--force", action="store_true", help="write into a folder that holds something else too"
+        "--force", action="store_true", help="write into a folder that contains other files too"
     )
     numbers.add_jobs_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Make the catalog; nothing is touched until all of it is there."""
+    """Generate the catalog; no file is touched until all of it is ready."""
     folder = Path(args.output)
     check_folder(folder, MARK, may_hold_others=args.force)
     versions = _open(_kernels(args.trees), args.jobs, out)
@@ -63,7 +63,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 class _Kernel(NamedTuple):
-    """A tree on the command line: its label when one is given, and what its Makefile says."""
+    """A tree on the command line: its label if there is one, and the version from its Makefile."""
 
     label: str
     path: str
@@ -71,7 +71,7 @@ class _Kernel(NamedTuple):
 
 
 def _kernels(words: Sequence[str]) -> list[_Kernel]:
-    """Return the kernels, oldest first when all Makefiles tell their version, else as given."""
+    """Return the kernels, oldest first if all Makefiles have a version, else in the given order."""
     found = []
     for word in words:
         named = None if Path(word).exists() else _NAMED.fullmatch(word)
@@ -117,7 +117,7 @@ def _open(kernels: Sequence[_Kernel], jobs: int, out: Output) -> list[CatalogVer
 
 
 def _labels(kernels: Sequence[_Kernel]) -> list[tuple[str, str]]:
-    """Return label and whole version of each: `6.1`, or `6.1.192` when there are two of 6.1."""
+    """Return the label and full version of each: `6.1`, or `6.1.192` when there are two of 6.1."""
     fulls = [_full(kernel) for kernel in kernels]
     shorts = [
         kernel.label or (".".join(kernel.version[:2]) if kernel.version else full)

@@ -1,4 +1,4 @@
-"""`tracepoint diff`: what changed between two sets of events, and whom it breaks."""
+"""`tracepoint diff`: what changed between two sets of events, and which readers break."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     what = "a header, tree, object, format file, trace.dat, or a folder of them; FILE:EVENT for one event"
     parser.add_argument("old", metavar="OLD", help=what)
-    parser.add_argument("new", metavar="NEW", help="the same, later")
+    parser.add_argument("new", metavar="NEW", help="the newer one")
     parser.add_argument(
-        "--breaking", action="store_true", help="only what breaks readers; exit status 1 when there is any"
+        "--breaking", action="store_true", help="only changes that break readers; exit status 1 if any"
     )
     parser.add_argument(
         "--uses",
         metavar="FILE",
-        help="only what a script uses: bpftrace, BCC, BPF C, perf, trace-cmd, Python; - is stdin; "
-        "or what a trace.dat has recorded",
+        help="only changes of what a script uses: bpftrace, BCC, BPF C, perf, trace-cmd, Python; - is stdin; "
+        "or of what a trace.dat has recorded",
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
     settings.add_arguments(parser, "include", "define", "exclude", "abi")
@@ -75,9 +75,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _print(changes: list[Change], uses: Uses | None, out: Output) -> None:
-    """Print the changes; what hardly anybody asks for is counted: `-v` shows it.
+    """Print the changes; unimportant ones are only counted, and `-v` shows them.
 
-    Those of the sign of text, thousands since 6.2, and what breaks other ways of reading than a script's.
+    These are the signs of text, thousands since 6.2, and changes that break other readers than the script.
     """
     n_signs = n_others = 0
     for change in changes:
@@ -88,19 +88,17 @@ def _print(changes: list[Change], uses: Uses | None, out: Output) -> None:
         else:
             out.line(_line(change, uses, out))
     if n_others:
-        out.say(f"{plural(n_others, 'change')} of no consequence to this way of reading (-v)")
+        out.say(f"{plural(n_others, 'change')} without effect on this reader (-v)")
     if n_signs:
-        out.say(
-            f"the sign of char changed in {plural(n_signs, 'field')} with text, which reads the same (-v)"
-        )
+        out.say(f"the sign of char changed in {plural(n_signs, 'field')} with text, without effect (-v)")
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
     """One of the two things compared; `tree` is set when it is a kernel source tree.
 
-    `problems` say why events have no layout, by `system:name` as far as that is known; `is_part` says
-    that more events may have been there, as with a recording.
+    `problems` say why events have no layout, by `system:name` if that is known; `is_part` says
+    that more events may exist, as with a recording.
     """
 
     formats: dict[str, EventFormat]
@@ -111,7 +109,7 @@ class _Side:
 
 def _compare(old: _Side, new: _Side) -> list[Change]:
     if len(old.formats) == len(new.formats) == 1:
-        # Two single events are compared with each other, whatever they are called.
+        # Two single events are compared with each other, whatever their names are.
         return compare_formats(next(iter(old.formats.values())), next(iter(new.formats.values())))
     if old.tree is not None and new.tree is not None:
         return compare_trees(old.tree, new.tree)
@@ -122,7 +120,7 @@ def _compare(old: _Side, new: _Side) -> list[Change]:
 
 
 def _known(sides: tuple[_Side, _Side]) -> dict[str, set[str]]:
-    """The fields of every event of both sides; of an event without a layout those that it declares."""
+    """The fields of every event of both sides; the declared ones for an event without a layout."""
     known: dict[str, set[str]] = {}
     for side in sides:
         for event, layout in side.formats.items():
@@ -149,7 +147,7 @@ def _read(word: str, chosen: Settings, out: Output) -> _Side:
 
 
 def _tell_problems(word: str, side: _Side, uses: Uses | None, out: Output) -> None:
-    """Say which events have no layout; of a tree only those that a given script uses."""
+    """Report events without a layout; for a tree only those that a given script uses."""
     is_asked = uses is not None and side.tree is not None
     problems = [p for name, p in side.problems.items() if not is_asked or (uses and name in uses.fields)]
     if not problems:

@@ -1,4 +1,4 @@
-"""What `tracepoint diff --uses` is given: a script, or a recording, of which all fields count."""
+"""The input of `tracepoint diff --uses`: a script, or a recording, all fields of which count."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def is_recording(word: str) -> bool:
 
 
 def recorded_formats(path: str) -> dict[str, EventFormat]:
-    """Return the formats that a trace.dat has of events, by `system:name`; raises DecodeError."""
+    """Return the formats of the events in a trace.dat, by `system:name`; raises DecodeError."""
     with open_tracedat(path) as trace:
         return {f"{e.system}:{e.name}": e for e in trace.events.values() if e.system != "ftrace"}
 
 
 def read_uses(name: str, known: Mapping[str, Collection[str]], out: Output) -> Uses:
-    """Return what a script or recording uses of the events in `known`, and say what it asks for in vain."""
+    """Return what a script or recording uses of the events in `known`; warn about what is not there."""
     if name != "-" and is_recording(name):
         uses = _of_recording(name, known)
     else:
@@ -60,7 +60,7 @@ def read_uses(name: str, known: Mapping[str, Collection[str]], out: Output) -> U
         events = plural(len(uses.fields), "event")
         out.say(f"{name} uses {events} and {plural(n_fields, 'field')}, by {ways}")
     else:
-        out.warn(f"{name}: no event of either is named in it")
+        out.warn(f"{name}: it names no event of either")
     return uses
 
 

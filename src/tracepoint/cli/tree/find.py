@@ -28,16 +28,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tree", metavar="DIR", help="the tree (default: the one here, or indexed last)")
     parser.add_argument(
-        "--callers", action="store_true", help="also where they are called, asked for, probed"
+        "--callers", action="store_true", help="also show where they are called, tested and probed"
     )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--unused", action="store_true", help="only events that nothing in the tree fires")
-    which.add_argument("--duplicates", action="store_true", help="only names that several headers declare")
     which.add_argument(
-        "--misnamed", action="store_true", help="only of headers not named as their TRACE_SYSTEM"
+        "--duplicates", action="store_true", help="only names that more than one header declares"
+    )
+    which.add_argument(
+        "--misnamed", action="store_true", help="only events of headers whose name is not their TRACE_SYSTEM"
     )
     parser.add_argument(
-        "--system", action="store_true", help="the systems of the events instead of the events"
+        "--system", action="store_true", help="show the systems of the events instead of the events"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object instead of text")
 

@@ -44,7 +44,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def count(tree: Tree) -> dict[str, int]:
-    """Return how many of each thing a tree has; what only sources tell is left out for others."""
+    """Return how many of each thing a tree has, without what only sources show if it has none."""
     events = tree.events()
     syscalls = sum(event.is_syscall for event in events)
     counts = {"events": len(events) - syscalls, "systems": len(tree.systems())}

@@ -1,4 +1,4 @@
-"""An event's name in the place of a file: the headers that declare it, in a tree or in installed headers."""
+"""An event's name instead of a file: the headers that declare it, in a tree or in installed headers."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def is_event_name(word: str) -> bool:
 def find_declaring(word: str, out: Output) -> list[Path]:
     """Return the headers that declare the events of a name or pattern.
 
-    The kernel tree here is searched, else the one indexed last.  Without one, the text of the installed
-    kernel headers is searched for a name.
+    This searches the kernel tree here, else the one indexed last; without one, the
+    text of the installed kernel headers.
     """
     try:
         root = default_tree(out)
@@ -57,7 +57,7 @@ def read_running(word: str) -> list[EventFormat]:
 
 
 def not_found(word: str) -> str:
-    """Return the sentence that says where an event was looked for, and what to try."""
+    """Return a sentence that says where an event was searched for, and what to try."""
     return (
         f"no file and no event {word!r}: looked in the index of a kernel tree (`tracepoint index TREE` makes "
         "one), in the installed kernel headers and in the running kernel; try HEADER:EVENT"

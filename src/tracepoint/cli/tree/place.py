@@ -1,4 +1,4 @@
-"""`tracepoint place`: put events into the source of a kernel, as a patch that can be sent."""
+"""`tracepoint place`: add events to the source of a kernel, as a patch that is ready to send."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _COVER = "0000-cover-letter.patch"
 
 
 class _PlaceOption(argparse.Action):
-    """An option about the place that the last --at named."""
+    """An option for the place of the last --at."""
 
     def __call__(
         self,
@@ -47,12 +47,12 @@ class _PlaceOption(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        """Open a place, or add to the last one."""
+        """Start a place, or add to the last one."""
         places: list[dict[str, Any]] = [*(getattr(namespace, "places", None) or [])]
         if self.dest == "at":
             places.append({"at": values})
         elif not places:
-            parser.error(f"{option_string} belongs after the --at that it is about")
+            parser.error(f"{option_string} must come after its --at")
         else:
             value = self.const if values is None or values == [] else values
             if self.dest in places[-1]:
@@ -71,14 +71,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--plan", metavar="FILE", help="a TOML file with events and places instead of the options below"
     )
-    _add_event_arguments(parser.add_argument_group("what is declared (nothing, for an event of the tree)"))
-    _add_place_arguments(parser.add_argument_group("where it is called; begin each place with --at"))
+    _add_event_arguments(parser.add_argument_group("declarations (none for an existing event)"))
+    _add_place_arguments(parser.add_argument_group("calls; begin each place with --at"))
     _add_patch_arguments(parser.add_argument_group("the patch"))
-    parser.add_argument("--no-check", action="store_true", help="take declarations that are wrong, too")
+    parser.add_argument("--no-check", action="store_true", help="accept declarations with errors")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("-o", "--output", metavar="DIR", help="write the patches there (default: to stdout)")
     where.add_argument("--apply", action="store_true", help="change the files of the tree instead")
-    parser.add_argument("--force", action="store_true", help="replace patches that exist in DIR")
+    parser.add_argument("--force", action="store_true", help="replace existing patches in DIR")
 
 
 def _add_event_arguments(group: argparse._ArgumentGroup) -> None:
@@ -89,7 +89,7 @@ def _add_event_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="FILE",
         help="declarations, TRACE_EVENT() and the like; - is stdin; repeatable",
     )
-    group.add_argument("--name", default="", help="or an event of this name, recording fields of parameters:")
+    group.add_argument("--name", default="", help="or declare an event with this name from its parameters:")
     group.add_argument("--proto", default="", metavar="PARAMETERS", help="'struct folio *folio, int ret'")
     group.add_argument(
         "--fields",
@@ -97,16 +97,16 @@ def _add_event_arguments(group: argparse._ArgumentGroup) -> None:
         metavar="LIST",
         help="'unsigned long pfn = folio_pfn(folio), int ret'; default: all plain values",
     )
-    group.add_argument("--system", default="", help="their TRACE_SYSTEM, when the text has none")
+    group.add_argument("--system", default="", help="their TRACE_SYSTEM, if the text has none")
     group.add_argument(
-        "--header", default="", metavar="PATH", help="the trace header, when the system has several"
+        "--header", default="", metavar="PATH", help="the trace header, if the system has several"
     )
-    group.add_argument("--new-header", action="store_true", help="make the header when there is none")
+    group.add_argument("--new-header", action="store_true", help="create the header if there is none")
     group.add_argument(
         "--creator", default="", metavar="PATH", help="the C file that creates the events of a new header"
     )
     group.add_argument(
-        "--class", dest="class_name", default="", metavar="NAME", help="one class for events with one record"
+        "--class", dest="class_name", default="", metavar="NAME", help="class for events with the same record"
     )
 
 
@@ -127,9 +127,9 @@ def _add_place_arguments(group: argparse._ArgumentGroup) -> None:
             metavar="STATEMENT",
             help=f"{word} the statement of this text, or the one on --line",
         )
-    group.add_argument("--line", action=_PlaceOption, type=int, metavar="N", help="which of several")
+    group.add_argument("--line", action=_PlaceOption, type=int, metavar="N", help="which of several, by line")
     group.add_argument(
-        "--call", action=_PlaceOption, metavar="EVENT[(ARGS)]", help="which event, when there are several"
+        "--call", action=_PlaceOption, metavar="EVENT[(ARGS)]", help="the event to call, if there are several"
     )
     group.add_argument("--args", action=_PlaceOption, metavar="ARGS", help="C expressions for its parameters")
     group.add_argument(
@@ -137,25 +137,25 @@ def _add_place_arguments(group: argparse._ArgumentGroup) -> None:
         action=_PlaceOption,
         nargs=0,
         const=True,
-        help="under if (trace_x_enabled()); by default where the arguments cost",
+        help="guard with if (trace_x_enabled()); default: if the arguments are expensive",
     )
     group.add_argument("--no-guard", action=_PlaceOption, nargs=0, const=True, help="never")
 
 
 def _add_patch_arguments(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
-        "--why", default="", metavar="TEXT", help="the reason; needed; @FILE reads it from a file"
+        "--why", default="", metavar="TEXT", help="the reason (required); @FILE reads it from a file"
     )
-    group.add_argument("--subject", default="", help="the first line, without [PATCH]")
+    group.add_argument("--subject", default="", help="the subject line, without [PATCH]")
     add_author_arguments(group)
-    group.add_argument("--one-patch", action="store_true", help="one patch, also for several subsystems")
+    group.add_argument("--one-patch", action="store_true", help="write one patch even for several subsystems")
     group.add_argument(
         "--export", action="store_true", help="EXPORT_TRACEPOINT_SYMBOL_GPL for the new events"
     )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Make the patches and write them, or change the tree."""
+    """Write the patches, or change the tree."""
     plan = _plan(args)
     author = None if args.apply else find_author(args, plan.author)
     root = args.tree or default_tree(out)
@@ -191,7 +191,7 @@ def _write(args: argparse.Namespace, mails: Mapping[str, str], out: Output) -> N
         for written in FileSet(mails).write(args.output, overwrite=args.force):
             out.line(str(written))
         return
-    # `| git am` takes them; a mail without a patch would stop it.
+    # For `| git am`, which would stop at a mail without a patch.
     for name, text in mails.items():
         if name != _COVER:
             out.write(text)
@@ -201,7 +201,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     places = getattr(args, "places", None) or []
     if args.plan:
         if args.event or args.name or places:
-            raise PlaceError("a plan says what and where; --event, --name and --at do without one")
+            raise PlaceError("a plan replaces --event, --name and --at")
         path = Path(args.plan)
         plan = read_plan(read_text(path), args.plan, lambda name: read_text(path.parent / name))
         return Plan(
@@ -216,7 +216,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     if args.name:
         texts.append((write_event(args.name, args.proto, args.fields), f"--name {args.name}"))
     elif args.proto or args.fields:
-        raise PlaceError("--proto and --fields say what the event of --name is")
+        raise PlaceError("--proto and --fields need --name")
     events = [
         EventText(
             text,
@@ -246,7 +246,7 @@ def _why(args: argparse.Namespace) -> str:
 
 
 def _mails(series: Series, author: Author) -> dict[str, str]:
-    """Return the patches by the names that git format-patch would give them."""
+    """Return the patches by the names that git format-patch would use."""
     generator = f"tracepoint {__version__}"
     total = len(series.patches)
     mails = {}

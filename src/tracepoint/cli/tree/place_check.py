@@ -1,4 +1,4 @@
-"""What `tracepoint check` says about the declarations that `tracepoint place` adds."""
+"""Findings of `tracepoint check` about the declarations that `tracepoint place` adds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _MAX_SHOWN = 5
 
 
 def check_series(kernel: Kernel, series: Series, facts: TreeFacts) -> list[Diagnostic]:
-    """Return the findings that the new declarations bring about; raises PlaceError when one is an error."""
+    """Return the findings of the new declarations; raises PlaceError when one is an error."""
     found = [finding for path in series.files for finding in _new_findings(kernel, series, path, facts)]
     errors = [finding for finding in found if finding.severity is Severity.ERROR]
     if errors:
         shown = "\n".join(map(str, errors[:_MAX_SHOWN]))
-        raise PlaceError(f"the declarations are wrong, so no patch is made (--no-check makes it):\n{shown}")
+        raise PlaceError(f"the declarations have errors, so no patch is made (--no-check makes it):\n{shown}")
     return found
 
 

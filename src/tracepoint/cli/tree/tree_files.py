@@ -1,4 +1,4 @@
-"""Files of a kernel tree that are to be changed: read within the tree only, written all or none."""
+"""Files of a kernel tree to change: read only within the tree, written all or none."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 def tree_reader(root: Path) -> Callable[[str], TreeFile | None]:
-    """Return what reads the files of a tree by their path in it.
+    """Return a function that reads files of a tree by their path in it.
 
-    A symbolic link may lead to another place of the tree; for one that leads out, and for what is no
-    readable file of a sane size, TreeError is raised.  A file that is not there is None.
+    A symbolic link may point to another place in the tree; one that points outside, and anything that is
+    not a readable file of a sane size, raises TreeError. A missing file is None.
     """
     real_root = Path(os.path.realpath(root))
 
     def read(path: str) -> TreeFile | None:
         file = Path(os.path.realpath(real_root / path))
         if not file.is_relative_to(real_root):
-            raise TreeError(path, "a symbolic link leads out of the tree")
+            raise TreeError(path, "a symbolic link points outside the tree")
         try:
             state = file.stat()
             if stat.S_ISDIR(state.st_mode):
@@ -50,16 +50,16 @@ def tree_reader(root: Path) -> Callable[[str], TreeFile | None]:
 def write_files(root: Path, before: Mapping[str, str | None], after: Mapping[str, str]) -> None:
     """Replace files of a tree by new texts: all of them, or none.
 
-    `before` are the texts that the new ones were made from, None for new files.  Modes stay.  Raises
-    PlaceError when a file has changed since or has changes that are not committed, OSError when the
-    disk refuses.
+    `before` are the texts that the new ones were made from, None for new files. Modes
+    stay. Raises PlaceError when a file has changed since or has uncommitted changes, OSError when writing
+    fails.
     """
     _check_clean(root, after)
     read = tree_reader(root)
     for path in after:
         found = read(path)
         if (None if found is None else found.text) != before[path]:
-            raise PlaceError(f"{path}: has changed meanwhile; nothing was written")
+            raise PlaceError(f"{path}: has changed in the meantime; nothing was written")
     written: list[tuple[Path, Path]] = []
     done: list[Path] = []
     try:
@@ -95,9 +95,9 @@ def _put_back(root: Path, before: Mapping[str, str | None], done: Iterable[Path]
 
 
 def _check_clean(root: Path, paths: Iterable[str]) -> None:
-    """Raise PlaceError when git knows of changes in the files that somebody made and did not commit."""
+    """Raise PlaceError when the files have uncommitted changes."""
     if not (root / ".git").exists():
         return
     dirty = uncommitted(str(root), paths)
     if dirty:
-        raise PlaceError(f"{', '.join(dirty)}: has changes that are not committed; nothing was written")
+        raise PlaceError(f"{', '.join(dirty)}: has uncommitted changes; nothing was written")

@@ -1,4 +1,4 @@
-"""Kernel trees on the command line: which one is meant, opened with progress and notes."""
+"""Kernel trees on the command line: finding and opening them, with progress and notes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class _Stages:
-    """Shows the progress of one stage after the other."""
+    """Shows the progress of the stages in turn."""
 
     def __init__(self, out: Output) -> None:
         self._out = out
@@ -33,7 +33,7 @@ class _Stages:
         self._stack.close()
 
     def show(self, stage: str, done: int, total: int) -> None:
-        """Show how far a stage is; the one before, and one that is done, is shown no longer."""
+        """Show the progress of a stage; the previous one, and a finished one, is no longer shown."""
         if stage not in self._shown:
             self._stack.close()
             self._shown[stage] = (self._stack.enter_context(self._out.progress(stage, total)), 0)
@@ -45,7 +45,7 @@ class _Stages:
 
 
 def open_with_progress(path: str, out: Output, *, fresh: bool = False, jobs: int = 0) -> Tree:
-    """Open a tree, telling what had to be read; a rebuilt index or unreadable files are warned of."""
+    """Open a tree and report what had to be read, with warnings about a rebuilt index or unreadable files."""
     with _Stages(out) as stages:
         tree = open_tree(path, fresh=fresh, jobs=jobs, on_progress=stages.show)
     _tell(tree.notes, out)
@@ -54,7 +54,7 @@ def open_with_progress(path: str, out: Output, *, fresh: bool = False, jobs: int
 
 @contextmanager
 def searching(path: str, out: Output) -> Iterator[Tree]:
-    """Open a tree for questions about single names, for which no index is made when there is none."""
+    """Open a tree for queries of single names, which do not create a missing index."""
     with _Stages(out) as stages:
         tree = open_searched(path, on_progress=stages.show)
         try:
@@ -72,7 +72,7 @@ def _tell(notes: Iterable[str], out: Output) -> None:
 
 
 def default_tree(out: Output) -> str:
-    """Return the tree to ask when none is named: that of the current folder, else the last one indexed.
+    """Return the tree to use when none is named: that of the current folder, else the last one indexed.
 
     Raises TracepointError when there is neither.
     """

@@ -145,7 +145,7 @@ def test_apply_changes_the_files_and_keeps_modes(tree: Path, capsys) -> None:
     # The tree knows the event now.
     assert place(tree, *AT[:-1], "duck, 2", "--call", "pond_splash", *WHY, event=False) == 0
     assert "TRACE_EVENT" not in capsys.readouterr().out
-    assert "declares pond:pond_splash already" in refused(capsys, tree, *AT, *WHY)
+    assert "already declares pond:pond_splash" in refused(capsys, tree, *AT, *WHY)
 
 
 def test_apply_makes_a_new_header(tree: Path) -> None:
@@ -247,7 +247,7 @@ def test_plan_with_a_declaration_beside_it(tree: Path, capsys) -> None:
         (["--after", "x;"], "--after must come after its --at"),
         ([*AT, "--after", "x;"], "--after is given twice"),
         ([*AT, "--entry"], "only one of entry, after"),
-        (["--at", "water/shore.c:shore_visit", "--args", "a"], "say where"),
+        (["--at", "water/shore.c:shore_visit", "--args", "a"], "name a place"),
         (["--at", "shore_visit", "--entry"], "is not a FILE:FUNCTION"),
         (["--at", "water/shore.c:nobody", "--entry", "--args", "a, b"], "nobody"),
         (["--at", "water/../../splash.c:f", "--entry"], "is not a path of a file below the tree"),

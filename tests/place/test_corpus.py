@@ -43,7 +43,7 @@ TRUE_REASONS = re.compile(
     r"|a call before this declaration would be a statement before it|`fallthrough` must stand directly"
     r"|this `if` is directly after `else`|this is the value of a statement expression"
     r"|\w+\(\) is (?:notrace|a part of kernel/trace/\w+\.c): recording the event may run it"
-    r"|\w+\(\) is noinstr|\w+\(\) never returns|this statement crosses the border of the branch"
+    r"|\w+\(\) is noinstr|\w+\(\) never returns|this statement crosses the boundary of the branch"
     r"|declarations and statements share the branch|braces are needed here, but a conditional"
     r"|.* is \d+ statements here"
 )

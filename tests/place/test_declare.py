@@ -110,7 +110,7 @@ TRACE_EVENT(pond_jump, TP_PROTO(struct duck *bird, int height), TP_ARGS(bird, he
         TP_printk("weight=%d depth=%d", __entry->weight, __entry->depth));
     """
     made, text = declared(tree, same)
-    assert made.notes == ("pond_jump has the record of pond_duck, whose class it uses",)
+    assert made.notes == ("pond_jump has the same record as pond_duck and uses its class",)
     assert (
         "/* It jumps. */\nDEFINE_EVENT(pond_duck, pond_jump,\n\n"
         "\tTP_PROTO(struct duck *bird, int height),\n\n\tTP_ARGS(bird, height)\n);\n" in text
@@ -149,7 +149,7 @@ def test_class_under_a_condition_is_not_used(tree: Path) -> None:
 def test_two_events_of_one_record_share_a_class(tree: Path) -> None:
     two = "/* In. */\n" + EVENT + "/* Out. */\n" + EVENT.replace("pond_splash", "pond_splish")
     made, text = declared(tree, two)
-    assert made.notes == ("pond_splash, pond_splish have one record and use the new class pond_class",)
+    assert made.notes == ("pond_splash, pond_splish have the same record and use the new class pond_class",)
     assert text.count("DECLARE_EVENT_CLASS(pond_class,") == 1
     assert "/* In. */\nDEFINE_EVENT(pond_class, pond_splash,\n" in text
     assert ");\n\n/* Out. */\nDEFINE_EVENT(pond_class, pond_splish,\n" in text
@@ -167,7 +167,7 @@ def test_events_that_print_differently_share_a_class_when_asked(tree: Path) -> N
     assert "DEFINE_EVENT(pond_noise, pond_splash," in text
     assert "DEFINE_EVENT_PRINT(pond_noise, pond_splish," in text
     assert "0 sets of events" in refused(tree, EVENT, class_name="pond_noise")
-    assert "taken" in refused(tree, EVENT + EVENT.replace("splash", "drip"), class_name="pond_duck")
+    assert "in use" in refused(tree, EVENT + EVENT.replace("splash", "drip"), class_name="pond_duck")
 
 
 def test_instance_of_a_class_of_the_tree(tree: Path) -> None:
@@ -235,20 +235,20 @@ def test_header_with_two_systems(tree: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "options", "reason"),
     [
-        (("pond_splash", "pond_dive"), {}, "pond.h:31 declares pond:pond_dive already"),
-        (("pond_splash", "pond_duck"), {}, "the name pond_duck is taken"),
-        (("pond_splash", "_TRACE_POND_H"), {}, "is taken"),
+        (("pond_splash", "pond_dive"), {}, "pond.h:31 already declares pond:pond_dive"),
+        (("pond_splash", "pond_duck"), {}, "the name pond_duck is already used"),
+        (("pond_splash", "_TRACE_POND_H"), {}, "is already used"),
         (("", ""), {"system": ""}, "name the system"),
         (("", ""), {"system": "po nd"}, "is not a TRACE_SYSTEM"),
         (("", ""), {"system": "pont"}, "did you mean pond?"),
         (("", ""), {"header": "include/trace/events/none.h"}, "no such file"),
         (("", ""), {"header": "../pond.h"}, "is not a path of a file below the tree"),
         (("", ""), {"header": "/etc/passwd"}, "is not a path of a file below the tree"),
-        (("", ""), {"header": "include/linux/pond.h"}, "no include guard"),
+        (("", ""), {"header": "include/linux/pond.h"}, "no complete include guard"),
         (("TP_ARGS(duck, n),", ""), {}, "takes 6 arguments"),
         (('printk("n=%d", __entry->n)\n);', 'printk("n=%d", __entry->n)'), {}, "never closes"),
         (("TRACE_EVENT(", "TRACE_EVENT_NOP("), {}, "has no trace_pond_splash() to call"),
-        (("TRACE_EVENT", "#if 1\nTRACE_EVENT"), {}, "an #if without its #endif"),
+        (("TRACE_EVENT", "#if 1\nTRACE_EVENT"), {}, "an #if without #endif"),
         (("__field(int, n)", "\0"), {}, "character '\\x00'"),
         (("TRACE_EVENT", "EVENT"), {}, "declares no event"),
     ],
@@ -270,7 +270,7 @@ def test_event_declared_twice_is_refused(tree: Path) -> None:
     [
         ("#include <trace/define_trace.h>\n", "", "does not include <trace/define_trace.h>"),
         (" || defined(TRACE_HEADER_MULTI_READ)", "", "TRACE_HEADER_MULTI_READ"),
-        ("#endif /* _TRACE_POND_H */\n", "", "no include guard that is closed"),
+        ("#endif /* _TRACE_POND_H */\n", "", "no complete include guard"),
         ("\n", "\r\n", "CRLF"),
         ("struct duck;", "struct duck;\0", "not a text file"),
         ("\tTP_ARGS(duck, depth)\n);", "\tTP_ARGS(duck, depth)\n", "cannot be read"),

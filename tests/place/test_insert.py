@@ -269,7 +269,7 @@ UNREACHED = {
         "is never reached",
     ),
     "in the header of a for": ("for (i = 0; i < 3; i++)\n    g();", AFTER, "i++", "in the header of a `for`"),
-    "a part of a statement": ("b = g(a) + 1;", AFTER, "g(a)", "only a part of a statement"),
+    "a part of a statement": ("b = g(a) + 1;", AFTER, "g(a)", "only part of a statement"),
     "not there": ("g_one(a);", AFTER, "g_ome(a);", "did you mean `g_one(a);`?"),
     "twice": ("g();\nh();\ng();", AFTER, "g();", "is 2 statements here, in lines 3, 5: give the line"),
     "the value of a statement expression": (
@@ -336,17 +336,17 @@ def test_a_line_means_its_statement(name: str) -> None:
 
 
 BAD_LINES = {
-    "outside": ("g();", 9, BEFORE, "line 9 is not in this function, which has the lines 2 to 4"),
-    "two statements": ("g(); h();", 3, BEFORE, "line 3 holds 2 statements"),
+    "outside": ("g();", 9, BEFORE, "line 9 is not in this function, which is in lines 2 to 4"),
+    "two statements": ("g(); h();", 3, BEFORE, "line 3 has 2 statements"),
     "nothing": (
         "g();\n\n/* c */\nh();",
         5,
         BEFORE,
-        "line 5 holds no statement: the nearest begin in line 3 and 6",
+        "line 5 has no statement: the nearest begin in line 3 and 6",
     ),
     "a brace": ("if (a) {\n    g();\n}", 5, BEFORE, "line 5 begins or ends a block"),
     "else": ("if (a) {\n    g();\n} else {\n    h();\n}", 5, AFTER, "line 5 begins or ends a block"),
-    "the function's brace": ("g();", 4, AFTER, "ask for its entry or its returns"),
+    "the function's brace": ("g();", 4, AFTER, "use its entry or its returns"),
 }
 
 
@@ -365,7 +365,7 @@ def test_conditionals_keep_their_branch() -> None:
 
 def test_statements_across_a_conditional_are_refused() -> None:
     old = "void f(int a)\n{\n#ifdef X\n\tif (a)\n#endif\n\t\tg();\n\tb = 1 +\n#ifdef X\n\t\t2;\n#else\n\t\t3;\n#endif\n}\n"
-    assert "crosses the border of the branch `#ifdef X`" in refusal(old, BEFORE, "if (a)", "a")
+    assert "crosses the boundary of the branch `#ifdef X`" in refusal(old, BEFORE, "if (a)", "a")
     assert "a conditional begins or ends between" in refusal(old, AFTER, "g();", "a")
 
 
@@ -402,7 +402,7 @@ def test_costly_arguments_are_guarded() -> None:
         "if (trace_x_enabled())\n    trace_x(page_count(page));\ng();"
     )
     found = place(body("g();"), BEFORE, "g();", "page_count(page)")
-    assert any("page_count() may cost something" in note for note in found.notes)
+    assert any("page_count() may be expensive" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

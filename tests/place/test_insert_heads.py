@@ -101,7 +101,7 @@ def test_an_end_of_instrumentation_in_a_branch_does_not_count_outside() -> None:
     assert "trace_x(a);\n\tg();" in put(old, BEFORE, "g();", "a")
     assert "is noinstr" in refusal(old, BEFORE, "return;", "a")
     inline = old.replace("noinstr void", "static __always_inline void")  # as exc_debug_kernel() of 6.1 is
-    assert "is noinstr but for a part" in refusal(inline, ENTRY, "", "a")
+    assert "is noinstr except for a part" in refusal(inline, ENTRY, "", "a")
     assert "trace_x(a);\n\tg();" in put(inline, BEFORE, "g();", "a")
 
 
@@ -111,14 +111,14 @@ REFUSED = {
     "only used": ("int g(void)\n{\n\tf();\n}\n", "f() is used here but defined in another file"),
     "a macro": ("#define f(x) g(x)\nint h(void)\n{\n\tf(1);\n}\n", "f is a macro"),
     "in a macro": ("#define MAKE(x) int f(int a) { return x; }\nMAKE(1)\n", "is only in the macro MAKE"),
-    "made by a macro": ("DEFINE_THING(f, 1);\n", "f() is made by the macro DEFINE_THING()"),
+    "made by a macro": ("DEFINE_THING(f, 1);\n", "f() is defined by the macro DEFINE_THING()"),
     "under #if 0": ("#if 0\nint f(void)\n{\n}\n#endif\n", "f() is under `#if 0`, which is never compiled"),
-    "an unknown macro": ("DEFINE_THING(f, int a)\n{\n}\n", "made by the macro DEFINE_THING(), of which it is not known"),
+    "an unknown macro": ("DEFINE_THING(f, int a)\n{\n}\n", "defined by the unknown macro DEFINE_THING()"),
     "old style": ("int f(a, b)\nint a;\nchar *b;\n{\n}\n", "written in the old style"),
     "no return type": ("f(int a)\n{\n}\n", "f() has no return type"),
     "twice": (
         "#ifdef X\nint f(void)\n{\n\tg();\n}\n#else\nint f(void)\n{\n}\n#endif\n",
-        "f() is defined 2 times, in lines 2 and 7: give a line of the one",
+        "f() is defined 2 times, in lines 2 and 7: give a line of one of them",
     ),
     "head in a branch": (
         "#ifdef X\nint f(int a)\n#else\nint f(int b)\n#endif\n{\n}\n",
@@ -155,7 +155,7 @@ def test_a_line_chooses_one_of_two_functions() -> None:
     ("path", "reason"),
     [
         ("include/linux/mm.h", "DECLARE_TRACEPOINT() of <linux/tracepoint-defs.h>"),
-        ("arch/x86/entry/entry_64.S", "is not C source file"),
+        ("arch/x86/entry/entry_64.S", "is not a C source file"),
         ("scripts/mod/modpost.c", "is not linked into the kernel"),
         ("arch/x86/boot/compressed/misc.c", "is not linked into the kernel"),
         ("arch/x86/entry/vdso/vclock_gettime.c", "is not linked into the kernel"),
@@ -184,8 +184,8 @@ def test_marks_of_a_function_are_noted(head: str, note: str) -> None:
     ("head", "path", "why"),
     [
         ("static notrace int f(void)", "mm/a.c", "f() is notrace"),
-        ("int f(void)", "kernel/trace/ring_buffer.c", "f() is a part of kernel/trace/ring_buffer.c"),
-        ("int f(void)", "kernel/trace/trace.c", "f() is a part of kernel/trace/trace.c"),
+        ("int f(void)", "kernel/trace/ring_buffer.c", "f() is part of kernel/trace/ring_buffer.c"),
+        ("int f(void)", "kernel/trace/trace.c", "f() is part of kernel/trace/trace.c"),
     ],
 )
 def test_what_recording_runs_is_refused(head: str, path: str, why: str) -> None:
@@ -196,11 +196,11 @@ def test_what_recording_runs_is_refused(head: str, path: str, why: str) -> None:
 
 def test_the_tracer_itself_and_assembler_are_noted() -> None:
     assert (
-        "is a part of the tracer"
+        "is part of the tracer"
         in place("int f(void)\n{\n}\n", ENTRY, path="kernel/trace/trace_events.c").notes[0]
     )
     notes = place('void f(void)\n{\n\tasm volatile("nop");\n}\n', ENTRY).notes
-    assert "f() is inline assembler alone" in notes[0]
+    assert "f() is only inline assembler" in notes[0]
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_names_that_are_none_are_refused(event: str, function: str) -> None:
 
 
 def test_beside_what_must_be_said() -> None:
-    assert "Give the text of a statement, or a line" in refusal("int f(void)\n{\n}\n", BEFORE)
+    assert "Give the text of a statement or a line" in refusal("int f(void)\n{\n}\n", BEFORE)
 
 
 DAMAGED = {
@@ -224,7 +224,7 @@ DAMAGED = {
     "else alone": ("int f(void)\n{\n\telse\n\t\tg();\n}\n", "this `else` belongs to no `if`"),
     "do without while": ("int f(void)\n{\n\tdo {\n\t} g();\n}\n", "this `do` has no `while`"),
     "case without colon": ("int f(void)\n{\n\tswitch (a) {\n\tcase 1;\n\t}\n}\n", "this label has no colon"),
-    "keyword in an expression": ("int f(void)\n{\n\ta = for;\n}\n", "`for` in the midst of a statement"),
+    "keyword in an expression": ("int f(void)\n{\n\ta = for;\n}\n", "`for` in the middle of a statement"),
     "a macro for parentheses": ("int f(void)\n{\n\tif COND\n\t\tg();\n}\n", "`if` without parentheses"),
     "a body that is missing": ("int f(void)\n{\n\tif (a)\n}\n", "the body is missing"),
     "endif alone": ("#endif\nint f(void)\n{\n}\n", "#endif without #if"),

@@ -17,18 +17,18 @@ def function(inside: str) -> str:
 
 REFUSED = {
     "10 MB": (function("\tg(a);\n" * 1_500_000), "too many tokens to be a C file"),
-    "blocks": (function("{" * N + "}" * N), "more than 60 blocks in each other"),
-    "ifs": (function("if (a)\n" * N + "g();"), "more than 60 statements in each other"),
+    "blocks": (function("{" * N + "}" * N), "more than 60 nested blocks"),
+    "ifs": (function("if (a)\n" * N + "g();"), "more than 60 nested statements"),
     "else ifs": (function("if (a) g(); else " * N + "g();"), "more than 250 `else if` in a row"),
     "open braces": (function("{" * N), "has no closing brace"),
     "closing braces": ("}" * N + "int g(void)\n{\n}\n", "defines no function f()"),
     "open parentheses": (function("g" + "(" * N + ";"), "has no partner"),
-    "NUL": (function("\tg(\0);"), "a NUL byte: this is not C source file"),
-    "conditionals": ("#if X\n" * N + "#endif\n" * N, "more than 64 conditionals in each other"),
+    "NUL": (function("\tg(\0);"), "a NUL byte: this is not a C source file"),
+    "conditionals": ("#if X\n" * N + "#endif\n" * N, "more than 64 nested conditionals"),
     "no line end": ("int f(int a) { if (", "has no closing brace"),
     "only a quote": ('"', "defines no function f()"),
     "a comment without end": ("int f(int a)\n{\n/* \n}\n", "has no closing brace"),
-    "statement expressions": (function("b = " + "({ " * N + "1;" + " });" * N), "more than 60 blocks"),
+    "statement expressions": (function("b = " + "({ " * N + "1;" + " });" * N), "more than 60 nested blocks"),
     "returns": (function("return 1;\n" * 2000), "f() has more than 500 returns"),
 }
 
@@ -76,7 +76,7 @@ def test_names_that_are_not_there_are_refused_in_time() -> None:
         assert "is not a statement of this function" in refusal(
             function("\tg(a);\n" * N), AFTER, "g(b, b, b);"
         )
-        assert "too long to be looked for" in refusal(function("\tg(a);\n"), AFTER, "g(b);" * 2000)
+        assert "too long to search for" in refusal(function("\tg(a);\n"), AFTER, "g(b);" * 2000)
 
 
 @pytest.mark.parametrize("name", ["NUL", "no line end", "only a quote", "a comment without end"])

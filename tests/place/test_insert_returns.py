@@ -181,15 +181,15 @@ def test_returns_that_cannot_be_seen_are_refused() -> None:
 def test_what_is_not_seen_is_told() -> None:
     old = "#define CHECK(x) do { if (x) return -1; } while (0)\n" + function("CHECK(a);\nreturn g(a);")
     notes = place(old, RETURNS, "", "a").notes
-    assert "the macro CHECK() returns by itself: no call can be put before that" in notes
+    assert "the macro CHECK() contains a return: no call can be added before it" in notes
     assert any("before the returned value is computed" in note for note in notes)
     notes = place(old, RETURNS, "", "RETURN_VALUE").notes
     assert "the variable `ret` is added for the returned value" in notes
     notes = place(function("if (a)\n    return 1;\nwhile (g())\n    ;"), RETURNS, "", "a").notes
-    assert "no call is put at the end of f(), which control seems to reach" in notes
+    assert "no call is added at the end of f(), although control seems to reach it" in notes
 
 
 def test_a_local_without_value_at_some_return_is_refused() -> None:
     old = function("int err;\n\nif (a)\n    return -EINVAL;\nerr = g();\nreturn err;")
-    assert "`err` has no value yet: RETURN_VALUE names what is returned" in refusal(old, RETURNS, "", "err")
+    assert "`err` has no value yet: RETURN_VALUE is the returned value" in refusal(old, RETURNS, "", "err")
     assert put(old, RETURNS, "", "RETURN_VALUE").count("trace_x(") == 2

@@ -90,7 +90,7 @@ REFUSED = {
         "it is not the first of its conditional",
     ),
     "one line": (TEXT.replace(";\n\n\t/* why */\n", "; "), "they are on one line"),
-    "both branches": (TEXT.replace("i();", "int d;\n\n\ti();"), "`#else` begins with declarations, too"),
+    "both branches": (TEXT.replace("i();", "int d;\n\n\ti();"), "`#else` begins with declarations too"),
     "a macro in the other": (TEXT.replace("i();", "LIST_HEAD(d);\n\n\ti(&d);"), "`#else` begins with"),
 }
 

@@ -130,7 +130,7 @@ def test_a_variable_and_a_call_are_behind_one_blank_line() -> None:
 
 
 def test_the_same_call_twice_is_refused() -> None:
-    with pytest.raises(PlaceError, match="the same call is put here twice"):
+    with pytest.raises(PlaceError, match="the same call is added here twice"):
         together(body("g();"), (BEFORE, "g();", "x(a)"), (BEFORE, "g();", "x(a)"))
 
 

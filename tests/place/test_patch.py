@@ -127,7 +127,7 @@ def test_mode_stays() -> None:
 
 
 def test_edits_that_overlap_are_refused() -> None:
-    with pytest.raises(PlaceError, match="contradict each other"):
+    with pytest.raises(PlaceError, match="conflict"):
         change_file("f.c", "abcdef\n", [Edit("f.c", 0, 3, "x"), Edit("f.c", 2, 4, "y")])
 
 

@@ -49,20 +49,20 @@ UNKNOWN = {
     "nothing": "`nothing` in the argument `nothing` is not declared",
     "bxo": "did you mean `box`?",
     "box->sise": "struct box has no member `sise`; did you mean `size`?",
-    "box.size": "`box` is `struct box *`: its members are reached by `->`",
+    "box.size": "`box` is `struct box *`: use `->` for its members",
     "a->b": "`a` is an integer (int) and has no member `b`",
-    "a++": "changes a value, and only while the event is on",
+    "a++": "changes a value, and only while the event is enabled",
     "--a": "changes a value",
     "a = 1": "changes a value",
     "n_calls += a": "changes a value",
-    "({ a; })": "holds statements",
-    "a, box": "holds a comma",
+    "({ a; })": "contains statements",
+    "a, box": "contains a comma",
     "a +": "is not a C expression",
     "": "is not a C expression",
     ")": "is not a C expression",
     "a; b": "is not a C expression",
-    "a /* c */": "holds a comment",
-    "a // c": "holds a comment",
+    "a /* c */": "contains a comment",
+    "a // c": "contains a comment",
     "(" * 5000: "is not a C expression",
 }
 
@@ -163,7 +163,7 @@ def test_the_address_of_what_has_no_value_is_noted() -> None:
     text = body("struct box b;\n\nh();")
     for arg in ("&b", "&b.size", "g(&b)"):
         (note,) = [n for n in place(text, BEFORE, "h();", arg, guard=False).notes if "value" in n]
-        assert note == "`b` has no value in line 5: the event may record where it is, not what it is"
+        assert note == "`b` has no value in line 5: the event may record its address, not its value"
     assert "`b` has no value yet" in refusal(text, BEFORE, "h();", "g(&b, b.size)")
 
 
@@ -188,7 +188,7 @@ def test_a_local_of_a_branch_is_known_there_only() -> None:
 def test_what_cannot_be_checked_is_noted() -> None:
     notes = place(body("g(elsewhere);"), ENTRY, "", "page->lru", "elsewhere", "odd_call(a)").notes
     assert "whether struct page has a member `lru` is not known from this file" in notes
-    assert "`elsewhere` is declared outside of mm/a.c: its type is not checked" in notes
+    assert "`elsewhere` is declared outside mm/a.c: its type is not checked" in notes
     assert "odd_call() is not used elsewhere in mm/a.c: is its header included?" in notes
 
 
@@ -229,7 +229,7 @@ def test_types_are_compared_with_the_events_prototype(arg: str, kind: str, reaso
 
 def test_the_number_of_arguments_is_compared() -> None:
     params = (("int", "p"), ("int", "q"))
-    assert "the event takes 2 arguments (p, q), 1 are given" in refusal(
+    assert "the event takes 2 arguments (p, q), not 1" in refusal(
         boxed("g();"), ENTRY, "", "a", params=params
     )
 

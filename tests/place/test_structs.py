@@ -84,14 +84,14 @@ WRONG = {
     "duck->mother->mothr": "did you mean `mother`?",
     "duck->feet[1].parts.lo": "the struct `duck->feet[].parts` has no member `lo`; did you mean `low`?",
     "duck->home->eggs": "struct nest (include/linux/nest.h) has no member `eggs`; did you mean `n_eggs`?",
-    "duck->body->grams": "`duck->body` is `struct`: its members are reached by `.`",
-    "duck->home.n_eggs": "`duck->home` is `struct nest *`: its members are reached by `->`",
+    "duck->body->grams": "`duck->body` is `struct`: use `.` for its members",
+    "duck->home.n_eggs": "`duck->home` is `struct nest *`: use `->` for its members",
     "duck->depth->x": "`duck->depth` is an integer (int) and has no member `x`",
     "lost": "`lost` in the argument `lost` is not declared",
     "nest_limt": "`nest_limt` in the argument `nest_limt` is not declared",
     "duck->hight": "did you mean `height`?",
     "nest->n_egg": "did you mean `n_eggs`?",
-    "nest.n_eggs": "`nest` is `nest_t *`: its members are reached by `->`",
+    "nest.n_eggs": "`nest` is `nest_t *`: use `->` for its members",
     "goose->dept": "did you mean `depth`?",
     "all->depth": "`all` is `struct duck **`: it has no members",
     "n_visits + duck->dept": "did you mean `depth`?",
@@ -146,7 +146,7 @@ def test_members_that_cannot_be_told_are_noted(structs: Structs, argument: str) 
 
 def test_a_function_that_no_header_declares_is_noted(structs: Structs) -> None:
     (note,) = notes(structs, "nest_weight(nest)")
-    assert note == "nest_weight() is declared in nothing that water/shore.c includes: is its header included?"
+    assert note == "nest_weight() is not declared in any include of water/shore.c: is its header included?"
 
 
 def test_types_of_members_are_compared_with_the_prototype(structs: Structs) -> None:

@@ -45,15 +45,15 @@ def test_devices_and_inodes_are_shown_as_the_kernel_does() -> None:
     ("name", "proto", "fields", "reason"),
     [
         ("a b", "int n", "", "is not a valid event name"),
-        ("a", "int", "", "is no `type name`"),
-        ("a", "int n[3]", "", "is no `type name`"),
+        ("a", "int", "", "is not `type name`"),
+        ("a", "int n[3]", "", "is not `type name`"),
         ("a", "int n; int m", "", "is not a list"),
         ("a", "int n)", "", "is not a list"),
         ("a", "void *p", "", "none of its parameters is a plain value"),
         ("a", "", "", "none of its parameters"),
-        ("a", "int n", "int m", "no parameter is called m"),
-        ("a", "struct list_head h", "", "how struct list_head h is printed is not known"),
-        ("a", "int n", "nosuch_t x = n", "how nosuch_t x is printed is not known"),
+        ("a", "int n", "int m", "there is no parameter m"),
+        ("a", "struct list_head h", "", "how to print struct list_head h"),
+        ("a", "int n", "nosuch_t x = n", "how to print nosuch_t x"),
     ],
 )
 def test_prototypes_that_make_no_event(name: str, proto: str, fields: str, reason: str) -> None:

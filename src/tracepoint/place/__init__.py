@@ -1,1 +1,1 @@
-"""Put calls of tracepoints into C functions; the result is edits, nothing is written."""
+"""Add tracepoint calls to C functions; the result is edits, and nothing is written."""

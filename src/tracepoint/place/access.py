@@ -1,4 +1,4 @@
-"""What `a->b.c` means: the types along the way, as far as they are told."""
+"""The meaning of `a->b.c`: the types along the way, as far as they are known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TAGGED = re.compile(r"(?:const )?(struct|union)(?: (\w+))?(?: ?(\*+))?")
 _NAMED = re.compile(r"(?:const )?(\w+)(?: (\*+))?")
-#: Macros that stand for members, in each other.
+#: Nested macros that expand to members.
 _MAX_MACROS = 8
 
 
@@ -35,36 +35,36 @@ class Shape:
 
     @property
     def n_stars(self) -> int:
-        """How many pointers lead to what it is made of, without those of arrays."""
+        """The number of pointer levels, without arrays."""
         return self.type.count("*")
 
     @property
     def text(self) -> str:
-        """The type as C has it when the value is passed on: an array is a pointer."""
+        """The type of the value when it is passed on: an array becomes a pointer."""
         return f"{self.type}{'' if self.n_stars else ' '}*" if self.n_dimensions else self.type
 
     def element(self) -> Shape | None:
-        """Return the type of what `[]` gives, None when there is none."""
+        """Return the type of an element, or None when there is none."""
         if self.n_dimensions:
             return replace(self, n_dimensions=self.n_dimensions - 1)
         return replace(self, type=self.type[:-1].rstrip()) if self.n_stars else None
 
 
 class NoSuchMemberError(Exception):
-    """What speaks against an access; caught where the place in the text is known."""
+    """What is wrong with an access; caught where the place in the text is known."""
 
 
 class Follower:
-    """Follows accesses through the structs that a file knows; `notes` say what is not told."""
+    """Follows accesses through the structs that a file knows; `notes` say what is not known."""
 
     def __init__(self, structs: Structs) -> None:
         self._structs = structs
         self.notes: list[str] = []
 
     def follow(self, access: Access, first: Shape) -> Shape | None:
-        """Return the type of an access to something of type `first`, None when it is not told.
+        """Return the type of an access to something of type `first`, None when it is not known.
 
-        Raises NoSuchMemberError for what no compiler takes.
+        Raises NoSuchMemberError for an access that no compiler accepts.
         """
         spelled = access.name
         here: Shape | None = first
@@ -90,14 +90,14 @@ class Follower:
         level = found.n_stars + found.n_dimensions
         if level != is_arrow:
             shown = here.type + "[]" * here.n_dimensions
-            right = "its members are reached by `->`" if level == 1 else "its members are reached by `.`"
+            right = "use `->` for its members" if level == 1 else "use `.` for its members"
             raise NoSuchMemberError(
                 f"`{spelled}` is `{shown}`: {right if level < 2 else 'it has no members'}"
             )
         return self._lookup(spelled, found, member, 0)
 
     def _struct(self, here: Shape) -> Shape | None:
-        """Return a type with its struct by tag or body, None when it is none that is known."""
+        """Return a type with its struct by tag or body, or None when the struct is not known."""
         tagged = _TAGGED.fullmatch(here.type)
         if tagged is not None:
             return here if here.body is not None or tagged[2] else None
@@ -135,7 +135,7 @@ class Follower:
     def _through_macro(
         self, spelled: str, here: Shape, body: Body, parts: tuple[str, ...], level: int
     ) -> Shape | None:
-        """Follow `#define sk_prot __sk_common.skc_prot`; what the macro itself says is taken for right."""
+        """Follow `#define sk_prot __sk_common.skc_prot`; the macro's expansion is assumed to be correct."""
         if level >= _MAX_MACROS or not parts or parts[0] not in body.members:
             return None
         at: Shape | None = replace(here, type=here.type.rstrip(" *"), n_dimensions=0)

@@ -12,7 +12,7 @@ from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile
 
-#: Macros of which one argument is the name of a member, and which one from 0.
+#: Macros with the name of a member as an argument, and the index of that argument.
 _MEMBER_ARGUMENT = {
     **dict.fromkeys("offsetof offsetofend sizeof_field typeof_member struct_size flex_array_size".split(), 1),
     **dict.fromkeys("list_next_entry list_prev_entry struct_size_t".split(), 1),
@@ -20,7 +20,7 @@ _MEMBER_ARGUMENT = {
     **dict.fromkeys("list_first_entry_or_null list_entry_rcu list_first_or_null_rcu hlist_entry".split(), 2),
     **dict.fromkeys("hlist_entry_safe hlist_nulls_entry llist_entry rb_entry rb_entry_safe".split(), 2),
 }
-#: The step of an access that is `[...]`.
+#: The step `[...]` of an access.
 INDEX = "[]"
 #: Calls that are cheap enough without `if (trace_x_enabled())`: a few instructions, no lock, no loop.
 _CHEAP = frozenset(
@@ -44,7 +44,7 @@ _CHEAP = frozenset(
 
 
 class Access(NamedTuple):
-    """`name->a[1].b` as `name` and its steps: a member and whether `->` leads to it, or INDEX."""
+    """`name->a[1].b` as `name` and its steps: a member and whether it follows `->`, or INDEX."""
 
     name: str
     steps: tuple[tuple[str, bool], ...]
@@ -52,10 +52,10 @@ class Access(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument: its text with single spaces, its tree, the names that are values and those called.
+    """One argument: its text with single spaces, its tree, the names of values and of called functions.
 
-    `accesses` are the members that are reached from plain names, `addressed` the names of which only
-    the address is taken.
+    `accesses` are the members that are accessed from plain names, `addressed` the names whose
+    address alone is taken.
     """
 
     text: str
@@ -72,12 +72,12 @@ class Argument:
 
     @property
     def plain(self) -> str:
-        """The name that is the whole argument, empty when it is more than a name."""
+        """The name if the argument is just a name, else empty."""
         return self.tree.name if isinstance(self.tree, ast.Name) else ""
 
     @property
     def access(self) -> Access | None:
-        """The access that is the whole argument, None when it is something else."""
+        """The access if the argument is just an access, else None."""
         return _access(self.tree)
 
 
@@ -94,7 +94,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     """
     spelled = " ".join(text.split())
     if "//" in spelled or "/*" in spelled or "\0" in spelled:
-        raise PlaceError(f"the argument `{spelled[:60]}` holds a comment")
+        raise PlaceError(f"the argument `{spelled[:60]}` contains a comment")
     try:
         tree = parse_expression(spelled, type_names=type_names)
     except SourceError as error:
@@ -104,7 +104,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
     accesses: list[Access] = []
     for node in ast.walk(tree, _used):
         if isinstance(node, ast.Comma):
-            raise PlaceError(f"the argument `{spelled[:60]}` holds a comma: give each argument by itself")
+            raise PlaceError(f"the argument `{spelled[:60]}` contains a comma: give each argument separately")
         _check_effect(node, spelled)
         if isinstance(node, ast.Name):
             names.append(node.name)
@@ -122,7 +122,7 @@ def read_argument(text: str, type_names: frozenset[str]) -> Argument:
 
 
 def split_text(text: str, refused: frozenset[str]) -> tuple[str, ...] | None:
-    """Split a text at the commas that no parenthesis encloses.
+    """Split a text at the commas outside parentheses.
 
     None when brackets do not match, a part is empty, or there are `refused` tokens or ones that are not C.
     """
@@ -138,7 +138,7 @@ def split_text(text: str, refused: frozenset[str]) -> tuple[str, ...] | None:
 
 
 def _addressed(node: ast.Node) -> str:
-    """Return the variable that `&x` or `&x.y` is the address of, or of a part of."""
+    """Return the variable `x` of `&x` or `&x.y`."""
     if not isinstance(node, ast.Unary) or node.op != "&":
         return ""
     inner = node.operand
@@ -148,7 +148,7 @@ def _addressed(node: ast.Node) -> str:
 
 
 def _access(node: ast.Node) -> Access | None:
-    """Return what a chain of `->`, `.` and `[]` on a plain name reaches, None for anything else."""
+    """Return the access that a chain of `->`, `.` and `[]` on a plain name makes, or None."""
     steps: list[tuple[str, bool]] = []
     while isinstance(node, (ast.Member, ast.Index)):
         steps.append((node.name, node.is_arrow) if isinstance(node, ast.Member) else (INDEX, False))
@@ -157,13 +157,15 @@ def _access(node: ast.Node) -> Access | None:
 
 
 def _check_effect(node: ast.Node, text: str) -> None:
-    """Refuse what changes the program only while somebody traces."""
+    """Refuse anything that changes the program only while it is traced."""
     if isinstance(node, ast.StatementExpression):
-        raise PlaceError(f"the argument `{text[:60]}` holds statements, which run only while the event is on")
+        raise PlaceError(
+            f"the argument `{text[:60]}` contains statements, which run only while the event is enabled"
+        )
     if isinstance(node, ast.Assign) or (
         isinstance(node, ast.Unary) and node.op in {"++", "--", "p++", "p--"}
     ):
-        raise PlaceError(f"the argument `{text[:60]}` changes a value, and only while the event is on")
+        raise PlaceError(f"the argument `{text[:60]}` changes a value, and only while the event is enabled")
 
 
 def _used(node: ast.Node) -> tuple[ast.Node, ...]:

@@ -1,4 +1,4 @@
-"""Which file creates the events of a new header, and which events modules need exported."""
+"""Choosing the file that creates the events of a new header, and the events to export for modules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def choose_creator(kbuild: Kbuild, header: str, callers: Sequence[str]) -> tuple[str, str]:
     """Return which of the calling files creates a header's events, and a sentence about it.
 
-    It is the first that every kernel has, else one that is built whenever each of the others is.
+    This is the first that every kernel has, else one that is built whenever any of the others is.
     Raises PlaceError when there is none.
     """
     built = {path: kbuild.built(path) for path in callers}
@@ -29,12 +29,12 @@ def choose_creator(kbuild: Kbuild, header: str, callers: Sequence[str]) -> tuple
     shown = "; ".join(f"{path} {how_built(one)}" for path, one in built.items())
     raise PlaceError(
         f"no file that calls the events of {header} is built whenever the others are ({shown}): "
-        "name the one that is to create them"
+        "name the one that shall create them"
     )
 
 
 def _covers(creator: Built, caller: Built) -> bool:
-    """Return whether the creator is there whenever a caller is."""
+    """Return whether the creator is built whenever a caller is."""
     if creator == caller:
         return True
     if not creator.is_known or not caller.is_known:
@@ -54,7 +54,7 @@ def how_built(built: Built) -> str:
     'with CONFIG_SLUB=n'
     """
     if not built.is_known:
-        return "in a way that its Makefile does not say"
+        return "under a condition that its Makefile does not show"
     if not built.options and not built.module:
         return "always"
     options = [_shown(name) for name in sorted(built.options)]
@@ -71,7 +71,7 @@ def _shown(option: str) -> str:
 
 
 def needs_export(kbuild: Kbuild, creator: str, caller: str) -> bool:
-    """Return whether a caller may be in a module that the creator is not in.
+    """Return whether a caller may be in a module without the creator.
 
     Raises PlaceError when the events live in a module and the caller is built in.
     """
@@ -79,7 +79,7 @@ def needs_export(kbuild: Kbuild, creator: str, caller: str) -> bool:
     if made.module and used.is_known and not used.module:
         raise PlaceError(
             f"{caller} is built {how_built(used)}, but {creator} creates the events {how_built(made)}: "
-            "code that is built in cannot call what a module has"
+            "built-in code cannot call a module"
         )
     return bool(used.module) and used.module != made.module
 

@@ -1,4 +1,4 @@
-"""The tokens of a C file with its directives apart, its brackets matched, and the `#if` around each token."""
+"""The tokens of a C file, with directives separated, brackets matched, and the `#if` around each token."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tracepoint.source.lexer import Token
     from tracepoint.source.text import SourceFile
 
-#: Conditionals in conditionals; fs/ and kernel/ of 6.1 have 5.
+#: Nested conditionals; fs/ and kernel/ of 6.1 have 5.
 _MAX_CONDITIONS = 64
 _REST_OF_LINE = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*|\\\r?\n)*(?:\n|\Z)")
 
@@ -35,7 +35,7 @@ class Arm:
     parent: Arm | None
 
     def holds(self, other: Arm | None) -> bool:
-        """Return whether another branch is this one or lies in it."""
+        """Return whether another branch is this one or is inside it."""
         while other is not None and other is not self:
             other = other.parent
         return other is self
@@ -43,7 +43,7 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    """A line that begins with `#`; `end` is the offset after its line end."""
+    """A line that begins with `#`; `end` is the offset after its newline."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class Code:
     """A C file as `place` sees it.
 
     `tokens` are those outside directives, without the branches in `unseen`; `texts` their texts;
-    `arms` the branch of a conditional that each stands in; `match` pairs brackets both ways, and
+    `arms` the branch of a conditional that each is in; `match` pairs brackets both ways, and
     `unmatched` are those without a partner.
     """
 
@@ -94,7 +94,7 @@ class Code:
         return self.tokens[at].kind is Kind.NAME
 
     def floor(self, at: int) -> int:
-        """Return the offset from which only white space and comments stand before a token."""
+        """Return the offset after which there are only white space and comments before a token."""
         start = self.tokens[at].lead
         index = bisect_right(self.directives, start, key=lambda d: d.start) - 1
         if index >= 0:
@@ -108,15 +108,15 @@ class Code:
         return self.directives[first:last]
 
     def error(self, reason: str, at: int) -> PlaceError:
-        """Return the error that stands at a token."""
+        """Return an error at a token."""
         return PlaceError(reason, self.tokens[at].span)
 
 
 def read_code(file: SourceFile) -> Code:
     r"""Lex a C file for placing calls.
 
-    Raises PlaceError when the text is not C source file: a NUL byte, more tokens than any file of the
-    kernel has, or conditionals without end.
+    Raises PlaceError when the text is not a C source file: a NUL byte, more tokens than any file of the
+    kernel has, or unterminated conditionals.
 
     >>> from tracepoint.source.text import SourceFile
     >>> code = read_code(SourceFile("a.c", "#ifdef A\nint a;\n#endif\nint b[2];\n"))
@@ -125,7 +125,7 @@ def read_code(file: SourceFile) -> Code:
     """
     nul = file.text.find("\0")
     if nul >= 0:
-        raise PlaceError("a NUL byte: this is not C source file", file.span(nul, nul + 1))
+        raise PlaceError("a NUL byte: this is not a C source file", file.span(nul, nul + 1))
     try:
         raw = lex(file)
     except SourceError as error:
@@ -181,7 +181,7 @@ class _Conditionals:
             self._end(start)
         elif keyword in ("if", "ifdef", "ifndef"):
             if len(self.groups) >= _MAX_CONDITIONS:
-                raise PlaceError(f"more than {_MAX_CONDITIONS} conditionals in each other", tokens[0].span)
+                raise PlaceError(f"more than {_MAX_CONDITIONS} nested conditionals", tokens[0].span)
             self.groups.append([(self._arm(tokens, self.arm), len(self.kept), end)])
         elif keyword in ("else", "elif") and self.groups:
             arm = self._arm(tokens, self.groups[-1][0][0].parent)
@@ -241,7 +241,7 @@ def _match_brackets(code: Code) -> None:
             stack.append(at)
         elif text in OPENERS:
             opener = OPENERS[text]
-            if text == "}":  # what is still open in a block cannot reach out of it
+            if text == "}":  # what is still open in a block ends with it
                 while stack and texts[stack[-1]] != "{":
                     code.unmatched.append(stack.pop())
             if stack and texts[stack[-1]] == opener:

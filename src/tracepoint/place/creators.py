@@ -1,4 +1,4 @@
-"""What C files need so that they can call an event: its header, once created, and exported to modules."""
+"""What C files need to call an event: its header, created in one file, and exported to modules."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ def include_name(header: str, path: str) -> str:
 
 
 def add_include(kernel: Kernel, path: str, header: str, uses: Collection[int] = ()) -> tuple[Edit, ...]:
-    """Return the edit that lets a C file include a trace header; none when it does already.
+    """Return the edit that makes a C file include a trace header; none if it already does.
 
-    `uses` are the offsets of the calls: an include in a branch of `#if` counts when they are in it, too.
+    `uses` are the offsets of the calls: an include in a branch of `#if` counts when they are in it too.
     The place is before any `#define CREATE_TRACE_POINTS`, which would create the events once more.
-    Raises PlaceError when there is no place outside of `#if`.
+    Raises PlaceError when there is no place outside `#if`.
     """
     source = kernel.source(path)
     directives = read_directives(source.text)
@@ -91,14 +91,14 @@ def _covers(source: SourceFile, directive: Directive, uses: Collection[int]) -> 
 
 
 def _needs_others(kernel: Kernel, header: str) -> bool:
-    """Whether a trace header names types that it does not declare: its subsystem's headers come first."""
+    """Return whether a trace header uses types that it does not declare."""
     text = kernel.text(header)
     loader = KernelLoader(kernel)
     return text is not None and bool(unmet_types(read_header_text(text, header, loader=loader), loader))
 
 
 def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
-    """Raise PlaceError unless what a file without includes is included by includes a header."""
+    """Raise PlaceError unless the files that include a file without includes include a header."""
     outer = includers(kernel, path)
     for file in outer:
         closure = IncludeClosure(
@@ -106,7 +106,7 @@ def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
         )
         if not any(found.path == header for found in closure.files):
             raise PlaceError(
-                f"{path}: has no #include, and {file.path}, which includes it, has not {name}: add that"
+                f"{path}: has no #include, and {file.path}, which includes it, does not include {name}"
             )
     if not outer:
         raise PlaceError(f"{path}: has no #include that {name} could follow")
@@ -120,7 +120,7 @@ def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bo
     if directive.rest.startswith("<"):
         return header == f"include/{name}" or header.endswith(f"/include/{name}")
     beside = normal_path(f"{path.rpartition('/')[0]}/{name}")
-    # What does not lie beside the file is found through -I of its Makefile.
+    # A header in another folder is found through -I of the Makefile.
     return beside == header or (
         header.endswith(f"/{name}") and (not beside or kernel.included(beside) is None)
     )
@@ -132,7 +132,7 @@ def _says_where(text: str | None) -> bool:
 
 
 def _leaks(kernel: Kernel, path: str) -> bool:
-    """Whether a file includes a trace header that leaves TRACE_INCLUDE_PATH set, perhaps through another."""
+    """Return whether a file includes, perhaps indirectly, a header that leaves TRACE_INCLUDE_PATH set."""
     files = [kernel.source(path)]
     loader = KernelLoader(kernel)
     for _ in range(2):
@@ -161,7 +161,7 @@ def _code_start(text: str) -> int:
 
 
 def _outside(source: SourceFile, directives: Iterable[Directive]) -> list[Directive]:
-    """Return the directives that stand in no braces: kernel/bpf/syscall.c includes the items of a table."""
+    """Return the directives outside braces: kernel/bpf/syscall.c includes the items of a table."""
     code = read_code(source)
     spans = []
     at = 0
@@ -184,11 +184,11 @@ def _place(
 ) -> int:
     """Return the offset for an include: after those of its kind, else after the first block.
 
-    With `is_last` it is behind all includes.
+    With `is_last` it is after all includes.
     """
     usable = _outside(source, [d for d in directives if d.included and d.depth == 0 and d.end <= limit])
     if not usable:
-        raise PlaceError(f"{source.path}: has no #include outside of #if that {name} could follow")
+        raise PlaceError(f"{source.path}: has no #include outside #if that {name} could follow")
     if is_last:
         return usable[-1].end
     alike = [d for d in usable if _family(d) == _family_of(name)]
@@ -204,14 +204,14 @@ def _family(directive: Directive) -> str:
 
 
 def _family_of(name: str) -> str:
-    """What keeps includes together: the trace headers of the kernel, or quoted names."""
+    """The group of an include: trace headers of the kernel, or quoted names."""
     if name.startswith("<trace/events/"):
         return "trace"
     return "quoted" if name.startswith('"') else "other"
 
 
 def _first_block(usable: Sequence[Directive], text: str) -> list[Directive]:
-    """The includes at the top of a file: those with nothing but blanks and comments between them."""
+    """The includes at the top of a file: those with only blank lines and comments between them."""
     block = [usable[0]]
     for directive in usable[1:]:
         between = text[block[-1].end : directive.start]
@@ -222,9 +222,9 @@ def _first_block(usable: Sequence[Directive], text: str) -> list[Directive]:
 
 
 def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()) -> tuple[Edit, ...]:
-    """Return the edits by which a C file creates the events of a new header, and exports some.
+    """Return the edits that make a C file create the events of a new header, and export some.
 
-    `#define CREATE_TRACE_POINTS` stands behind all other includes of the file's head, for it creates
+    `#define CREATE_TRACE_POINTS` goes after all other includes of the file's head, since it creates
     the events of every trace header that is included after it.  Raises PlaceError when there is no
     such place.
     """
@@ -232,7 +232,7 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
     directives = read_directives(source.text)
     name = include_name(header, path)
     if any(_is_same(d, kernel, path, header) for d in directives):
-        raise PlaceError(f"{path}: includes {name} already, but no file creates its events")
+        raise PlaceError(f"{path}: already includes {name}, but no file creates its events")
     lines = "".join(f"EXPORT_TRACEPOINT_SYMBOL_GPL({event});\n" for event in exports)
     if _first_create(directives) < _NEVER:
         return _create_beside(source, directives, name, lines)
@@ -241,10 +241,10 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
     if not includes:
         raise PlaceError(f"{path}: has no #include that CREATE_TRACE_POINTS could follow")
     at = _behind(includes[-1], directives)
-    # A header in the usual place does not say where it is, and relies on nobody else having done so.
+    # A header in the usual place does not set its path, and relies on no other header having done so.
     is_usual = header.startswith("include/trace/events/")
     forget = _FORGET if is_usual and _leaks(kernel, path) else ""
-    # Whatever is included later must not create its events because of ours.
+    # Later includes must not create their events because of ours.
     undef = f"#undef {_CREATE}\n" if any(d.included and d.start >= at for d in directives) else ""
     after = f"\n{lines}" if lines else ""
     after += "" if source.text[at:].startswith("\n") else "\n"
@@ -252,7 +252,7 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
 
 
 def _behind(last: Directive, directives: Sequence[Directive]) -> int:
-    """After an include, and after the conditionals that enclose it."""
+    """Return the offset after an include and the conditionals around it."""
     if last.depth == 0:
         return last.end
     close = [d for d in directives if d.start > last.start and d.depth == 0 and d.keyword == "endif"]
@@ -262,21 +262,21 @@ def _behind(last: Directive, directives: Sequence[Directive]) -> int:
 def _create_beside(
     source: SourceFile, directives: Sequence[Directive], name: str, lines: str
 ) -> tuple[Edit, ...]:
-    """Use the `#define CREATE_TRACE_POINTS` that a file has: what follows it is created with it."""
+    """Use a file's existing `#define CREATE_TRACE_POINTS`: what follows it is created with it."""
     define = next(d for d in directives if d.keyword == "define" and d.word == _CREATE)
     following = [d for d in directives if d.included and d.start >= define.end]
     if define.depth or not following or source.text[define.end : following[0].start].strip():
         raise PlaceError(
             f"{source.path}: defines CREATE_TRACE_POINTS in a way that {name} cannot be added to"
         )
-    # First those that rely on the usual place, then those that say where they are.
+    # First headers that rely on the usual place, then those that set their path.
     end = define.end
     if not name.startswith("<trace/events/"):
         block = _first_block(following, source.text)
         end = block[-1].end
     edits = [Edit(source.path, end, end, f"#include {name}\n")]
     if define.start > _code_start(source.text):
-        # The functions before it (drivers/android/binder.c) have to know the events as well.
+        # The functions before it (drivers/android/binder.c) need the events too.
         at = _place(source, directives, name, _code_start(source.text))
         edits.insert(0, Edit(source.path, at, at, f"#include {name}\n"))
     if lines:
@@ -287,7 +287,7 @@ def _create_beside(
 def add_exports(kernel: Kernel, path: str, header: str, names: Collection[str]) -> tuple[Edit, ...]:
     """Return the edit that exports tracepoints to GPL modules, in the file that creates them.
 
-    Those that are exported already are passed over.
+    Those that are already exported are skipped.
     """
     text = kernel.source(path).text
     have = {found for line in _EXPORT.findall(text) for found in re.findall(r"\((?:\s*)(\w+)", line)}

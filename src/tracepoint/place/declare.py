@@ -1,4 +1,4 @@
-"""Put declarations into the trace header where they belong, or make the header."""
+"""Add declarations to the right trace header, or create the header."""
 
 from __future__ import annotations
 
@@ -29,21 +29,21 @@ if TYPE_CHECKING:
     from tracepoint.place.headers import Target
     from tracepoint.place.kernel import Kernel
 
-# scripts/checkpatch.pl wants no blanks inside of brackets, which columns are made of.
+# scripts/checkpatch.pl rejects blanks inside brackets, which columns need.
 STYLE = Style(
     fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
 )
-#: The end of a declaration with something right after it.
+#: The end of a declaration that is directly followed by something.
 _CLOSE = re.compile(r"^\);\n(?=\S)", re.MULTILINE)
 _SYSTEM = re.compile(r"\w[\w-]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Declaration:
-    """What to change so that events are declared.
+    """The changes that declare events.
 
-    `header` is the path of the trace header; `edits` change it, or `new_text` is all of it, and
-    `creator` the C file that is to create its events, empty to choose one.  `events` are the new ones;
+    `header` is the path of the trace header; `edits` change it, or `new_text` is its whole text, and
+    `creator` the C file that shall create its events, empty to choose one.  `events` are the new ones;
     `notes` say what was decided.
     """
 
@@ -56,10 +56,10 @@ class Declaration:
 
 
 def declare(kernel: Kernel, given: EventText) -> Declaration:
-    """Return what declares events in the header of their system.
+    """Return the changes that declare events in the header of their system.
 
     Raises PlaceError with the reason: text that cannot be read, a system or header that is not
-    known, a name that is taken, a header that no event can be added to.
+    known, a name that is in use, a header that no event can be added to.
     """
     fragment = read_fragment(given)
     if not fragment.system or not _SYSTEM.match(fragment.system):
@@ -73,16 +73,14 @@ def declare(kernel: Kernel, given: EventText) -> Declaration:
 
 
 def _find_header(kernel: Kernel, given: EventText, system: str) -> tuple[str, bool]:
-    """Return the header for a system, and whether it has to be made."""
+    """Return the header for a system, and whether it has to be created."""
     usual = f"include/trace/events/{system}.h"
     if given.header:
         check_path(given.header)
         if kernel.text(given.header) is not None:
             return given.header, False
         if not given.is_new:
-            raise PlaceError(
-                f"{given.header}: no such file in the tree; ask for a new header if it is to be made"
-            )
+            raise PlaceError(f"{given.header}: no such file in the tree; use --new-header to create it")
         return given.header, True
     found = sorted({event.header for event in kernel.tree.events(f"{system}:")})
     if usual in found or (not found and kernel.text(usual) is not None):
@@ -124,7 +122,7 @@ def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -
 
 def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
     if not fragment.system.isidentifier():
-        raise PlaceError(f"{fragment.system}: the name of a new system has to be a C identifier")
+        raise PlaceError(f"{fragment.system}: the name of a new system must be a C identifier")
     loader = KernelLoader(kernel)
     events = read_events(given, fragment.system, (), loader)
     _check_names(kernel, events, None)
@@ -146,7 +144,7 @@ def _body(
     existing: Sequence[EventClass],
     taken: Collection[str],
 ) -> tuple[str, tuple[str, ...]]:
-    """Return the declarations as they go into the header, and what was decided."""
+    """Return the declarations in the form for the header, and notes about decisions."""
     text = _adapt(fragment.body, given.origin, existing, kernel.assign_str_arity)
     events = read_checked(SourceFile(given.origin, text), existing).events
     sharing = share_classes(text, events, existing, taken, given.class_name)
@@ -156,7 +154,7 @@ def _body(
 
 
 def _adapt(text: str, origin: str, existing: Iterable[EventClass], arity: int | None) -> str:
-    """Spell `__assign_str` as the tree does (one argument since 6.10), and break statements apart."""
+    """Spell `__assign_str` as the tree does (one argument since 6.10), and each statement on its own line."""
     edits = []
     for cls in read_checked(SourceFile(origin, text), existing).classes:
         tokens = cls.assign.tokens
@@ -179,17 +177,19 @@ def _check_names(kernel: Kernel, events: Sequence[Event], target: Target | None)
         names.add(event.name)
         for other in kernel.tree.events(event.name):
             raise PlaceError(
-                f"{event.full_name}: {other.header}:{other.line} declares {other.full_name} already"
+                f"{event.full_name}: {other.header}:{other.line} already declares {other.full_name}"
             )
         if target is not None and event.name in target.names:
-            raise PlaceError(f"{event.full_name}: the name {event.name} is taken in {target.source.path}")
+            raise PlaceError(
+                f"{event.full_name}: the name {event.name} is already used in {target.source.path}"
+            )
     for name in sorted(names):
         for _, header, line in kernel.tree.tracepoints(name):
-            raise PlaceError(f"{name}: {header}:{line} declares a tracepoint of that name already")
+            raise PlaceError(f"{name}: {header}:{line} already declares a tracepoint of that name")
 
 
 def _with_included(source: SourceFile, loader: KernelLoader) -> str:
-    """Return the text of a header with the definitions of structs in what it includes itself."""
+    """Return the text of a header with the definitions of structs in its direct includes."""
     texts = [source.text]
     for directive in read_directives(source.text):
         is_quoted = directive.rest.startswith('"')
@@ -205,13 +205,13 @@ def _with_included(source: SourceFile, loader: KernelLoader) -> str:
 def _type_notes(
     events: Sequence[Event], source: SourceFile, wanted: Iterable[str], loader: KernelLoader
 ) -> Iterator[str]:
-    """Say which types the header will not know; `source` is the header without the events."""
+    """Report types that the header will not know; `source` is the header without the events."""
     there = (d for d in read_directives(source.text) if d.included)
     includes = [*wanted, *(d.rest for d in there)]
     names = [(word[1:-1], word.startswith('"')) for word in includes]
     for name in unknown_types(events, source.path, source.text, names, loader):
         yield (
-            f"{name} is not declared by what {source.path} includes: give the #include with the event, or "
+            f"{name} is not declared by what {source.path} includes: add the #include to the event, or "
             "not every file that includes the header will compile"
         )
 
@@ -223,7 +223,7 @@ def _check_result(
     loader: KernelLoader,
     known: Iterable[Diagnostic] = (),
 ) -> None:
-    """Read the header as it will be: every new event is in it, under its system, and no new error."""
+    """Read the changed header: every new event must be in it, under its system, without new errors."""
     header = read_checked(changed, (), loader, known)
     found = {event.name: event.system for event in header.events}
     for event in events:

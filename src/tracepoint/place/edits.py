@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
     from tracepoint.source.text import SourceFile
 
-# Comments are spelt so that no backtracking can make one of two.
+# The pattern for comments allows no backtracking that joins two of them.
 _REST = re.compile(r"(?:[ \t\f\v\r]|/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*)*(?:\n|\Z)")
 _COMMENT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*\*/|//[^\n]*")
 _BLANK_END = re.compile(r"[ \t\r\n\f\v]*\Z")
-# Of edits at one place: first what belongs to inner statements, last what belongs to the next one.
+# Order of edits at one place: first those of inner statements, last those of the next one.
 _FIRST, _PLAIN, _LAST, _BEFORE = (-1, 0), (0, 0), (0, 1), (1, 0)
 _BLANK_LINES = re.compile(r"(?:[ \t]*\r?\n)*")
 BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
@@ -38,7 +38,7 @@ def width(text: str) -> int:
 
 
 def normal_indent(text: str) -> str:
-    r"""Return white space of the same width that is made of tabs as far as they go.
+    r"""Return white space of the same width, with as many tabs as possible.
 
     >>> normal_indent("            ")
     '\t    '
@@ -48,7 +48,7 @@ def normal_indent(text: str) -> str:
 
 
 def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") -> list[str]:
-    r"""Spell a call within 80 columns, later lines below the first argument.
+    r"""Format a call within 80 columns, with later lines aligned to the first argument.
 
     >>> call_lines("\t", "trace_x(", ("a", "b"))
     ['\ttrace_x(a, b);']
@@ -69,14 +69,14 @@ def call_lines(indent: str, head: str, args: tuple[str, ...], tail: str = ");") 
 
 
 def check_edits(file: SourceFile, edits: Iterable[Edit]) -> None:
-    """Raise PlaceError when two placements in one text cannot be joined: both rewrite the same characters."""
+    """Raise PlaceError when two placements in one text conflict: both rewrite the same characters."""
     before: Edit | None = None
     for edit in sorted(edits, key=lambda e: (e.start, e.end)):
         if before is not None:
             is_twice = edit == before and "trace_" in edit.replacement
             if is_twice or edit.start < before.end:
                 what = (
-                    "the same call is put here twice"
+                    "the same call is added here twice"
                     if is_twice
                     else "two calls change this place differently"
                 )
@@ -86,7 +86,7 @@ def check_edits(file: SourceFile, edits: Iterable[Edit]) -> None:
 
 @dataclass(slots=True)
 class _Kept:
-    """A `return` that is written with a variable: its statement, the variable, the calls before it."""
+    """A `return` that is rewritten with a variable: its statement, the variable, the calls before it."""
 
     statement: Statement
     name: str
@@ -94,9 +94,9 @@ class _Kept:
 
 
 class Editor:
-    """Collects the edits of one file, those of several placements together.
+    """Collects the edits of all placements in one file.
 
-    `blanks` are the last tokens of declarations after which an empty line was put, `added` the
+    `blanks` are the last tokens of declarations that got an empty line after them, `added` the new
     variables of functions by the token of their brace.
     """
 
@@ -114,7 +114,7 @@ class Editor:
         self.added: set[tuple[int, str]] = set()
 
     def edit(self, start: int, end: int, replacement: str, rank: tuple[int, int] = _PLAIN) -> None:
-        """Replace characters; of edits at one place those of lower rank come first."""
+        """Replace characters; edits at one place are ordered by rank."""
         self._edits.append((rank, Edit(self.code.file.path, start, end, replacement)))
 
     def edits(self) -> tuple[Edit, ...]:
@@ -139,7 +139,7 @@ class Editor:
         return normal_indent(self.text[start:end])
 
     def is_first(self, at: int) -> bool:
-        """Return whether nothing but white space stands before a token on its line."""
+        """Return whether a token is the first on its line."""
         start = self.code.tokens[at].start
         begin = self.text.rfind("\n", 0, start) + 1
         return not self.text[begin:start].strip()
@@ -180,7 +180,7 @@ class Editor:
         self._split_closer(statement)
 
     def has_blank_after(self, statement: Statement) -> bool:
-        """Return whether a blank line, or a directive, stands between a statement and the next one."""
+        """Return whether there is a blank line or a directive between a statement and the next one."""
         end = self.code.tokens[statement.last].end
         between = self.text[end : self.code.tokens[statement.last + 1].start]
         return bool(BLANK_LINE.search(between)) or "\n#" in between
@@ -196,7 +196,7 @@ class Editor:
         self._split_closer(statement)
 
     def spread(self, body: Statement) -> None:
-        """Put the opening brace of a function on one line, and what follows it, on lines of their own."""
+        """Split a function whose body begins on the line of its opening brace."""
         code = self.code
         is_spread = code.line(body.first) != code.line(body.last) or self.is_first(body.first)
         if is_spread or body.first in self._spread:
@@ -220,7 +220,7 @@ class Editor:
         self._kept[statement.first] = _Kept(statement, name, lines)
 
     def _realign(self, statement: Statement, columns: int) -> None:
-        """Move those lines of a statement that are aligned to a parenthesis of it, by some columns."""
+        """Shift the lines of a statement that are aligned to one of its parentheses."""
         code = self.code
         stack: list[int] = []
         moved = {code.line(statement.first)}
@@ -257,7 +257,7 @@ class Editor:
         self.edit(offset, offset, "".join(line + self.newline for line in lines), rank)
 
     def split(self, declaration: Statement, condition: str, lines: list[str]) -> None:
-        """Put lines after a declaration, out of its branch: `#endif`, the lines, the branch again."""
+        """Put lines after a declaration, outside its branch: `#endif`, the lines, the branch again."""
         end = self.code.tokens[declaration.last].end
         rest = _REST.match(self.text, end)
         end = rest.end() if rest is not None else end
@@ -279,7 +279,7 @@ class Editor:
         )
 
     def _attached(self, floor: int, start: int) -> int:
-        """Return where the lines begin that hold a statement and the comments directly above it."""
+        """Return the start of the lines of a statement and of the comments directly above it."""
         at = self.text.rfind("\n", 0, start) + 1
         for comment in reversed(list(_COMMENT.finditer(self.text, floor, start))):
             line = self.text.rfind("\n", 0, comment.start()) + 1
@@ -298,10 +298,10 @@ class Editor:
             text = begin + "".join(line + self.newline for line in lines)
             self.edit(rest.end(), rest.end(), text, (-_depth(statement), 0))
             return
-        if statement.is_body:  # the brace that it gets goes on the next line
+        if statement.is_body:  # its new brace goes on the next line
             self.edit(end, end, self.newline + self.newline.join(lines), (-_depth(statement), 0))
             return
-        if statement.last + 1 in self._moved:  # what follows gets a line of its own already
+        if statement.last + 1 in self._moved:  # what follows already gets its own line
             self.edit(end, end, self.newline + self.newline.join(lines))
             return
         following = self.code.tokens[statement.last + 1]
@@ -309,7 +309,7 @@ class Editor:
         parent = statement.parent
         is_close = parent is not None and parent.kind is Kind.BLOCK and parent.last == statement.last + 1
         if is_close and parent is not None:
-            if parent.last in self._split_closers:  # the line end before it is there already
+            if parent.last in self._split_closers:  # the newline before it is already there
                 self.edit(end, end, block.removesuffix(self.newline))
                 return
             indent = self.owner_indent(parent)
@@ -320,7 +320,7 @@ class Editor:
         return start if not self.text[end:start].strip() else end
 
     def _split_closer(self, statement: Statement) -> None:
-        """Put the brace that ends a block on a line of its own, where it stands on a statement's line."""
+        """Put the closing brace of a block on its own line, if it is on a statement's line."""
         parent = statement.parent
         if parent is None or parent.kind is not Kind.BLOCK or parent.last in self._split_closers:
             return

@@ -1,4 +1,4 @@
-"""Which statement of a function is meant by its text or its line."""
+"""Find a statement of a function by its text or its line."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def normal(text: str) -> list[str]:
 
 
 def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> Statement:
-    """Return the one statement of this text; a line chooses among several of them.
+    """Return the statement with this text; a line chooses among several.
 
     The text of an `if`, loop or switch may end after its parentheses.  Raises PlaceError when there is
     none, or more than one.
     """
     wanted = normal(text)
     if len(wanted) > _MAX_TOKENS:
-        raise PlaceError(f"a statement of {len(wanted):,} tokens is too long to be looked for: give its line")
+        raise PlaceError(f"a statement of {len(wanted):,} tokens is too long to search for: give its line")
     found = [s for s in body.walk() if not _is_braces(s) and _matches(code, s, wanted)]
     if line:
         found = [s for s in found if code.line(s.first) <= line <= code.line(s.last)] or found
@@ -56,7 +56,7 @@ def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> State
 
 
 def _is_braces(statement: Statement) -> bool:
-    """Return whether it is the braces of a function, an `if`, a loop: no statement of its own."""
+    """Return whether it is just the braces of a function, an `if` or a loop."""
     parent = statement.parent
     return statement.kind is Kind.BLOCK and (parent is None or parent.kind is not Kind.BLOCK)
 
@@ -74,7 +74,7 @@ def _matches(code: Code, statement: Statement, wanted: list[str]) -> bool:
 
 
 def short(text: str) -> str:
-    """Return a piece of C on one line, cut off when it is long."""
+    """Return a piece of C on one line, truncated if it is long."""
     joined = " ".join(text.split())
     return joined if len(joined) <= 60 else joined[:57] + "..."
 
@@ -102,9 +102,9 @@ def _source(code: Code, statement: Statement) -> str:
 def _part_of_one(code: Code, body: Statement, text: str, at: int) -> PlaceError:
     around = innermost(body, at)
     if around.header is not None and around.header[0] <= at <= around.header[1]:
-        reason = f"is in the header of a `{code.texts[around.first]}`, where no call can be put"
+        reason = f"is in the header of a `{code.texts[around.first]}`, where no call can be added"
         return code.error(f"`{short(text)}` {reason}", at)
-    return code.error(f"`{short(text)}` is only a part of a statement: give the whole of it", at)
+    return code.error(f"`{short(text)}` is only part of a statement: give all of it", at)
 
 
 def innermost(body: Statement, at: int) -> Statement:
@@ -122,15 +122,15 @@ def innermost(body: Statement, at: int) -> Statement:
 
 
 def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> Statement:
-    """Return the statement that begins in a line, or of which the line is a part.
+    """Return the statement that begins in a line or contains it.
 
-    The line of a closing brace means the whole statement, and only when the call goes after it.  Raises
+    The line of a closing brace refers to the whole statement, if the call goes after it.  Raises
     PlaceError when there is none, or more than one.
     """
     first, last = code.line(body.first), code.line(body.last)
     if not first <= line <= last:
         raise code.error(
-            f"line {line} is not in this function, which has the lines {first} to {last}", body.first
+            f"line {line} is not in this function, which is in lines {first} to {last}", body.first
         )
     for start, end, why in code.unseen:
         if code.file.position(start)[0] <= line <= code.file.position(max(start, end - 1))[0]:
@@ -139,12 +139,10 @@ def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> S
     if not tokens:
         raise _nothing_there(code, body, line)
     if tokens[0] in {body.first, body.last} and len(tokens) == 1:
-        raise code.error(
-            f"line {line} is a brace of the function: ask for its entry or its returns", tokens[0]
-        )
+        raise code.error(f"line {line} is a brace of the function: use its entry or its returns", tokens[0])
     starting = _starting(body, tokens)
     if len(starting) > 1:
-        raise code.error(f"line {line} holds {len(starting)} statements: name one by its text", tokens[0])
+        raise code.error(f"line {line} has {len(starting)} statements: name one by its text", tokens[0])
     if starting:
         return starting[0]
     found = innermost(body, tokens[0])
@@ -172,4 +170,4 @@ def _nothing_there(code: Code, body: Statement, line: int) -> PlaceError:
     behind = [n for n in lines if n > line]
     near = " and ".join(str(n) for n in before[-1:] + behind[:1])
     advice = f": the nearest begin in line {near}" if near else ""
-    return code.error(f"line {line} holds no statement{advice}", body.first)
+    return code.error(f"line {line} has no statement{advice}", body.first)

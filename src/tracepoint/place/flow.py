@@ -1,4 +1,4 @@
-"""Whether control can get from one statement to what follows it."""
+"""Whether control can reach what follows a statement."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tracepoint.source.brackets import split_arguments
 if TYPE_CHECKING:
     from tracepoint.place.code import Code
 
-#: Functions and macros that do not come back.
+#: Functions and macros that do not return.
 _NO_RETURN = frozenset(
     "BUG panic do_exit do_group_exit make_task_dead unreachable __builtin_unreachable BUILD_BUG "
     "kthread_exit kthread_complete_and_exit module_put_and_kthread_exit __module_put_and_kthread_exit "
@@ -21,7 +21,7 @@ _ALWAYS = frozenset({"1", "true"})
 
 
 def falls_through(code: Code, statement: Statement) -> bool:
-    r"""Return whether the place after a statement can be reached by running it; doubtful cases say yes.
+    r"""Return whether running a statement can reach the place after it; doubtful cases count as yes.
 
     >>> from tracepoint.place.code import read_code
     >>> from tracepoint.place.functions import find_functions
@@ -49,7 +49,7 @@ def falls_through(code: Code, statement: Statement) -> bool:
 
 
 def is_reached(code: Code, block: Statement, index: int) -> bool:
-    """Return whether control can come to the place before child `index` of a block."""
+    """Return whether control can reach the place before child `index` of a block."""
     if block.kind is not Kind.BLOCK:
         return True
     return _reaches(code, block, index)

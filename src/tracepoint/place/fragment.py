@@ -1,6 +1,6 @@
-"""The declarations that a user gives: taken out of whatever form they come in.
+"""The declarations from the user, extracted from whatever form they have.
 
-A text may be a few TRACE_EVENT() alone or a whole trace header; what counts is what stands inside
+A text may be just a few TRACE_EVENT() or a whole trace header; what counts is what is inside
 its include guard, the files it includes and its TRACE_SYSTEM.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tracepoint.place.outline import Directive
     from tracepoint.source.preprocess import Loader
 
-#: Characters of one declaration file; the longest header of the kernel has 100,000.
+#: The maximum number of characters of a declaration file; the longest header of the kernel has 100,000.
 MAX_CHARS = 1 << 20
 _LICENCE = re.compile(r"\A\s*(?:/\*\s*SPDX-License-Identifier:.*?\*/|//\s*SPDX-License-Identifier:.*)\n?")
 _DEFINE_TRACE = "trace/define_trace.h"
@@ -36,9 +36,9 @@ _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 
 @dataclass(frozen=True, slots=True)
 class EventText:
-    """Declarations as a user gives them.
+    """Declarations from the user.
 
-    `origin` is what messages call the text.  `system` and `header` (a path in the tree) are found
+    `origin` is the name of the text in messages.  `system` and `header` (a path in the tree) are found
     when they are empty; `is_new` allows a header that the tree does not have.  `class_name` is for
     the class that events of one layout share; `creator` is the C file that creates the events of a new
     header, chosen when empty.
@@ -55,9 +55,9 @@ class EventText:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What a text declares: the part that goes into a header, what it includes, its TRACE_SYSTEM.
+    """The contents of a text: the part that goes into a header, its includes, its TRACE_SYSTEM.
 
-    `includes` have their brackets or quotes.
+    `includes` include their brackets or quotes.
     """
 
     body: str
@@ -72,7 +72,7 @@ def read_fragment(given: EventText) -> Fragment:
         raise PlaceError(f"{given.origin}: {len(text)} characters are too many for declarations of events")
     odd = next((c for c in text if not c.isprintable() and c not in "\n\t\f"), "")
     if odd and not 0xDC80 <= ord(odd) <= 0xDCFF:
-        raise PlaceError(f"{given.origin}: holds the character {odd!r}")
+        raise PlaceError(f"{given.origin}: contains the character {odd!r}")
     directives = read_directives(text)
     _check_balance(directives, given.origin)
     guard = find_guard(directives)
@@ -90,7 +90,7 @@ def read_fragment(given: EventText) -> Fragment:
         d.rest.partition(" ")[2].strip() for d in gone if d.keyword == "define" and d.word == "TRACE_SYSTEM"
     ]
     if len(set(systems)) > 1:
-        raise PlaceError(f"{given.origin}: several TRACE_SYSTEM; give each system a text of its own")
+        raise PlaceError(f"{given.origin}: several TRACE_SYSTEM; use one text for each system")
     includes = [d.rest for d in directives if d.included and d.included != _DEFINE_TRACE]
     return Fragment(
         _LICENCE.sub("", body).strip("\n") + "\n",
@@ -100,7 +100,7 @@ def read_fragment(given: EventText) -> Fragment:
 
 
 def merge_texts(texts: Sequence[EventText]) -> list[EventText]:
-    r"""Return texts of which no two are for one header: those of one system become one text.
+    r"""Merge the texts of one system, so that no two are for the same header.
 
     >>> one, two = EventText("A(x);", "a.h", "mm"), EventText("B(y);", "b.h", "mm")
     >>> [(t.text, t.origin) for t in merge_texts([one, two])]
@@ -143,11 +143,11 @@ def _check_balance(directives: Iterable[Directive], origin: str) -> None:
         if depth < 0:
             break
     if depth:
-        raise PlaceError(f"{origin}: an #if without its #endif, or the other way round")
+        raise PlaceError(f"{origin}: an #if without #endif, or the other way round")
 
 
 def _is_frame(directive: Directive) -> bool:
-    """Return whether a directive belongs to the header as a whole, which the target has already."""
+    """Return whether a directive belongs to the header as a whole, so that the target already has it."""
     if directive.keyword == "include":
         return True
     return directive.keyword in ("define", "undef") and directive.word in _HEADER_MACROS
@@ -156,10 +156,10 @@ def _is_frame(directive: Directive) -> bool:
 def read_events(
     given: EventText, system: str, classes: Iterable[EventClass], loader: Loader | None = None
 ) -> tuple[Event, ...]:
-    """Return the events that a text declares, as those of `system`.
+    """Return the events that a text declares, as events of `system`.
 
-    `classes` are those that its target has.  Raises PlaceError for the first error in the text and
-    for what cannot be called.
+    `classes` are those that its target has.  Raises PlaceError for the first error in the text and for
+    events that cannot be called.
     """
     header = read_checked(SourceFile(given.origin, given.text.replace("\r\n", "\n")), classes, loader)
     if header.tracepoints:

@@ -1,4 +1,4 @@
-"""Pointers that a call before a place has freed, or may have: by its name, or by what its body does."""
+"""Pointers that an earlier call has freed, or may have freed, judged by its name or its body."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
     from tracepoint.place.sites import Site
 
-#: Functions that free what one argument points to, and which argument from 0.
+#: Functions that free what an argument points to, and the index of that argument.
 _FREES = {
     **dict.fromkeys("kfree kvfree vfree kfree_sensitive kvfree_sensitive kfree_const free_percpu".split(), 0),
     **dict.fromkeys("kfree_skb consume_skb dev_kfree_skb dev_kfree_skb_any free_task".split(), 0),
@@ -26,7 +26,7 @@ _MAY_FREE = re.compile(r"k?v?free_\w+|\w+_(?:free|put|release|destroy|free_rcu)|
 
 
 class Freed(NamedTuple):
-    """What happened to a pointer: the call, the number of its line, and whether it surely frees."""
+    """What happened to a pointer: the call, the number of its line, and whether it certainly frees."""
 
     call: str
     line: int
@@ -34,7 +34,7 @@ class Freed(NamedTuple):
 
 
 def freed_pointers(code: Code, site: Site) -> dict[str, Freed]:
-    """Return the names that the calls before a place free, unless they are given another value after it.
+    """Return the names that the calls before a place free, unless they are assigned after it.
 
     Only calls that run whenever the place is reached count: a branch before it may not have been taken.
     """
@@ -56,7 +56,7 @@ def freed_pointers(code: Code, site: Site) -> dict[str, Freed]:
 
 
 def _before(site: Site) -> Iterator[Statement]:
-    """Yield the statements that stand before a place in its block and in the blocks around it, in order."""
+    """Yield the statements before a place in its block and in the enclosing blocks, in order."""
     chain: list[list[Statement]] = []
     here: Statement | None = site.block
     index = site.index
@@ -78,7 +78,7 @@ def _is_set(code: Code, statement: Statement, name: str) -> bool:
 
 
 def _freed_argument(code: Code, at: int) -> tuple[str, bool] | None:
-    """Return the plain name that the call at a token frees, and whether that is sure; else None."""
+    """Return the plain name that the call at a token frees, and whether that is certain; else None."""
     function = code.texts[at]
     arguments = [
         code.texts[first] if last - first == 1 and code.is_name(first) else ""
@@ -95,7 +95,7 @@ def _freed_argument(code: Code, at: int) -> tuple[str, bool] | None:
 
 
 def _freed_parameter(code: Code, name: str) -> int | None:
-    """Return which parameter a function of this file frees at the level of its body, None when none."""
+    """Return the parameter that a function of this file frees at the level of its body, or None."""
     for function in find_functions(code):
         if name not in function.names:
             continue

@@ -1,4 +1,4 @@
-"""A TRACE_EVENT() made from a prototype and a list of fields, for who does not want to write one."""
+"""Generate a TRACE_EVENT() from a prototype and a list of fields."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_]\w*\Z")
 _STRING = re.compile(r"(?:const\s+)?(?:unsigned\s+)?char\s*(?:const\s*)?\*\Z")
-# fs.h, ext4.h and others show a device and an inode so; ino_t is not as wide everywhere.
+# fs.h, ext4.h and others show a device and an inode this way; the width of ino_t varies.
 _FORMATS = {"dev_t": "%d,%d", "ino_t": "%lu"}
-# What a reader would see is not the number that the type stands for.
+# The number that a reader would see is not the meaning of the type.
 _ODD = re.compile(r"__[bl]e\d+\Z")
 _HEX = re.compile(r"(?:.*_)?(?:addr|address|ip|flags|mask|pfn)\Z")
 
@@ -37,7 +37,7 @@ class _Field:
 
     @property
     def format(self) -> str:
-        """The printk directive; raises PlaceError for a type that has none of its own."""
+        """Return the printk conversion; raises PlaceError for a type without one."""
         if self.is_string:
             return "%s"
         if self.ctype.endswith("*"):
@@ -51,7 +51,7 @@ class _Field:
             shown = "%d"
         if not shown:
             raise PlaceError(
-                f"how {self.ctype} {self.name} is printed is not known: give the field a plain type, such as "
+                f"it is not known how to print {self.ctype} {self.name}: use a plain type, such as "
                 f"`u64 {self.name} = {self.value}`"
             )
         if shown in ("%lu", "%llu", "%u") and _HEX.match(self.name):
@@ -62,9 +62,9 @@ class _Field:
 def write_event(name: str, proto: str, fields: str = "") -> str:
     """Return a TRACE_EVENT() that records fields of its parameters.
 
-    `proto` are the parameters as in C.  `fields` are `type name = expression`, separated by commas;
-    without an expression the field is the parameter of that name.  Without fields every parameter that is
-    a value or a string is recorded.  Raises PlaceError for what is none of this.
+    `proto` are the parameters as in C.  `fields` are `type name = expression`, comma-separated; without
+    an expression the field is the parameter of that name. Without fields, every parameter that is a value or
+    a string is recorded. Raises PlaceError for anything else.
 
     >>> fields = "unsigned long pfn = folio_pfn(folio), int ret"
     >>> print(write_event("mm_x", "struct folio *folio, int ret", fields))
@@ -89,9 +89,7 @@ def write_event(name: str, proto: str, fields: str = "") -> str:
     known = [param.name for param in params]
     recorded = [_field(part, known) for part in _parts(fields)] if fields.strip() else _values(params)
     if not recorded:
-        raise PlaceError(
-            f"{name}: says nothing about what is recorded: none of its parameters is a plain value"
-        )
+        raise PlaceError(f"{name}: nothing to record: none of its parameters is a plain value")
     shown = " ".join(f"{field.name}={field.format}" for field in recorded)
     lines = [
         f"TRACE_EVENT({name},",
@@ -149,7 +147,7 @@ def _field(text: str, params: Sequence[str]) -> _Field:
     declared, equals, value = text.partition("=")
     ctype, name = _split(declared.strip())
     if not equals and name not in params:
-        raise PlaceError(f"{text!r}: no parameter is called {name}; write {name} = EXPRESSION")
+        raise PlaceError(f"{text!r}: there is no parameter {name}; write {name} = EXPRESSION")
     return _Field(ctype, name, value.strip() if equals else name)
 
 
@@ -158,6 +156,6 @@ def _split(text: str) -> tuple[str, str]:
     tokens = [token for token in lex(SourceFile("<fields>", text)) if token.kind is not Kind.END]
     is_plain = all(token.kind is Kind.NAME or token.text == "*" for token in tokens)
     if len(tokens) < 2 or not is_plain or tokens[-1].kind is not Kind.NAME:
-        raise PlaceError(f"{text!r} is no `type name`; write the TRACE_EVENT() for what is more")
+        raise PlaceError(f"{text!r} is not `type name`; write a TRACE_EVENT() for anything else")
     ctype = " ".join(token.text for token in tokens[:-1]).replace("* *", "**")
     return ctype, tokens[-1].text

@@ -1,4 +1,4 @@
-"""The functions that a C file defines, also those whose head is a macro."""
+"""The functions that a C file defines, including those whose head is a macro."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
 
 _MAX_OLD_PARAMETERS = 12
-#: Tokens before a function's name; a head of the kernel has 20.
+#: The maximum number of tokens before a function's name; the kernel has up to 20.
 _MAX_HEAD = 1000
 _NOT_NAMES = frozenset({"if", "for", "while", "switch", "return", "sizeof", "do", "else"})
 
@@ -22,10 +22,10 @@ _NOT_NAMES = frozenset({"if", "for", "while", "switch", "return", "sizeof", "do"
 class Function:
     """One function.
 
-    `names` are what it may be called by, `head` its first token, `name_at` the token of its name,
-    `open` and `close` its braces (`close` is -1 when there is none); `returns` the C type, empty when
-    it cannot be told; `words` are storage class and attributes; `trouble` says why it cannot be
-    worked on, empty when it can; `remarks` are to be told to the user.
+    `names` are the names it can be called by, `head` its first token, `name_at` the token of its name,
+    `open` and `close` its braces (`close` is -1 when there is none); `returns` the C type, empty if
+    unknown; `words` are its storage class and attributes; `trouble` says why no call can be added, empty if
+    one can; `remarks` are messages for the user.
     """
 
     names: tuple[str, ...]
@@ -53,7 +53,7 @@ def find_functions(code: Code) -> list[Function]:
     found: list[Function] = []
     texts = code.texts
     at = head = 0
-    before: deque[int] = deque([0], _MAX_OLD_PARAMETERS)  # where the declarations before `head` begin
+    before: deque[int] = deque([0], _MAX_OLD_PARAMETERS)  # starts of the declarations before `head`
     while at < len(texts):
         text = texts[at]
         if text in (";", "}"):
@@ -75,7 +75,7 @@ def find_functions(code: Code) -> list[Function]:
 
 
 def _function(code: Code, head: int, brace: int, before: int) -> Function | None:
-    """Read the head of a function before its brace, None when the brace begins something else."""
+    """Read the head of a function before its brace; None if the brace begins something else."""
     close = code.match.get(brace, -1)
     declarator = _declarator(code, head, brace)
     if declarator is None:
@@ -107,7 +107,7 @@ def _function(code: Code, head: int, brace: int, before: int) -> Function | None
 
 
 def _given_name(code: Code, name_at: int, group: int) -> str:
-    """Return the name of a function, of `FNAME(fetch)(...)` what stands in the parentheses."""
+    """Return the name of a function, or for `FNAME(fetch)(...)` the name in the parentheses."""
     inner = name_at + 1
     if inner != group and code.texts[inner] == "(" and code.match[inner] + 1 == group:
         words = [code.texts[at] for at in range(inner, group) if code.is_name(at)]
@@ -116,7 +116,7 @@ def _given_name(code: Code, name_at: int, group: int) -> str:
 
 
 def _same_heads(code: Code, head: int, name_at: int, group: int) -> bool:
-    """Return whether the heads of a function in all branches of a conditional differ in attributes only."""
+    """Return whether the heads of a function in all branches of a conditional differ only in attributes."""
     name = code.texts[name_at]
     parameters = code.texts[group : code.match[group]]
     kind = _specifiers(code, head, name_at)[1]
@@ -158,7 +158,7 @@ def made_by_macro(code: Code, name_at: int, brace: int, close: int) -> Function:
 
 
 def _declarator(code: Code, head: int, brace: int) -> tuple[int, int] | None:
-    """Return the token of the name and that of the parameters' parenthesis, looking back from a brace."""
+    """Search back from a brace; return the tokens of the name and of the parameters' parenthesis."""
     at = brace - 1
     while at >= head:
         if code.texts[at] == ")" and at in code.match:
@@ -179,7 +179,7 @@ def _declarator(code: Code, head: int, brace: int) -> tuple[int, int] | None:
 
 
 def _is_attribute(code: Code, name: int, head: int) -> bool:
-    """Whether `__name(...)` stands after the parameters: then a function's parenthesis is before it."""
+    """Return whether `__name(...)` follows the parameters: then a function's parenthesis is before it."""
     if not code.texts[name].startswith("__"):
         return False
     at = name - 1
@@ -219,7 +219,7 @@ def _specifiers(code: Code, head: int, name_at: int) -> tuple[int, str, set[str]
 
 
 def _words_before(code: Code, head: int, name_at: int) -> tuple[int, list[str], set[str]]:
-    """Go back from a function's name; returns where to, the words of the type reversed, and the others."""
+    """Search back from a function's name; return the position, the reversed words of the type, the others."""
     types: list[str] = []
     words: set[str] = set()
     at = name_at - 1
@@ -247,7 +247,7 @@ def _words_before(code: Code, head: int, name_at: int) -> tuple[int, list[str], 
 
 
 def _is_modifier(text: str) -> bool:
-    """`__init`, `__sched`, `__always_inline`, but no type such as `__be32` or `__poll_t`."""
+    """Return whether a word is like `__init` or `__sched`, and not a type such as `__be32` or `__poll_t`."""
     if text in STORAGE or text in ATTRIBUTES or text in {"nokprobe_inline", "forceinline", "STATIC"}:
         return True
     is_number = text[2:4] in {"be", "le"} or (text[2:3] in "us" and text[3:].isdigit())
@@ -255,7 +255,7 @@ def _is_modifier(text: str) -> bool:
 
 
 def _old_style(code: Code, before: int, head: int, brace: int) -> int:
-    """Return the name of `f(a, b) int a; int b; {`, -1 when it is none."""
+    """Return the name in `f(a, b) int a; int b; {`, or -1."""
     if head != brace:
         return -1
     for at in range(before, head):

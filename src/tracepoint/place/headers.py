@@ -1,4 +1,4 @@
-"""Trace headers: where an event can be added to one, and how a new one looks."""
+"""Trace headers: where to add an event to one, and the text of a new one."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _FORWARD = re.compile(r"(?:[ \t]*\n)*(?:(?:struct|union)\s+\w+;[ \t]*\n)+")
 class Target:
     """A trace header that events can be added to.
 
-    `at` is the offset where a declaration goes; `shareable` are the classes that it may use; `names`
-    those that are taken.
+    `at` is the offset for a declaration; `shareable` are the classes that it may use; `names`
+    are those in use.
     """
 
     source: SourceFile
@@ -41,14 +41,14 @@ class Target:
     names: frozenset[str]
 
     def insertion(self, body: str) -> Edit:
-        """Return the edit that puts declarations in."""
+        """Return the edit that adds declarations."""
         text = self.source.text
         before = "" if text[: self.at].endswith("\n\n") else "\n"
         after = "" if text[self.at :].startswith("\n") or not text[self.at :] else "\n"
         return Edit(self.source.path, self.at, self.at, f"{before}{body}{after}")
 
     def include_edits(self, wanted: Iterable[str]) -> list[Edit]:
-        """Return the edit that adds the includes which the header does not have."""
+        """Return the edit that adds missing includes."""
         have = {d.included for d in self.directives if d.included}
         missing = [name for name in wanted if name[1:-1] not in have]
         if not missing:
@@ -74,18 +74,18 @@ class Target:
         return [d for d in inside if d.included and d.depth == 1]
 
     def _after_includes(self) -> int:
-        """Where the includes of the header end: those that follow each other, at its top."""
+        """Return the end of the consecutive includes at the header's top."""
         found = self._includes()
         return found[-1].end if found else self.guard.inner_start
 
 
 def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target:
-    """Return where a header takes an event of `system`; raises PlaceError with the reason if nowhere."""
+    """Return where to add an event of `system`; raises PlaceError with the reason if there is no place."""
     path = source.path
     directives = tuple(read_directives(source.text))
     guard = find_guard(directives)
     if guard is None:
-        raise PlaceError(f"{path}: no include guard that is closed, so there is no place for an event")
+        raise PlaceError(f"{path}: no complete include guard, so there is no place for an event")
     if guard.outer:
         raise PlaceError(f"{path}: all of it is under {guard.outer}, so other kernels would lack the event")
     try:
@@ -121,7 +121,7 @@ def _place_for(
     conditions: Sequence[Directive],
     guard: Guard,
 ) -> int:
-    """Before the guard's #endif where the system is in force, else behind the system's last event."""
+    """Before the guard's #endif if the system is in effect there, else after the system's last event."""
     defines = [d for d in directives if d.keyword == "define" and d.word == "TRACE_SYSTEM"]
     before = [d for d in defines if d.start < guard.inner_end]
     if before and before[-1].rest.partition("TRACE_SYSTEM")[2].strip() == system:
@@ -138,13 +138,13 @@ def _place_for(
         and _depth_at(conditions, event.origin.span.start) == 1
     ]
     if not ends:
-        raise PlaceError(f"{header.path}: TRACE_SYSTEM {system} is not in force anywhere in it")
+        raise PlaceError(f"{header.path}: TRACE_SYSTEM {system} is not in effect anywhere in it")
     newline = text.find("\n", max(ends))
     return newline + 1 if newline >= 0 else len(text)
 
 
 def _before_where(directives: Sequence[Directive], guard: Guard, text: str) -> int:
-    """The end of the guard, or before the directives there that say where the header is."""
+    """Return the end of the guard, or the start of the directives there that set the header's path."""
     at = guard.inner_end
     for directive in reversed([d for d in directives if guard.inner_start <= d.start < at]):
         is_about = directive.keyword in {"define", "undef"} and directive.word.startswith("TRACE_INCLUDE_")
@@ -171,7 +171,7 @@ def _names(header: TraceHeader, directives: Iterable[Directive]) -> frozenset[st
 
 
 def new_header(path: str, system: str, body: str, includes: Iterable[str], structs: Iterable[str]) -> str:
-    """Return the text of a trace header for a new system, in the kernel's form."""
+    """Return the text of a trace header for a new system, in the kernel's style."""
     guard = f"_TRACE_{re.sub('[^A-Z0-9]', '_', system.upper())}_H"
     wanted = dict.fromkeys(
         ("<linux/types.h>",) if not COMMON_TYPES.isdisjoint(re.findall(r"\w+", body)) else ()
@@ -204,7 +204,7 @@ def _with_blank(lines: list[str]) -> list[str]:
 
 
 def _where(path: str, system: str) -> list[str]:
-    """Return what tells define_trace.h where the header is, when that is not the usual place."""
+    """Return the lines that define the header's path for define_trace.h, if it is not in the usual place."""
     where = PurePosixPath(path)
     lines = []
     if str(where.parent) != _EVENTS:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SYSCALL = re.compile(r"(COMPAT_)?SYSCALL_(?:32_)?DEFINE(\d)")
 _BPF = re.compile(r"BPF_CALL_(\d)")
 _TRAP = re.compile(r"DEFINE_(?:IDT|FRED)ENTRY(\w*)")
-#: What of arch/x86/include/asm/idtentry.h makes a body that may be instrumented, and its parameters.
+#: Macros of arch/x86/include/asm/idtentry.h with a body that may be instrumented, and its parameters.
 _OPEN_TRAPS = {
     "": (("struct pt_regs *", "regs"),),
     "_SW": (("struct pt_regs *", "regs"),),
@@ -27,13 +27,13 @@ _OPEN_TRAPS = {
 _ERROR_CODE_TRAPS = frozenset({"_RAW_ERRORCODE", "_DF", "_VC_KERNEL", "_VC_USER"})
 _PREFIXES = {"_VC_KERNEL": "kernel_", "_VC_USER": "user_", "_MCE_USER": "noist_", "_DEBUG_USER": "noist_"}
 
-#: Each stands for two parameters, which only `compat_arg_u64_glue(x)` may name.
+#: Each represents two parameters, which only `compat_arg_u64_glue(x)` may name.
 _HALVES = frozenset({"compat_arg_u64", "compat_arg_u64_dual"})
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What a macro at the head of a function makes; fields as in `functions.Function`."""
+    """The function that a macro at the head of a function defines; fields as in `functions.Function`."""
 
     names: tuple[str, ...]
     params: tuple[Variable, ...] = ()
@@ -44,7 +44,7 @@ class Made:
 
 
 def made_function(code: Code, at: int) -> Made:
-    """Return what the macro call at a token makes of the braces after it."""
+    """Return the function that the macro call at a token makes of the braces after it."""
     macro = code.texts[at]
     parts = list(split_commas(code, at + 2, code.match[at + 1]))
     first = code.texts[parts[0][0]] if parts else macro
@@ -58,21 +58,19 @@ def made_function(code: Code, at: int) -> Made:
     if (call := _TRAP.fullmatch(macro)) is not None and len(parts) == 1:
         return _trap(call[1], first, macro, parts[0][0])
     if not macro.isupper():
-        return Made((macro,), trouble="has no return type: a macro that is not known may have made its head")
-    return Made(
-        (first, macro), trouble=f"is made by the macro {macro}(), of which it is not known what it makes"
-    )
+        return Made((macro,), trouble="has no return type: its head may come from an unknown macro")
+    return Made((first, macro), trouble=f"is defined by the unknown macro {macro}()")
 
 
 def _pairs(
     code: Code, macro: str, parts: list[tuple[int, int]], n_params: int
 ) -> tuple[tuple[Variable, ...], str]:
-    """Read `name, type, name, type, name`; the count stands in the macro's name."""
+    """Read `name, type, name, type, name`; the macro's name has the count."""
     halves = [part for part in parts[1:] if code.texts[part[0]] in _HALVES]
     parts = [part for part in parts if part not in halves]
     n_params -= 2 * len(halves)
     if len(parts) != 1 + 2 * n_params:
-        return (), f"is made by {macro}() with {len(parts)} arguments instead of {1 + 2 * n_params}"
+        return (), f"is defined by {macro}() with {len(parts)} arguments instead of {1 + 2 * n_params}"
     params = []
     for (begin, end), (name, _) in zip(parts[1::2], parts[2::2], strict=True):
         stars = sum(code.texts[at] == "*" for at in range(begin, end))

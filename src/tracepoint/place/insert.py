@@ -1,4 +1,4 @@
-"""Where a `trace_x()` call may stand in a function, and the edits that put it there."""
+"""Where a `trace_x()` call may be in a function, and the edits that add it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 class Where(enum.StrEnum):
-    """Which places of a function are meant."""
+    """The kinds of places in a function."""
 
     ENTRY = "entry"
     RETURNS = "returns"
@@ -57,10 +57,10 @@ class Where(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A function, and where in it.
+    """A function and a place in it.
 
     `BEFORE` and `AFTER` need `statement`, its text with any white space, or `line`, a line number
-    from 1.  Both together name the statement of that text on that line.  For `ENTRY` and `RETURNS` a
+    from 1.  Both together name the statement with that text on that line.  For `ENTRY` and `RETURNS` a
     line chooses one of several functions of the same name.
     """
 
@@ -74,9 +74,9 @@ class Place:
 class Call:
     """A call of `trace_<event>(args)`.
 
-    `args` are C expressions, which may hold RETURN_VALUE at `Where.RETURNS`.  `guard` asks for
-    `if (trace_<event>_enabled())` around it, None for deciding by the arguments' cost.  `params` are
-    type and name of each parameter of the event, empty when they are not known.
+    `args` are C expressions, which may contain RETURN_VALUE at `Where.RETURNS`. `guard` adds `if
+    (trace_<event>_enabled())` around it; with None the arguments' cost decides. `params` are the type and
+    name of each parameter of the event, empty if they are not known.
     """
 
     event: str
@@ -87,9 +87,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What to change: `edits` of the source, and the `spans` before or after which calls were put.
+    """What to change: `edits` of the source, and the `spans` before or after which calls were added.
 
-    `notes` say what was added besides the calls, and what could not be checked.
+    `notes` list other additions, and what could not be checked.
     """
 
     edits: tuple[Edit, ...]
@@ -99,12 +99,12 @@ class Placement:
 
 
 def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | None = None) -> Placement:
-    r"""Return the edits that put a call into a function of a C file.
+    r"""Return the edits that add a call to a function of a C file.
 
     `structs` knows the members of structs, by default those that the file itself defines.
 
-    Raises PlaceError with the reason when the function is not there or not understood, when no call
-    may stand at the place, or when an argument has no meaning there.
+    Raises PlaceError with the reason when the function is missing or not understood, when no call is
+    possible at the place, or when an argument is not valid there.
 
     >>> from tracepoint.source.text import SourceFile, apply_edits
     >>> text = "int f(struct page *page)\n{\n\tif (!page)\n\t\treturn -1;\n\treturn g(page);\n}\n"
@@ -130,10 +130,10 @@ def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | 
 def place_calls(
     source: SourceFile, requests: Iterable[tuple[Place, Call]], structs: Structs | None = None
 ) -> tuple[Edit, ...]:
-    r"""Return the edits that put several calls into a C file, each of which place_call() takes alone.
+    r"""Return the edits that add several calls to a C file; see place_call() for each.
 
-    Calls at one place stand in the order of the requests; what needs braces gets one pair.  Raises
-    PlaceError when two of them change a place in ways that contradict each other.
+    Calls at one place are in the order of the requests; what needs braces gets one pair.  Raises
+    PlaceError when two of them change a place in conflicting ways.
 
     >>> from tracepoint.source.text import SourceFile, apply_edits
     >>> text = "void f(int a)\n{\n\tif (a)\n\t\tg(a);\n}\n"
@@ -158,7 +158,7 @@ def place_calls(
 
 
 class _Placer:
-    """One placement while it is worked out."""
+    """One placement in progress."""
 
     def __init__(
         self, source: SourceFile, place: Place, call: Call, structs: Structs, editor: Editor | None = None
@@ -187,7 +187,7 @@ class _Placer:
         return Placement(edits, tuple(self.spans), span, tuple(dict.fromkeys(self.notes)))
 
     def fill(self) -> None:
-        """Put the edits into the editor."""
+        """Pass the edits to the editor."""
         self._note_earlier_call()
         match self.place.where:
             case Where.ENTRY:
@@ -205,7 +205,7 @@ class _Placer:
         costly = next((arg.costly for arg in arguments if arg.costly), "")
         if costly:
             self.notes.append(
-                f"trace_{self.call.event}_enabled() is asked first: {costly}() may cost something"
+                f"trace_{self.call.event}_enabled() is checked first: {costly}() may be expensive"
             )
         return bool(costly)
 
@@ -271,7 +271,7 @@ class _Placer:
         self.spans.append(code.span(statement.first, statement.last))
 
     def _beside_declaration(self, statement: Statement, *, is_after: bool) -> bool:
-        """Handle a declaration among those that begin a block; False when it stands among statements."""
+        """Handle a declaration at the start of a block; False when it is among statements."""
         parent = statement.parent
         if parent is None or parent.kind is not Kind.BLOCK:
             return False
@@ -285,12 +285,12 @@ class _Placer:
             )
         if n_leading > index + 1:
             line = self.code.line(parent.children[n_leading - 1].last)
-            self.notes.append(f"more declarations follow: the call is put after them, after line {line}")
+            self.notes.append(f"more declarations follow: the call is added after them, after line {line}")
         self._after_declarations(entry_site(self.code, parent, n_leading))
         return True
 
     def _check_label(self, label: Statement, *, is_after: bool) -> None:
-        """Refuse what a compiler would warn of beside labels."""
+        """Refuse what a compiler would warn about next to labels."""
         parent = label.parent
         if parent is None:
             return
@@ -360,7 +360,7 @@ class _Placer:
     def _check_value_type(self) -> None:
         if self.function.returns == "void":
             raise self.code.error(
-                f"{self.function.names[0]}() returns nothing: RETURN_VALUE has no meaning",
+                f"{self.function.names[0]}() returns nothing: RETURN_VALUE is not valid",
                 self.function.name_at,
             )
 
@@ -426,6 +426,6 @@ def _check_request(source: SourceFile, place: Place, call: Call) -> None:
         raise PlaceError(f"`{place.function[:60]}` is not a valid function name")
     is_beside = place.where in {Where.BEFORE, Where.AFTER}
     if is_beside and not place.statement.strip() and place.line < 1:
-        raise PlaceError(f"{place.where} what? Give the text of a statement, or a line")
+        raise PlaceError(f"{place.where} what? Give the text of a statement or a line")
     if place.where is not Where.RETURNS and mentions_value(call.args):
-        raise PlaceError(f"{RETURN_VALUE} has a meaning only in calls at the returns of a function")
+        raise PlaceError(f"{RETURN_VALUE} is valid only in calls at the returns of a function")

@@ -1,4 +1,4 @@
-"""The tree that is to be changed, as this room sees it: its index, and texts that the caller reads."""
+"""The tree to change: its index, and texts that the caller reads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tracepoint.tree.query.tree import Tree
 
-#: No file of a kernel tree that holds code or declarations comes near.
+#: No source file of a kernel tree comes near this size.
 MAX_FILE_CHARS = 32 << 20
 
 
@@ -30,7 +30,7 @@ class Kernel:
     """A kernel tree: its index, and `read`, which returns a file's content or None when there is none.
 
     `assign_str_arity` is the number of arguments that `__assign_str` takes there, None when the tree
-    does not say.  `shared` is what was found in the files that others include.
+    does not say.  `shared` caches what was found in included files.
     """
 
     tree: Tree
@@ -41,7 +41,7 @@ class Kernel:
     _included: dict[str, SourceFile | None] = field(default_factory=dict)
 
     def text(self, path: str) -> str | None:
-        """Return the text of a file, None when it is not there."""
+        """Return the text of a file, or None if it does not exist."""
         check_path(path)
         if path in self._sources:
             return self._sources[path].text
@@ -49,17 +49,17 @@ class Kernel:
         return None if found is None else found.text
 
     def included(self, path: str) -> SourceFile | None:
-        """Return a file that others include, None when it is not there."""
+        """Return a file that others include, or None if it does not exist."""
         if path not in self._included:
             text = self.text(path)
             self._included[path] = None if text is None else SourceFile(path, text)
         return self._included[path]
 
     def source(self, path: str) -> SourceFile:
-        """Return a file that is to be changed.
+        """Return a file to change.
 
-        Raises PlaceError for a path out of the tree, a file that is not there, and one that a patch
-        sent by mail would damage.
+        Raises PlaceError for a path outside the tree, a missing file, and one that a
+        mailed patch would damage.
         """
         check_path(path)
         if path not in self._sources:
@@ -77,7 +77,7 @@ class Kernel:
 
 
 def check_path(path: str) -> None:
-    """Raise PlaceError for what is not a path of a file below the tree, in the spelling of a patch.
+    """Raise PlaceError unless it is a path of a file below the tree, as a patch spells it.
 
     >>> check_path("mm/memory.c")
     >>> check_path("../etc/passwd")
@@ -96,4 +96,4 @@ def _check_text(path: str, text: str) -> None:
     if "\0" in text:
         raise PlaceError(f"{path}: not a text file")
     if "\r\n" in text:
-        raise PlaceError(f"{path}: has CRLF line ends, which git am would take away from the patch")
+        raise PlaceError(f"{path}: has CRLF line ends, which git am would remove from the patch")

@@ -1,4 +1,4 @@
-"""Included files of the tree that is to be changed."""
+"""Included files of the tree to change."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
     from tracepoint.source.text import SourceFile
 
 _ARCH = re.compile(r"arch/(\w+)/")
-#: The architecture whose headers are read for files that all have.
+#: The architecture whose headers are read for generic files.
 _USUAL_ARCH = "x86"
 _MAX_PATH = 1000
 _OBJECT = re.compile(r"(?<![\w-])([\w-]+)\.o\b")
-#: Objects of one Makefile that are looked at; drivers/gpu/drm/i915 has 400.
+#: The maximum number of objects of one Makefile that are examined; drivers/gpu/drm/i915 has 400.
 _MAX_OBJECTS = 500
 
 
 class KernelLoader:
     """Finds what files of the tree include, each read once.
 
-    `path` is the file that begins, if one does: headers of its architecture and those that its
-    Makefile finds with -I are found too.
+    `path` is the including file, if any: headers of its architecture and in -I folders
+    of its Makefile are found too.
     """
 
     def __init__(self, kernel: Kernel, path: str = "") -> None:
@@ -40,7 +40,7 @@ class KernelLoader:
         """Return the file that `#include` names, None when the tree does not have it."""
         beside = str(PurePosixPath(includer).parent)
         names = [name]
-        if name.startswith(("asm/", "uapi/asm/")):  # what the build would generate (generic-y of Kbuild)
+        if name.startswith(("asm/", "uapi/asm/")):  # files that the build generates (generic-y of Kbuild)
             names.append(name.replace("asm/", "asm-generic/", 1))
         for one in names:
             for folder in (beside, *self._folders) if is_quoted else self._folders:
@@ -58,7 +58,7 @@ class KernelLoader:
         return self._kernel.included(path) if path else None
 
     def _added_for(self, folder: str) -> tuple[str, ...]:
-        """Return the folders that the Makefiles of a folder, and of those around it, add with -I."""
+        """Return the folders that the Makefiles of a folder and of its parents add with -I."""
         if folder in ("", "."):
             return ()
         if folder not in self._added:
@@ -70,7 +70,7 @@ class KernelLoader:
 
 
 def includers(kernel: Kernel, path: str) -> list[SourceFile]:
-    """Return the C files beside a file that include it, as kernel/sched/build_policy.c does rt.c."""
+    """Return the C files in the same folder that include a file, as kernel/sched/build_policy.c does rt.c."""
     folder, _, own = path.rpartition("/")
     lists = "".join(kernel.text(f"{folder}/{name}") or "" for name in MAKEFILES) if folder else ""
     wanted = re.compile(rf'^[ \t]*#[ \t]*include[ \t]*"{re.escape(own)}"', re.MULTILINE)
@@ -80,7 +80,7 @@ def includers(kernel: Kernel, path: str) -> list[SourceFile]:
 
 
 def arch_of(path: str) -> str:
-    """Return the architecture that a file belongs to, empty when to all.
+    """Return the architecture that a file belongs to, empty if it is generic.
 
     >>> arch_of("arch/arm64/mm/fault.c"), arch_of("mm/memory.c")
     ('arm64', '')
@@ -90,7 +90,7 @@ def arch_of(path: str) -> str:
 
 
 def normal_path(path: str) -> str:
-    """Return a path without `.` and `..`, empty when it leads out or is none of a source file.
+    """Return a path without `.` and `..`, empty if it leads outside or is not that of a source file.
 
     >>> normal_path("fs/xfs/../iomap/trace.h"), normal_path("../x.h")
     ('fs/iomap/trace.h', '')

@@ -1,4 +1,4 @@
-"""Which function of a file is meant, and whether a tracepoint may be called in it at all."""
+"""Find a function of a file, and check that a tracepoint may be called in it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OTHER_PROGRAMS = re.compile(
     r"(?:scripts|tools|usr|samples/bpf|arch/[^/]+/(?:boot|purgatory|tools)|"
     r"arch/[^/]+/(?:entry|kernel)/vdso\w*|drivers/firmware/efi/libstub|arch/x86/realmode)/"
 )
-#: What runs while a record is written, and what else belongs to the tracer.
+#: Code that runs while a record is written, and other parts of the tracer.
 _RECORDING = re.compile(r"kernel/trace/(?:ring_buffer|trace|trace_clock|pid_list)\.c")
 _TRACER = re.compile(r"kernel/trace/(?:trace_events\w*|trace_output|ftrace)\.c|kernel/tracepoint\.c")
 _MAX_COMPARED = 5000
@@ -35,11 +35,11 @@ def check_file(file: SourceFile) -> None:
     if path.endswith((".h", ".inc")):
         raise PlaceError(
             f"{path} is a header, and a trace header included by it may include it again: declare the "
-            "event with DECLARE_TRACEPOINT() of <linux/tracepoint-defs.h> there, ask "
+            "event with DECLARE_TRACEPOINT() of <linux/tracepoint-defs.h> there, test "
             "`tracepoint_enabled(event)`, and call trace_event() in a function of a .c file"
         )
     if not path.endswith((".c", ".cc")):
-        raise PlaceError(f"{path} is not C source file")
+        raise PlaceError(f"{path} is not a C source file")
     if _OTHER_PROGRAMS.match(path):
         raise PlaceError(f"{path} is not linked into the kernel: it has no tracepoints")
 
@@ -47,7 +47,7 @@ def check_file(file: SourceFile) -> None:
 def pick_function(code: Code, name: str, line: int) -> Function:
     """Return the function of this name; a line chooses one of several.
 
-    Raises PlaceError when there is none, when several are left, or when its head is not understood.
+    Raises PlaceError when there is none, when several match, or when its head is not understood.
     """
     functions = find_functions(code)
     found = [f for f in functions if name in f.names]
@@ -58,7 +58,7 @@ def pick_function(code: Code, name: str, line: int) -> Function:
     if len(found) > 1:
         lines = " and ".join(str(code.line(f.name_at)) for f in found)
         raise code.error(
-            f"{name}() is defined {len(found)} times, in lines {lines}: give a line of the one",
+            f"{name}() is defined {len(found)} times, in lines {lines}: give a line of one of them",
             found[1].name_at,
         )
     function = found[0]
@@ -79,7 +79,7 @@ def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError
     for directive in code.directives:
         if directive.keyword == "define" and len(directive.tokens) > 2 and directive.tokens[2].text == name:
             return PlaceError(
-                f"{name} is a macro: put the call into the functions that use it", directive.tokens[2].span
+                f"{name} is a macro: add the call to the functions that use it", directive.tokens[2].span
             )
     called = re.compile(rf"\b{re.escape(name)}\s*\(")
     for start, end, why in code.unseen:
@@ -88,7 +88,9 @@ def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError
             return PlaceError(f"{name}() {why}", code.file.span(found.start(), found.end()))
     maker = _maker(code, name)
     if maker >= 0:
-        return code.error(f"{name}() is made by the macro {code.texts[maker]}(), its code is not here", maker)
+        return code.error(
+            f"{name}() is defined by the macro {code.texts[maker]}(), and and its code is not here", maker
+        )
     known = [known for function in functions for known in function.names][:_MAX_COMPARED]
     close = difflib.get_close_matches(name, known, n=1)
     advice = f": did you mean {close[0]}()?" if close else ""
@@ -99,13 +101,13 @@ def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError
     for directive in code.directives:
         if directive.keyword == "define" and any(token.text == name for token in directive.tokens):
             macro = directive.tokens[2].text
-            reason = f"{name} is only in the macro {macro}, where no call is put"
+            reason = f"{name} is only in the macro {macro}, where no call can be added"
             return PlaceError(reason, directive.tokens[0].span)
     return PlaceError(f"{code.file.path} defines no function {name}(){advice}")
 
 
 def _maker(code: Code, name: str) -> int:
-    """Return the token of a macro outside of functions that has a name among its arguments, -1 for none."""
+    """Return the token of a macro outside functions with a name among its arguments, or -1."""
     at = 0
     while at < len(code.texts):
         close = code.match.get(at, at) if code.texts[at] in "({" else at
@@ -116,11 +118,11 @@ def _maker(code: Code, name: str) -> int:
 
 
 def check_function(code: Code, function: Function, body: Statement) -> list[str]:
-    """Return what is to be told of tracepoints in a function; raise PlaceError when none may be in it."""
+    """Return notes about tracepoints in a function; raise PlaceError when none are allowed in it."""
     name = function.names[0]
     notes = list(function.remarks)
     if "__naked" in function.words:
-        raise code.error(f"{name}() is naked: its body is the assembler alone", function.name_at)
+        raise code.error(f"{name}() is naked: its body is only assembler", function.name_at)
     if function.words & _EARLY:
         raise code.error(
             f"{name}() is marked __head: it runs before the kernel's addresses are valid",
@@ -134,40 +136,40 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
         )
     if "__exit" in function.words:
         notes.append(
-            f"{name}() is __exit: it runs when its module is removed, and is left out of a kernel image"
+            f"{name}() is __exit: it runs when its module is removed, and is not part of a kernel image"
         )
     if "__always_inline" in function.words:
-        notes.append(f"{name}() is __always_inline: see that no noinstr function contains it")
+        notes.append(f"{name}() is __always_inline: make sure that no noinstr function contains it")
     if "__cpuidle" in function.words:
         notes.append(f"{name}() is __cpuidle: RCU may not be watching there")
     if _TRACER.fullmatch(code.file.path):
         notes.append(
-            f"{code.file.path} is a part of the tracer: see that recording the event does not run {name}()"
+            f"{code.file.path} is part of the tracer: make sure that recording does not run {name}()"
         )
     code_statements = [s for s in body.children if s.kind not in {Kind.DECLARATION, Kind.EMPTY}]
     if code_statements and all(
         code.texts[s.first] in {"asm", "__asm__", "asm_inline"} for s in code_statements
     ):
         notes.append(
-            f"{name}() is inline assembler alone: see that it does not rely on registers of its caller"
+            f"{name}() is only inline assembler: make sure that it does not rely on registers of its caller"
         )
     return notes
 
 
 def _check_recording(code: Code, function: Function) -> None:
-    """Raise PlaceError for what runs while a record is written: the event would fire itself."""
+    """Raise PlaceError for code that runs while a record is written: the event would recurse."""
     is_notrace = "notrace" in function.words
     if is_notrace or _RECORDING.fullmatch(code.file.path):
-        what = "notrace" if is_notrace else f"a part of {code.file.path}"
+        what = "notrace" if is_notrace else f"part of {code.file.path}"
         raise code.error(
             f"{function.names[0]}() is {what}: recording the event may run it, and so the event again; "
-            "call it in a function that is not a part of recording",
+            "call it in a function that is not part of recording",
             function.name_at,
         )
 
 
 def check_instrumentable(code: Code, function: Function, site: Site) -> None:
-    """Raise PlaceError for a place in noinstr code outside of the marks that allow instrumentation."""
+    """Raise PlaceError for a place in noinstr code outside the marks that allow instrumentation."""
     is_marked = bool(code.uses("instrumentation_begin", function.open, function.close))
     if not is_marked and not function.words & _NO_TRACING:
         return
@@ -184,10 +186,10 @@ def check_instrumentable(code: Code, function: Function, site: Site) -> None:
             if word in {"instrumentation_begin", "instrumentation_end"}:
                 is_open = word == "instrumentation_begin"
     if not is_open:
-        part = " but for a part" if is_marked else ""
+        part = " except for a part" if is_marked else ""
         raise code.error(
             f"{function.names[0]}() is noinstr{part}: a tracepoint here would run before the kernel is ready "
-            "for it; put the call between instrumentation_begin() and instrumentation_end(), or into a "
+            "for it; put the call between instrumentation_begin() and instrumentation_end(), or in a "
             "function called there",
             site.token,
         )

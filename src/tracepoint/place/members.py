@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
     from tracepoint.place.variables import Variable
 
-#: Structs in each other; the kernel has at most 8.
+#: Nested structs; the kernel has at most 8.
 _MAX_NESTING = 30
-#: Words that stand alone between members.
+#: Words that appear alone between members.
 _MARKS = frozenset({"randomized_struct_fields_start", "randomized_struct_fields_end"})
-#: Macros that declare one member: which argument names it, from 0.
+#: Macros that declare one member, and the index of the argument with its name.
 _ONE_MEMBER = {
     "DECLARE_BITMAP": 0,
     "DECLARE_HASHTABLE": 0,
@@ -27,7 +27,7 @@ _ONE_MEMBER = {
     "CACHELINE_PADDING": 0,
     "ZONE_PADDING": 0,
 }
-#: Macros around members that also stand in a struct of their own: its name, where they begin.
+#: Macros around members that are also in a named struct: its name, where they begin.
 _GROUPS = {
     "struct_group": (0, 1),
     "struct_group_attr": (0, 2),
@@ -38,9 +38,9 @@ _GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member: its type as C text without the name (empty when unknown), how many `[]` follow the name.
+    """One member: its type as C text without the name (empty if unknown), and how many `[]` follow the name.
 
-    `body` is the struct or union that is defined in its place, if one is.
+    `body` is the struct or union that is defined inline, if any.
     """
 
     type: str
@@ -50,11 +50,11 @@ class Member:
 
 @dataclass(slots=True)
 class Body:
-    """What stands in the braces of a struct or union.
+    """The contents of the braces of a struct or union.
 
-    `embedded` are `struct x;` without a name, whose members are reached directly; `unread` the words
-    that stand alone among the members, macros presumably; `doubt` says why there may be more members
-    than these, empty when there are none.
+    `embedded` are `struct x;` without a name, whose members are accessed directly; `unread` the
+    words that are alone among the members, presumably macros; `doubt` says why there may be more members,
+    empty if there are none.
     """
 
     members: dict[str, Member] = field(default_factory=dict)
@@ -63,13 +63,13 @@ class Body:
     doubt: str = ""
 
     def add(self, name: str, member: Member) -> None:
-        """Add a member; where another branch or definition says something else its type is not known."""
+        """Add a member; if another branch or definition disagrees, its type is not known."""
         known = self.members.setdefault(name, member)
         if (known.type, known.n_dimensions) != (member.type, member.n_dimensions):
             self.members[name] = Member("")
 
     def take(self, other: Body) -> None:
-        """Add all that another body has."""
+        """Add all members of another body."""
         for name, member in other.members.items():
             self.add(name, member)
         self.embedded += other.embedded
@@ -80,7 +80,7 @@ class Body:
 def read_members(code: Code, brace: int) -> Body:
     r"""Return the members between the brace at a token and its partner.
 
-    All branches of `#if` count.  Macros whose members are not known make a doubt.
+    All branches of `#if` count.  Macros with unknown members are recorded as a doubt.
 
     >>> from tracepoint.place.code import read_code
     >>> from tracepoint.source.text import SourceFile
@@ -112,7 +112,7 @@ class _Reader:
     def body(self, at: int, end: int, level: int) -> Body:
         found = Body()
         if level > _MAX_NESTING:
-            found.doubt = "structs in each other too deeply"
+            found.doubt = "too deeply nested structs"
             return found
         while at < end:
             at = self.item(found, at, end, level)
@@ -136,7 +136,7 @@ class _Reader:
             self.macro(found, at, level)
             return self.code.match[at + 1] + 1
         stop = self.stop_of(at, end)
-        if stop == end:  # the brace follows without a semicolon: macros that bring theirs
+        if stop == end:  # the brace follows without a semicolon: macros that contain it
             found.unread += [texts[k] for k in range(at, end) if self.code.is_name(k)]
             found.doubt = found.doubt or f"`{word}`"
         self.declaration(found, at, stop)
@@ -167,7 +167,7 @@ class _Reader:
         inner = Body() if keyword == "enum" else self.body(after + 1, close, level + 1)
         stop = self.stop_of(close + 1, end)
         names = declared(self.code, close + 1, stop) if close + 1 < stop else []
-        # An unknown word in the place of a name may be an attribute.
+        # An unknown word instead of a name may be an attribute.
         if all(v.name.startswith("__") or v.name.isupper() for v in names):
             found.take(inner)
         for variable in names:
@@ -200,7 +200,7 @@ class _Reader:
             found.add(variable.name, Member(kind, count_dimensions(self.code, variable)))
 
     def type_names(self, at: int, stop: int) -> tuple[int, str]:
-        """Count the types that stand before a name, and return the first that is not a basic type."""
+        """Count the types before a name, and return the first that is not a basic type."""
         count = 0
         named = ""
         was_basic = False
@@ -221,7 +221,7 @@ class _Reader:
         return count, named
 
     def macro(self, found: Body, at: int, level: int) -> None:
-        """Read `NAME(...)` in the place of members."""
+        """Read `NAME(...)` instead of members."""
         code = self.code
         name, close = self.texts[at], code.match[at + 1]
         parts = list(split_commas(code, at + 2, close))

@@ -1,4 +1,4 @@
-"""The words of a patch: subject, what is recorded and where, what it costs, and the mail around it."""
+"""The text of a patch: subject, what is recorded and where, what it costs, and the mail around it."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 COLUMNS = 75
 _MAX_SUBJECT = 200
-#: Characters of a place; what is longer is a statement of several lines.
+#: The maximum length of a place; longer ones are statements of several lines.
 _MAX_PLACE = 100
 _ZERO_COMMIT = "0" * 40
-#: git's own fixed date, by which a mailbox of patches is known.
+#: git's fixed date, which identifies a mailbox of patches.
 _MAGIC_DATE = "Mon Sep 17 00:00:00 2001"
-# What git mailinfo would take for the end of the message, a header, or the next mail.
+# Lines that git mailinfo would mistake for the end of the message, a header, or the next mail.
 _SPECIAL = re.compile(
     r"---|diff |Index: |>?From |(?:From|Subject|Date|Content-\w+|In-Reply-To): ?|-- ?$|.*>8"
 )
@@ -38,7 +38,7 @@ _ADDRESS = re.compile(r"[^\s<>@\"(),;:]+@[^\s<>@\"(),;:]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Author:
-    """Who sends the patch, and when: `date` as RFC 2822 writes it.
+    """Who sends the patch, and when: `date` is in RFC 2822 format.
 
     `is_signed` adds Signed-off-by.
     """
@@ -61,7 +61,7 @@ class Author:
 class Fired:
     """Where an event fires: the function, its file, and the place in it.
 
-    `statement` is the text that the call stands before or after; `is_guarded` tells of an
+    `statement` is the text before or after the call; `is_guarded` says whether there is an
     `if (trace_x_enabled())`.
     """
 
@@ -92,15 +92,15 @@ class Message:
 
 
 def check_why(why: str) -> str:
-    """Return the reason for a patch in tidy form; raises PlaceError when there is none.
+    """Return the reason for a patch, tidied; raises PlaceError when there is none.
 
     >>> check_why("Nobody sees  what is swapped. ")
     'Nobody sees  what is swapped.'
     """
     text = why.replace("\r\n", "\n").strip()
-    # No reason is a single word.
+    # A single word is not a reason.
     if len(re.findall(r"\w+", text)) < 2 or _PLACEHOLDER.match(text):
-        raise PlaceError("say why the kernel needs this: a commit message without a reason is not taken")
+        raise PlaceError("say why the kernel needs this: a commit message without a reason is not accepted")
     if any(not c.isprintable() and c not in "\n\t" for c in text) or len(text) > 20_000:
         raise PlaceError("the reason of the patch is not plain text")
     return text
@@ -128,7 +128,7 @@ def write_message(
 
 
 def wrap(text: str) -> str:
-    r"""Return paragraphs wrapped for a commit message, nothing in them that git would misread.
+    r"""Return paragraphs wrapped for a commit message, without anything that git would misread.
 
     >>> wrap("--- a\nb")
     ' --- a b'
@@ -148,7 +148,7 @@ def wrap(text: str) -> str:
 
 def _recorded(event: Event) -> Iterator[str]:
     if not event.fields:
-        yield f"  {event.full_name}: only that it happened"
+        yield f"  {event.full_name}: nothing but its occurrence"
         return
     yield f"  {event.full_name}"
     line = "   "
@@ -175,7 +175,7 @@ def _field_text(field: Field) -> str:
 
 
 def _firing(fired: Iterable[Fired]) -> Iterator[str]:
-    """Yield files with their functions, and what fires there where."""
+    """Yield files with their functions, and the events that fire there."""
     functions: dict[str, dict[str, list[str]]] = {}
     for one in fired:
         place = one.place if len(one.place) <= _MAX_PLACE else one.place[:_MAX_PLACE].rstrip() + "..."
@@ -199,12 +199,12 @@ def _cost(fired: Sequence[Fired]) -> str:
     text = "While an event is off, each of its calls is a patched-out branch (a static key)"
     guarded = sorted({f"trace_{one.event}_enabled()" for one in fired if one.is_guarded})
     if guarded:
-        return f"{text}, and what has to be computed for it is under {', '.join(guarded)}."
+        return f"{text}, and computing its arguments is guarded by {', '.join(guarded)}."
     return f"{text}."
 
 
 def make_subject(prefix: str, names: Sequence[str], *, are_new: bool) -> str:
-    """Return a first line for a patch that adds events, or calls of them.
+    """Return a subject for a patch that adds events, or calls of them.
 
     >>> make_subject("mm", ["swap_in"], are_new=True)
     'mm: add the trace event swap_in'
@@ -227,9 +227,9 @@ def write_mail(
     notes: str = "",
     trailers: str = "",
 ) -> str:
-    """Return a patch as `git am` takes it and `git format-patch` writes it.
+    """Return a patch in the format of `git format-patch`, for `git am`.
 
-    `trailers` are lines before Signed-off-by; `notes` stand where `git am` leaves them out, before the
+    `trailers` are lines before Signed-off-by; `notes` go where `git am` ignores them, before the
     list of changed files.
     """
     tag = "PATCH" if total == 1 else f"PATCH {number:0{len(str(total))}}/{total}"
@@ -250,7 +250,7 @@ def write_cover(
     *,
     generator: str = "tracepoint",
 ) -> str:
-    """Return the mail that introduces a series: its reason, its patches, the sum of its changes."""
+    """Return the cover letter of a series: its reason, its patches, its total diffstat."""
     total = len(patches)
     width = len(str(total))
     listed = "\n".join(f"  {patch.subject}" for patch in patches)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FileNames:
-    """What a file says of names: `declared` outside of functions or by `#define`, and `used` anywhere."""
+    """The names in a file: `declared` outside functions or by `#define`, and `used` anywhere."""
 
     declared: frozenset[str]
     used: frozenset[str]
@@ -52,7 +52,7 @@ def _is_enum(code: Code, brace: int) -> bool:
 
 
 def visible(code: Code, site: Site, function: Function) -> dict[str, list[Variable]]:
-    """Return the parameters and locals that may be named at a place, the innermost of a name first."""
+    """Return the parameters and locals that are visible at a place, the innermost of a name first."""
     found: dict[str, list[Variable]] = {}
 
     made: list[Variable] = []
@@ -77,9 +77,7 @@ def visible(code: Code, site: Site, function: Function) -> dict[str, list[Variab
         index = parent.children.index(here) if parent is not None and is_child else 0
         here = parent
     add(list(function.params))
-    for (
-        variable
-    ) in made:  # it may as well be a plain call: this only counts when nothing else declares the name
+    for variable in made:  # it may also be a plain call: this counts only if nothing else declares the name
         found.setdefault(variable.name, [Variable(variable.name, "", variable.at, True)])
     return found
 
@@ -95,7 +93,7 @@ def _header_variables(code: Code, loop: Statement) -> list[Variable]:
 
 
 def all_declared(code: Code, body: Statement, function: Function) -> dict[str, list[Variable]]:
-    """Return every parameter and local of a function by its name, wherever it may be named."""
+    """Return every parameter and local of a function by name, wherever it is visible."""
     found: dict[str, list[Variable]] = {}
     variables = list(function.params)
     for statement in body.walk():

@@ -1,4 +1,4 @@
-"""Pointers that a place knows to be no pointers: the body of `if (!p)`."""
+"""Pointers that are known to be invalid at a place: the body of `if (!p)`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TESTS = {"IS_ERR": "an error", "IS_ERR_OR_NULL": "an error or NULL"}
 
 
 def bad_pointers(code: Code, site: Site) -> dict[str, tuple[str, int]]:
-    r"""Return the variables that are not pointers at a place: what they are, and the line that says so.
+    r"""Return the variables that are invalid pointers at a place: what they are, and the line of the test.
 
     Only `!p`, `p == NULL`, `IS_ERR(p)` and `IS_ERR_OR_NULL(p)` as a whole condition are understood.
 
@@ -50,7 +50,7 @@ def _is_first_arm(statement: Statement, site: Site) -> bool:
 
 
 def _tested(code: Code, statement: Statement) -> tuple[str, str]:
-    """Return the variable that a condition finds to be no pointer, and what it is then."""
+    """Return the variable that a condition shows to be an invalid pointer, and what it is then."""
     if statement.header is None or code.texts[statement.first] != "if":
         return "", ""
     first, last = statement.header

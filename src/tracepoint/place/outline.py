@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Nothing repeats once a character: a line of megabytes would fill a stack with places to return to.
+# No group repeats per character: a line of megabytes would overflow the stack of backtracking.
 _PIECE = re.compile(
     r"^(?P<directive>[ \t]*\#[ \t]*(?P<keyword>\w*)"
     r"(?P<rest>[^\n\\/]*(?:(?:\\[\s\S]|/\*[\s\S]*?(?:\*/|\Z)|/)[^\n\\/]*)*))"
@@ -25,9 +25,9 @@ _WORD = re.compile(r"\w+")
 
 
 class Directive(NamedTuple):
-    """One directive: what it says without comments, its lines, and how many conditionals enclose it.
+    """One directive: its text without comments, its lines, and how many conditionals enclose it.
 
-    `end` is the offset after its newline.  Of a conditional's own directives the depth is that of
+    `end` is the offset after its newline.  A conditional's own directives have the depth of
     its `#if`.
     """
 
@@ -39,7 +39,7 @@ class Directive(NamedTuple):
 
     @property
     def word(self) -> str:
-        """The first word of what it says: the name of a `#define`."""
+        """The first word of its text: the name of a `#define`."""
         found = _WORD.match(self.rest)
         return found[0] if found else ""
 
@@ -53,8 +53,8 @@ class Directive(NamedTuple):
 class Guard(NamedTuple):
     """An include guard: its macro, the end of its `#define`, the start of its `#endif`.
 
-    `is_reread` tells whether TRACE_HEADER_MULTI_READ opens it; `outer` is the conditional around it,
-    empty when there is none.
+    `is_reread` says whether TRACE_HEADER_MULTI_READ opens it; `outer` is the conditional around it,
+    empty if there is none.
     """
 
     name: str
@@ -87,10 +87,10 @@ def read_directives(text: str) -> list[Directive]:
 
 
 def find_guard(directives: Sequence[Directive]) -> Guard | None:
-    """Return the include guard of a header, None when it has none that is closed.
+    """Return the include guard of a header, or None if there is no complete one.
 
-    Some guards of trace headers define another name than they ask for (drivers/gpu/drm/lima): that
-    they can be read again makes them guards.
+    Some guards of trace headers define another name than they test (drivers/gpu/drm/lima): they count
+    as guards because they can be read again.
     """
     open_ifs: list[Directive] = []
     for index, directive in enumerate(directives):

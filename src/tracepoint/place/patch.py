@@ -1,4 +1,4 @@
-"""Unified diffs in git's format, made from edits: exact hunks, correct blob names, a diffstat."""
+"""Unified diffs in git's format, from edits: exact hunks, correct blob names, a diffstat."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tracepoint.diagnostics import Edit
 
 _CONTEXT = 3
-#: Letters of a blob's name, as kernel developers set core.abbrev.
+#: The length of a blob's name; kernel developers set core.abbrev to this.
 _ABBREV = 12
 _NO_BLOB = "0" * _ABBREV
 #: Columns of a diffstat, as in mail.
@@ -33,7 +33,7 @@ class Region(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What happens to one file: its texts before (None when it is new) and after, and the regions."""
+    """The change of one file: its texts before (None when it is new) and after, and the regions."""
 
     path: str
     old: str | None
@@ -43,12 +43,12 @@ class Change:
 
     @property
     def n_added(self) -> int:
-        """How many lines are added."""
+        """The number of added lines."""
         return sum(len(region.new) for region in self.regions)
 
     @property
     def n_removed(self) -> int:
-        """How many lines are removed."""
+        """The number of removed lines."""
         return sum(region.end - region.start for region in self.regions)
 
 
@@ -63,12 +63,12 @@ def split_lines(text: str) -> list[str]:
 
 
 def new_file(path: str, text: str) -> Change:
-    """Return the change that makes a file."""
+    """Return the change that creates a file."""
     return Change(path, None, text, (Region(0, 0, tuple(split_lines(text))),))
 
 
 def change_file(path: str, old: str, edits: Iterable[Edit], mode: str = "100644") -> Change:
-    r"""Return what edits do to a file; raises PlaceError when two of them contradict each other.
+    r"""Return the change that edits make to a file; raises PlaceError when two of them conflict.
 
     >>> from tracepoint.diagnostics import Edit
     >>> change_file("a.c", "int a;\nint b;\n", [Edit("a.c", 7, 7, "int c;\n")]).regions
@@ -100,7 +100,7 @@ def _ordered(path: str, old: str, edits: Iterable[Edit]) -> list[Edit]:
     at = 0
     for edit in ordered:
         if edit.start < at or edit.end > len(old):
-            raise PlaceError(f"{path}: two changes of one place contradict each other")
+            raise PlaceError(f"{path}: two changes of one place conflict")
         at = edit.end
     return ordered
 
@@ -135,7 +135,7 @@ def _replaced(old: str, edits: Iterable[Edit], start: int, end: int) -> str:
 
 
 def _trimmed(line: int, old: list[str], new: list[str]) -> Region:
-    """Leave out the lines at both ends that stay."""
+    """Drop unchanged lines at both ends."""
     first = 0
     while first < min(len(old), len(new)) and old[first] == new[first]:
         first += 1
@@ -168,7 +168,7 @@ def _file_diff(change: Change) -> Iterator[str]:
 
 
 def _hunks(regions: Iterable[Region]) -> Iterator[list[Region]]:
-    """Regions whose context would meet are one hunk."""
+    """Group regions whose contexts would touch into one hunk."""
     hunk: list[Region] = []
     for region in regions:
         if hunk and region.start - hunk[-1].end > 2 * _CONTEXT:
@@ -194,7 +194,7 @@ def _hunk(hunk: Sequence[Region], lines: Sequence[str], shift: int) -> Iterator[
 
 
 def _range(start: int, n_lines: int) -> str:
-    # With no lines the number is that of the line before.
+    # With no lines, the number is that of the line before.
     first = start + 1 if n_lines else start
     return str(first) if n_lines == 1 else f"{first},{n_lines}"
 
@@ -213,7 +213,7 @@ def _heading(lines: Sequence[str], start: int) -> str:
 
 
 def blob_name(text: str) -> str:
-    r"""Return the first letters of the name that git gives to a file's content.
+    r"""Return git's abbreviated name for a file's content.
 
     >>> blob_name("")
     'e69de29bb2d1'
@@ -225,7 +225,7 @@ def blob_name(text: str) -> str:
 
 
 def diffstat(changes: Iterable[Change]) -> str:
-    """Return how many lines of which files change, as git shows it below a commit message."""
+    """Return the diffstat that git shows below a commit message."""
     shown = sorted((c for c in changes if c.old != c.new), key=lambda c: c.path)
     width = max((len(c.path) for c in shown), default=0)
     most = max((c.n_added + c.n_removed for c in shown), default=0)
@@ -243,7 +243,7 @@ def diffstat(changes: Iterable[Change]) -> str:
 def _graph(change: Change, most: int, columns: int) -> str:
     if most <= columns:
         return "+" * change.n_added + "-" * change.n_removed
-    # Every kind of change that there is keeps one sign.
+    # Each kind of change that occurs keeps at least one sign.
     added, removed = (max(1, n * columns // most) if n else 0 for n in (change.n_added, change.n_removed))
     return "+" * added + "-" * removed
 

@@ -1,4 +1,4 @@
-"""What is to be done: declarations and calls, from the command line or from a TOML file."""
+"""The plan: declarations and calls, from the command line or from a TOML file."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _PLACES = ("entry", "returns", "before", "after")
 
 @dataclass(frozen=True, slots=True)
 class CallAt:
-    """A call of an event in a file: where, with which C expressions, and whether in an `if`.
+    """A call of an event in a file: its place, its C expressions, and whether it is in an `if`.
 
-    The first of `places` that the tree has is taken: kernels differ.  `event` may be empty when the
+    The first of `places` that the tree has is used, since kernels differ.  `event` may be empty when the
     plan declares only one.
     """
 
@@ -40,10 +40,10 @@ class CallAt:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Declarations, calls, and what the patch says about them.
+    """Declarations, calls, and the text of the patch.
 
-    `subject` is the first line without `[PATCH]`, made when empty; `why` is the reason, in
-    paragraphs; `author` is `NAME <MAIL>`; `exports` asks for EXPORT_TRACEPOINT_SYMBOL_GPL of every
+    `subject` is the first line without `[PATCH]`, generated if empty; `why` is the reason, in
+    paragraphs; `author` is `NAME <MAIL>`; `exports` adds EXPORT_TRACEPOINT_SYMBOL_GPL for every
     new event.
     """
 
@@ -65,7 +65,7 @@ def split_args(text: str) -> tuple[str, ...]:
         return ()
     parts = split_text(text, frozenset(";"))
     if parts is None:
-        raise PlaceError(f"{text!r} are not arguments of a call")
+        raise PlaceError(f"{text!r} is not a list of arguments")
     return parts
 
 
@@ -108,7 +108,7 @@ def split_place(word: str) -> tuple[str, str]:
 
 
 def make_places(function: str, chosen: Mapping[str, Any]) -> tuple[Place, ...]:
-    """Return places from `entry`, `returns`, `before` or `after`, of which one is to be set, and `line`.
+    """Return places from `entry`, `returns`, `before` or `after`, one of which must be set, and `line`.
 
     >>> make_places("f", {"after": "g();", "line": 3})
     (Place(function='f', where=<Where.AFTER: 'after'>, statement='g();', line=3),)
@@ -117,7 +117,7 @@ def make_places(function: str, chosen: Mapping[str, Any]) -> tuple[Place, ...]:
     given = [key for key in _PLACES if chosen.get(key)]
     if len(given) != 1:
         raise PlaceError(
-            f"{function}: say where: at its entry, before it returns, or before or after a statement"
+            f"{function}: name a place: its entry, its returns, or before or after a statement"
             + (f" (only one of {', '.join(given)})" if given else "")
         )
     value = chosen[given[0]]
@@ -130,8 +130,8 @@ def make_places(function: str, chosen: Mapping[str, Any]) -> tuple[Place, ...]:
 def read_plan(text: str, path: str, read_text: Callable[[str], str]) -> Plan:
     """Return the plan in a TOML text.
 
-    `path` is shown in messages; `read_text` returns the text of a declaration file that the plan
-    names.  Raises PlaceError for what is not a plan.
+    `path` is shown in messages; `read_text` returns the text of a declaration file that the
+    plan names. Raises PlaceError for an invalid plan.
     """
     try:
         data = tomllib.loads(text)
@@ -164,7 +164,7 @@ class _Reader:
     def items(self, data: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
         found = data.get(key, [])
         if len(found) > _MAX_ITEMS or not all(isinstance(item, dict) for item in found):
-            self.fail(f"{key} is to be written [[{key}]], at most {_MAX_ITEMS} times")
+            self.fail(f"{key} must be written [[{key}]], at most {_MAX_ITEMS} times")
         return list(found)
 
     def keys(self, data: Mapping[str, Any], what: str, known: Mapping[str, type | tuple[type, ...]]) -> None:
@@ -173,7 +173,7 @@ class _Reader:
             if kinds is None:
                 self.fail(f"{what} has no {key}; there are: {', '.join(known)}")
             if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is int):
-                self.fail(f"{key} of {what} is of the wrong kind ({type(value).__name__})")
+                self.fail(f"{key} of {what} has the wrong type ({type(value).__name__})")
 
     def event(self, item: dict[str, Any], number: int) -> EventText:
         what = f"event {number}"
@@ -195,12 +195,12 @@ class _Reader:
         if "name" in item:
             return write_event(item["name"], item.get("proto", ""), item.get("fields", ""))
         if "proto" in item or "fields" in item:
-            self.fail(f"{what}: proto and fields are for an event that is declared by its name")
+            self.fail(f"{what}: proto and fields need name")
         if "text" in item:
             return str(item["text"])
         name = item["file"]
         if not name or name.startswith("/") or ".." in name.split("/") or not name.isprintable():
-            self.fail(f"{name!r} is not a path of a file beside the plan")
+            self.fail(f"{name!r} is not a file next to the plan")
         return self._read_text(name)
 
     def call(self, item: dict[str, Any], number: int) -> CallAt:
@@ -228,7 +228,7 @@ def make_call(path: str, places: tuple[Place, ...], chosen: Mapping[str, Any]) -
     """Return a call from `call` (`name` or `name(args)`), `args` and `guard`."""
     name, args = split_call(chosen["call"]) if chosen.get("call") else ("", None)
     if args is not None and chosen.get("args") is not None:
-        raise PlaceError(f"the arguments of {name} are given twice")
+        raise PlaceError(f"{name} has its arguments twice")
     if args is None:
         args = split_args(chosen.get("args") or "")
     return CallAt(path, places, name, args, chosen.get("guard"))

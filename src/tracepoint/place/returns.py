@@ -1,4 +1,4 @@
-"""Calls before every return of a function, and what stands for the value that it returns."""
+"""Calls before every return of a function, and the value that it returns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 RETURN_VALUE = "RETURN_VALUE"
 
 _MENTION = re.compile(rf"\b{RETURN_VALUE}\b")
-#: The whole argument of a call in an argument: it needs no parentheses of its own.
+#: The whole argument of a call in an argument: it needs no parentheses.
 _ALONE = re.compile(rf"(?<=\w\(){RETURN_VALUE}(?=\))")
 _USUAL = ("ret", "err", "error", "rc", "retval", "rv", "res", "result", "status")
 _PURE = frozenset({"ERR_PTR", "PTR_ERR", "ERR_CAST", "IS_ERR", "cpu_to_be32", "BIT"})
@@ -37,7 +37,7 @@ def mentions_value(args: Sequence[str]) -> bool:
 
 
 def with_value(args: Sequence[str], value: str) -> tuple[str, ...]:
-    """Return the arguments with the returned value's text in the place of its name.
+    """Return the arguments with the returned value's text instead of its name.
 
     >>> with_value(("RETURN_VALUE", "2 * RETURN_VALUE", "PTR_ERR(RETURN_VALUE)", "x"), "-EIO")
     ('-EIO', '2 * (-EIO)', 'PTR_ERR(-EIO)', 'x')
@@ -51,7 +51,7 @@ def with_value(args: Sequence[str], value: str) -> tuple[str, ...]:
 def find_returns(
     code: Code, body: Statement, function: Function
 ) -> tuple[list[Statement], Site | None, list[str]]:
-    """Return the return statements, the end of the body where control falls off it, and notes.
+    """Return the return statements, the end of the body if control can reach it, and notes.
 
     Raises PlaceError when some return cannot be seen.
     """
@@ -62,7 +62,9 @@ def find_returns(
             returns.append(statement)
         for first, last in statement.opaque:
             if "return" in code.texts[first:last]:
-                raise code.error("a `return` is in the argument of a macro, where no call can be put", first)
+                raise code.error(
+                    "a `return` is in the argument of a macro, where no call can be added", first
+                )
     if len(returns) > _MAX_RETURNS:
         raise code.error(f"{function.names[0]}() has more than {_MAX_RETURNS} returns", function.name_at)
     _check_unseen(code, body)
@@ -71,11 +73,13 @@ def find_returns(
         if function.returns == "void":
             end = site_at_end(code, body)
         else:
-            notes.append(f"no call is put at the end of {function.names[0]}(), which control seems to reach")
+            notes.append(
+                f"no call is added at the end of {function.names[0]}(), although control seems to reach it"
+            )
     if not returns and end is None:
         raise code.error(f"{function.names[0]}() never returns", function.name_at)
     macros = _returning_macros(code, body)
-    notes += [f"the macro {name}() returns by itself: no call can be put before that" for name in macros]
+    notes += [f"the macro {name}() contains a return: no call can be added before it" for name in macros]
     return returns, end, notes
 
 
@@ -84,7 +88,7 @@ def _check_unseen(code: Code, body: Statement) -> None:
         inside = code.tokens[body.first].start < start < code.tokens[body.last].start
         if inside and "differently" in why and re.search(r"\breturn\b", code.file.text[start:end]):
             at = next(at for at in range(body.first, body.last + 1) if code.tokens[at].start >= start)
-            raise code.error(f"a `return` {why}: no call can be put before it", at)
+            raise code.error(f"a `return` {why}: no call can be added before it", at)
 
 
 def _returning_macros(code: Code, body: Statement) -> list[str]:
@@ -97,10 +101,10 @@ def _returning_macros(code: Code, body: Statement) -> list[str]:
 
 
 def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Variable]]) -> str:
-    """Return the text of a returned value that may stand twice, empty when it must be kept in a variable.
+    """Return the text of a returned value if it may be repeated, empty if it needs a variable.
 
-    It may when it is a constant, a parameter or a local, with a sign or a cheap macro around it: memory
-    could have changed between, and a longer expression reads badly twice.
+    It may if it is a constant, a parameter or a local, with a sign or a cheap macro around it: memory
+    could change in between, and repeating a longer expression is ugly.
     """
     first, last = statement.first + 1, statement.last - 1
     while code.texts[first] == "(" and code.match[first] == last:
@@ -117,7 +121,7 @@ def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Varia
 
 
 def _is_fixed(code: Code, at: int, locals_: dict[str, list[Variable]]) -> bool:
-    """Return whether a name is a constant, or a variable of this function that nobody else changes."""
+    """Return whether a name is a constant, or a variable of this function that no other code changes."""
     word = code.texts[at]
     if code.texts[at + 1] == "(":
         return False
@@ -132,7 +136,7 @@ def value_variable(
 ) -> tuple[str, bool]:
     """Return a variable for the returned value, and whether it must be declared first.
 
-    Raises PlaceError when the return type cannot be told.
+    Raises PlaceError when the return type is not known.
     """
     known = all_declared(code, body, function)
     for name in _USUAL:
@@ -141,20 +145,20 @@ def value_variable(
             return name, False
     if not function.returns:
         raise code.error(
-            f"the type that {function.names[0]}() returns is not understood: nothing can hold its value",
+            f"the type that {function.names[0]}() returns is not understood: no variable can hold its value",
             function.name_at,
         )
     taken = names.declared | set(code.texts[function.head : body.last])
     for name in (*_USUAL, "trace_ret"):
         if name not in taken:
             return name, True
-    raise code.error("no usual name is free for the returned value", function.name_at)
+    raise code.error("no usual name is available for the returned value", function.name_at)
 
 
 def _may_keep(
     code: Code, body: Statement, variable: Variable, kind: str, returns: Sequence[Statement]
 ) -> bool:
-    """Whether a local can hold the returned value: of its type, seen everywhere, known to nobody else."""
+    """Return whether a local can hold the returned value: of its type, visible, its address not taken."""
     if variable.type != kind or variable.is_array or variable.words:
         return False
     owner = next(

@@ -1,4 +1,4 @@
-"""Whether the arguments of a call mean something at a place, as far as the file tells."""
+"""Check that the arguments of a call are valid at a place, as far as the file shows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _CURRENT = "struct task_struct *"
 
 
 class Scope:
-    """Answers questions about the names at one place of a function."""
+    """The names at one place of a function."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Scope:
         if params and len(params) != len(arguments):
             raise PlaceError(
                 f"the event takes {len(params)} arguments ({', '.join(name for _, name in params)}), "
-                f"{len(arguments)} are given"
+                f"not {len(arguments)}"
             )
         for argument in arguments:
             for name in argument.names:
@@ -84,7 +84,7 @@ class Scope:
         return self.notes
 
     def _check_pointers(self, arguments: Sequence[Argument]) -> None:
-        """Refuse to follow a pointer that the `if` around the place has found to be none."""
+        """Refuse to follow a pointer that the `if` around the place has found to be invalid."""
         for name, (what, line) in bad_pointers(self.code, self.site).items():
             shape = self._shape_of(name)
             if shape is None or not shape.n_stars:
@@ -97,7 +97,7 @@ class Scope:
                     self._note(f"{said}: the event must not follow it")
 
     def _check_freed(self, arguments: Sequence[Argument]) -> None:
-        """Refuse to follow a pointer that was freed before the place; tell of one that may have been."""
+        """Refuse to follow a pointer that was freed before the place; note one that may have been freed."""
         for name, (call, line, is_sure) in freed_pointers(self.code, self.site).items():
             for argument in arguments:
                 follows = any(access.name == name and access.steps[0][1] for access in argument.accesses)
@@ -112,7 +112,7 @@ class Scope:
     def _check_called(self, name: str) -> None:
         is_known = name in self.names.used | self.names.declared or name in self.visible
         if not is_known and not self.structs.has_function(name):
-            where = f"declared in nothing that {self.code.file.path} includes"
+            where = f"not declared in any include of {self.code.file.path}"
             if not self.structs.has_headers:
                 where = f"not used elsewhere in {self.code.file.path}"
             self._note(f"{name}() is {where}: is its header included?")
@@ -137,7 +137,7 @@ class Scope:
             how = "only later" if elsewhere[0].at >= self.site.token else "in another block"
             raise self._error(f"`{name}` is declared {how}, in line {line}")
         if name in self.names.used:
-            self._note(f"`{name}` is declared outside of {self.code.file.path}: its type is not checked")
+            self._note(f"`{name}` is declared outside {self.code.file.path}: its type is not checked")
             return
         if self.structs.declares(name):
             return
@@ -163,15 +163,15 @@ class Scope:
         name = variable.name
         if certainty is Certainty.NEVER and is_addressed:
             self._note(
-                f"`{name}` has no value {self._where()}: the event may record where it is, not what it is"
+                f"`{name}` has no value {self._where()}: the event may record its address, not its value"
             )
         elif certainty is Certainty.NEVER:
             is_return = self.code.texts[self.site.token] == "return"
-            advice = f": {RETURN_VALUE} names what is returned" if is_return else ""
+            advice = f": {RETURN_VALUE} is the returned value" if is_return else ""
             raise self._error(f"`{name}` has no value yet{advice}")
         if certainty is Certainty.SOMETIMES:
             self._note(
-                f"`{name}` may have no value {self._where()}: it is given one only on some paths before"
+                f"`{name}` may have no value {self._where()}: it is assigned only on some paths before"
             )
 
     def _is_compiled(self, variable: Variable) -> bool:
@@ -179,7 +179,7 @@ class Scope:
         return arm is None or arm.holds(self.site.arm)
 
     def _shape_of(self, name: str) -> Shape | None:
-        """Return the type of a variable, None when it is not told."""
+        """Return the type of a variable, or None if it is not known."""
         variables = self.visible.get(name)
         if not variables:
             return Shape(_CURRENT) if name == "current" and self.structs.has_headers else None
@@ -187,7 +187,7 @@ class Scope:
         return Shape(variable.type, count_dimensions(self.code, variable)) if variable.type else None
 
     def _follow(self, access: Access) -> Shape | None:
-        """Return the type of an access, None when it is not told."""
+        """Return the type of an access, or None if it is not known."""
         first = self._shape_of(access.name)
         if first is None:
             return None
@@ -201,7 +201,7 @@ class Scope:
                 self._note(note)
 
     def _check_type(self, argument: Argument, wanted: str, param: str) -> None:
-        """Compare the type of a variable or member with the parameter's, where both are told."""
+        """Compare the type of a variable or member with the parameter's, if both are known."""
         given = self._shape_of(argument.plain) if argument.plain else None
         if argument.plain == RETURN_VALUE:
             given = Shape(self.function.returns)
@@ -216,9 +216,9 @@ class Scope:
 
 
 def type_problem(given: str, wanted: str) -> str | None:
-    """Return what speaks against passing one type for another: None, or text that may be empty.
+    """Return why one type cannot be passed for another: None if it can, else a text that may be empty.
 
-    Typedefs are not followed, so only what is plain from the words is told.
+    Typedefs are not followed, so only obvious problems are reported.
 
     >>> type_problem("struct page *", "struct folio*"), type_problem("pgoff_t", "unsigned long")
     ('', None)

@@ -1,4 +1,4 @@
-"""From a plan to patches: everything that has to change, split by subsystem, in an order that builds."""
+"""From a plan to patches: all changes, split by subsystem, in an order that builds."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """One patch: its message and what it changes."""
+    """One patch: its message and its changes."""
 
     message: Message
     changes: tuple[Change, ...]
@@ -50,7 +50,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Patches in their order, the message of the cover letter, and what was decided on the way.
+    """Patches in their order, the message of the cover letter, and notes about decisions.
 
     `files` are the texts after the last patch.
     """
@@ -75,7 +75,7 @@ class Series:
 
 @dataclass(slots=True)
 class _Step:
-    """What one patch is made of."""
+    """The parts of one patch."""
 
     folder: str
     edits: dict[str, list[Edit]] = field(default_factory=lambda: defaultdict(list))
@@ -85,16 +85,16 @@ class _Step:
 
 
 def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
-    """Return the patches that do what a plan says.
+    """Return the patches that implement a plan.
 
     With `is_split` false there is one patch, whatever it touches.  Raises PlaceError with the reason
     when something cannot be done.
     """
     if not plan.calls:
-        raise PlaceError("no place is named where an event is to be called (FILE:FUNCTION)")
+        raise PlaceError("no place is named for a call (FILE:FUNCTION)")
     why = check_why(plan.why)
     for call in plan.calls:
-        # A file that is not there is refused before the tree is searched for the events.
+        # A missing file is refused before the tree is searched for the events.
         kernel.source(call.path)
     maker = _Maker(kernel, plan, is_split=is_split)
     maker.run()
@@ -108,7 +108,7 @@ def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
 
 
 class _Maker:
-    """Collects the edits of a plan, each in the step that it belongs to."""
+    """Collects the edits of a plan by step."""
 
     def __init__(self, kernel: Kernel, plan: Plan, *, is_split: bool) -> None:
         self._kernel = kernel
@@ -153,16 +153,16 @@ class _Maker:
                     raise PlaceError(f"{event.name} is declared twice in the plan")
                 seen[event.name] = made.header
             if made.new_text and sum(other.header == made.header for other in self.declared) > 1:
-                raise PlaceError(f"{made.header} would be made twice: give its events in one text")
+                raise PlaceError(f"{made.header} would be created twice: give its events in one text")
 
     def _named(self, call: CallAt) -> CallAt:
-        """The call with its event, which need not be named when only one is declared."""
+        """The call with its event, which may be omitted when only one is declared."""
         if call.event:
             return call
         names = [event.name for made in self.declared for event in made.events]
         if len(names) != 1:
             raise PlaceError(
-                f"{call.path}:{call.places[0].function}: say which event is called there"
+                f"{call.path}:{call.places[0].function}: name the event to call there"
                 + (f": {', '.join(names)}" if names else "")
             )
         return replace(call, event=names[0])
@@ -175,7 +175,7 @@ class _Maker:
         users = self._users(made)
         if not users:
             raise PlaceError(f"nothing calls {', '.join(names_of(made.events))}")
-        # The declaration comes with its first user.
+        # The declaration is added with its first user.
         folders = {self._folder(call) for call in users}
         first = next(step for step in self.steps if step.folder in folders)
         if made.new_text:
@@ -220,7 +220,7 @@ class _Maker:
             modules = [path for path in sorted(callers) if needs_export(self._kbuild, creator, path)]
             if modules:
                 self.notes.append(
-                    f"{event.name} is exported, for {', '.join(modules)} may be built as a module"
+                    f"{event.name} is exported, since {', '.join(modules)} may be built as a module"
                 )
             if modules or self._plan.exports:
                 found.append(event.name)
@@ -254,7 +254,7 @@ class _Maker:
         )
 
     def _include(self, path: str, header: str, uses: list[int]) -> None:
-        """Let a file include what declares the events that it calls."""
+        """Make a file include the headers of the events that it calls."""
         if (path, header) in self._included:
             return
         added = add_include(self._kernel, path, header, uses)
@@ -263,23 +263,23 @@ class _Maker:
             self.notes += self._unmet(path, header)
 
     def _unmet(self, path: str, header: str) -> Iterator[str]:
-        """Say which types a file has to know before it can include a header of the tree."""
+        """Report types that a file must know before it can include a header of the tree."""
         text = self._kernel.text(header)
         if text is None:
             return
         loader = KernelLoader(self._kernel)
         for name in unmet_types(read_header_text(text, header, loader=loader), loader, path):
-            yield f"{path}: {header} needs {name}, which nothing that the file includes declares"
+            yield f"{path}: {header} needs {name}, which no include of the file declares"
 
     def _export_existing(self, call: CallAt, header: str, step: _Step) -> None:
-        """Export an event that the tree has when the new caller is in a module."""
+        """Export an existing event if the new caller is in a module."""
         if self._kernel.tree.exports(call.event) or call.event in self._exported:
             return
         for creator in self._kernel.tree.creators(header)[:1]:
             if needs_export(self._kbuild, creator, call.path):
                 self._exported.add(call.event)
                 step.edits[creator] += add_exports(self._kernel, creator, header, [call.event])
-                self.notes.append(f"{call.event} is exported, for {call.path} may be built as a module")
+                self.notes.append(f"{call.event} is exported, since {call.path} may be built as a module")
 
     def _event(self, name: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         """Return the header of an event and its parameters."""
@@ -292,7 +292,7 @@ class _Maker:
         if not found:
             close = get_close_matches(name, [event.name for event in self._kernel.tree.events()], n=1)
             hint = f"; did you mean {close[0]}?" if close else ""
-            raise PlaceError(f"{name} is neither declared in the tree nor in the plan{hint}")
+            raise PlaceError(f"{name} is declared neither in the tree nor in the plan{hint}")
         if len({event.header for event in found}) > 1:
             raise PlaceError(f"{len(found)} headers declare {name}: {', '.join(e.header for e in found)}")
         return found[0].header, found[0].params
@@ -301,7 +301,7 @@ class _Maker:
 def _place(
     source: SourceFile, call: CallAt, params: tuple[tuple[str, str], ...], structs: Structs
 ) -> tuple[Place, Placement]:
-    """Put a call at the first of its places that there is."""
+    """Add a call at the first of its places that exists."""
     problems = []
     for place in call.places:
         try:
@@ -314,7 +314,7 @@ def _place(
 
 
 def _joined(notes: Iterable[str]) -> Iterator[str]:
-    """Yield notes, those on braces as one."""
+    """Yield notes, with those about braces combined."""
     start = "braces are added in line "
     lines = [note.removeprefix(start) for note in notes if note.startswith(start)]
     yield from (note for note in notes if not note.startswith(start))
@@ -339,11 +339,11 @@ def _patches(kernel: Kernel, steps: Sequence[_Step], plan: Plan, why: str) -> It
 
 
 def _moved(edit: Edit, done: Iterable[Edit]) -> Edit:
-    """Return an edit of the original text as one of the text that earlier patches have changed."""
+    """Return an edit of the original text as an edit of the text after earlier patches."""
     shift = 0
     for other in done:
         if other.start < edit.end and edit.start < other.end:
-            raise PlaceError(f"{edit.path}: two changes of one place contradict each other")
+            raise PlaceError(f"{edit.path}: two changes of one place conflict")
         if other.start <= edit.start:
             shift += len(other.replacement) - (other.end - other.start)
     return replace(edit, start=edit.start + shift, end=edit.end + shift)

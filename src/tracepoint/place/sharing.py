@@ -1,4 +1,4 @@
-"""Events with one record share a class: a TRACE_EVENT is kilobytes of code, a DEFINE_EVENT a tenth."""
+"""Events with the same record share a class: a TRACE_EVENT is kilobytes of code, a DEFINE_EVENT a tenth."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _OPENING = re.compile(r"TRACE_EVENT(\s*\(\s*)(\w+)")
 
 
 class Sharing(NamedTuple):
-    """Edits of the declarations' text that make them use classes, and sentences about it."""
+    """Edits of the declarations' text that make them use classes, and notes about them."""
 
     edits: tuple[Edit, ...]
     notes: tuple[str, ...]
@@ -36,12 +36,12 @@ def share_classes(
     taken: Collection[str],
     class_name: str = "",
 ) -> Sharing:
-    """Let TRACE_EVENTs use an existing class, or one among them, where the record is the same.
+    """Make TRACE_EVENTs use an existing class, or share a new one, if the record is the same.
 
-    `events` were read from `text`, of which the edits are; `existing` are the classes that may be used
+    `events` were read from `text`, which the edits change; `existing` are the classes that may be used
     and `taken` the names that a new class cannot have.  Records are the same when prototype, fields
-    and assignments are, whatever the parameters are called.  New classes are made of events that print
-    the same too; with a `class_name` of all that have the same record, which have to be two or more.
+    and assignments are, whatever the names of the parameters are. New classes combine events that
+    also print the same; with a `class_name`, all events with the same record, which must be two or more.
     """
     plain = [e for e in events if e.macro == "TRACE_EVENT" and e.origin is not None and not e.origin.chain]
     edits: list[Edit] = []
@@ -53,19 +53,17 @@ def share_classes(
         found = known.get(signature)
         if found is not None:
             edits.append(_replace(event, _instance(event, found)))
-            notes.append(f"{event.name} has the record of {found.name}, whose class it uses")
+            notes.append(f"{event.name} has the same record as {found.name} and uses its class")
         else:
             key = signature if class_name else (*signature, _print_of(event.event_class))
             left.setdefault(key, []).append(event)
     groups = [group for group in left.values() if len(group) > 1]
     if class_name and len(groups) != 1:
-        raise PlaceError(
-            f"{len(groups)} sets of events have one record, so class {class_name} cannot be made"
-        )
+        raise PlaceError(f"{len(groups)} sets of events share a record, so class {class_name} cannot be made")
     for group in groups:
         name = _class_name(group, taken, class_name)
         edits += _make_class(group, text, name)
-        notes.append(f"{', '.join(e.name for e in group)} have one record and use the new class {name}")
+        notes.append(f"{', '.join(e.name for e in group)} have the same record and use the new class {name}")
     return Sharing(tuple(edits), tuple(notes))
 
 
@@ -104,7 +102,7 @@ def _instance(event: Event, cls: EventClass, name: str = "") -> str:
 
 def _signature(cls: EventClass) -> tuple[str, ...]:
     params = tuple(p.name for p in cls.proto.params)
-    # A field may be called like a parameter; its own name is not one.
+    # A field may have the name of a parameter, but its own name does not count as one.
     fields = (
         field.name + _neutral(Code(write_field(replace(field, name=""))), params) for field in cls.fields
     )
@@ -121,7 +119,7 @@ def _print_of(cls: EventClass) -> str:
 
 
 def _neutral(code: Code, params: Sequence[str]) -> str:
-    """Return C text without white space, with numbers in the place of parameters."""
+    """Return C text without white space, with numbers instead of parameters."""
     numbers = {name: f"@{index}" for index, name in enumerate(params)}
     words: list[str] = []
     for token in code.all_tokens():
@@ -146,4 +144,4 @@ def _class_name(group: Sequence[Event], taken: Collection[str], wanted: str) -> 
     for name in candidates:
         if name not in taken and name not in names:
             return name
-    raise PlaceError(f"the class of {', '.join(names)} cannot be called {candidates[-1]}: the name is taken")
+    raise PlaceError(f"the class of {', '.join(names)} cannot be called {candidates[-1]}: the name is in use")

@@ -1,4 +1,4 @@
-"""The places in a function where a call may stand: its entry, and beside a statement."""
+"""The places in a function where a call may be added: its entry, and next to a statement."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Site:
     """A place for one call: before child `index` of `block`; `token` is the first one after it.
 
-    `arm` is the branch of a conditional that it stands in.  `split` is a branch that has to end before it
+    `arm` is the branch of a conditional that it is in. `split` is a branch that must end before it
     and begin again after it, since declarations and statements share it.
     """
 
@@ -30,7 +30,7 @@ class Site:
 
 
 def site_at(code: Code, statement: Statement, *, is_after: bool = False) -> Site:
-    """Return the place before or after a statement, without asking whether a call may stand there."""
+    """Return the place before or after a statement, without checking that a call is allowed there."""
     parent = statement.parent or statement
     token = statement.last + 1 if is_after else statement.first
     index = parent.children.index(statement) + is_after if parent.kind is Kind.BLOCK else 0
@@ -45,7 +45,7 @@ def site_at_end(code: Code, block: Statement) -> Site:
 def count_declarations(code: Code, block: Statement, start: int, names: frozenset[str]) -> int:
     """Return how many statements of a block from child `start` on are declarations.
 
-    A call in capitals counts when a declaration follows, or when its first argument is none of `names`
+    A call in capitals counts when a declaration follows, or when its first argument is not in `names`
     but used later: then the macro declares it.
     """
     n_sure = 0
@@ -76,7 +76,7 @@ def macro_declares(code: Code, block: Statement, statement: Statement, names: fr
 
 
 def check_reached(code: Code, statement: Statement, *, is_after: bool) -> None:
-    """Raise PlaceError when a call beside this statement would never run, or may not stand there."""
+    """Raise PlaceError when a call next to this statement would never run, or is not allowed."""
     parent = statement.parent
     if parent is None:
         return
@@ -116,7 +116,7 @@ def check_whole(code: Code, statement: Statement) -> None:
     if first is not last:
         arm = last if last is not None and not last.holds(first) else first
         text = arm.text if arm else ""
-        raise code.error(f"this statement crosses the border of the branch `{text}`", statement.first)
+        raise code.error(f"this statement crosses the boundary of the branch `{text}`", statement.first)
     parent = statement.parent
     is_in_if = parent is not None and parent.kind is Kind.IF and statement.kind is Kind.IF
     if is_in_if and code.texts[statement.first - 1] == "else":
@@ -126,7 +126,7 @@ def check_whole(code: Code, statement: Statement) -> None:
 def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
     """Return the place after the declarations that begin a block.
 
-    Raises PlaceError when no place follows them in every configuration.
+    Raises PlaceError if there is no such place in some configuration.
     """
     arm = code.arms[body.first]
     is_end = n_declarations == len(body.children)
@@ -161,7 +161,7 @@ def _unsplittable(code: Code, block: Statement, n_declarations: int, inner: Arm)
         if found is not None and found in others:
             others.remove(found)
             if child.kind is Kind.DECLARATION or macro_declares(code, block, child, frozenset()):
-                return f"`{found.text}` begins with declarations, too"
+                return f"`{found.text}` begins with declarations too"
     return ""
 
 
@@ -193,7 +193,7 @@ def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
     last = block.children[site.index - 1].last if site.index else block.first
     lower = code.tokens[last].end
     directives = list(code.directives_between(lower, code.tokens[site.token].start))
-    if code.arms[last] is not site.arm:  # get behind the #endif of the declarations' branch
+    if code.arms[last] is not site.arm:  # skip the #endif of the declarations' branch
         while directives:
             directive = directives.pop(0)
             lower = directive.end
@@ -220,6 +220,6 @@ def put_entry(editor: Editor, site: Site, lines: list[str]) -> None:
 
 
 def _before_comment(editor: Editor, at: int, start: int, lines: list[str]) -> list[str]:
-    """Put a blank line between a call and a comment of several lines, which is about what follows it."""
+    """Put a blank line between a call and a comment of several lines about what follows."""
     between = editor.text[at:start].strip()
     return [*lines, ""] if between.startswith("/*") and "\n" in between else lines

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from tracepoint.place.code import Code
     from tracepoint.place.functions import Function
 
-#: Blocks in each other; fs/, mm/ and kernel/ of 6.1 have at most 11.
+#: Nested blocks; fs/, mm/ and kernel/ of 6.1 have at most 11.
 _MAX_NESTING = 60
-#: `else if` in a row.
+#: Consecutive `else if`.
 _MAX_ARMS = 250
 _LOOPS = re.compile(r"\w*(?:for_?each|each_|_for_|^for_|while|_loop|list_for|FOR_?EACH|FOREACH)\w*")
 _JUMPS = frozenset({"goto", "break", "continue", "fallthrough"})
@@ -47,7 +47,7 @@ class Kind(enum.Enum):
 class Statement:
     """One statement from token `first` to `last`, both included.
 
-    `children` are the statements of a block or the bodies of an `if`, loop or switch (the `else`
+    `children` are the statements of a block, or the bodies of an `if`, loop or switch (the `else`
     body second); `values` are the blocks of statement expressions in it.  `header` are the
     parentheses after its word, `else_at` the token `else`.  `is_value` marks the block of a statement
     expression.  `opaque` are braces in its expressions that were not read.
@@ -66,12 +66,12 @@ class Statement:
 
     @property
     def is_body(self) -> bool:
-        """Whether it is the whole body of an `if`, loop or switch, without braces."""
+        """Whether it is the body of an `if`, loop or switch without braces."""
         parent = self.parent
         return parent is not None and parent.kind is not Kind.BLOCK and self.kind is not Kind.BLOCK
 
     def walk(self) -> Iterator[Statement]:
-        """Yield it and every statement in it, in the order of the text."""
+        """Yield this statement and every statement in it, in the order of the text."""
         stack = [self]
         while stack:
             statement = stack.pop()
@@ -80,7 +80,7 @@ class Statement:
             stack.extend(sorted(inner, key=lambda s: s.first, reverse=True))
 
     def ancestors(self) -> Iterator[Statement]:
-        """Yield the statements around it, the nearest first."""
+        """Yield the enclosing statements, innermost first."""
         at = self.parent
         while at is not None:
             yield at
@@ -90,7 +90,7 @@ class Statement:
 def read_body(code: Code, function: Function) -> Statement:
     r"""Read the statements of a function; the result is the block of its braces.
 
-    Raises PlaceError at the token that is not understood.
+    Raises PlaceError at a token that is not understood.
 
     >>> from tracepoint.place.code import read_code
     >>> from tracepoint.place.functions import find_functions
@@ -126,7 +126,7 @@ class _Reader:
         found = Statement(Kind.BLOCK, at, close, parent)
         self.level += 1
         if self.level > _MAX_NESTING:
-            raise self.error(f"more than {_MAX_NESTING} blocks in each other", at)
+            raise self.error(f"more than {_MAX_NESTING} nested blocks", at)
         at += 1
         while at < close:
             statement = self.statement(at, found, close)
@@ -188,7 +188,7 @@ class _Reader:
             raise self.error("the body is missing", at)
         self.level += 1
         if self.level > _MAX_NESTING:
-            raise self.error(f"more than {_MAX_NESTING} statements in each other", at)
+            raise self.error(f"more than {_MAX_NESTING} nested statements", at)
         found = self.statement(at, parent, stop)
         if found.kind is Kind.LABEL:
             raise self.error("a label is the body of a statement without braces", at)
@@ -211,7 +211,7 @@ class _Reader:
         found.last = found.children[0].last
 
     def _else(self, found: Statement, stop: int) -> Statement:
-        """Read the arms after the first one; a chain is followed without recursion."""
+        """Read the arms after the first one, without recursion."""
         chain = [found]
         while chain[-1].last + 1 < stop and self.texts[chain[-1].last + 1] == "else":
             last = chain[-1]
@@ -239,12 +239,12 @@ class _Reader:
         close = self.code.match[at + 1]
         found.header = (at + 1, close)
         self.inner(found, at + 2, close)
-        # Without the semicolon: a macro of the file that brings it.
+        # Without the semicolon: a macro of the file that contains it.
         found.last = close + 1 if self.texts[close + 1] == ";" else close
         return found
 
     def macro(self, at: int, parent: Statement, stop: int) -> Statement | None:
-        """Read `NAME(...)` with a body, or without a semicolon; None when it is neither."""
+        """Read `NAME(...)` with a body or without a semicolon; None for anything else."""
         code, texts = self.code, self.texts
         close = code.match[at + 1]
         after = close + 1
@@ -306,7 +306,7 @@ class _Reader:
         return found
 
     def inner(self, found: Statement, at: int, stop: int) -> int:
-        """Read the expressions of a statement up to a semicolon outside of brackets, or `stop`."""
+        """Read the expressions of a statement up to a semicolon outside brackets, or `stop`."""
         texts = self.texts
         depth = 0
         while at < stop:
@@ -328,7 +328,7 @@ class _Reader:
             elif text == ";" and depth == 0:
                 return at
             elif depth == 0 and text in _KEYWORDS and at != found.first and found.header is None:
-                raise self.error(f"`{text}` in the midst of a statement", at)
+                raise self.error(f"`{text}` in the middle of a statement", at)
             at += 1
         return at
 

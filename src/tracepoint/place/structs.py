@@ -17,24 +17,24 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from tracepoint.place.kernel import Kernel
 
-# A comment that never ends goes to the end, as in C: each `/*` in it would be looked behind otherwise.
+# An unterminated comment goes to the end, as in C: otherwise each `/*` in it would be searched from.
 _TEXT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
 _ATTRIBUTE = r"__\w+(?:\s*\((?:[^()]|\([^()]*\))*\))?"
 #: More than any struct of the kernel has; struct task_struct has 25,000.
 _MAX_BODY = 400_000
-#: Embedded structs in each other.
+#: Nested embedded structs.
 _MAX_EMBEDDED = 8
-#: Macros that stand for members, in each other.
+#: Nested macros that expand to members.
 _MAX_MACROS = 3
-#: Such macros of one struct, and definitions of one tag in a file.
+#: The maximum number of such macros in a struct, and of definitions of one tag in a file.
 _MAX_WORDS = 20
 _MAX_DEFINITIONS = 20
 
 
 class Found(NamedTuple):
-    """A struct or union as the definitions together show it, and the file of the first of them.
+    """A struct or union, combined from its definitions, and the file of the first of them.
 
-    `doubt` says why it may have other members than were read, empty when it has none.
+    `doubt` says why it may have other members than were read, empty if it has none.
     """
 
     body: Body
@@ -43,9 +43,9 @@ class Found(NamedTuple):
 
 
 class Structs:
-    """Answers what members a struct has, for one C file.
+    """The members of structs, as one C file sees them.
 
-    With a kernel tree everything that the file includes is searched, without one the file alone.
+    With a kernel tree everything that the file includes is searched, without one only the file.
     """
 
     def __init__(self, source: SourceFile, kernel: Kernel | None = None) -> None:
@@ -64,10 +64,10 @@ class Structs:
         self._level = 0
 
     def find(self, keyword: str, tag: str) -> Found | None:
-        """Return the struct or union of a tag, None when nothing that is included defines it."""
+        """Return the struct or union of a tag, or None if no include defines it."""
         key = (keyword, tag)
         if key not in self._found:
-            self._found[key] = None  # one that embeds itself
+            self._found[key] = None  # for for one that embeds itself
             self._level += 1
             self._found[key] = self._search(keyword, tag) if self._level <= _MAX_EMBEDDED else None
             self._level -= 1
@@ -77,7 +77,7 @@ class Structs:
         return self._found[key]
 
     def _widen(self) -> bool:
-        """Add what the files include that include this one (kernel/sched/rt.c); whether there are any."""
+        """Add the includes of files that include this one (kernel/sched/rt.c); return whether any exist."""
         if self._is_wide or self._kernel is None:
             return False
         self._is_wide = True
@@ -120,9 +120,9 @@ class Structs:
         return any(name in file.text and told.search(self._text(file)) for file in self._closure.files)
 
     def macro(self, name: str) -> tuple[str, ...] | None:
-        """Return the members that a macro stands for: `#define sk_prot __sk_common.skc_prot`.
+        """Return the members that a macro expands to: `#define sk_prot __sk_common.skc_prot`.
 
-        None when no such macro is defined, nothing when it stands for something else.
+        None if no such macro is defined, nothing if it expands to something else.
         """
         told = re.compile(
             rf"^[ \t]*#[ \t]*define[ \t]+{re.escape(name)}\b(?:[ \t]+([\w.]+)[ \t]*$)?", re.MULTILINE
@@ -189,7 +189,7 @@ class Structs:
         return found
 
     def _bodies(self, name: str) -> str:
-        """Return what a macro without parameters stands for, one definition after the other."""
+        """Return the expansions of a macro without parameters, one for each definition."""
         told = re.compile(rf"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]((?:[^\\\n]|\\\n)*)$", re.MULTILINE)
         files = [self._source, *self._closure.defining(name)]
         found = [hit[1] for file in files for hit in told.finditer(self._text(file))]
@@ -202,7 +202,7 @@ def _includes(text: str) -> list[tuple[str, bool]]:
 
 
 def _definition(text: str, start: int, brace: int) -> str:
-    """Return the text of a definition to its closing brace, nothing when it is not found."""
+    """Return the text of a definition up to its closing brace, nothing if it is not found."""
     line = text.rfind("\n", 0, start) + 1
     if text[line:start].lstrip().startswith("#") or text[:line].endswith("\\\n"):  # in a macro
         return ""

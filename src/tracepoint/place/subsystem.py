@@ -1,4 +1,4 @@
-"""Which subsystem files belong to: what a series of patches is split by."""
+"""The subsystem of files, by which a series of patches is split."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-#: Folders below which each folder is a subsystem of its own.
+#: Folders in which each subfolder is a subsystem.
 _NESTED = frozenset(
     ("arch", "drivers", "fs", "kernel", "net", "sound", "security", "include", "tools", "virt")
 )
-#: Folders that say nothing of what lies in them.
+#: Folders whose name says nothing about their contents.
 _NAMELESS = frozenset(("core", "host", "main", "common", "lib", "src", "base"))
 _PATTERN = re.compile(r"([FX]):\s+(\S+)")
 _REST = "THE REST"
 
 
 def subsystem_of(path: str) -> str:
-    """Return the folder that stands for a file's subsystem.
+    """Return the folder of a file's subsystem.
 
     >>> [subsystem_of(p) for p in ("mm/memory.c", "fs/ext4/inode.c", "arch/x86/kernel/traps.c", "fs/open.c")]
     ['mm', 'fs/ext4', 'arch/x86', 'fs']
@@ -44,7 +44,7 @@ def group_files(paths: Iterable[str], maintainers: str = "") -> dict[str, str]:
     """
     sections = _read_sections(maintainers)
     found: dict[str, str] = {}
-    owner: dict[str, str] = {}  # of sections and of folders
+    owner: dict[str, str] = {}  # of sections and folders
     for path in dict.fromkeys(paths):
         folder = subsystem_of(path)
         keys = [f"/{folder}", *_sections_of(path, sections)]
@@ -56,7 +56,7 @@ def group_files(paths: Iterable[str], maintainers: str = "") -> dict[str, str]:
 
 
 def _read_sections(text: str) -> dict[str, list[tuple[str, str]]]:
-    """Return the patterns of each section: whether files belong to it or not, and which."""
+    """Return the patterns of each section: whether they include or exclude files, and which."""
     sections: dict[str, list[tuple[str, str]]] = defaultdict(list)
     title = ""
     before = ""
@@ -81,7 +81,7 @@ def _sections_of(path: str, sections: dict[str, list[tuple[str, str]]]) -> list[
 
 
 def _is_meant(path: str, pattern: str) -> bool:
-    """Return whether a pattern of MAINTAINERS means a file: a star there matches no slash."""
+    """Return whether a pattern of MAINTAINERS matches a file: a star there does not match a slash."""
     if not set(pattern) & set("*?["):
         return path == pattern or path.startswith(pattern.rstrip("/") + "/")
     return _compiled(pattern).match(path) is not None
@@ -95,7 +95,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def prefix_of(folder: str, paths: list[str]) -> str:
-    """Return what the subject of a patch for a subsystem begins with.
+    """Return the subject prefix of a patch for a subsystem.
 
     >>> prefix_of("arch/x86", ["arch/x86/kernel/traps.c"]), prefix_of("mm", ["mm/memory.c", "mm/swap.c"])
     ('x86/traps', 'mm')
@@ -112,7 +112,7 @@ def prefix_of(folder: str, paths: list[str]) -> str:
 
 
 def header_prefix(path: str) -> str:
-    """Return what the subject of a patch for a trace header begins with.
+    """Return the subject prefix of a patch for a trace header.
 
     >>> [header_prefix(f"{p}.h") for p in ("include/trace/events/libata", "drivers/usb/dwc3/trace")]
     ['libata', 'dwc3']
@@ -131,7 +131,7 @@ def header_prefix(path: str) -> str:
 
 
 def _name_of(folder: str) -> str:
-    """Return the last part of a path that names something: drivers/nvme/host is nvme."""
+    """Return the last meaningful part of a path: drivers/nvme/host is nvme."""
     parts = [part for part in folder.split("/") if part]
     while len(parts) > 1 and parts[-1] in _NAMELESS:
         parts.pop()

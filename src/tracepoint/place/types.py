@@ -1,4 +1,4 @@
-"""Which types of a declaration a header has to know, and whether what it includes tells it."""
+"""The types that a declaration needs, and whether the header or its includes declare them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 
 
 def missing_structs(events: Iterable[Event], header: str, body: str) -> list[str]:
-    """Return the structs of new prototypes that have to be declared: the header does not mention them."""
+    """Return the structs of new prototypes that must be declared because the header does not mention them."""
     wanted = dict.fromkeys(
         " ".join(found.split())
         for event in events
@@ -55,7 +55,7 @@ def unknown_types(
 
 
 def unmet_types(header: TraceHeader, loader: Loader, path: str = "") -> list[str]:
-    """Return the types of a trace header that it does not declare, nor a C file which shall include it.
+    """Return the types that neither a trace header nor a C file that shall include it declares.
 
     Many trace headers only compile after the includes of their own subsystem.
     """
@@ -92,7 +92,7 @@ def _named_types(events: Iterable[Event]) -> Iterator[str]:
 
 
 def _names(ctype: str, *, has_tags: bool = False) -> Iterator[str]:
-    """Yield the names in a type that somebody has to declare; with `has_tags` also those of structs."""
+    """Yield the names in a type that need a declaration; with `has_tags` also those of structs."""
     before = ""
     for token in lex(SourceFile("", ctype)):
         is_word = token.kind is Kind.NAME and token.text not in BASIC_WORDS | QUALIFIERS | TAG_WORDS

@@ -1,4 +1,4 @@
-"""Whether a local has a value at a place, told from the order of the text."""
+"""Whether a local has a value at a place, judged by the order of the text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _UNEVALUATED = frozenset({"sizeof", "typeof", "__typeof__", "__typeof", "offseto
 
 
 class Certainty(enum.IntEnum):
-    """How sure it is that a variable has a value."""
+    """How certain it is that a variable has a value."""
 
     NEVER = 0
     SOMETIMES = 1
@@ -27,10 +27,10 @@ class Certainty(enum.IntEnum):
 
 
 def has_value(code: Code, body: Statement, variable: Variable, site: Site) -> Certainty:
-    """Tell whether a local has been given a value before a place.
+    """Return whether a local has been assigned a value before a place.
 
-    In a kernel that compiles, what is read has a value, so every mention before the place counts; those in
-    branches that need not run count as `SOMETIMES`.  A backward `goto` is not followed.
+    In a kernel that compiles, a variable that is read has a value, so every mention before the place counts;
+    mentions in branches that may not run count as `SOMETIMES`.  A backward `goto` is not followed.
     """
     if variable.has_value:
         return Certainty.ALWAYS
@@ -59,7 +59,7 @@ def _is_mention(code: Code, at: int) -> bool:
 
 
 def _certainty(code: Code, body: Statement, at: int, site: Site) -> Certainty:
-    """Follow a mention outwards until the block or statement that also holds the place."""
+    """Follow a mention outwards to the block or statement that also contains the place."""
     around = {id(site.block), *(id(s) for s in site.block.ancestors())}
     found = Certainty.ALWAYS
     here: Statement = innermost(body, at)

@@ -1,4 +1,4 @@
-"""Names that a C declaration declares, and their types as far as the text tells."""
+"""Names that a C declaration declares, and their types as far as the text shows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BASE_TYPES = frozenset(
 _TAGS = frozenset({"struct", "union", "enum"})
 _TYPEOF = frozenset({"typeof", "__typeof__", "__typeof", "typeof_unqual", "typeof_member"})
 _ASSERTS = frozenset({"static_assert", "_Static_assert"})
-#: Words beside a declared name that are neither type nor name; some take parentheses.
+#: Words next to a declared name that are neither type nor name; some take parentheses.
 ATTRIBUTES = frozenset(
     "__attribute__ __attribute __aligned __section __printf __scanf __acquires __releases __must_hold "
     "__must_check __cond_acquires __alloc_size __realloc_size __no_sanitize __nocfi __counted_by __cleanup "
@@ -57,7 +57,7 @@ class Variable:
     """A parameter or local.
 
     `type` is C text without the name (empty when unknown), `at` the token of the name, `has_value`
-    whether the declaration itself gives it a value, `words` its storage class and attributes.
+    whether the declaration initializes it, `words` its storage class and attributes.
     """
 
     name: str
@@ -96,7 +96,7 @@ def is_declaration(code: Code, first: int, last: int) -> bool:
 
 
 def _follows_type(code: Code, at: int, last: int) -> bool:
-    """Return whether a declarator stands here: stars, a name, and what may follow a declared name."""
+    """Return whether there is a declarator here: stars, a name, and what may follow a declared name."""
     texts = code.texts
     while texts[at] == "*" or (code.is_name(at) and texts[at] in {"const", "volatile", "__user", "__rcu"}):
         at += 1
@@ -133,7 +133,7 @@ def declared(code: Code, first: int, last: int) -> list[Variable]:
 
 
 def declared_by_macro(code: Code, first: int) -> list[Variable] | None:
-    """Return what a macro such as `DEFINE_WAIT(x)` declares, None when none stands at this token."""
+    """Return what a macro such as `DEFINE_WAIT(x)` at this token declares, or None."""
     word = code.texts[first]
     if first + 1 >= len(code.texts) or code.texts[first + 1] != "(" or word in ATTRIBUTES or word in _TYPEOF:
         return None
@@ -153,7 +153,7 @@ def declared_by_macro(code: Code, first: int) -> list[Variable] | None:
 
 
 def split_commas(code: Code, first: int, last: int) -> Iterator[tuple[int, int]]:
-    """Yield begin and end (exclusive) of each part between commas outside of brackets."""
+    """Yield the start and end (exclusive) of each part between commas outside brackets."""
     begin = at = first
     while at < last:
         if code.texts[at] in "([{":

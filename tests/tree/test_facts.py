@@ -231,4 +231,4 @@ def test_what_the_kernel_read_when_it_printed_is_named(recorded, system, capsys)
 
 def test_facts_that_are_not_there(capsys, tmp_path):
     assert main(["read", str(GOLDEN / "cut.v6.dat"), "--kernel-facts", str(tmp_path / "nothing")]) == 2
-    assert "nothing: there is no such file or folder" in capsys.readouterr().err
+    assert "nothing: no such file or folder" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Which trace headers of a tree are alternatives: their events are never in one kernel."""
+"""Trace headers of a tree that are alternatives: their events are never in one kernel."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 class Alternatives:
-    """The headers of one tree whose events Kconfig or a Makefile keeps apart, looked up when asked for.
+    """The headers of one tree whose events Kconfig or a Makefile keeps apart, looked up on demand.
 
-    The files that create their events are not to be in one kernel, as those of C and Rust binder.
+    The files that create their events are never in one kernel, such as those of C and Rust binder.
     """
 
     def __init__(self, root: Path, disk: Disk = DISK) -> None:
@@ -37,7 +37,7 @@ class Alternatives:
         return Creators(self._root, disk=self._disk)
 
     def are(self, one: str, other: str) -> bool:
-        """Return whether two headers, by path, are alternatives; not so when no file creates their events."""
+        """Return whether two headers, by path, are alternatives; False when no file creates their events."""
         pair = frozenset((one, other))
         if pair not in self._known:
             both = list(product(self._creating(one), self._creating(other)))
@@ -46,7 +46,7 @@ class Alternatives:
 
     def _creating(self, header: str) -> list[str]:
         if header not in self._created:
-            # A header may lie beside a tree that is only given for its includes.
+            # A header may be outside a tree that is used only for its includes.
             self._created[header] = [
                 str(file.relative_to(self._root))
                 for file in self._creators.of(Path(header).absolute())

@@ -1,4 +1,4 @@
-"""Which C files of a tree define CREATE_TRACE_POINTS, and for which headers."""
+"""The C files of a tree that define CREATE_TRACE_POINTS, and the headers they do it for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CREATE_(?:TRACE_POINTS|CUSTOM_T
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 #: Folders of a kernel tree in which no tracepoint is created.
 _PASSED_OVER = frozenset({"Documentation", "tools", "scripts", "LICENSES"})
-#: So many headers have this name that an include of it says nothing.
+#: Too many headers have this name for an include of it to be meaningful.
 _COMMON_NAME = "trace.h"
 #: Where most tracepoints of include/trace/events are created, and where folders have a subsystem's name.
 _CORE = ("kernel", "mm", "block", "init", "io_uring", "lib", "net/core", "net/ipv4", "net/ipv6")
@@ -33,9 +33,9 @@ _WITH_FOLDERS = ("fs", "net", "drivers", "sound", "sound/soc", "drivers/gpu", "d
 class Creators:
     """The C files below a folder that create tracepoints, found on first use.
 
-    A whole kernel tree has 30,000 files, so that the likely folders are searched first, and the others
-    only when no file there creates a header's tracepoints.  Nothing is searched when `files`, those that
-    define CREATE_TRACE_POINTS, are given.
+    A whole kernel tree has 30,000 files, so the likely folders are searched first, and the others
+    only when no file there creates a header's tracepoints. With `files`, those that define
+    CREATE_TRACE_POINTS, nothing is searched.
     """
 
     def __init__(self, root: Path, files: Iterable[Path] | None = None, disk: Disk = DISK) -> None:
@@ -47,12 +47,12 @@ class Creators:
         self._included: dict[str, list[tuple[Path, str]]] = {}
 
     def of(self, header: Path) -> list[Path]:
-        """Return the C files that create the tracepoints of a header: those of the likeliest folders."""
+        """Return the C files that create the tracepoints of a header: those of the most likely folders."""
         candidates: dict[str, None] = {}
         for folders, is_own in self._likely_folders(str(header.resolve()), header.stem):
             candidates.update((f, None) for folder in folders for f in self._creating_below(folder))
             exact = [file for file in candidates if _is_meant(self._included_by(file), header)]
-            # Beside the header its name is enough: fs/xfs/scrub/trace.c includes "scrub/trace.h".
+            # In the header's own folder its name is enough: fs/xfs/scrub/trace.c includes "scrub/trace.h".
             if exact or is_own:
                 named = exact or self._naming(header, candidates)
                 if named:
@@ -77,9 +77,9 @@ class Creators:
         return known
 
     def _likely_folders(self, header: str, stem: str) -> Iterator[tuple[list[str], bool]]:
-        """Yield where the C file that creates a header's tracepoints may lie, likeliest first, the root last.
+        """Yield where the C file that creates a header's tracepoints may be, likeliest first, the root last.
 
-        With each goes whether it is the header's own folder.
+        Each comes with whether it is the header's own folder.
         """
         root, disk = str(self.root), self._disk
         if "/include/" not in header.removeprefix(root):
@@ -101,7 +101,7 @@ class Creators:
 
 
 def created_headers(root: str, path: str, headers: Container[str]) -> list[str]:
-    """Return which of a tree's trace headers a C file creates the tracepoints of.
+    """Return the trace headers of a tree whose tracepoints a C file creates.
 
     All paths are relative to `root`.
     """
@@ -110,7 +110,7 @@ def created_headers(root: str, path: str, headers: Container[str]) -> list[str]:
     for includer, name in _included_after(file, DISK):
         chosen = _resolve(root, includer, name, headers)
         if chosen is None:
-            # linux/bpf_trace.h stands for trace/events/xdp.h.
+            # linux/bpf_trace.h is for trace/events/xdp.h.
             through = Path(root, "include", name)
             inner = includes_of(decode(_bytes(through))) if name.endswith("trace.h") else []
             found.update(
@@ -122,7 +122,7 @@ def created_headers(root: str, path: str, headers: Container[str]) -> list[str]:
 
 
 def _resolve(root: str, includer: Path, name: str, headers: Container[str]) -> str | None:
-    """Return the trace header that an include means, None when it is not one of `headers`."""
+    """Return the trace header that an include refers to, None if it is not one of `headers`."""
     folder = includer.parent.relative_to(root)
     ends = [str(folder / name), f"include/{name}"]
     ends += [f"arch/{arch}/include/{name}" for arch in _arches(root)]
@@ -184,7 +184,7 @@ def _bytes(path: Path | str) -> bytes:
 def _included_after(file: Path, disk: Disk) -> Iterator[tuple[Path, str]]:
     """Yield what a file includes after it defines CREATE_TRACE_POINTS, with the including file.
 
-    Some include their trace header through a header beside them (fs/afs/internal.h).
+    Some include their trace header through a header next to them (fs/afs/internal.h).
     """
     for name, is_quoted in disk.ask(str(file), included_after) or ():
         yield file, name

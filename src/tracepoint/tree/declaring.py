@@ -1,4 +1,4 @@
-"""Which trace headers may declare an event, by their text: a few of hundreds, and never one too few.
+"""The trace headers that may declare an event, by their text: a few of hundreds, and never too few.
 
 A name that no file has as a word is pasted together by a macro, from words that the header has.
 """
@@ -66,7 +66,7 @@ class DeclaringHeaders:
         return _Text(own, tuple(seen.values()))
 
     def _included(self, path: str, text: str) -> Iterator[str]:
-        """Yield the local and trace headers that a file includes; of those found nowhere, all of the name."""
+        """Yield the local and trace headers that a file includes; for those not found, all with the name."""
         arch = _ARCH.match(path)
         for name, is_quoted in includes_of(text):
             if not is_trace_include(name, is_quoted):
@@ -105,7 +105,7 @@ class _Text:
 
     @cached_property
     def _pasted(self) -> frozenset[str]:
-        """The words that names may be pasted together from; none where nothing is pasted."""
+        """The words that names may be pasted together from; none if nothing is pasted."""
         pasting = [text for text in self.others if "##" in text]
         if not pasting and "##" not in self.own:
             return frozenset()

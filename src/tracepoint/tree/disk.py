@@ -1,8 +1,8 @@
 """What is asked of a disk, in one place, so that the answers can be kept between runs.
 
-`Disk` asks each time.  `WatchedDisk` notes what was asked and answered, with a stamp of each path that
-changes with the file: as long as all stamps are the same, or else all answers are, whatever was made of
-the answers still holds.
+`Disk` asks each time. `WatchedDisk` records each question and answer, with a stamp of each path that changes
+with the file: as long as all stamps, or at least all answers, are the same, results computed from the answers
+are still valid.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from tracepoint.tree.opening import read_if_sane
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 
-    #: What is asked of a file's bytes (None: it cannot be read); the answer is plain, as JSON is.
+    #: A question about a file's bytes (None: it cannot be read); the answer is plain data, as in JSON.
     Question: TypeAlias = Callable[[bytes | None], Any]
 
-#: By folder: the names in it, their stamps, and by question the answers by name.
+#: By folder: the names in it, their stamps, and the answers by question and name.
 Rows: TypeAlias = "dict[str, dict[str, Any]]"
 
 DIGEST = "digest"
 _KIND, _REAL, _LISTING, _NAMES = "kind", "real", "listing", "names"
-#: These answers save work; what was made of them is compared itself.
+#: These answers only save work; results from them are compared themselves.
 _ONLY_KEPT = frozenset({_LISTING})
 _FILE, _FOLDER = "file", "folder"
-#: Clocks of file systems are coarse: what was changed so shortly before is looked at once more.
+#: Clocks of file systems are coarse: anything changed this recently is checked again.
 _RECENT_NS = 2_000_000_000
-#: What `stamp_of` says of a path that was changed just now, and of one that is not there.
+#: The value of `stamp_of` for a path that was just changed, and for one that does not exist.
 UNTRUSTED, MISSING = -1, 0
 _MASK = (1 << 60) - 1
 
@@ -40,7 +40,7 @@ class Disk:
     """The disk as it is now."""
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file, None when it is not there or no regular file of a sane size."""
+        """Return the bytes of a file, None if it does not exist or is not a regular file of a sane size."""
         return read_if_sane(path)
 
     def read_noted(self, path: str) -> bytes | None:
@@ -48,7 +48,7 @@ class Disk:
         return read_if_sane(path)
 
     def ask(self, path: str, question: Question) -> Any:
-        """Return what a question says of a file's bytes; by its name it is known between runs."""
+        """Return the answer to a question about a file's bytes; its name identifies it between runs."""
         return question(read_if_sane(path))
 
     def is_file(self, path: str) -> bool:
@@ -64,15 +64,15 @@ class Disk:
         return os.path.realpath(path)
 
     def listing(self, folder: str) -> tuple[list[str], list[str]]:
-        """Return the names of the folders in a folder, links to some left out, and of its C files."""
+        """Return the names of the folders in a folder, without links, and of its C files."""
         return _listing(folder)
 
     def names(self, folder: str, end: str) -> list[str]:
-        """Return the names in a folder that end so, sorted; `/` for those of its folders."""
+        """Return the names in a folder with this ending, sorted; `/` selects its folders."""
         return _names(folder, end)
 
     def walk(self, folder: str, passed_over: Container[str] = ()) -> Iterator[tuple[str, list[str]]]:
-        """Yield a folder and all below it, without hidden ones and those passed over, with its C files."""
+        """Yield a folder and all folders below it with their C files, without hidden and skipped ones."""
         waiting = [folder]
         while waiting:
             top = waiting.pop()
@@ -90,9 +90,9 @@ DISK = Disk()
 
 
 class WatchedDisk(Disk):
-    """Notes what is asked; `questions` are all that `ask` may be given, `kept` those that only save work.
+    """Records what is asked; `questions` are all that `ask` accepts, `kept` those that only save work.
 
-    `rows` is what `rows()` returned at another time.
+    `rows` is what `rows()` returned earlier.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class WatchedDisk(Disk):
         self._compare()
 
     def _compare(self) -> None:
-        """Take the answers over that still hold, and note which do not."""
+        """Take over the answers that are still valid, and note which are not."""
         stamp = self._stamp
         fresh = {
             folder + name: new
@@ -125,7 +125,7 @@ class WatchedDisk(Disk):
             self._ask_again(path)
 
     def _open(self, path: str) -> None:
-        """Make the saved answers for the folder of a path ones of this run, if there are any."""
+        """Take the saved answers for the folder of a path into this run, if there are any."""
         folder = path[: path.rfind("/") + 1]
         row = self._rows.pop(folder, None)
         if row is None:
@@ -183,7 +183,7 @@ class WatchedDisk(Disk):
         return answers[question]
 
     def read(self, path: str) -> bytes | None:
-        """Return the bytes of a file, on which everything depends from now on."""
+        """Return the bytes of a file, on which all results depend from now on."""
         self.shared.add(path)
         return self.read_noted(path)
 
@@ -198,7 +198,7 @@ class WatchedDisk(Disk):
         return data
 
     def ask(self, path: str, question: Question) -> Any:
-        """Return what a question says of a file's bytes, maybe from another run."""
+        """Return the answer to a question about a file's bytes, perhaps from another run."""
         return self._known(path, question.__name__)
 
     def is_file(self, path: str) -> bool:
@@ -214,12 +214,12 @@ class WatchedDisk(Disk):
         return str(self._known(path, _REAL))
 
     def listing(self, folder: str) -> tuple[list[str], list[str]]:
-        """Return the folders and C files of a folder, maybe from another run."""
+        """Return the folders and C files of a folder, perhaps from another run."""
         folders, files = self._known(folder, _LISTING)
         return folders, files
 
     def names(self, folder: str, end: str) -> list[str]:
-        """Return the names in a folder that end so."""
+        """Return the names in a folder with this ending."""
         return list(self._known(folder, f"{_NAMES} {end}"))
 
     def note_found(self, folder: str, files: list[str]) -> None:
@@ -227,7 +227,7 @@ class WatchedDisk(Disk):
         self.found[folder] = files
 
     def digest(self, path: str) -> str | None:
-        """Return the digest of a file's bytes, as far as it is known."""
+        """Return the digest of a file's bytes if it is known."""
         self._open(path)
         answer = self._answers.get(path, {}).get(DIGEST)
         return answer if isinstance(answer, str) else None
@@ -249,7 +249,7 @@ class WatchedDisk(Disk):
 
 
 def stamp_of(path: str, now: int) -> int:
-    """Return a number that changes when a path comes, goes or is changed; `now` is in nanoseconds."""
+    """Return a number that changes when a path is added, removed or changed; `now` is in nanoseconds."""
     try:
         state = os.stat(path)  # noqa: PTH116 - asked very often
     except (OSError, ValueError):
@@ -301,7 +301,7 @@ def _names(folder: str, end: str) -> list[str]:
 
 
 def _packed(names: list[str], known: Mapping[str, Any]) -> Any:
-    """Return answers by name, those that are all yes or no as a text: there are ten thousands of them."""
+    """Return answers by name, all yes or all no as one text: there are tens of thousands of them."""
     if set(map(type, known.values())) != {bool}:
         return known
     return "".join("-" if name not in known else "1" if known[name] else "0" for name in names)

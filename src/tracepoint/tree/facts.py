@@ -1,7 +1,7 @@
-"""What a kernel says about itself, read from its own files: headers or sources, configuration, BTF.
+"""Facts about a kernel, read from its own files: headers or sources, configuration, BTF.
 
-Never from a version number: distributions backport.  `read_facts` is about the tracing macros of a tree,
-`find_kernel_files` and `KernelKnowledge` about what the text of records needs beside them.
+Never from a version number: distributions backport.  `read_facts` reads those of the tracing macros of a
+tree; `find_kernel_files` and `KernelKnowledge` provide what else the text of records needs.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def read_facts(root: Path | None, disk: Disk = DISK) -> TreeFacts:
-    """Return what a kernel tree (or headers package) says about itself; nothing without one."""
+    """Return the facts of a kernel tree (or headers package); no facts without one."""
     if root is None:
         return TreeFacts()
     arities = (disk.ask(str(root / name), assign_str_arity) for name in CALLBACK_FILES)
@@ -73,7 +73,7 @@ def read_facts(root: Path | None, disk: Disk = DISK) -> TreeFacts:
 
 
 def read_facts_around(path: PurePath | str) -> TreeFacts:
-    """Return the facts of the tree that a header lies in."""
+    """Return the facts of the tree that contains a header."""
     return read_facts(find_kernel_root(Path(path).resolve().parent))
 
 
@@ -95,7 +95,7 @@ class KernelFiles:
 def find_kernel_files(
     release: str, version: str = "", roots: Iterable[Path] = (Path("/"),), sources: Iterable[Path] = ()
 ) -> KernelFiles:
-    """Return the files of the kernel of one release (`uname -r`) that are there.
+    """Return the available files of the kernel of one release (`uname -r`).
 
     Looked for below `roots`, which are laid out as an installed system; in the running kernel when it has
     this release; and in `sources`, trees whose Makefile has the version in `version` (`uname -v`).
@@ -139,9 +139,7 @@ def given_kernel_files(path: Path) -> KernelFiles:
         found = KernelFiles((), (path,), ()) if is_text else KernelFiles((), (), (path,))
     else:
         is_there = path.exists()
-        raise TreeError(
-            str(path), "neither a file nor a folder" if is_there else "there is no such file or folder"
-        )
+        raise TreeError(str(path), "neither a file nor a folder" if is_there else "no such file or folder")
     if not found:
         raise TreeError(str(path), "not a tree of kernel headers or sources, and no kernel below boot/")
     return found
@@ -152,7 +150,7 @@ def _there(paths: Iterable[Path]) -> tuple[Path, ...]:
 
 
 def _unpacked(data: bytes) -> bytes:
-    """Return the begin of a configuration; /proc/config.gz is compressed."""
+    """Return the beginning of a configuration; /proc/config.gz is compressed."""
     if data[:2] != b"\x1f\x8b":
         return data
     try:
@@ -188,12 +186,12 @@ class KernelKnowledge:
         self._naming: dict[Path, dict[str, list[Path]]] = {}
 
     def facts(self, known: RenderFacts = NO_FACTS) -> RenderFacts:
-        """Return `known` with what the files tell of constants, sizes and HZ."""
+        """Return `known` with the files' constants, sizes and HZ."""
         return replace(known, hz=known.hz or self.hz, constants=self.constant, sizeof=self.sizeof)
 
     @cached_property
     def hz(self) -> int | None:
-        """Jiffies a second, as the configuration says."""
+        """Jiffies per second, from the configuration."""
         for path in self.files.configs:
             try:
                 with path.open("rb") as stream:
@@ -210,7 +208,7 @@ class KernelKnowledge:
         return None
 
     def constant(self, name: str) -> int | None:
-        """Return the value of an enum constant: as the trace headers that name it see it, else from BTF."""
+        """Return the value of an enum constant: from the trace headers that name it, else from BTF."""
         if name not in self._constants:
             self._constants[name] = self._find_constant(name)
         return self._constants[name]
@@ -239,7 +237,7 @@ class KernelKnowledge:
                 yield value
 
     def sizeof(self, ctype: str) -> int | None:
-        """Return the size in bytes of a type spelt in C, None when there is no BTF that has it."""
+        """Return the size in bytes of a type spelt in C, None if no BTF has it."""
         number = self._btf.find(ctype) if self._btf is not None else None
         try:
             return self._btf.size_of(number).size if self._btf is not None and number is not None else None

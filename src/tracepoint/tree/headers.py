@@ -1,4 +1,4 @@
-"""Trace headers on disk: reading one with everything around it, and finding those of a tree."""
+"""Trace headers on disk: reading one with its includes, and finding those of a tree."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from tracepoint.source.text import SourceFile
     from tracepoint.tree.disk import Disk
 
-#: What `read_header` keeps from call to call.
+#: The state that `read_header` keeps between calls.
 _KEPT, _ANSWERS = KeptFiles(), KeptAnswers()
-#: How far above an included part the header that includes it may lie.
+#: How far above an included part the header that includes it may be.
 _MAX_FOLDERS_UP = 4
 
 
 class HeaderReader:
     r"""Reads trace headers of one tree or include path, sharing what they include.
 
-    `include_paths` are searched after the includer's folder; when the header lies in a kernel tree,
+    `include_paths` are searched after the includer's folder; if the header is in a kernel tree,
     that tree's come after them, and its configuration decides `#if`.
 
     >>> HeaderReader().read_text("#define TRACE_SYSTEM demo\n").system
@@ -89,7 +89,7 @@ class HeaderReader:
         return self._shared[root]
 
     def take_visited(self) -> set[str]:
-        """Return the paths of the files around headers that were asked for since the last call."""
+        """Return the paths of the included files that were requested since the last call."""
         visited: set[str] = set()
         for loader in self._loaders.values():
             visited |= loader.take_asked()
@@ -138,7 +138,7 @@ class HeaderReader:
         return _LazyIncludes(path.absolute(), loader, self._creators[folder], self._disk)
 
     def _nearby(self, folder: Path) -> list[Path]:
-        """Return C files around a header that lies in no tree: not all, it may be a home or /tmp."""
+        """Return C files near a header outside any tree: not all, since this may be a home or /tmp."""
         folders = [folder, *(folder / name for name in self._disk.names(str(folder), "/"))]
         return [place / name for place in folders for name in self._disk.names(str(place), ".c")]
 
@@ -162,7 +162,7 @@ class HeaderReader:
 
 
 class _LazyIncludes:
-    """The includes of the C files that create a header's tracepoints, found when asked."""
+    """The includes of the C files that create a header's tracepoints, found on demand."""
 
     def __init__(self, path: Path, loader: FileLoader, creators: Creators, disk: Disk) -> None:
         self._disk = disk
@@ -175,7 +175,7 @@ class _LazyIncludes:
         for creator in creators:
             file = self._loader.read(str(creator))
             if file is not None:
-                # Its own enums and macros count too, and quoted names find it beside itself.
+                # Its own enums and macros count too, and quoted names find it in its own folder.
                 yield creator.name, True, file.path
                 yield from ((name, is_quoted, file.path) for name, is_quoted in includes_of(file.text))
         if not creators and self._path.parent.name == "events":
@@ -194,7 +194,7 @@ class _LazyIncludes:
 
 
 def _defining_siblings(path: Path, names: set[str], loader: FileLoader, disk: Disk) -> Iterator[SourceFile]:
-    """Yield the headers beside `path` that define one of the names."""
+    """Yield the headers next to `path` that define one of the names."""
     wanted = re.compile(
         rf"^[ \t]*#[ \t]*define[ \t]+(?:{'|'.join(map(re.escape, sorted(names)))})\b", re.MULTILINE
     )
@@ -229,9 +229,9 @@ def _without_borrowed(
 def paused_collector() -> Iterator[None]:
     """Keep the garbage collector from walking a growing model again and again.
 
-    Reading a whole tree makes millions of objects that all stay; a collector that looks at them
-    each time their number grows by a quarter takes half of the time.  Headers that are read, checked
-    and let go one after another are freed without it: nothing in them refers back to what holds it.
+    Reading a whole tree creates millions of objects that all stay; a collector that visits
+    them each time their number grows by a quarter takes half of the time. Headers that are read, checked and
+    dropped in turn are freed without it: they contain no reference cycles.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -247,7 +247,7 @@ def read_header(
 ) -> TraceHeader:
     """Read one trace header from disk.
 
-    `include` are include paths, searched before those of the kernel tree that the header lies in;
+    `include` are include paths, searched before those of the kernel tree that the header is in;
     `config` decides `#if`.  Raises SourceError when the file cannot be read.
     """
     with paused_collector():

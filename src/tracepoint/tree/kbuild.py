@@ -1,4 +1,4 @@
-"""How a C file of the kernel is built, as far as Makefiles and Kconfig tell."""
+"""How a C file of the kernel is built, as far as Makefiles and Kconfig show."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class _Listed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """How a file is built: under which options, and whether into a module.
+    """How a file is built: under which options, and whether in a module.
 
-    `module` is the object that becomes the module (empty when the file is built in, or when nothing
-    is known); `is_known` is false when no Makefile lists the file.  An option may be `A|B`: one of them.
+    `module` is the object that becomes the module (empty if the file is built in or nothing
+    is known); `is_known` is False if no Makefile lists the file.  An option may be `A|B`: one of them.
     """
 
     options: frozenset[str] = frozenset()
@@ -77,7 +77,7 @@ class Kbuild:
         return Built(is_known=False)
 
     def exclude_each_other(self, one: str, other: str) -> bool:
-        """Return whether Kconfig or a Makefile makes two C files alternatives: no kernel is to have both.
+        """Return whether Kconfig or a Makefile makes two C files alternatives: no kernel has both.
 
         One needs an option that the other needs off (`depends on !OTHER`, two branches of an `ifdef`), or
         they need two options of one `choice`.
@@ -102,14 +102,14 @@ class Kbuild:
 
     def _in_folder(self, folder: str, word: str) -> Built | None:
         ways = list(self._ways(folder, word, 0))
-        # The way that most kernels have: built in, under the fewest options.
+        # The most common way: built in, under the fewest options.
         best = min(ways, key=lambda b: (bool(b.module), len(b.options)), default=None)
         if best is None:
             return None
         return Built(_any_of([b.options for b in ways if b.module == best.module], frozenset()), best.module)
 
     def _ways(self, folder: str, word: str, depth: int) -> Iterator[Built]:
-        """Yield how the lists of a folder bring a word, through the lists that name other lists."""
+        """Yield how the lists of a folder include a word, through lists that name other lists."""
         if depth > _MAX_STEPS:
             return
         for listed in self._read(folder):
@@ -140,7 +140,7 @@ class Kbuild:
         return options
 
     def _ways_into(self, folder: str) -> Iterator[list[frozenset[str]]]:
-        """Yield under which options make enters a folder, then the one around it, and so on."""
+        """Yield the options under which make enters a folder, then its parent, and so on."""
         while True:
             parent, _, name = folder.rpartition("/")
             if not parent or parent == "arch":
@@ -159,9 +159,9 @@ class Kbuild:
         return self._lists[folder]
 
     def missing(self, path: str, given: frozenset[str], wanted: frozenset[str]) -> frozenset[str]:
-        """Return the wanted options that the given ones, which bring a file, do not bring along.
+        """Return the wanted options that are not implied by those that build a file.
 
-        What an option selects or depends on comes with it.  Without TRACEPOINTS no call does anything.
+        An option implies what it selects or depends on. Without TRACEPOINTS no call does anything.
         """
         folder = path.rpartition("/")[0]
         brought = given | {"TRACEPOINTS"}
@@ -173,7 +173,7 @@ class Kbuild:
 
 
 def _words_of(path: str) -> Iterator[tuple[str, str]]:
-    """Yield the folders whose Makefile may list a C file, with the word that it is listed as."""
+    """Yield the folders whose Makefile may list a C file, with its name there."""
     folder, _, name = path.rpartition("/")
     word = name.rpartition(".")[0] + ".o"
     # A Makefile may list files of the folders below it (fs/xfs/libxfs).
@@ -188,9 +188,9 @@ def _common(ways: list[frozenset[str]]) -> frozenset[str]:
 
 
 def _any_of(ways: list[frozenset[str]], given: frozenset[str]) -> frozenset[str]:
-    """Return what is needed for one of some ways, each a set of options, where some are given.
+    """Return what one of several alternatives needs, each a set of options, given some options.
 
-    Several ways of one option each become one name, `A|B`.  A kernel with tracepoints has TRACEPOINTS.
+    Alternatives of one option each become one name, `A|B`.  A kernel with tracepoints has TRACEPOINTS.
     """
     ways = [way - given - {"TRACEPOINTS"} for way in ways]
     shortest = min(ways, key=len, default=frozenset())
@@ -219,7 +219,7 @@ def _lists(text: str) -> Iterator[_Listed]:
 
 
 def _enter(conditions: list[frozenset[str]], directive: re.Match[str]) -> None:
-    """Keep what holds for the lines that follow a conditional directive of a Makefile."""
+    """Update the conditions for the lines after a conditional directive of a Makefile."""
     is_else, keyword, rest = directive.groups()
     if keyword == "endif":
         if conditions:
@@ -234,7 +234,7 @@ def _enter(conditions: list[frozenset[str]], directive: re.Match[str]) -> None:
 
 
 def _literal(keyword: str, rest: str) -> str:
-    """Return the option that a condition asks for, `!NAME` when it has to be off, `?` when neither is clear.
+    """Return the option that a condition needs, `!NAME` if it must be off, `?` if neither is clear.
 
     >>> _literal("ifneq", " ($(CONFIG_A),)"), _literal("ifndef", " CONFIG_A"), _literal("ifeq", " ($(V),1)")
     ('A', '!A', '?')

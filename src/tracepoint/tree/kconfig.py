@@ -1,4 +1,4 @@
-"""What the Kconfig files of a tree say of an option: its kind, what it needs, what it excludes."""
+"""What the Kconfig files of a tree say about an option: its kind, what it needs, what it excludes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _ALWAYS = re.compile(r"^[ \t]+def_bool y[ \t]*$", re.MULTILINE)
 _CHOICE = re.compile(r"^choice\b(.*?)^endchoice\b", re.MULTILINE | re.DOTALL)
 _CONFIG = re.compile(r"^[ \t]*(?:menu)?config[ \t]+(\w+)", re.MULTILINE)
 _TERM = re.compile(r"(!?)[ \t]*(\w+)(?:[ \t]*=[ \t]*([ymn]))?")
-#: An option needs others, which need others; no tree comes near either of these.
+#: Options need others, which need others; no tree comes near either limit.
 _MAX_OPTIONS = 200
 _MAX_PARENTHESES = 50
 
 
 class Kconfig:
-    """Reads the Kconfig files of a folder and of those around it, where most options of its files stand.
+    """Reads the Kconfig files of a folder and of those around it, where most options of its files are.
 
     `read` returns the text of a file below the tree, None when there is none.
     """
@@ -36,7 +36,7 @@ class Kconfig:
         self._kinds: dict[tuple[str, str], str] = {}
 
     def kind(self, folder: str, option: str) -> str:
-        """Return `tristate` or `bool`, empty when no Kconfig near the folder says."""
+        """Return `tristate` or `bool`, empty if no Kconfig near the folder says."""
         key = folder, option
         if key not in self._kinds:
             found = (_KIND.search(entry) for entry in self._entries(folder, option))
@@ -44,7 +44,7 @@ class Kconfig:
         return self._kinds[key]
 
     def brought_by(self, folder: str, option: str) -> frozenset[str]:
-        """Return what comes with an option: what it selects, and what it depends on."""
+        """Return what an option implies: what it selects, and what it depends on."""
         brought: frozenset[str] = frozenset()
         for entry in self._entries(folder, option):
             brought |= frozenset(_SELECT.findall(entry)) | _required(entry)
@@ -55,16 +55,16 @@ class Kconfig:
         return any(_ALWAYS.search(entry) for entry in self._entries(folder, option))
 
     def with_required(self, folder: str, options: frozenset[str]) -> frozenset[str]:
-        """Return options with what they depend on, and that with what it depends on.
+        """Return options with their dependencies, recursively.
 
-        `!NAME` is an option that has to be off.  `depends on !NAME` counts as that, although it lets both
-        be modules where both can: who writes it declares alternatives.
+        `!NAME` is an option that must be off. `depends on !NAME` counts as that, although
+        it allows both as modules: it declares alternatives.
         """
         found = set(options)
         left = list(options)
         while left and len(found) < _MAX_OPTIONS:
             entries = list(self._entries(folder, left.pop()))
-            # What is declared in several places needs one of several things.
+            # An option declared in several places needs one of several conditions.
             fresh = _required(entries[0]) - found if len(entries) == 1 else frozenset()
             found |= fresh
             left += fresh
@@ -76,7 +76,7 @@ class Kconfig:
             yield from (frozenset(_CONFIG.findall(block)) for block in _CHOICE.findall(text))
 
     def _entries(self, folder: str, option: str) -> Iterator[str]:
-        """Yield what the Kconfig files say of an option, without its help text."""
+        """Yield what the Kconfig files say about an option, without its help text."""
         entry = re.compile(rf"^(?:menu)?config {re.escape(option)}\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
         for text in self._around(folder):
             yield from (_HELP.split(found[1], 1)[0] for found in entry.finditer(text))
@@ -94,7 +94,7 @@ class Kconfig:
 
 
 def negated(literal: str) -> str:
-    """Return the opposite of an option or of `!NAME`; of what is not known (`?`) nothing is."""
+    """Return the opposite of an option or of `!NAME`; unknown ones (`?`) have none."""
     if literal == "?":
         return literal
     return literal[1:] if literal.startswith("!") else f"!{literal}"

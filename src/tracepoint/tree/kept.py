@@ -1,4 +1,4 @@
-"""What calls one after another share of files: a file whose stamp has changed is read again."""
+"""Files shared by successive calls: a file whose stamp has changed is read again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 #: The trace headers of a kernel tree are read with 1,200 files around them, of 13 million characters.
 MAX_KEPT_CHARS = 1 << 24
-#: Short answers about so many files are kept: a tree has 30,000 C files, of which a few thousand are asked.
+#: Short answers about this many files are kept: a tree has 30,000 C files, a few thousand of which are
+#: queried.
 MAX_ANSWERS = 1 << 15
 
 
@@ -32,7 +33,7 @@ class _Kept:
 
 
 class KeptFiles:
-    """The files that were read last, up to `most` characters together; any thread may ask.
+    """The most recently read files, up to `most` characters in total; any thread may use it.
 
     Every question is answered from what is on disk now: a file that was changed, or so recently that its
     stamp may be that of another change too, is read again.
@@ -45,7 +46,7 @@ class KeptFiles:
         self._lock = threading.Lock()
 
     def read(self, path: str) -> SourceFile | None:
-        """Return the file at a path, None when it is not there or no regular file of a sane size."""
+        """Return the file at a path, None if it does not exist or is not a regular file of a sane size."""
         stamp = stamp_of(path, time.time_ns())
         if stamp == MISSING:
             return None
@@ -65,7 +66,7 @@ class KeptFiles:
         return file
 
     def names(self, file: SourceFile) -> FileNames:
-        """Return what a file includes and which names it holds."""
+        """Return what a file includes and the names in it."""
         kept = self._files.get(file.path)
         if kept is None or kept.file is not file:
             return names_in(file)
@@ -80,7 +81,7 @@ class KeptFiles:
         return kept
 
     def _put(self, path: str, kept: _Kept) -> None:
-        """Keep a file as the newest; those that were asked for longest ago go when there is no room."""
+        """Keep a file as the newest; the least recently used ones are dropped when there is no room."""
         self._files[path] = kept
         self._n_chars += len(kept.file.text)
         while self._n_chars > self._most:
@@ -95,7 +96,7 @@ class KeptAnswers(Disk):
         self._answers: dict[tuple[str, Question], tuple[int, Any]] = {}
 
     def ask(self, path: str, question: Question) -> Any:
-        """Return what a question says of a file's bytes."""
+        """Return the answer to a question about a file's bytes."""
         stamp = stamp_of(path, time.time_ns())
         known = self._answers.get((path, question))
         if known is not None and known[0] == stamp != UNTRUSTED:

@@ -19,10 +19,10 @@ _MARK = "include/linux/tracepoint.h"
 
 
 def find_source_root(folder: Path) -> Path:
-    """Return the folder that holds `include/linux` of a kernel's headers.
+    """Return the folder with `include/linux` of a kernel's headers.
 
-    `folder` is a source tree or a headers package: Debian's keeps what all flavours share in another
-    one, which its Makefile includes; others have a link called `source`.  Raises TracepointError when
+    `folder` is a source tree or a headers package: Debian's has the files that all flavours share in
+    another one, which its Makefile includes; others have a link called `source`.  Raises TracepointError when
     there are no tracing headers.
     """
     places = [folder, folder / "source"]
@@ -37,7 +37,7 @@ def find_source_root(folder: Path) -> Path:
 
 
 def read_kernel_files(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of the files `names` below a kernel's header folder; missing ones are left out."""
+    """Return the texts of the files `names` below a kernel's header folder; without missing ones."""
     root = find_source_root(folder)
     paths = {name: root / name for name in names}
     return {name: decode(read_input(path)) for name, path in paths.items() if path.is_file()}

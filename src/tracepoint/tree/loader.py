@@ -1,4 +1,4 @@
-"""Included files from disk: include paths, and where a kernel tree keeps its headers."""
+"""Included files on disk: include paths, and where a kernel tree has its headers."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 def find_kernel_root(path: Path, disk: Disk = DISK) -> Path | None:
-    """Return the kernel tree (or unpacked kernel headers) that a file lies in, None if it does not.
+    """Return the kernel tree (or unpacked kernel headers) that contains a file, or None.
 
-    A tree is known by include/linux/tracepoint.h.
+    A tree is recognized by include/linux/tracepoint.h.
     """
     for folder in [path, *path.parents]:
         if disk.is_file(f"{folder}/{TREE_MARK}"):
@@ -31,10 +31,10 @@ def find_kernel_root(path: Path, disk: Disk = DISK) -> Path | None:
 
 
 def kernel_include_paths(root: Path, arch: str = "x86", disk: Disk = DISK) -> tuple[Path, ...]:
-    """Return the include paths of a kernel tree, in the order that its Makefile gives them.
+    """Return the include paths of a kernel tree, in the order of its Makefile.
 
     Debian splits headers in two: `linux-headers-V-common` has the text, `linux-headers-V-amd64`
-    what was generated; whichever is given, the other one beside it is used too.
+    what was generated; whichever is used, the other one next to it is used too.
     """
     roots = [root, *_other_half(root, disk)]
     below = [
@@ -50,7 +50,7 @@ def kernel_include_paths(root: Path, arch: str = "x86", disk: Disk = DISK) -> tu
 
 
 def _other_half(root: Path, disk: Disk) -> list[Path]:
-    """Return the generated half beside Debian's common headers, amd64 first."""
+    """Return the generated half next to Debian's common headers, amd64 first."""
     name = root.name
     if not name.endswith("-common") or not name.startswith("linux-headers-"):
         return []
@@ -81,7 +81,7 @@ def read_kernel_config(root: Path, disk: Disk = DISK) -> dict[str, str]:
 
 
 def _generic(name: str) -> list[str]:
-    """Return what stands for an asm header that the build would generate (Kbuild's generic-y)."""
+    """Return the replacement for an asm header that the build would generate (Kbuild's generic-y)."""
     for prefix in ("", "uapi/"):
         if name.startswith(f"{prefix}asm/"):
             return [f"{prefix}asm-generic/{name.removeprefix(prefix + 'asm/')}"]
@@ -89,10 +89,10 @@ def _generic(name: str) -> list[str]:
 
 
 class FileLoader:
-    """Finds included files: beside the includer (when quoted), in include paths, where its Makefile says.
+    """Finds included files: next to the includer (if quoted), in include paths, in its Makefile's folders.
 
-    Every file is read once.  `texts` are those of files that are not to be read as they are on disk,
-    by absolute path; `kept` are files that earlier loaders have read.
+    Every file is read once.  `texts` are those of files that differ from the disk, by
+    absolute path; `kept` are files that earlier loaders have read.
     """
 
     def __init__(
@@ -112,12 +112,12 @@ class FileLoader:
         self._asked: set[str] = set()
 
     def take_asked(self) -> set[str]:
-        """Return the paths of the files that were given out since the last call."""
+        """Return the paths of the files that were returned since the last call."""
         asked, self._asked = self._asked, set()
         return asked
 
     def read(self, path: str) -> SourceFile | None:
-        """Return the file at a path, None when it is not there or not a readable file."""
+        """Return the file at a path, None if it does not exist or is not readable."""
         if path not in self._files:
             given = self.given(path)
             self._files[path] = self._read(path) if given is None else SourceFile(path, given)
@@ -127,7 +127,7 @@ class FileLoader:
         return file
 
     def given(self, path: str) -> str | None:
-        """Return the text that stands for the file at a path, None when it is read from disk."""
+        """Return the text that replaces the file at a path, None if it is read from disk."""
         return self._texts.get(str(Path(path).resolve())) if self._texts else None
 
     def _read(self, path: str) -> SourceFile | None:
@@ -137,7 +137,7 @@ class FileLoader:
         return None if data is None else SourceFile(path, decode(data))
 
     def load(self, name: str, *, is_quoted: bool, includer: str) -> SourceFile | None:
-        """Return the file that an `#include` in `includer` names, None when it cannot be had."""
+        """Return the file that an `#include` in `includer` names, None if it is not available."""
         if not name or "\0" in name or name.startswith("/"):
             return None
         if is_quoted:

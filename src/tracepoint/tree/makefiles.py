@@ -1,4 +1,4 @@
-"""What a Makefile says about the trace headers beside it: include folders and macros that it gives."""
+"""What a Makefile says about the trace headers next to it: include folders and macros."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _TREE = re.compile(r"\$[({]srctree[)}]/")
 
 
 class MakefileFolders:
-    """The include folders that Makefiles of a kernel tree add with -I, asked for by folder.
+    """The include folders that Makefiles of a kernel tree add with -I, looked up by folder.
 
-    fs/xfs/xfs_trace.c includes "xfs_shared.h", which lies in fs/xfs/libxfs: `ccflags-y` says so.
+    fs/xfs/xfs_trace.c includes "xfs_shared.h", which is in fs/xfs/libxfs: `ccflags-y` says so.
     """
 
     def __init__(self, disk: Disk = DISK) -> None:
@@ -36,7 +36,7 @@ class MakefileFolders:
         self._roots: dict[str, str] = {}
 
     def of(self, folder: str) -> tuple[str, ...]:
-        """Return what the Makefiles of a folder and of those around it in its tree add."""
+        """Return what the Makefiles of a folder and of its parents in the tree add."""
         folder = os.path.abspath(folder)  # noqa: PTH100 (asked for very often)
         if folder not in self._folders:
             root = self._root(folder)
@@ -47,7 +47,7 @@ class MakefileFolders:
         return self._folders[folder]
 
     def _root(self, folder: str) -> str:
-        """Return the kernel tree that a folder lies in, empty when it lies in none."""
+        """Return the kernel tree that contains a folder, empty if there is none."""
         if folder not in self._roots:
             if self._disk.is_file(f"{folder}/{TREE_MARK}"):
                 self._roots[folder] = folder

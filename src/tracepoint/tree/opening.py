@@ -1,4 +1,4 @@
-"""The one place where a file that a user names is opened: a regular file of a sane size, or a clear error."""
+"""The only place that opens files named by users: a regular file of a sane size, or a clear error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: A header or script larger than this is not read: no kernel header comes near.
 MAX_HEADER_BYTES = 64 << 20
-#: Nor is a module, a kernel image or what comes from a pipe when it is larger than this.
+#: Nor is a larger module, kernel image or pipe.
 MAX_LARGE_BYTES = 1 << 30
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -28,7 +28,7 @@ _OF_THE_SHELL = ("/dev/fd/", "/proc/self/fd/", "/dev/stdin")
 
 
 def check_regular(path: PurePath | str) -> None:
-    """Raise SourceError when a path names a folder, FIFO, device or socket; OSError when nothing is there."""
+    """Raise SourceError when a path is a folder, FIFO, device or socket; OSError when it does not exist."""
     mode = os.stat(path).st_mode  # noqa: PTH116 - PurePath has none
     kind = next((name for is_kind, name in _KINDS if is_kind(mode)), "")
     if kind and not (stat.S_ISFIFO(mode) and str(path).startswith(_OF_THE_SHELL)):
@@ -38,7 +38,7 @@ def check_regular(path: PurePath | str) -> None:
 def read_input(path: PurePath | str, large: Sequence[bytes] = ()) -> bytes:
     """Return the bytes of a file; at most 64 MiB, or 1 GiB when it begins with one of `large` (`b""`: any).
 
-    Raises SourceError for what is not a regular file or larger, OSError for what cannot be read.
+    Raises SourceError for anything larger or not a regular file, OSError for files that cannot be read.
     """
     check_regular(path)
     with open(path, "rb") as file:  # noqa: PTH123 - PurePath has none
@@ -46,7 +46,7 @@ def read_input(path: PurePath | str, large: Sequence[bytes] = ()) -> bytes:
 
 
 def read_if_sane(path: PurePath | str) -> bytes | None:
-    """Return the bytes of a file that was found, not named; None for what `read_input` would refuse."""
+    """Return the bytes of a file that was found, not named; None if `read_input` would refuse it."""
     try:
         return read_found(str(path))
     except (OSError, ValueError):  # ValueError: a NUL in the path
@@ -56,7 +56,7 @@ def read_if_sane(path: PurePath | str) -> bytes | None:
 def read_found(path: str, beginning: int | None = None) -> bytes | None:
     """Return the bytes of a regular file that was found, only the `beginning` of one that is too large.
 
-    There are ten thousands of them in a tree: this takes a quarter of what a stream takes.  Raises OSError.
+    A tree has tens of thousands of them: this takes a quarter of the time of a stream. Raises OSError.
     """
     file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
@@ -73,10 +73,10 @@ def read_found(path: str, beginning: int | None = None) -> bytes | None:
 
 
 def read_stream(file: BinaryIO, name: str, large: Sequence[bytes] = (), size: int = 0) -> bytes:
-    """Return what is left of a stream; the limits are those of `read_input`, also for a `size` it claims."""
+    """Return the rest of a stream; the limits of `read_input` apply, also to its claimed `size`."""
     start = file.read(max(map(len, large), default=0))
     most = MAX_LARGE_BYTES if start.startswith(tuple(large)) and large else MAX_HEADER_BYTES
-    # Room for the largest file costs more than reading the usual one; a pipe claims no size.
+    # A buffer for the largest file costs more than reading a usual one; a pipe claims no size.
     room = (size or most + 1) - len(start)
     data = start + file.read(max(0, room)) if size <= most else b""
     if max(len(data), size) > most:

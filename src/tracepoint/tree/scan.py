@@ -1,4 +1,4 @@
-"""Which files a command means: those named, and in folders those that hold trace declarations."""
+"""The files that a command refers to: those named, and in folders those with trace declarations."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
     from tracepoint.tree.disk import Disk
 
-# A byte search decides: 1 header in 60 of a kernel tree declares events, reading the others is wasted.
+# A byte search decides: 1 header in 60 of a kernel tree declares events, and reading the others would waste
+# time.
 _SYSTEM = b"TRACE_SYSTEM"
-#: Looking for a word takes a hundredth of matching a pattern; all declarations but one kind have `_EVENT`.
+#: Searching for a word takes a hundredth of the time of a pattern; all declarations but one kind have
+#: `_EVENT`.
 _TRACEPOINT, _EVENT = b"DECLARE_TRACE", b"_EVENT"
 _EVENTS, _END = (b"TRACE_EVENT", b"DECLARE_EVENT", b"DEFINE_EVENT"), b"E_EVENT"
 _CUSTOM = b"CUSTOM_EVENT"
@@ -29,7 +31,7 @@ _DECLARES = re.compile(
 )
 _BEGINNING = 1 << 16
 _SETS_SYSTEM = re.compile(rb"^[ \t]*#[ \t]*define[ \t]+TRACE_SYSTEM[ \t]+\w", re.MULTILINE)
-# rvgen and dot2k of tools/verification write headers from texts with such marks.
+# rvgen and dot2k of tools/verification generate headers from templates with such marks.
 _TEMPLATE = re.compile(rb"%%[A-Z_]+%%")
 _MACHINERY = (
     "include/linux/tracepoint.h",
@@ -44,7 +46,7 @@ def find_headers(words: Iterable[str], exclude: Iterable[str] = (), disk: Disk =
     """Return the files to read, in a fixed order and each once.
 
     Files are taken as named, folders are walked (without hidden ones) for trace headers.
-    Raises `FileNotFoundError` for a path that is not there.
+    Raises `FileNotFoundError` for a path that does not exist.
     """
     patterns = tuple(exclude)
     found: dict[Path, None] = {}
@@ -62,7 +64,7 @@ def find_headers(words: Iterable[str], exclude: Iterable[str] = (), disk: Disk =
 
 
 def is_trace_header(data: bytes) -> bool:
-    """Return whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are not a template of one.
+    """Return whether a header's bytes set TRACE_SYSTEM or declare tracepoints, and are not a template.
 
     >>> is_trace_header(b"TRACE_EVENT(foo, ...")
     True
@@ -127,7 +129,7 @@ def _walk(folder: Path, disk: Disk) -> Iterator[Path]:
 
 def _beginning(file: str) -> bytes:
     try:
-        # A larger one is refused when it is read as a header, if its beginning makes it one.
+        # A larger one is refused when it is read as a header, if it begins like one.
         return read_found(file, _BEGINNING) or b""
-    except FileNotFoundError:  # a link to nothing
+    except FileNotFoundError:  # a dangling link
         return b""

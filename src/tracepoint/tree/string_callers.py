@@ -1,4 +1,4 @@
-"""Whether the callers of events with string pointers pass strings that readers can know."""
+"""Whether the callers of events with string pointers pass strings that are exported to readers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXPORTS = re.compile(r"tracepoint_string|\bTPS\b")
 
 
 class StringCallers:
-    """The callers of the events of one tree, as its saved index knows them if there is one that is true."""
+    """The callers of the events of one tree, from its saved index if that is valid."""
 
     def __init__(self, root: Path | None) -> None:
         self._root = root
@@ -39,13 +39,13 @@ class StringCallers:
 
     @cached_property
     def identity(self) -> str:
-        """What is another text when answers may be others: of the index and all that it knows of."""
+        """A text that changes when answers may change: with the index and everything in it."""
         return saved_identity(self._root) if self._root is not None else ""
 
     def of(self, events: Sequence[str]) -> dict[str, bool]:
         """Return whether a file that calls an event uses `tracepoint_string()`.
 
-        `events` are those of `string_events`; one that nothing calls is not in the answer.
+        `events` are those of `string_events`; those without callers are not in the result.
         """
         answer: dict[str, bool] = {}
         if self._root is None or not events or self._tree is None:
@@ -72,7 +72,7 @@ def _has_string_pointer(event: Event) -> bool:
 
 
 def _exports_strings(path: Path) -> bool:
-    """Return whether a file, or a header beside it, makes strings known to readers."""
+    """Return whether a file, or a header next to it, exports strings to readers."""
     files = [path, *(file for file in path.parent.glob("*.h") if file.is_file())]
     texts = [read_if_sane(file) for file in files]
     return any(data is None or _EXPORTS.search(decode(data)) for data in texts)

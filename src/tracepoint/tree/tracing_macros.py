@@ -71,7 +71,7 @@ def assign_str_arity(data: bytes | None) -> int | None:
 
 
 def has_tp_suffix(data: bytes | None) -> bool | None:
-    """Return whether a `tracepoint.h` lets `DECLARE_TRACE` add a suffix, None for an empty one."""
+    """Return whether `DECLARE_TRACE` adds a suffix in a `tracepoint.h`, None for an empty one."""
     return bool(_SUFFIX.search(data)) if data else None
 
 

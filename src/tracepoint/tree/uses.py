@@ -1,8 +1,8 @@
-"""What a script uses of the events of two kernels, and in which way it reads each of them.
+"""What a script uses of the events of two kernels, and how it reads each of them.
 
-Understood are bpftrace, BCC, BPF C, Python, and the lines of perf, trace-cmd and tracefs, also
-mixed in one file.  Only bpftrace is looked at by probe; elsewhere every field that is mentioned
-counts for every event that has one of that name.
+This understands bpftrace, BCC, BPF C, Python, and command lines of perf, trace-cmd and tracefs,
+also mixed in one file. Only bpftrace is examined per probe; elsewhere every mentioned field counts for every
+event with a field of that name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SPACE = re.compile(r"\s+")
 _WORD = re.compile(r"\w+")
-# Names have an end: a script of one endless word would be looked through from each of its letters.
+# Names are bounded: a script of one endless word would be searched from each of its letters.
 _PAIR = re.compile(r"\b(\w[\w.-]{0,80})[:/](\w{1,160})\b(?![*?\[{])")
 _OTHER_PAIRS = (
     re.compile(r"\bTRACEPOINT_PROBE\(\s*(\w+)\s*,\s*(\w+)\s*\)"),  # BCC
@@ -44,14 +44,14 @@ _PROBES = re.compile(
 _MODULE = re.compile(r"\bregister_trace_\w+")
 _STRUCTS = re.compile(r"\btrace_event_raw_\w+|SEC\(\s*\"(?:tp|tracepoint)/")
 _RELOCATED = re.compile(r"vmlinux\.h|BPF_CORE_READ|preserve_access_index")
-#: What shows printed lines, and what then takes them apart.
+#: Programs that show printed lines, and programs that parse them.
 _PRINTED = re.compile(
     r"(?:\bperf\s+script\b|\btrace-cmd\s+report\b|\btrace_pipe\b|\btracing/trace\b)[^\n]{0,400}\|\s*"
     r"(?:\w+=\S*\s+)*(?:awk|gawk|mawk|sed|grep|egrep|cut|perl|python3?|tr|sort|uniq)\b"
 )
 _SECTION = re.compile(r'SEC\(\s*"(tp_btf|raw_tp|raw_tracepoint|tp|tracepoint)(?:\.w)?/(?:\w+/)?(\w+)"\s*\)')
 _BCC = re.compile(r"\b(RAW_)?TRACEPOINT_PROBE\(\s*(?:\w+\s*,\s*)?(\w+)\s*\)")
-#: Helpers of eBPF that are called as an event.
+#: Helpers of eBPF with names like events.
 _HELPERS = frozenset({"bpf_trace_printk"})
 # bpftrace: the probes before a block; `t` and `rt` are its short names.
 _BPFTRACE = re.compile(
@@ -67,11 +67,11 @@ _MAX_HEAD = 4000
 
 @dataclass(frozen=True, slots=True)
 class Uses:
-    """What a script uses: fields by `system:name`, and in which ways it reads.
+    """What a script uses: fields by `system:name`, and how it reads them.
 
-    `unknown` are names written as `system:event` that no kernel given has; `missing` are fields
-    that a probe asks of an event and that no kernel given has, as `system:event field`; `ways` are
-    the ways of reading by event; `is_module` says that a prototype counts to the letter.
+    `unknown` are names written as `system:event` that neither kernel has; `missing` are
+    fields that a probe uses and that neither kernel has, as `system:event field`; `ways` are the ways of
+    reading by event; `is_module` says that prototypes must match exactly.
     """
 
     fields: dict[str, frozenset[str]]
@@ -82,11 +82,11 @@ class Uses:
     is_module: bool = False
 
     def concerns(self, change: Change) -> bool:
-        """Return whether a change is of an event, or field, that the script uses."""
+        """Return whether a change affects an event, or field, that the script uses."""
         return change.event in self.fields and (not change.field or change.field in self.fields[change.event])
 
     def broken_by(self, change: Change) -> frozenset[Reader]:
-        """In which of its ways of reading a change breaks it."""
+        """Return the ways of reading that a change breaks."""
         if not self.concerns(change):
             return frozenset()
         if change.kind is ChangeKind.PROTO_CHANGED and not self.is_module and _are_alike(change):
@@ -99,7 +99,7 @@ class Uses:
 
 
 def _are_alike(change: Change) -> bool:
-    """Return whether two prototypes differ by `const` alone, which only a compiler sees."""
+    """Return whether two prototypes differ only in `const`, which only a compiler sees."""
     before, after = (_SPACE.sub("", re.sub(r"\bconst\b", "", text)) for text in (change.before, change.after))
     return before == after
 
@@ -148,7 +148,7 @@ class _Events:
 
 
 class _Found:
-    """What has been found in a text so far."""
+    """The results found in a text so far."""
 
     def __init__(self) -> None:
         self.fields: dict[str, set[str]] = {}
@@ -257,7 +257,7 @@ def _named(text: str, events: _Events, found: _Found) -> set[str]:
 
 
 def _of_command(command: str, word: str, events: _Events) -> Iterator[str]:
-    """Yield what `-e word` means: a system to trace-cmd, a system call to perf trace."""
+    """Yield the meaning of `-e word`: a system for trace-cmd, a system call for perf trace."""
     if command == "trace-cmd":
         yield from events.matching(word, "*") if word in events.systems else ()
     else:
@@ -285,7 +285,7 @@ def _after_prefixes(words: Iterable[str]) -> Iterator[str]:
 
 
 def _ways_of_sections(text: str, names: Iterable[str]) -> dict[str, set[Reader]]:
-    """Return how eBPF programs read events, as far as their sections say."""
+    """Return how eBPF programs read events, according to their sections."""
     structs = Reader.BPF_CORE if _RELOCATED.search(text) else Reader.OFFSETS
     by_event: dict[str, set[Reader]] = {}
     for kind, event in _SECTION.findall(text):

@@ -1,1 +1,1 @@
-"""Who calls tracepoints: C, macros, Rust."""
+"""Callers of tracepoints: C, macros, Rust."""

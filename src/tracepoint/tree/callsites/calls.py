@@ -1,7 +1,7 @@
-"""Call sites of tracepoints in C files: who calls `trace_xxx()`, and from which function.
+"""Call sites of tracepoints in C files: which functions call `trace_xxx()`.
 
-A file is looked at in two steps.  `read_facts` needs the file alone and the names of all
-tracepoints; `macros` then finds the calls that macros hide.
+A file is examined in two steps.  `read_facts` needs the file alone and the names of all
+tracepoints; `macros` then finds the calls hidden in macros.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TRACE = re.compile(r"trace_\w+")
 _ASKS = re.compile(r"tracepoint_enabled\s*\(\s*(\w+)\s*\)")
 _EXPORT = re.compile(r"EXPORT_TRACEPOINT_SYMBOL(_GPL)?\s*\(\s*(\w+)\s*\)")
 _LAST_WORD = re.compile(r"(?:\w+|[^\w\s])\s*\Z")
-#: What may stand before a call; before a declared name stands a type or a star.
+#: What may precede a call; a declared name is preceded by a type or a star.
 _STATEMENT_WORDS = frozenset("; { } ) : , ( = ! & | ? < > + - return else do".split())
 _PREFIX = re.compile(r"\w*\Z")
 _PASTES = re.compile(r"\btrace_\w*\s*##|##\s*\w*trace_|##\s*_?trace\b|\btrace_\w")
@@ -40,8 +40,8 @@ _SUFFIXES = ("_enabled", "_rcuidle")
 class SiteKind(enum.StrEnum):
     """How a tracepoint is mentioned.
 
-    `CALL` fires it; `ENABLED` asks whether anybody listens; `REFERENCE` takes `trace_xxx` as a
-    function without calling it; `MACRO` is a mention in the body of a `#define`, which fires
+    `CALL` fires it; `ENABLED` tests whether the event is enabled; `REFERENCE` uses `trace_xxx` as
+    a function without calling it; `MACRO` is a mention in the body of a `#define`, which fires
     where the macro is used.
     """
 
@@ -57,7 +57,7 @@ class SiteKind(enum.StrEnum):
 class CallSite:
     """One mention of a tracepoint: where, in which function, and the text of the call.
 
-    `event` is what follows `trace_`; `function` is empty outside of functions, for a `MACRO` it is
+    `event` is what follows `trace_`; `function` is empty outside functions; for a `MACRO` it is
     the macro's name; `via` names the macro that hides the call; the span's path is relative to
     the tree.
     """
@@ -75,7 +75,7 @@ class CallSite:
 
 
 class RawSite(NamedTuple):
-    """A site as it is kept: kind, event, line and column from 1, function, text, macro."""
+    """A site as stored: kind, event, line and column from 1, function, text, macro."""
 
     kind: str
     event: str
@@ -87,7 +87,7 @@ class RawSite(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What one C file says about tracepoints.
+    """The facts about tracepoints in one C file.
 
     `words` are all names that could be a mention, whether or not such an event exists;
     `defines` the macros that may hide calls; `exports` are name, line, and whether it is for GPL
@@ -101,7 +101,7 @@ class Facts(NamedTuple):
 
 
 def classify(word: str, names: Container[str]) -> tuple[SiteKind, str] | None:
-    """Say what a word that holds `trace_` means, None when it mentions no tracepoint of `names`.
+    """Classify a word that contains `trace_`; None if it mentions no tracepoint of `names`.
 
     >>> classify("trace_foo_enabled", {"foo"})
     (<SiteKind.ENABLED: 'enabled'>, 'foo')
@@ -151,7 +151,7 @@ def read_facts(text: str, names: Container[str]) -> Facts:
 
 
 class _Mention(NamedTuple):
-    """A word of a text that may mention a tracepoint; `asks` is set for `tracepoint_enabled(word)`."""
+    """A word of a text that may mention a tracepoint; `asks` is True for `tracepoint_enabled(word)`."""
 
     start: int
     end: int
@@ -159,7 +159,7 @@ class _Mention(NamedTuple):
     asks: bool = False
 
     def means(self, names: Container[str]) -> tuple[SiteKind, str] | None:
-        """Say what it means when these are the tracepoints."""
+        """Return what it means, given the tracepoints."""
         if self.asks:
             return (SiteKind.ENABLED, self.word) if self.word in names else None
         return classify(self.word, names)
@@ -233,13 +233,13 @@ def _sites(code: Code, names: Container[str]) -> Iterator[RawSite]:
 
 
 def _is_declared(code: str, at: int) -> bool:
-    """Whether a name outside of functions is that of a prototype or definition: a type stands before it."""
+    """Return whether a name outside functions is that of a prototype or definition: it follows a type."""
     before = _LAST_WORD.search(code, max(0, at - 200), at)
     return before is None or before[0].strip() not in _STATEMENT_WORDS
 
 
 def call_text(code: Code, start: int, end: int) -> str:
-    """Return the text of a call, whose name stands from `start` to `end`, on one line."""
+    """Return the text of a call, whose name is at `start` to `end`, on one line."""
     opening = code.code.find("(", end, end + 80)
     if opening >= 0 and not code.code[end:opening].strip():
         close = find_close_in_text(code.code, opening, _MAX_CALL)

@@ -1,7 +1,7 @@
-"""Calls that macros hide: `TRACE_CGROUP_PATH(mkdir, cgrp)` fires `trace_cgroup_mkdir()`.
+"""Calls hidden in macros: `TRACE_CGROUP_PATH(mkdir, cgrp)` fires `trace_cgroup_mkdir()`.
 
-The macros that mention or paste a `trace_` name are collected from the whole tree.  Where one of
-them is used, the use is expanded by the preprocessor's own rules, and the result is searched.
+The macros that mention or paste a `trace_` name are collected from the whole tree.  Each use of
+one of them is expanded by the preprocessor's rules, and the result is searched.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from tracepoint.tree.callsites.text import Code, Define
 
 _TRACE = re.compile(r"\btrace_\w+")
-#: What the kernel's own machinery of tracepoints defines is not a caller.
+#: Definitions of the kernel's own tracepoint machinery are not callers.
 _MACHINERY = ("include/trace/", "include/linux/tracepoint", "include/linux/trace_events.h")
 _OWN_FOLDERS = ("include/trace/events/",)
-#: Characters of a beginning that tells macros from other names.
+#: The length of a prefix that distinguishes macros from other names.
 _MIN_MARK = 8
-#: The uses of one macro in one file that are looked at; the most in 6.12 is some 300.
+#: The maximum number of uses of one macro in a file that are examined; 6.12 has at most about 300.
 _MAX_USES = 5000
 
 
@@ -68,7 +68,7 @@ def find_hiders(defines: Iterable[tuple[str, Define]]) -> list[Hider]:
 
 
 def scope_of(path: str) -> str:
-    """Return the folder below which a file's macros may be used; a `.c` file keeps them for itself.
+    """Return the folder below which a file's macros may be used; those of a `.c` file only in itself.
 
     >>> scope_of("include/linux/page_ref.h"), scope_of("arch/x86/include/asm/msr.h"), scope_of("mm/a.c")
     ('', '', 'mm/a.c')
@@ -86,7 +86,7 @@ def scope_of(path: str) -> str:
 
 
 class HiddenCalls:
-    """Finds the calls that macros hide in one file after the other; `names` are all tracepoints."""
+    """Finds the calls hidden in macros, file by file; `names` are all tracepoints."""
 
     def __init__(self, hiders: Iterable[Hider], names: Container[str]) -> None:
         self._scopes: dict[str, list[Hider]] = {}
@@ -112,14 +112,14 @@ class HiddenCalls:
         return any(names for names, _ in self._usable(path, has_trace=has_trace))
 
     def may_hold(self, path: str, data: bytes) -> bool:
-        """Return whether the bytes of a file hold the name of a macro that it may use."""
+        """Return whether the bytes of a file contain the name of a macro that it may use."""
         for names, marks in self._usable(path, has_trace=b"trace_" in data):
             if any(mark in data for mark in marks) and any(name in data for name in names):
                 return True
         return False
 
     def _usable(self, path: str, *, has_trace: bool) -> Iterator[tuple[list[bytes], list[bytes]]]:
-        """Yield the names of the macros that a file may use, with few words of which one is in each."""
+        """Yield the names of the macros that a file may use, with a few words, one of them in each name."""
         yield from self._below(path[: path.rfind("/") + 1])[: 1 + has_trace]
         if path in self._scopes:
             names = [hider.name.encode() for hider in self._scopes[path]]
@@ -161,7 +161,7 @@ class HiddenCalls:
     def _expand(
         self, use: str, variant: Hider, visible: dict[str, list[Hider]]
     ) -> Iterator[tuple[SiteKind, str, str]]:
-        """Yield what the expansion of a use mentions, with the function that it makes, if any."""
+        """Yield what the expansion of a use mentions, with the function that it defines, if any."""
 
         def lookup(name: str) -> Macro | None:
             if name == variant.name:
@@ -180,7 +180,7 @@ class HiddenCalls:
 
 
 def _marks(names: Iterable[str]) -> list[str]:
-    """Return the beginnings that sorted names share: fewer words to search a file for."""
+    """Return the common prefixes of sorted names: fewer words to search a file for."""
     marks: list[str] = []
     for name in names:
         shared = os.path.commonprefix([*marks[-1:], name])  # noqa: RUF071 - not paths
@@ -192,7 +192,7 @@ def _marks(names: Iterable[str]) -> list[str]:
 
 
 def _whole_use(code: Code, start: int, end: int) -> str:
-    """Return the text of a macro's use with its arguments, and what is called through its result."""
+    """Return the text of a macro's use with its arguments, and the call of its result."""
     while True:
         gap = len(code.code[end : end + 80]) - len(code.code[end : end + 80].lstrip())
         if code.code[end + gap : end + gap + 1] != "(":

@@ -1,8 +1,8 @@
-"""Calls whose name is pasted outside of a macro's body: `CONCATENATE(trace_event_, MONITOR_NAME)(…)`.
+"""Calls whose name is pasted outside a macro's body: `CONCATENATE(trace_event_, MONITOR_NAME)(…)`.
 
 In 7.x the monitors of kernel/trace/rv share functions in include/rv: each C file includes a
 header that says `#define MONITOR_NAME wip`, and then the shared one.  What such a call fires
-depends on who includes it, so that it stands for one event of each.
+depends on the including file, so it counts as one event for each.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from tracepoint.tree.creators import includes_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
-# Words have an end, so that one of a million letters is not looked through from each of them.
+# Words are bounded, so that one of a million letters is not searched from each letter.
 _PASTE = re.compile(
     r"\b(\w{0,60}(?:CONCAT|PASTE)\w{0,60})\s*\(\s*trace_(\w*)\s*,\s*([A-Za-z_]\w*)\s*\)(\s*,\s*_enabled\s*\))?"
 )
 _IN_BYTES = re.compile(rb"\b\w{0,60}(?:CONCAT|PASTE)\w{0,60}\s*\(\s*trace_\w*\s*,")
 _DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)[ \t]+([A-Za-z_]\w*)[ \t]*$", re.MULTILINE)
-#: Headers within headers that are looked through for the shared one.
+#: The depth of includes that are searched for the shared header.
 _MAX_DEPTH = 3
 _MAX_CALLS = 1000
 
 
 class Paste(NamedTuple):
-    """One such call: the file, what it fires, the macro that names the rest, and the site as it is kept."""
+    """One such call: the file, what it fires, the macro that names the rest, and the site as stored."""
 
     path: str
     prefix: str
@@ -99,7 +99,7 @@ def fired_by_pastes(
 
 
 def _seen_from(source: str, read: Callable[[str], str]) -> tuple[dict[str, set[str]], set[str]]:
-    """Return what a C file and the headers beside it define, and which files it includes."""
+    """Return what a C file and the headers next to it define, and which files it includes."""
     values: dict[str, set[str]] = {}
     reached = {source}
     todo = [(source, 0)]
@@ -125,5 +125,5 @@ def _included(path: str, text: str) -> Iterator[str]:
 
 
 def _is_near(path: str) -> bool:
-    """Return whether a header is worth reading on: one of a subsystem; not all of linux/."""
+    """Return whether a header is worth reading: one of a subsystem, not all of linux/."""
     return not path.startswith(("include/linux/", "include/uapi/", "include/asm", "include/trace/"))

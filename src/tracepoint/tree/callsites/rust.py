@@ -1,8 +1,8 @@
-"""Call sites of tracepoints in Rust: what `declare_trace!` declares, and who calls it.
+"""Call sites of tracepoints in Rust: what `declare_trace!` declares, and its callers.
 
 A declaration `declare_trace! { unsafe fn foo(n: c_int); }` makes a function `foo` that fires the
-tracepoint `foo` (rust/kernel/tracepoint.rs).  It is unsafe to call, so that drivers keep it behind
-a function `trace_foo` of the same module; the users of that are found too.
+tracepoint `foo` (rust/kernel/tracepoint.rs).  It is unsafe to call, so drivers wrap it in
+a function `trace_foo` of the same module, whose users are found too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMMENT_ENDS = re.compile(r"/\*|\*/")
 _NOT_NEWLINE = re.compile(r"[^\n]+")
 _UNSAFE_FN = re.compile(r"\bunsafe\s+fn\s+(\w+)")
 _BLOCKS = re.compile(r"\b(fn|mod)\s+(\w+)|[{};]")
-#: What stands before a call: a path of modules, or what says that it is none.
+#: What precedes a call: a path of modules, or text that shows that it is not a call.
 _PATH = re.compile(r"(?:\b\w+\s*::\s*)+\Z")
 _NO_CALL = re.compile(r"(?:\.|\bfn)\s*\Z")
 _SEGMENT = re.compile(r"\w+")
@@ -38,10 +38,10 @@ _SPACE = re.compile(r"\s+")
 _HERE = frozenset({"self", "super", "crate"})
 _USE = re.compile(r"\buse\s([^;]*)(?:;|\Z)")
 _IMPORTED = re.compile(r"\w+|\*")
-#: Files called so are the module of their folder.
+#: Files with these names are the module of their folder.
 _OF_FOLDER = ("mod.rs", "lib.rs")
 _MAX_PATH = 200
-#: Characters of a call, calls looked at in one file, blocks within blocks: far more than any driver has.
+#: Characters of a call, calls examined in one file, nested blocks: far more than any driver has.
 _MAX_CALL = 4000
 _MAX_USES = 5000
 _MAX_DEPTH = 100
@@ -59,7 +59,7 @@ class _Block(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A function that fires tracepoints; `via` is its name when it only stands for those it fires."""
+    """A function that fires tracepoints; `via` is its name if it is only a wrapper."""
 
     name: str
     events: tuple[str, ...]
@@ -90,7 +90,7 @@ class _Text:
         return ""
 
     def module(self, offset: int) -> str:
-        """Return the name of the module that an offset lies in."""
+        """Return the name of the module at an offset."""
         path = PurePosixPath(self.path)
         return self.around(offset, "mod") or (path.parent.name if path.name in _OF_FOLDER else path.stem)
 
@@ -128,7 +128,7 @@ def blank_rust(text: str) -> str:
 
 
 def _comment_end(text: str, start: int) -> int:
-    """Return where a comment ends; comments stand in comments."""
+    """Return where a comment ends; comments nest."""
     depth = 0
     for match in _COMMENT_ENDS.finditer(text, start):
         depth += 1 if match[0] == "/*" else -1
@@ -140,7 +140,7 @@ def _comment_end(text: str, start: int) -> int:
 def _blocks(code: str) -> list[_Block]:
     """Return the functions and modules of a text in the order in which they begin."""
     found: list[_Block] = []
-    opened: list[int] = []  # for each open brace the block that is around what follows
+    opened: list[int] = []  # for each open brace the block around what follows
     named: tuple[str, str, int] | None = None
     for match in _BLOCKS.finditer(code):
         outer = opened[-1] if opened else -1
@@ -162,7 +162,7 @@ def _blocks(code: str) -> list[_Block]:
 
 
 def find_rust_sites(texts: Mapping[str, str], names: Container[str]) -> dict[str, list[RawSite]]:
-    r"""Return the calls of tracepoints in Rust files, by path; `texts` are those that say `trace`.
+    r"""Return the calls of tracepoints in Rust files, by path; `texts` are those that contain `trace`.
 
     >>> made = "declare_trace! { unsafe fn foo(n: c_int); }\npub fn trace_foo() { unsafe { foo(1) } }"
     >>> used = "fn open() { crate::trace::trace_foo() }"
@@ -185,7 +185,7 @@ def find_rust_sites(texts: Mapping[str, str], names: Container[str]) -> dict[str
 
 
 def _scope(path: str) -> str:
-    """Return the folder below which a file's functions are called: that of its crate, about."""
+    """Return the folder in which a file's functions are called: roughly that of its crate."""
     parts = PurePosixPath(path).parts
     if parts[0] == "rust":
         return ""
@@ -194,7 +194,7 @@ def _scope(path: str) -> str:
 
 
 def _declared(file: _Text, names: Container[str]) -> Iterator[_Target]:
-    """Yield what the `declare_trace!` of a file make."""
+    """Yield the functions that the `declare_trace!` of a file declare."""
     end = 0
     while (match := _DECLARE.search(file.code, end)) is not None:
         close = find_close_in_text(file.code, match.end() - 1, len(file.code))
@@ -205,7 +205,7 @@ def _declared(file: _Text, names: Container[str]) -> Iterator[_Target]:
 
 
 def _wrappers(file: _Text, targets: Iterable[_Target]) -> Iterator[_Target]:
-    """Yield the functions `trace_…` that stand beside a declaration and fire what it declares."""
+    """Yield the functions `trace_…` next to a declaration that fire what it declares."""
     own = [target for target in targets if target.path == file.path and not target.via]
     fired: dict[tuple[str, str], dict[str, None]] = {}
     for target, start, _ in _uses(file, own):
@@ -217,7 +217,7 @@ def _wrappers(file: _Text, targets: Iterable[_Target]) -> Iterator[_Target]:
 
 
 def _uses(file: _Text, targets: Iterable[_Target]) -> Iterator[tuple[_Target, int, int]]:
-    """Yield which of some functions a file calls, with start and end of the path that names it."""
+    """Yield the functions out of some that a file calls, with start and end of the path in the call."""
     by_name: dict[str, list[_Target]] = {}
     near = set()
     for target in targets:

@@ -1,8 +1,7 @@
-"""C text as a finder of call sites needs it: comments blanked, directives apart, functions by name.
+"""C text prepared for finding call sites: comments blanked, directives separated, functions named.
 
-Nothing is parsed in earnest: kernel code closes its functions in the first column, and that is
-enough to name the function around a place, also in files that no C parser can follow because of
-their macros.
+There is no real parsing: kernel code closes its functions in the first column, which
+is enough to name the function around a place, even in files whose macros no C parser can follow.
 """
 
 from __future__ import annotations
@@ -33,12 +32,12 @@ _ATTRIBUTES = frozenset(
     "__assume_aligned __acquire __release __cond_lock __context__ _Pragma".split()
 )
 _MODIFIERS = re.compile(r"\b(?:static|inline|noinstr|noinline|notrace|__always_inline|__init|__visible)\b")
-#: Longer headers of functions do not exist; what looks like one is other text.
+#: No function header is longer; anything longer is other text.
 _MAX_HEAD = 8000
 _MAX_BLOCKS = 4
 #: Characters; the longest function of 6.12 has 60,000.
 _MAX_FUNCTION = 200_000
-#: Characters looked through in one file for functions that begin in no usual way: seconds at worst.
+#: The number of characters searched in a file for unusual function headers: seconds at worst.
 _MAX_SEARCHED = 20_000_000
 
 
@@ -87,7 +86,7 @@ def _blank(match: re.Match[str]) -> str:
 
 
 def _dead_text(text: str, bare: str) -> Iterator[tuple[int, int, Define | None]]:
-    """Yield the stretches that are directives or stand under `#if 0`, and what is defined in them."""
+    """Yield the ranges of directives and of text under `#if 0`, and what is defined in them."""
     if "#" not in bare:
         return
     depth = 0  # of conditionals below an `#if 0`
@@ -139,7 +138,7 @@ class Functions:
         self._budget = _MAX_SEARCHED
 
     def around(self, offset: int) -> str:
-        """Return the function's name, empty outside of functions."""
+        """Return the function's name, empty outside functions."""
         if self._closes is None:
             self._closes = [m.start() for m in _CLOSE.finditer(self._code)]
             self._opens = [m.start() for m in _OPEN.finditer(self._code)]
@@ -169,14 +168,14 @@ class Functions:
         return region.count("{") > region.count("}")
 
     def _named_otherwise(self, begin: int, offset: int) -> str | None:
-        """Name a function that begins after `begin` and goes on at `offset`, its brace on its name's line."""
+        """Name a function that begins after `begin` and continues at `offset`, its brace on the same line."""
         region = self._searched(begin, offset)
         opening = _outermost(region)
         head = _head_before(region[:opening]) if opening >= 0 else ""
         return function_name(head) if _AT_LINE_START.match(head) else None
 
     def _searched(self, begin: int, offset: int) -> str:
-        """Return a stretch to be searched; nothing once a file that is not a kernel's has cost too much."""
+        """Return a range to search; nothing once an unusual file has cost too much."""
         if offset - begin > self._budget:
             return ""
         self._budget -= offset - begin
@@ -184,7 +183,7 @@ class Functions:
 
 
 def _outermost(region: str) -> int:
-    """Return the offset of the outermost brace that is still open at the end, -1 when none is."""
+    """Return the offset of the outermost brace that is still open at the end, or -1."""
     depth = 0
     found = -1
     for match in reversed(list(_BRACES.finditer(region))):
@@ -203,9 +202,9 @@ def _head_before(text: str) -> str:
 
 
 def function_name(head: str) -> str:
-    """Name the function that a piece of text before a brace declares, empty when it declares none.
+    """Name the function that a piece of text before a brace declares, empty if it declares none.
 
-    Macros that make functions are looked through: they name it in their first argument.
+    For macros that define functions, this is the name in their first argument.
 
     >>> function_name("static int __init foo(int (*cb)(void)) __acquires(lock)")
     'foo'
@@ -260,7 +259,7 @@ def _groups(head: str) -> list[tuple[str, str, int, int]]:
 def functions_of(code: str) -> Iterator[tuple[str, int, int]]:
     """Yield name, start and end of each function of a text by counting braces alone.
 
-    For text that macros made, where line ends mean nothing.
+    For the output of macros, where line ends mean nothing.
     """
     depth = 0
     start = at = 0

@@ -1,7 +1,7 @@
 """The index of a kernel source tree: built in parallel, and brought up to date file by file.
 
-What is kept is plain data (dicts, lists, strings, numbers), so that it goes between processes and
-to disk; `query` makes objects of it.
+The index is plain data (dicts, lists, strings, numbers), so that it can be passed between processes
+and saved; `query` makes objects of it.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ if TYPE_CHECKING:
     from tracepoint.tree.index.headers import Record
 
 _Row = TypeVar("_Row")
-#: Fewer files than this are read here: starting processes takes longer.
+#: Fewer files than this are read in this process: starting others takes longer.
 _WORTH_PROCESSES = 200
 _PIECES_PER_JOB = 8
-#: A machine with more cores gains nothing: what is left is in one process.
+#: More cores gain nothing: the rest runs in one process.
 _MAX_JOBS = 8
 
 
 @dataclass(slots=True)
 class Work:
-    """What building an index had to do: files listed, searched, headers and C files read."""
+    """The work of building an index: files listed, searched, headers and C files read."""
 
     n_files: int = 0
     n_searched: int = 0
@@ -84,7 +84,7 @@ def build_index(
     """
     if not is_kernel_tree(root):
         raise TreeError(root, f"not a kernel source tree ({TREE_MARK} is missing)")
-    _indexer.cache_clear()  # it remembers the texts of files, which may have changed
+    _indexer.cache_clear()  # it caches the texts of files, which may have changed
     with paused_collector(), Builder(root, old, jobs, on_progress) as builder:
         return builder.run(), builder.work
 
@@ -129,10 +129,10 @@ class Builder:
     def index(
         self, chosen: Mapping[str, int], headers: Mapping[str, Record], holds: Mapping[str, int]
     ) -> IndexData:
-        """Index the chosen files, some or all of the tree, whose headers have been read.
+        """Index the chosen files, some or all of the tree, with their headers read.
 
-        `holds` are all files, which may use macros of those that are chosen.  Which file creates what,
-        and the state of the files, are left out.
+        `holds` are all files, which may use macros of the chosen ones. The result does not include which
+        file creates what, nor the state of the files.
         """
         names = sorted(_call_names(headers))
         facts = self._facts(chosen, names)
@@ -159,13 +159,13 @@ class Builder:
         return IndexData(self.root, "source", head, more, state, fingerprint(self.files))
 
     def searched(self, holds: Mapping[str, int]) -> dict[str, list[int]]:
-        """Return size, time and what was found of every file, as it is kept."""
+        """Return size, time and contents of every file, as stored."""
         return {path: [*FileRow(*stat, int(holds.get(path, 0)))] for path, stat in self.files.items()}
 
     # The steps.
 
     def search(self) -> dict[str, int]:
-        """Return what the files hold that hold anything."""
+        """Return the contents of the files that have any."""
         self.work.n_files = len(self.files)
         holds = {
             path: row.holds
@@ -186,7 +186,7 @@ class Builder:
         return {path: read[path] if path in read else old[path] for path in wanted}
 
     def _old_headers(self, creating: Sequence[str]) -> dict[str, Record]:
-        """The records that are still true: neither the header nor what it includes has changed."""
+        """The records that are still valid: neither the header nor its includes have changed."""
         state, touched = self.old.state, self.changed | self.gone
         came_or_went = {p for p in touched if p in self.gone or p not in self._old_files}
         was_creating = sorted(p for p, row in self._old_files.items() if row.holds & Holds.CREATES)
@@ -221,7 +221,7 @@ class Builder:
         }
 
     def _rust_sites(self, holds: Mapping[str, int], names: Sequence[str]) -> dict[str, Any]:
-        """The calls in Rust files; what one declares is called in others, so that all are read or none."""
+        """The calls in Rust files; functions of one are called in others, so either all are read or none."""
         touched = any(path.endswith(".rs") for path in self.changed | self.gone)
         if not touched and names == self.old.state.get("names"):
             return {p: rows for p, rows in self.old.head["sites"].items() if p.endswith(".rs")}
@@ -259,7 +259,7 @@ class Builder:
         pasting = holding(holds, Holds.PASTES)
         pastes = [paste for path in pasting for paste in find_pastes(path, _text(self.root, path))]
         prefixes = tuple({paste.prefix for paste in pastes})
-        # Who includes them is looked for below the headers that declare what they may fire.
+        # Their includers are searched for near the headers that declare the events that they may fire.
         folders = {
             f"{path.rpartition('/')[0]}/"
             for path, record in headers.items()
@@ -273,7 +273,7 @@ class Builder:
         return {path: [list(site) for site in sites] for path, sites in found.items()}
 
     def creators(self, holds: Mapping[str, int]) -> dict[str, list[str]]:
-        """Return the trace headers that each C file creates the tracepoints of."""
+        """Return the trace headers whose tracepoints each C file creates."""
         headers = set(holding(holds, Holds.DECLARATIONS))
         old = self.old.head.get("creators", {})
         found = {}
@@ -303,7 +303,7 @@ class Builder:
         if len(todo) < _WORTH_PROCESSES or self.jobs == 1:
             return iter(work(self.root, sorted(todo), *extra) if todo else [])
         n_pieces = self.jobs * _PIECES_PER_JOB
-        # Each gets files of all sizes; the kernel finds those of one folder faster one after the other.
+        # Each gets files of all sizes; the kernel finds files of one folder faster in sequence.
         pieces = [sorted(todo[i::n_pieces]) for i in range(n_pieces)]
         pool = self._processes()
         running = [pool.submit(work, self.root, piece, *extra) for piece in pieces]
@@ -327,7 +327,7 @@ class Builder:
 
 
 def _start_process() -> None:
-    # The parent decides what an interrupt means; the process is too short-lived to collect garbage.
+    # The parent handles interrupts; the process is too short-lived to collect garbage.
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
@@ -343,7 +343,7 @@ def _end_with_parent() -> None:
 
 
 def holding(holds: Mapping[str, int], flag: Holds) -> list[str]:
-    """Return the files that hold something, sorted."""
+    """Return the files that contain something, sorted."""
     return sorted(path for path, flags in holds.items() if flags & flag)
 
 
@@ -372,7 +372,7 @@ def _hiders(defines: Mapping[str, Iterable[Sequence[Any]]]) -> list[Hider]:
     return find_hiders((path, Define(*row)) for path, rows in defines.items() for row in rows)
 
 
-# What the processes do; the tables are made once in each.
+# The work of the processes; each creates the tables once.
 
 
 @lru_cache(1)

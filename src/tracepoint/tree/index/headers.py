@@ -1,4 +1,4 @@
-"""One trace header as the index keeps it: what it declares, how its records lie, what it includes.
+"""One trace header in the index: what it declares, the layout of its records, what it includes.
 
 A record is made of plain lists and strings, so that it can go between processes and to disk.
 `head` is what every question needs; `more` is loaded for questions about fields or formats.
@@ -58,7 +58,7 @@ class HeaderIndexer:
         self._is_char_signed = False if is_unsigned else None
 
     def record(self, path: str) -> Record:
-        """Return the record of one header; a header that cannot be read has `problem`."""
+        """Return the record of one header; a header that cannot be read has a `problem`."""
         self._reader.take_visited()
         try:
             header = self._reader.read(Path(self.root, path))
@@ -125,7 +125,7 @@ def _empty_head(problem: str) -> Record:
 
 
 class _Layouts:
-    """The layouts of a header's events, each different one once."""
+    """The distinct layouts of a header's events."""
 
     def __init__(self, header: TraceHeader, is_char_signed: bool | None) -> None:
         self.rows: list[list[Any]] = []
@@ -159,7 +159,7 @@ class _Layouts:
 
 
 def layout_row(layout: EventFormat) -> list[Any]:
-    """Return a layout as plain lists: fields of its own, size in bytes, print format."""
+    """Return a layout as plain lists: its own fields, size in bytes, print format."""
     fields = [[f.name, f.ctype, f.offset, f.size, int(f.is_signed)] for f in layout.event_fields]
     return [*LayoutRow(fields, layout.size_bytes, layout.print_fmt)]
 
@@ -193,7 +193,7 @@ def _extra(item: Field) -> str:
 
 
 def _place(origin: Origin | None) -> tuple[int, int, list[str]]:
-    """Line and column of what a human wrote, and the macros it went through."""
+    """Return line and column in the source, and the macros it went through."""
     if origin is None:
         return 0, 0, []
     return origin.span.line, origin.span.column, [step.macro for step in origin.chain]

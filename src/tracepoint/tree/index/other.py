@@ -1,6 +1,6 @@
-"""Indexes of what is not a source tree: folders of modules or of format files, BTF, single objects.
+"""Indexes of other things than source trees: folders of modules or of format files, BTF, single objects.
 
-They know events, fields and prototypes, and nothing about who calls them.
+They have events, fields and prototypes, but no callers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STRUCT_PREFIX = "trace_event_raw_"
 def read_other(path: str) -> IndexData:
     """Index a folder of `format` files, a folder of modules, a BTF file or one object.
 
-    Raises TreeError when it is none of them.
+    Raises TreeError for anything else.
     """
     if os.path.isdir(path):  # noqa: PTH112 - real paths of this room are strings
         return _read_folder(path)
@@ -95,7 +95,7 @@ def _object_events(data: bytes) -> list[EventFormat]:
 def index_of(
     root: str, kind: str, files: Iterable[tuple[str, list[EventFormat]]], problems: Iterable[str] = ()
 ) -> IndexData:
-    """Make an index of formats, given by the file that they come from."""
+    """Make an index of formats, which are by the file that they come from."""
     headers: dict[str, Any] = {}
     more: dict[str, Any] = {}
     for path, formats in files:
@@ -112,7 +112,7 @@ def index_of(
 
 
 def index_of_btf(data: bytes, root: str = "", base: Btf | None = None) -> IndexData:
-    """Make an index of BTF: every tracepoint's prototype, and the records that have a tracepoint's name.
+    """Make an index of BTF: every tracepoint's prototype, and the records with a tracepoint's name.
 
     BTF does not say which class an event belongs to, nor its system.  Raises LayoutError for damaged
     BTF.

@@ -1,8 +1,8 @@
-"""Where indexes are kept between runs, and how: checksummed, compressed sections in one file.
+"""How indexes are kept between runs: checksummed, compressed sections in one file.
 
-The file is read as if a stranger had written it: sizes are bounded, every section has a checksum,
-the data is JSON (never code), and rows have the shape that their users expect.  Whatever is wrong
-is a `StoreError`, upon which the index is rebuilt.
+The file is not trusted: sizes are bounded, every section has a checksum, the data
+is JSON (never code), and rows must have the expected shape. Anything else is a `StoreError`, and the index is
+rebuilt.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 #: The system of the events that system calls make.
 SYSCALLS = "syscalls"
 _NAME = "tracepoint tree index "
-#: Its number changes whenever what the sections hold changes.
+#: The number changes whenever the contents of the sections change.
 FORMAT = f"{_NAME}11\n"
 _MAX_FILE = 1 << 29
 _MAX_SECTION = 1 << 30
@@ -49,11 +49,11 @@ _HEADER_KEYS = {"root", "kind", "mark", "sections"}
 
 @dataclass(slots=True)
 class IndexData:
-    """What is known of a tree.
+    """What is known about a tree.
 
-    `kind` is `source`, `objects`, `formats` or `btf`.  `head` answers most questions: per header
-    what it declares, per file its call sites, exports and system calls.  `more` holds fields and
-    layouts by header; `state` what bringing up to date needs; `mark` changes with any file.
+    `kind` is `source`, `objects`, `formats` or `btf`.  `head` answers most queries: the declarations
+    per header, and the call sites, exports and system calls per file. `more` holds fields and layouts by
+    header; `state` is for updating; `mark` changes with any file.
     """
 
     root: str
@@ -69,11 +69,11 @@ class StoreError(TracepointError):
 
 
 class OtherVersionError(StoreError):
-    """A saved index of an older or newer tracepoint: nothing is wrong with it, but it says too little."""
+    """A saved index of an older or newer tracepoint: it is not damaged, but does not have everything."""
 
 
 def cache_folder() -> Path:
-    """Return the folder for everything that can be fetched or made again (XDG_CACHE_HOME/tracepoint)."""
+    """Return the folder for everything that can be fetched or generated again (XDG_CACHE_HOME/tracepoint)."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint"
 
@@ -91,7 +91,7 @@ def cache_path(root: str) -> Path:
 
 
 def save_index(data: IndexData, path: Path) -> None:
-    """Write an index so that a reader sees the old file or the new one, never half; raises OSError."""
+    """Write an index so that a reader sees either the old file or the new one; raises OSError."""
     packed = {name: _pack(getattr(data, name)) for name in _SECTIONS}
     sections = {
         name: [len(blob), hashlib.blake2b(blob, digest_size=_DIGEST_SIZE).hexdigest()]
@@ -103,7 +103,7 @@ def save_index(data: IndexData, path: Path) -> None:
 
 
 class StoredIndex:
-    """A saved index, opened; the sections are read when asked for.
+    """An open saved index; the sections are read on demand.
 
     Raises FileNotFoundError when there is none, OtherVersionError when another version wrote it,
     and StoreError when it cannot be used.
@@ -179,7 +179,7 @@ def _parse(data: bytes, path: Path) -> Any:
         raise StoreError(f"{path}: damaged ({error})") from error
 
 
-# Whether data has the shape that its users rely on.
+# Checks of the shape that users of the data rely on.
 
 
 def _types_of(row: type) -> tuple[type, ...]:
@@ -204,7 +204,7 @@ _SECTION, _PARAM, _FIELD, _MEMBER, _COPIED = (
 def _are_rows(rows: object, kinds: Sequence[type]) -> bool:
     if not isinstance(rows, list) or set(map(type, rows)) - {list}:
         return False
-    # Ten thousands of rows have a handful of shapes: those are looked at, not every row.
+    # Tens of thousands of rows have a handful of shapes: these are checked, not every row.
     return all(
         len(types) == len(kinds) and all(map(issubclass, types, kinds))
         for types in {tuple(map(type, row)) for row in rows}

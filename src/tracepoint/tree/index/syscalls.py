@@ -1,7 +1,7 @@
-"""System calls: each `SYSCALL_DEFINEn()` makes the events sys_enter_NAME and sys_exit_NAME.
+"""System calls: each `SYSCALL_DEFINEn()` defines the events sys_enter_NAME and sys_exit_NAME.
 
-Newer kernels (since 7.0) also record what some arguments point to; which ones, a function of the
-kernel decides by the number of the call, and that function is read here.
+Newer kernels (since 7.0) also record what some arguments point to; a function of the kernel decides
+which ones, by the number of the call, and that function is parsed here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DEFINE = re.compile(r"^SYSCALL_DEFINE([0-6])\s*\(\s*(\w+)", re.MULTILINE)
 _USER = re.compile(r"\b__user\b")
 _SPACE = re.compile(r"\s+")
-#: Where the kernel says what it copies from user space, and the table of numbers and names.
+#: The file that says what the kernel copies from user space, and the table of numbers and names.
 COPIES = "kernel/trace/trace_syscalls.c"
 TABLE = "arch/x86/entry/syscalls/syscall_64.tbl"
 _COPIES_FUNCTION = re.compile(r"^static void check_faultable_syscall\b.*?^\}", re.MULTILINE | re.DOTALL)
@@ -39,7 +39,7 @@ def read_syscalls(text: str) -> Iterator[SyscallRow]:
     code = read_code(text).code
     for match in _DEFINE.finditer(code):
         end = find_close_in_text(code, code.index("(", match.start()))
-        # The macro __user is empty for the compiler, and so in the formats.
+        # The macro __user is empty for the compiler, and therefore in the formats.
         inner = _USER.sub("", code[match.end() : max(end, 0)])
         parts = [_SPACE.sub(" ", part).strip() for part in inner.split(",")[1:]]
         n_params = int(match[1])
@@ -52,7 +52,7 @@ def read_syscalls(text: str) -> Iterator[SyscallRow]:
 def read_copied_arguments(text: str, table: str = "") -> dict[str, list[int]]:
     """Return which arguments of each system call point to what its enter event also records.
 
-    `text` is the kernel's trace_syscalls.c, `table` the list of numbers, whose names sometimes are not
+    `text` is the kernel's trace_syscalls.c, `table` the list of numbers, whose names sometimes differ from
     those of the functions.  The values are a mask of argument numbers and whether it is text (1) or
     bytes (0).
 

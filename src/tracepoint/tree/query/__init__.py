@@ -1,1 +1,1 @@
-"""Questions to a tree."""
+"""Queries of a tree."""

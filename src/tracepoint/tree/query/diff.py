@@ -22,7 +22,7 @@ _SPACE = re.compile(r"\s+")
 
 
 def tree_events(tree: Tree) -> dict[str, TreeEvent]:
-    """Return one event for each `system:name`: of several the one outside of arch/, then that of x86."""
+    """Return one event for each `system:name`: of several the one outside arch/, then that of x86."""
     found: dict[str, TreeEvent] = {}
     events = (event for event in tree.events() if not event.is_nop)
     for event in sorted(
@@ -33,7 +33,7 @@ def tree_events(tree: Tree) -> dict[str, TreeEvent]:
 
 
 def tree_formats(tree: Tree) -> tuple[dict[str, EventFormat], dict[str, str]]:
-    """Return the records of a tree's events by `system:name`, and by the same why others have none."""
+    """Return the records of a tree's events by `system:name`, and the reasons why others have none."""
     formats: dict[str, EventFormat] = {}
     problems = {}
     for name, event in tree_events(tree).items():
@@ -48,8 +48,8 @@ def tree_formats(tree: Tree) -> tuple[dict[str, EventFormat], dict[str, str]]:
 def compare_trees(old: Tree, new: Tree) -> list[Change]:
     """Return what changed between the events of two trees: names, records, prints, prototypes, structs.
 
-    An event whose record cannot be computed in one of them is there all the same: it is neither
-    removed nor added, and its record is not compared.
+    An event whose record cannot be computed in one of them still exists: it is neither removed
+    nor added, and its record is not compared.
     """
     names = tree_events(old).keys(), tree_events(new).keys()
     formats = tree_formats(old)[0], tree_formats(new)[0]
@@ -89,8 +89,8 @@ def compare_prototypes(old: Tree, new: Tree) -> list[Change]:
 def compare_classes(old: Tree, new: Tree) -> list[Change]:
     """Return the events whose record is another `struct trace_event_raw_<class>` in the new tree.
 
-    A program with CO-RE finds members in the struct that it names: that breaks it when the struct is
-    gone, and reads other bytes when it is laid out otherwise than what the event now records.
+    A program with CO-RE finds members in the struct that it names: it breaks when the struct is
+    gone, and reads wrong bytes when its layout differs from what the event now records.
     """
     before, after = tree_events(old), tree_events(new)
     structs = {event.class_name: event for event in reversed(after.values())}

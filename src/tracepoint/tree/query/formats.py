@@ -1,6 +1,6 @@
-"""Formats of a tree's events, made of what the index keeps.
+"""Formats of a tree's events, from the data in the index.
 
-A module of its own because most questions need no format, and importing layouts takes time.
+A separate module because most queries need no format, and importing layouts takes time.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def syscall_formats(
     """Return the formats of the enter and exit events of a system call on a 64-bit kernel.
 
     `copied` is a mask of the arguments whose target in user space is recorded too, as text or as bytes.
-    They are made at run time, by kernel/trace/trace_syscalls.c: syscall_enter_define_fields(),
+    The kernel makes them at run time, in kernel/trace/trace_syscalls.c: syscall_enter_define_fields(),
     __set_enter_print_fmt(), syscall_exit_define_fields().
 
     >>> syscall_formats("close", [["unsigned int", "fd"]])[0].print_fmt

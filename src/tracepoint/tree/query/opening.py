@@ -1,4 +1,4 @@
-"""Opening a tree: from its saved index when that is still true, else by indexing what changed."""
+"""Opening a tree: from its saved index if that is still valid, else by indexing what changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def open_tree(
     jobs: int = 0,
     on_progress: Callable[[str, int, int], None] | None = None,
 ) -> Tree:
-    """Open a kernel tree, or what else has events, indexing what changed since the last time.
+    """Open a kernel tree, or something else with events, and index what changed since the last time.
 
     `path` is a source tree (`~` is expanded), a folder of modules or of format files, a file of
     BTF, or a single object.  `fresh` rebuilds the index; `jobs` is the number of processes, by
@@ -51,7 +51,7 @@ def open_tree(
 
 
 def open_saved(path: Path | str) -> Tree | None:
-    """Open the saved index of a source tree if there is one and it is still true; nothing is indexed."""
+    """Open the saved index of a source tree if it exists and is still valid; nothing is indexed."""
     root = os.path.realpath(path)
     stored = _open_stored(root, [])
     if stored is None or stored.mark != fingerprint(list_files(root)):
@@ -62,7 +62,7 @@ def open_saved(path: Path | str) -> Tree | None:
 def open_searched(
     path: Path | str, *, jobs: int = 0, on_progress: Callable[[str, int, int], None] | None = None
 ) -> Tree:
-    """Open a tree for questions about single names: as `open_tree`, but without an index none is made.
+    """Open a tree for queries of single names: like `open_tree`, but a missing index is not created.
 
     `on_progress` may be called later, when something is asked.
     """
@@ -81,7 +81,7 @@ def _saved_tree(stored: StoredIndex) -> Tree:
 
 
 def saved_identity(path: Path | str) -> str:
-    """Return what changes with the saved index of a tree and with the tree's files, empty without one."""
+    """Return a mark that changes with the saved index of a tree and with its files, empty without one."""
     root = os.path.realpath(path)
     try:
         state = cache_path(root).stat()
@@ -94,7 +94,7 @@ def _open_stored(root: str, notes: list[str]) -> StoredIndex | None:
     try:
         stored = StoredIndex(cache_path(root))
     except (FileNotFoundError, OtherVersionError):
-        # After an upgrade every saved index is old: as expected as that there is none.
+        # After an upgrade every saved index is old, which is as normal as a missing one.
         return None
     except (StoreError, OSError) as error:
         notes.append(f"{error}; the index was rebuilt")

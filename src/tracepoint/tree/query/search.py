@@ -1,7 +1,7 @@
-"""A source tree without an index: a question about one name is answered from the few files that have it.
+"""A source tree without an index: a query of one name is answered from the few files that have it.
 
-The bytes of all files are searched once; then a name needs one or two headers.  Questions about all
-events make the index.
+The bytes of all files are searched once; then a name needs one or two headers.  Queries of all
+events create the index.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ _PASTES = re.compile(rb"\btrace_\w*\s*##|##\s*(?:\w*trace_|_?trace\b)")
 
 
 class SearchedTree(Tree):
-    """A source tree whose index is made only for questions about all events.
+    """A source tree whose index is created only for queries of all events.
 
-    What one name, one system or one header is asked for is searched in the tree; the answers are those
-    of the index.  `load` makes the index, from what has been found out about the files when something
-    was searched for before.
+    Queries of one name, system or header search the tree; the answers are those
+    of the index. `load` creates the index, using what earlier searches found out about the files.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class SearchedTree(Tree):
         self._records: dict[str, Record] = {}
 
     def events(self, pattern: str = "*") -> list[TreeEvent]:
-        """Return the events that match a pattern, as a tree with an index does."""
+        """Return the events that match a pattern, like a tree with an index."""
         system, colon, name = pattern.partition(":")
         if not colon:
             system, name = "", pattern
@@ -68,14 +67,14 @@ class SearchedTree(Tree):
         return super().events(pattern)
 
     def call_sites(self, event: str | TreeEvent, kinds: Iterable[SiteKind] = CALLING) -> list[CallSite]:
-        """Return where an event is mentioned, as a tree with an index does."""
+        """Return where an event is mentioned, like a tree with an index."""
         name = event.name if isinstance(event, TreeEvent) else event.rpartition(":")[2]
         if self._is_whole or not name or _GLOB & set(name):
             return super().call_sites(event, kinds)
         return self._mentioning(name).call_sites(event, kinds)
 
     def tracepoints(self, name: str = "") -> list[tuple[str, str, int]]:
-        """Return the tracepoints without an event, as a tree with an index does."""
+        """Return the tracepoints without an event, like a tree with an index."""
         return (
             super().tracepoints(name) if self._is_whole or not name else self._named(name).tracepoints(name)
         )
@@ -87,7 +86,7 @@ class SearchedTree(Tree):
         return sorted(path for path, made in self._created.items() if header in made)
 
     def exports(self, event: str | TreeEvent) -> list[tuple[str, int, bool]]:
-        """Return where a tracepoint is exported to modules, as a tree with an index does."""
+        """Return where a tracepoint is exported to modules, like a tree with an index."""
         if self._is_whole:
             return super().exports(event)
         name = event.name if isinstance(event, TreeEvent) else event.rpartition(":")[2]
@@ -101,7 +100,7 @@ class SearchedTree(Tree):
                 found += [(path, line, is_gpl) for one, line, is_gpl in exports if one == name]
         return found
 
-    # The index, when it is needed.
+    # The index, if it is needed.
 
     @cached_property
     def _whole(self) -> Tree:
@@ -117,7 +116,7 @@ class SearchedTree(Tree):
     def _is_whole(self) -> bool:
         return "_whole" in self.__dict__
 
-    # What is searched for, and read.
+    # Searching and reading.
 
     @cached_property
     def _builder(self) -> Builder:
@@ -173,12 +172,12 @@ class SearchedTree(Tree):
         return self._part(chosen)
 
     def _having(self, flag: Holds, is_wanted: Callable[[bytes], bool]) -> dict[str, Holds]:
-        """Return the files that hold something and whose bytes are wanted."""
+        """Return the files that contain something and whose bytes are wanted."""
         paths = holding(self._holds, flag)
         return {path: flag for path in paths if is_wanted(read_bytes(self.root, path) or b"")}
 
     def _part(self, chosen: Mapping[str, Holds]) -> Tree:
-        """Return the tree of some files, reading the headers that have not been read."""
+        """Return the tree of some files, reading headers that have not been read."""
         with paused_collector(), self._builder as builder:
             wanted = holding(chosen, Holds.DECLARATIONS)
             asked = dict.fromkeys((path for path in wanted if path not in self._records), Holds.DECLARATIONS)

@@ -38,7 +38,7 @@ class FieldInfo(NamedTuple):
 
 
 class BareTracepoint(NamedTuple):
-    """A tracepoint without an event: its name, and what follows `trace_` where it is called.
+    """A tracepoint without an event: its name, and what follows `trace_` in calls.
 
     `system` is that of the header; `proto` is the prototype as text.
     """
@@ -53,7 +53,7 @@ class BareTracepoint(NamedTuple):
 
 
 class TreeEvent:
-    """One event of a tree: what it is called, where it is declared, what it records.
+    """One event of a tree: its name, where it is declared, what it records.
 
     `header` is relative to the tree; `file`, `line` and `column` (from 1) are where it is, which is
     another file when the header includes it as a part; `via` are the wrapper macros that declared it;
@@ -104,7 +104,7 @@ class TreeEvent:
 
     @property
     def is_syscall(self) -> bool:
-        """Whether a SYSCALL_DEFINE made it."""
+        """Whether a SYSCALL_DEFINE defines it."""
         return self.system == SYSCALLS and self.macro.startswith("SYSCALL_DEFINE")
 
     @property
@@ -114,7 +114,7 @@ class TreeEvent:
 
     @property
     def is_custom(self) -> bool:
-        """Whether it is a further event at a tracepoint that another one declares."""
+        """Whether it is an additional event at a tracepoint that another one declares."""
         return bool(self.flags & _IS_CUSTOM)
 
     @property
@@ -156,8 +156,8 @@ class TreeEvent:
 class Tree:
     """An indexed tree.
 
-    `notes` are sentences about how the index came to be (rebuilt, files that could not be
-    read).  Make one with `open_tree`.
+    `notes` are sentences about the creation of the index (rebuilt, files that could not be read).
+    Use `open_tree` to get one.
     """
 
     def __init__(
@@ -179,7 +179,7 @@ class Tree:
 
     @classmethod
     def of(cls, data: IndexData, notes: Iterable[str] = ()) -> Tree:
-        """Make a tree of an index that is in memory."""
+        """Make a tree from an index in memory."""
         return cls(data.root, data.kind, lambda: data.head, lambda: data.more, notes)
 
     def systems(self) -> list[str]:
@@ -204,8 +204,8 @@ class Tree:
     def call_sites(self, event: str | TreeEvent, kinds: Iterable[SiteKind] = CALLING) -> list[CallSite]:
         """Return where an event is mentioned, by default where it fires, sorted by place.
 
-        `event` is a name, `system:name`, or an event of this tree; of several events with one
-        name each has the sites nearest to its header.
+        `event` is a name, `system:name`, or an event of this tree; each of several events with
+        one name has the sites nearest to its header.
         """
         wanted = frozenset(kinds)
         chosen = [event] if isinstance(event, TreeEvent) else self.events(event)
@@ -219,7 +219,7 @@ class Tree:
                 yield from (make_site(row, path) for row in starmap(RawSite, rows) if row.kind == kind)
 
     def count_sites(self) -> tuple[dict[SiteKind, int], int]:
-        """Return how many mentions of each kind there are, and how many of the calls a macro makes."""
+        """Return how many mentions of each kind there are, and how many of the calls are made by macros."""
         tables = self._site_tables()
         plain, *hidden = (
             Counter(row.kind for rows in table.values() for row in starmap(RawSite, rows)) for table in tables
@@ -230,11 +230,11 @@ class Tree:
     def unused_events(self) -> list[TreeEvent]:
         """Return the events that no C file of the tree fires.
 
-        System calls, custom events (which use the tracepoint of another event) and events without
-        a record are left out.
+        This excludes system calls, custom events (which use the tracepoint of another event)
+        and events without a record.
         """
         if self.kind != "source":
-            raise TreeError(self.root, "only a source tree says who calls an event")
+            raise TreeError(self.root, "only a source tree has callers of events")
         return [
             event
             for event in self._events
@@ -250,7 +250,7 @@ class Tree:
         }
 
     def misnamed_headers(self) -> list[tuple[str, str]]:
-        """Return the headers that are not called as their TRACE_SYSTEM, as `(header, system)`.
+        """Return the headers whose name is not their TRACE_SYSTEM, as `(header, system)`.
 
         Those need a TRACE_INCLUDE_FILE.
         """
@@ -275,7 +275,7 @@ class Tree:
         )
 
     def bare_tracepoints(self) -> list[BareTracepoint]:
-        """Return the tracepoints without an event with all that is known of them, sorted by name."""
+        """Return the tracepoints without an event with all that is known about them, sorted by name."""
         return sorted(
             BareTracepoint(row.name, row.call_name, record["system"], path, row.line, row.macro, row.proto)
             for path, record in self._head["headers"].items()
@@ -292,10 +292,10 @@ class Tree:
         return self._exports.get(name, [])
 
     def _site_tables(self) -> tuple[dict[str, list[list[Any]]], ...]:
-        """The mentions by file: plain ones, those that macros hide, and those whose name is pasted."""
+        """The mentions by file: plain ones, those that macros hide, and those with pasted names."""
         return self._head["sites"], self._head["hidden"], self._head["pasted"]
 
-    # What events ask for.
+    # Details of events.
 
     def class_row(self, event: TreeEvent) -> ClassRow:
         """Return the stored row of an event's class."""
@@ -309,7 +309,7 @@ class Tree:
         return ClassRow(*self._record(event.header)["classes"][row.class_number])
 
     def detail(self, event: TreeEvent) -> DetailRow:
-        """Return the stored row of what only this event has."""
+        """Return the stored row with the event's own data."""
         if event.is_syscall:
             return DetailRow(0)
         return DetailRow(*self._record(event.header)["events"][event._number])  # noqa: SLF001 - our own
@@ -418,7 +418,7 @@ class Tree:
                     raise TreeError(self.root, "the saved index is damaged: index the tree again") from None
 
     def _is_fired(self, event: TreeEvent) -> bool:
-        """Return whether something calls it, or a macro that is used mentions it."""
+        """Return whether something calls it, or a macro in use mentions it."""
         return any(
             site.kind in CALLING or (site.kind is SiteKind.MACRO and self._is_used(site))
             for site in self._sites_of(event)
@@ -430,17 +430,17 @@ class Tree:
 
 
 def _ours_first(table: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Files outside of arch/ first, then x86, then the others."""
+    """Sort files outside arch/ first, then x86, then the others."""
     return sorted(
         table.items(), key=lambda i: (i[0].startswith("arch/"), not i[0].startswith("arch/x86/"), i[0])
     )
 
 
 def _nearest(path: str, rivals: Iterable[TreeEvent]) -> set[str]:
-    """The headers of those events that share the longest beginning of the path with a caller.
+    """Return the headers of the events that share the longest path prefix with a caller.
 
-    Of those, one right in the shared folder goes before others below it: a call in
-    drivers/android/binder.c is of binder_trace.h beside it, not of binder/rust_binder_events.h.
+    Of those, one directly in the shared folder takes precedence: a call in drivers/android/binder.c refers
+    to binder_trace.h next to it, not to binder/rust_binder_events.h.
     """
     shared = {event.header: os.path.commonpath([path, event.header]) for event in rivals}
     longest = max(map(len, shared.values()))

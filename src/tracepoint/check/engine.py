@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from tracepoint.check.across import Across, Share
 from tracepoint.check.checked import Checked
 from tracepoint.check.context import CheckContext
-from tracepoint.check.finding import Finding, Located, locate
+from tracepoint.check.diagnose import fold
 from tracepoint.check.registry import RULES, rule_of
 from tracepoint.check.selection import select_rules
 from tracepoint.check.suppress import Suppression, read_suppressions
-from tracepoint.diagnostics import Diagnostic, Related, Safety, Severity, Span
+from tracepoint.diagnostics import Diagnostic, Safety, Severity, Span
 from tracepoint.model.event import TraceHeader
 from tracepoint.model.read import read_header_text
 from tracepoint.source.text import apply_edits
@@ -21,14 +21,11 @@ from tracepoint.tree.headers import read_header
 from tracepoint.tree.tracing_macros import TreeFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from pathlib import PurePath
 
-    from tracepoint.check.registry import Rule
     from tracepoint.diagnostics import Edit
 
-#: A fault that repeats names this many of its events.
-_MAX_NAMED = 3
 #: Applying fixes may uncover others; real headers settle in two rounds.
 _MAX_ROUNDS = 8
 _UNUSED_SUPPRESSION = "TP090"
@@ -106,7 +103,7 @@ class Checker:
         candidates: dict[str, list[object]] = {}
         for rule in self._rules:
             if rule.check is not None:
-                found += _fold(rule, rule.check(context), header.path)
+                found += fold(rule, rule.check(context), header.path)
             if rule.candidates is not None and (kept := list(rule.candidates(context))):
                 candidates[rule.code] = kept
         context.let_go()
@@ -129,7 +126,7 @@ class Checker:
             diagnostics = list(checked.found)
             for rule in self._rules:
                 if candidates := checked.candidates.get(rule.code):
-                    diagnostics += _fold(rule, rule.decide(candidates, self._across), checked.path)
+                    diagnostics += fold(rule, rule.decide(candidates, self._across), checked.path)
             found += _without_suppressed(checked, _distrusted(diagnostics), self._codes)
         return sorted(found, key=_order)
 
@@ -198,46 +195,6 @@ def _in_house(diagnostic: Diagnostic) -> Diagnostic:
     """Give a finding of the reader the severity that the list of rules has for it."""
     rule = rule_of(diagnostic.code)
     return diagnostic if rule is None else replace(diagnostic, name=rule.name)
-
-
-def _fold(rule: Rule, findings: Iterable[Finding], path: str) -> list[Diagnostic]:
-    """Turn the findings of a rule into diagnostics, one for a fault that is seen through many events."""
-    groups: dict[Hashable, list[tuple[Finding, Located]]] = {}
-    for finding in findings:
-        located = locate(finding.place)
-        groups.setdefault((located.key, finding.message), []).append((finding, located))
-    return [_diagnose(rule, group, path) for group in groups.values()]
-
-
-def _diagnose(rule: Rule, group: list[tuple[Finding, Located]], path: str) -> Diagnostic:
-    finding, located = group[0]
-    message = finding.message
-    others = list(dict.fromkeys(f.event for f, _ in group[1:] if f.event and f.event != finding.event))
-    if others:
-        named = ", ".join(others[:_MAX_NAMED]) + (", ..." if len(others) > _MAX_NAMED else "")
-        message += f" (and {len(others)} more: {named})"
-    span = located.span
-    if not span.path or span.start < 0:
-        span = _anywhere(path, span)
-    related = [Related(locate(place).span, text) for place, text in finding.notes if place is not None]
-    help_ = (*finding.help, *(text for place, text in finding.notes if place is None))
-    return Diagnostic(
-        code=rule.code,
-        name=rule.name,
-        message=message,
-        span=span,
-        severity=rule.severity,
-        label=finding.label,
-        related=(*located.expansions, *related),
-        help=help_,
-        fix=finding.fix,
-        event=finding.event,
-    )
-
-
-def _anywhere(path: str, span: Span) -> Span:
-    """Return a span that at least names the file, for declarations that do not come from text."""
-    return span if span.path else Span(path, 1, 1, 1, 1)
 
 
 def _distrusted(diagnostics: list[Diagnostic]) -> list[Diagnostic]:

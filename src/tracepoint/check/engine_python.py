@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.check.diagnose import fold
 from tracepoint.check.python_source import PythonFile, parse_python
 from tracepoint.check.registry import RULES
 from tracepoint.check.selection import select_rules
 from tracepoint.check.suppress import read_suppressions
-from tracepoint.diagnostics import Diagnostic, Span
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from tracepoint.diagnostics import Diagnostic
 
 
 def check_python_text(
@@ -38,24 +40,12 @@ def check_python_files(
 ) -> list[Diagnostic]:
     """Return the findings of several Python files, in the order of their texts."""
     codes = select_rules(RULES, select, ignore)
-    found = []
+    found: list[Diagnostic] = []
     for file in files:
         suppressions = read_suppressions(file.source) if "tracepoint:" in file.source.text else []
         for rule in RULES:
             if rule.check_python is None or rule.code not in codes:
                 continue
-            for finding in rule.check_python(file):
-                assert isinstance(finding.place, Span)  # noqa: S101 - what PythonFile.span() gives
-                made = Diagnostic(
-                    code=rule.code,
-                    name=rule.name,
-                    message=finding.message,
-                    span=finding.place,
-                    severity=rule.severity,
-                    label=finding.label,
-                    help=finding.help,
-                    event=finding.event,
-                )
-                if not any(s.covers(made) for s in suppressions):
-                    found.append(made)
+            made = fold(rule, rule.check_python(file), file.source.path)
+            found += [d for d in made if not any(s.covers(d) for s in suppressions)]
     return sorted(found, key=lambda d: (d.span.path, d.span.line, d.span.column, d.code))

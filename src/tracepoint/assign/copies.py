@@ -21,6 +21,7 @@ from tracepoint.assign.values import (
     Want,
     is_value,
 )
+from tracepoint.model.vocabulary import ADDRESS_GETTERS, LENGTH_GETTERS, TEXT_GETTERS
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
 from tracepoint.source.types import INT, IntType
@@ -368,22 +369,10 @@ def _mapped(machine: Machine, node: ast.Call, _want: Want) -> Value:
     return _VOID
 
 
-_GETTERS = (
-    "__get_dynamic_array",
-    "__get_rel_dynamic_array",
-    "__get_str",
-    "__get_rel_str",
-    "__get_bitmask",
-    "__get_rel_bitmask",
-    "__get_cpumask",
-    "__get_rel_cpumask",
-    "__get_sockaddr",
-    "__get_rel_sockaddr",
-)
 COPIES: dict[str, Handler] = {
     "strlen": _strlen,
-    **dict.fromkeys(_GETTERS, _get_array),
-    **dict.fromkeys(("__get_dynamic_array_len", "__get_rel_dynamic_array_len"), _get_length),
+    **dict.fromkeys(TEXT_GETTERS | ADDRESS_GETTERS, _get_array),
+    **dict.fromkeys(LENGTH_GETTERS, _get_length),
     **dict.fromkeys(("memcpy", "memmove", "__builtin_memcpy", "__memcpy", "unsafe_memcpy"), _memcpy),
     **dict.fromkeys(("memset", "__builtin_memset"), _memset),
     **dict.fromkeys(

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from tracepoint.check.syntax import RECORD_NAMES, entry_field
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField, ScalarField, StructField
-from tracepoint.model.vocabulary import FIELD_HELPERS
+from tracepoint.model.vocabulary import (
+    ADDRESS_GETTERS,
+    FIELD_HELPERS,
+    LENGTH_GETTERS,
+    TEXT_GETTERS,
+    TEXT_HELPERS,
+)
 from tracepoint.source import ast
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.typed import ADDRESS, TEXT, Typed, Typer
@@ -21,31 +27,10 @@ if TYPE_CHECKING:
 
     from tracepoint.model.field import Field
 
-_STRINGS = frozenset(
-    [
-        "__print_flags",
-        "__print_flags_u64",
-        "__print_symbolic",
-        "__print_symbolic_u64",
-        "__print_hex",
-        "__print_hex_str",
-        "__print_hex_dump",
-        "__print_array",
-        "__print_dynamic_array",
-        "__get_str",
-        "__get_rel_str",
-        "__get_bitmask",
-        "__get_rel_bitmask",
-        "__get_cpumask",
-        "__get_rel_cpumask",
-    ]
-)
-_POINTERS = frozenset(
-    ["__get_dynamic_array", "__get_rel_dynamic_array", "__get_sockaddr", "__get_rel_sockaddr", "__get_buf"]
-)
+_STRINGS = TEXT_GETTERS | TEXT_HELPERS
+_POINTERS = ADDRESS_GETTERS | {"__get_buf"}
 _NUMBERS: dict[str, IntType] = {
-    "__get_dynamic_array_len": UINT,
-    "__get_rel_dynamic_array_len": UINT,
+    **dict.fromkeys(LENGTH_GETTERS, UINT),
     "__print_ns_to_secs": ULLONG,
     "__print_ns_without_secs": UINT,
 }

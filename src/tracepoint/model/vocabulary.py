@@ -108,27 +108,20 @@ FIELD_MACROS: dict[str, tuple[str, ...]] = {
     "rel_sockaddr": ("name", "length"),
 }
 
-#: Helpers whose first argument is a field's name, not a value.
-FIELD_HELPERS = frozenset(
-    [
-        "__get_str",
-        "__get_rel_str",
-        "__get_dynamic_array",
-        "__get_rel_dynamic_array",
-        "__get_dynamic_array_len",
-        "__get_rel_dynamic_array_len",
-        "__get_bitmask",
-        "__get_rel_bitmask",
-        "__get_cpumask",
-        "__get_rel_cpumask",
-        "__get_sockaddr",
-        "__get_rel_sockaddr",
-        "__print_dynamic_array",
-    ]
+#: Getters of a field, whose name is their argument: those that give a text, an address, a length.
+TEXT_GETTERS = frozenset(
+    "__get_str __get_rel_str __get_bitmask __get_rel_bitmask __get_cpumask __get_rel_cpumask".split()
 )
+ADDRESS_GETTERS = frozenset(
+    "__get_dynamic_array __get_rel_dynamic_array __get_sockaddr __get_rel_sockaddr".split()
+)
+LENGTH_GETTERS = frozenset(["__get_dynamic_array_len", "__get_rel_dynamic_array_len"])
 
-#: What TP_printk may call: printed by stage 3 of the kernel's macros.
-PRINT_HELPERS = FIELD_HELPERS | frozenset(
+#: Helpers whose first argument is a field's name, not a value.
+FIELD_HELPERS = TEXT_GETTERS | ADDRESS_GETTERS | LENGTH_GETTERS | {"__print_dynamic_array"}
+
+#: Helpers that print their arguments as a text.
+TEXT_HELPERS = frozenset(
     [
         "__print_flags",
         "__print_flags_u64",
@@ -138,13 +131,16 @@ PRINT_HELPERS = FIELD_HELPERS | frozenset(
         "__print_hex_str",
         "__print_hex_dump",
         "__print_array",
-        "__print_ns_to_secs",
-        "__print_ns_without_secs",
-        "__get_buf",
-        "__event_in_irq",
-        "__event_in_hardirq",
-        "__event_in_softirq",
+        "__print_dynamic_array",
     ]
+)
+
+#: What TP_printk may call: printed by stage 3 of the kernel's macros.
+PRINT_HELPERS = (
+    FIELD_HELPERS
+    | TEXT_HELPERS
+    | {"__print_ns_to_secs", "__print_ns_without_secs", "__get_buf"}
+    | {"__event_in_irq", "__event_in_hardirq", "__event_in_softirq"}
 )
 
 #: What TP_fast_assign may call beyond plain C.

@@ -1,11 +1,12 @@
 """Control from outside: the socket, who may open it, and what it answers."""
 
+import contextlib
 import errno
-import json
 import os
 import re
 import socket
 import stat
+import struct
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from runtime.socket_frames import frame, read_frame
 from tracepoint.cli.process import ps
 from tracepoint.model.python.types import u64
 from tracepoint.runtime.files.tree import ControlFiles
@@ -74,11 +76,11 @@ def ask(served):
     with socket.socket(socket.AF_UNIX) as stream:
         stream.connect(str(served.path))
         stream.settimeout(30)
-        lines = stream.makefile("rb")
+        answers = stream.makefile("rb")
 
-        def ask(**request):
-            stream.sendall(json.dumps(request).encode() + b"\n")
-            return json.loads(lines.readline())
+        def ask(body=b"", **request):
+            stream.sendall(frame(request, body))
+            return read_frame(answers)[0]
 
         yield ask
 
@@ -102,7 +104,7 @@ def test_what_a_known_request_cannot_have_is_answered_and_the_client_goes_on(ask
         ({"op": "read", "handle": 7, "size": 1, "offset": 0}, errno.EBADF),
         ({"op": "close", "handle": 7}, errno.EBADF),
         ({"op": "read", "handle": 7, "size": -1, "offset": 0}, errno.EINVAL),
-        ({"op": "write", "handle": 7, "data": "A"}, errno.EINVAL),
+        ({"op": "write", "handle": 7, "body": b"A"}, errno.EBADF),
         ({"op": "save", "version": 99, "compression": ""}, errno.EINVAL),
         ({"op": "save", "version": 7, "compression": "nosuch"}, errno.EINVAL),
     ):
@@ -161,18 +163,66 @@ def test_a_pipe_waits_beyond_one_answer(client, served):
     "line",
     [b"", b"[]", b"{}", b'{"op": 1}', b'{"op": "open"}', b'{"op": "read", "handle": 9, "size": 1, "offset": 0}',
      b'{"op": "nosuch"}', b"\xff", b"[" * 5000, b'{"op": "open", "path": 1, "flags": "x"}',
-     b'{"op": "__class__"}', b'{"op": "write", "handle": {}, "data": "!"}'],
+     b'{"op": "__class__"}', b'{"op": "write", "handle": {}}', b'{"op": "write", "handle": 1, "data": "!"}'],
 )  # fmt: skip
 def test_nonsense_is_answered(served, line):
     with socket.socket(socket.AF_UNIX) as stream:
         stream.connect(str(served.path))
-        stream.sendall(line + b"\n")
-        answer = json.loads(stream.makefile("rb").readline())
-        assert answer["errno"] > 0
+        stream.sendall(frame(line))
+        assert read_frame(stream.makefile("rb"))[0]["errno"] > 0
     with socket.socket(socket.AF_UNIX) as stream:
         stream.connect(str(served.path))
-        stream.sendall(b'{"op": "hello"}\n')
-        assert json.loads(stream.makefile("rb").readline())["pid"] == os.getpid()
+        stream.sendall(frame({"op": "hello"}))
+        assert read_frame(stream.makefile("rb"))[0]["pid"] == os.getpid()
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        struct.pack("<IQ", (1 << 20) + 1, 0), struct.pack("<IQ", 2, (1 << 18) + 1) + b"{}", b"\xff" * 12,
+        frame({"op": "hello"}, b"x"), frame({"op": "open", "path": "trace", "flags": 0}, b"x"),
+    ],
+    ids=["long head", "long body", "longest", "a body", "another body"],
+)  # fmt: skip
+def test_a_frame_that_is_too_long_or_has_a_body_ends_the_connection(served, sent):
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.connect(str(served.path))
+        stream.settimeout(30)
+        stream.sendall(sent)
+        answers = stream.makefile("rb")
+        assert read_frame(answers) == ({"errno": errno.EPROTO, "text": "this is not a request"}, b"")
+        assert answers.read() == b""
+
+
+@pytest.mark.parametrize("cut", [1, 11, 12, 13, 25, 26, 28])
+def test_half_a_frame_is_nothing(served, cut):
+    """The client goes in the middle of one: nothing is done, and nothing is answered."""
+    whole = frame({"op": "write", "handle": 1}, b"1\n")
+    assert len(whole) > 28
+    with socket.socket(socket.AF_UNIX) as stream:
+        stream.connect(str(served.path))
+        stream.settimeout(30)
+        stream.sendall(frame({"op": "open", "path": "events/shop/order_sent/enable", "flags": os.O_WRONLY}))
+        answers = stream.makefile("rb")
+        assert read_frame(answers)[0] == {"handle": 1}
+        stream.sendall(whole[:cut])
+        stream.shutdown(socket.SHUT_WR)
+        assert answers.read() == b""
+    assert not served.sent
+
+
+def test_any_bytes_come_through(client):
+    data = bytes(range(256)) * 3
+    handle = client.open("trace_marker_raw", os.O_WRONLY)
+    assert handle.write((5).to_bytes(4, "little") + data) == 4 + len(data)
+    handle.close()
+    found = []
+    for cpu in range(os.cpu_count() or 1):
+        pages = client.open(f"per_cpu/cpu{cpu}/trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
+        with contextlib.suppress(BlockingIOError):
+            found.append(pages.read(1 << 16, 0))
+        pages.close()
+    assert any(data in page for page in found)
 
 
 PROGRAM = """

@@ -1,7 +1,6 @@
 """Clients that mean no good: the traced program goes on, keeps its descriptors, and prints nothing."""
 
 import contextlib
-import json
 import os
 import random
 import signal
@@ -14,6 +13,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from runtime.socket_frames import frame, read_frame
 
 pytestmark = pytest.mark.programs
 
@@ -50,21 +51,21 @@ class Victim:
 
     def ask(self, **request):
         with self.connect() as stream:
-            stream.sendall(json.dumps(request).encode() + b"\n")
-            return json.loads(stream.makefile("rb").readline())
+            stream.sendall(frame(request))
+            return read_frame(stream.makefile("rb"))[0]
 
     def count(self, kind):
         return len(os.listdir(f"/proc/{self.process.pid}/{kind}"))  # noqa: PTH208 - names only
 
     def records_written(self):
         with self.connect() as stream:
-            lines = stream.makefile("rb")
+            answers = stream.makefile("rb")
             for request in (
                 {"op": "open", "path": "per_cpu/cpu0/stats", "flags": 0},
                 {"op": "read", "handle": 1, "size": 4096, "offset": 0},
             ):
-                stream.sendall(json.dumps(request).encode() + b"\n")
-                assert "errno" not in json.loads(lines.readline())
+                stream.sendall(frame(request))
+                assert "errno" not in read_frame(answers)[0]
         return self.ask(op="hello")
 
     def check(self):
@@ -115,10 +116,12 @@ def test_a_stopped_program_does_not_stop_the_command(victim):
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        (b"no JSON\n", "sent something that is not an answer"),
-        (b"[1, 2]\n", "sent something that is not an answer"),
-        (b"[" * 5000 + b"\n", "sent something that is not an answer"),
-        (b"{}\n", "answers without 'handle'"),
+        (frame(b"no JSON"), "sent something that is not an answer"),
+        (frame(b"[1, 2]"), "sent something that is not an answer"),
+        (frame(b"[" * 5000), "sent something that is not an answer"),
+        (b'{"pid": 1, "n_events": 2}\n', "sent something that is not an answer"),
+        (frame({"handle": 1})[:-1], "the process is gone"),
+        (frame({}), "answers without 'handle'"),
     ],
 )
 def test_a_program_that_answers_nonsense(answer, words, tmp_path, monkeypatch):
@@ -128,7 +131,7 @@ def test_a_program_that_answers_nonsense(answer, words, tmp_path, monkeypatch):
 
     class Nonsense(socketserver.StreamRequestHandler):
         def handle(self):
-            if self.rfile.readline():
+            if read_frame(self.rfile):
                 self.wfile.write(answer)
 
     with socketserver.ThreadingUnixStreamServer(str(path), Nonsense) as server:
@@ -155,10 +158,11 @@ def test_a_thousand_connections(victim):
 
 def test_garbage(victim):
     source = random.Random(5)
-    for size in (1, 100, 5000, 1 << 21):
+    for size in (1, 101, 5001, (1 << 21) + 1, 100, 5000, 1 << 20, 1 << 21):
         for _ in range(5):
             with victim.connect() as stream, contextlib.suppress(OSError):
-                stream.sendall(source.randbytes(size) + b"\n")
+                garbage = source.randbytes(size)
+                stream.sendall(garbage if size & 1 else frame(garbage))
                 stream.shutdown(socket.SHUT_WR)
                 while stream.recv(1 << 16):
                     pass
@@ -166,33 +170,33 @@ def test_garbage(victim):
 
 
 @pytest.mark.parametrize(
-    "request_line",
+    "whole",
     [
-        b'{"op": "read", "handle": 1, "size": 1' + b"0" * 400 + b', "offset": 0}',
-        b'{"op": "read", "handle": 1, "size": 10, "offset": 1' + b"0" * 400 + b"}",
-        b'{"op": "read", "handle": 1, "size": -5, "offset": -7}',
-        b'{"op": "read", "handle": 1, "size": Infinity, "offset": NaN}',
-        b'{"op": "open", "path": "' + b"a/" * 200_000 + b'", "flags": 0}',
-        b'{"op": "open", "path": "trace", "flags": 1' + b"0" * 100 + b"}",
-        b'{"op": "write", "handle": 2, "data": "OTk5OTk5OTk5OTk5OTk5OTk5"}',
-        b'{"op": "write", "handle": 2, "data": "' + b"QUFB" * 100_000 + b'"}',
-        b"[" * 100_000,
-        b'{"op": "mkdir", "path": "instances/' + b"x" * 5000 + b'"}',
+        frame(b'{"op": "read", "handle": 1, "size": 1' + b"0" * 400 + b', "offset": 0}'),
+        frame(b'{"op": "read", "handle": 1, "size": 10, "offset": 1' + b"0" * 400 + b"}"),
+        frame(b'{"op": "read", "handle": 1, "size": -5, "offset": -7}'),
+        frame(b'{"op": "read", "handle": 1, "size": Infinity, "offset": NaN}'),
+        frame(b'{"op": "open", "path": "' + b"a/" * 200_000 + b'", "flags": 0}'),
+        frame(b'{"op": "open", "path": "trace", "flags": 1' + b"0" * 100 + b"}"),
+        frame({"op": "write", "handle": 2}, b"9" * 18),
+        frame({"op": "write", "handle": 2}, b"A" * (1 << 18)),
+        frame(b"[" * 100_000),
+        frame(b'{"op": "mkdir", "path": "instances/' + b"x" * 5000 + b'"}'),
     ],
     ids=range(10),
 )
-def test_huge_numbers_and_lengths(victim, request_line):
+def test_huge_numbers_and_lengths(victim, whole):
     with victim.connect() as stream:
-        lines = stream.makefile("rb")
+        answers = stream.makefile("rb")
         for request in (
             b'{"op": "open", "path": "trace", "flags": 0}',
             b'{"op": "open", "path": "buffer_size_kb", "flags": 1}',
         ):
-            stream.sendall(request + b"\n")
-            assert b"handle" in lines.readline()
-        stream.sendall(request_line + b"\n")
-        answer = json.loads(lines.readline())
-        assert answer.keys() & {"errno", "data", "handle"}
+            stream.sendall(frame(request))
+            assert "handle" in read_frame(answers)[0]
+        stream.sendall(whole)
+        answer, _ = read_frame(answers)
+        assert answer.keys() & {"errno", "end", "handle"}
         assert "internal error" not in answer.get("text", "")
     victim.check()
 
@@ -201,12 +205,12 @@ def test_clients_that_stop_in_the_middle(victim):
     """Half a request each, for ever; and others that ask for much and never read an answer."""
     with contextlib.ExitStack() as streams:
         for _ in range(30):
-            streams.enter_context(victim.connect()).sendall(b'{"op": "hel')
+            streams.enter_context(victim.connect()).sendall(frame({"op": "hello"})[:-5])
         for _ in range(20):
             stream = streams.enter_context(victim.connect())
-            stream.sendall(b'{"op": "open", "path": "trace", "flags": 0}\n')
+            stream.sendall(frame({"op": "open", "path": "trace", "flags": 0}))
             stream.setblocking(False)
-            ask = b'{"op": "read", "handle": 1, "size": 262144, "offset": 0}\n' * 200
+            ask = frame({"op": "read", "handle": 1, "size": 262144, "offset": 0}) * 200
             with contextlib.suppress(BlockingIOError):
                 while True:
                     stream.send(ask)
@@ -221,7 +225,7 @@ def test_the_program_is_not_slowed_by_waiting_clients(victim):
 
     with contextlib.ExitStack() as streams:
         for _ in range(60):
-            streams.enter_context(victim.connect()).sendall(b"{")
+            streams.enter_context(victim.connect()).sendall(b"\x07")
         time.sleep(0.3)
         before = processor_time()
         time.sleep(1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import os
 import socket
 import stat
@@ -13,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from tracepoint.runtime.files.file import Handle, write_all
 from tracepoint.runtime.files.trace import never
+from tracepoint.runtime.remote.frames import FrameError, receive_frame, send_frame
 from tracepoint.runtime.remote.registry import Process, ProcessError, find_process
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 _UCRED = struct.Struct("3i")
 MAX_IDLE = 8
 MAX_PIECE = 1 << 18
+# Nobody saves more than the rings of a process: what says so is not an answer.
+MAX_ANSWER = 1 << 40
 # For commands, which somebody waits for: the other side answers every request but `save` at once.
 ANSWER_WAIT_S = 30.0
 
@@ -30,7 +31,11 @@ class SilentError(ProcessError):
 
 
 class _Answer(dict[str, Any]):
-    """What the other side says; one that leaves out what was asked for is not of our kind."""
+    """What the other side says and the bytes with it; one without what was asked for is not of our kind."""
+
+    def __init__(self, head: dict[str, Any], body: bytes) -> None:
+        super().__init__(head)
+        self.body = body
 
     def __missing__(self, key: str) -> Any:
         raise ProcessError(f"the process answers without {key!r}: another version of tracepoint?")
@@ -60,22 +65,21 @@ class Line:
             raise ProcessError(f"the socket of process {process.pid} belongs to another user")
         self._answers = self.socket.makefile("rb")
 
-    def ask(self, op: str, **request: Any) -> dict[str, Any]:
+    def ask(self, op: str, body: bytes = b"", **request: Any) -> _Answer:
         """Send a request and return the answer; raises OSError as the other side says."""
         with self._lock:
             try:
-                self.socket.sendall(json.dumps({"op": op, **request}).encode() + b"\n")
-                line = self._answers.readline()
+                send_frame(self.socket, {"op": op, **request}, body)
+                frame = receive_frame(self._answers, MAX_ANSWER)
             except TimeoutError:
                 raise self._silence() from None
+            except FrameError:
+                raise ProcessError(f"process {self._pid} sent something that is not an answer") from None
             except (OSError, ValueError):
-                line = b""
-        if not line:
+                frame = None
+        if frame is None:
             raise ProcessError("the process is gone")
-        try:
-            answer = _Answer(json.loads(line))
-        except (ValueError, TypeError, RecursionError):
-            raise ProcessError(f"process {self._pid} sent something that is not an answer") from None
+        answer = _Answer(*frame)
         if "errno" in answer:
             raise OSError(answer["errno"], os.strerror(answer["errno"]), request.get("path"))
         return answer
@@ -108,17 +112,15 @@ class RemoteHandle(Handle):
             return b""
         while True:
             answer = self._line.ask("read", handle=self._number, size=size, offset=offset)
-            if "data" in answer:
-                data = base64.b64decode(answer["data"])
-                self._end = offset + len(data) if "end" in answer else -1
-                return data
+            if not answer["again"]:
+                self._end = offset + len(answer.body) if answer["end"] else -1
+                return answer.body
             if self.is_interrupted():
                 raise InterruptedError
 
     def write(self, data: bytes) -> int:
         """Return how many bytes were taken, of what fits one request."""
-        text = base64.b64encode(data[:MAX_PIECE]).decode()
-        return int(self._line.ask("write", handle=self._number, data=text)["taken"])
+        return int(self._line.ask("write", data[:MAX_PIECE], handle=self._number)["taken"])
 
     def close(self) -> None:
         """Close the file."""
@@ -237,7 +239,7 @@ class RemoteFiles:
 
     def save(self, version: int = 7, compression: str = "none") -> bytes:
         """Return what was recorded there as trace.dat."""
-        return base64.b64decode(self._line.ask("save", version=version, compression=compression)["data"])
+        return self._line.ask("save", version=version, compression=compression).body
 
     def wait_for_end(self) -> None:
         """Return when the process is gone."""

@@ -1,15 +1,13 @@
 """Control from outside: a socket that only the owner of the process may open.
 
-`listen()` starts it; nothing listens before.  A request is a line of JSON, and so is the answer; bytes are
-in base64.  One connection has the files open that it opened.
+`listen()` starts it; nothing listens before.  A request is a frame (`frames`), and so is the answer.  One
+connection has the files open that it opened.
 """
 
 from __future__ import annotations
 
 import atexit
-import base64
 import errno
-import json
 import os
 import socket
 import struct
@@ -18,12 +16,13 @@ import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tracepoint.errors import TracepointError
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.runtime.files.file import File, Folder, Handle
 from tracepoint.runtime.files.tree import process_files
+from tracepoint.runtime.remote.frames import FrameError, receive_frame, send_frame
 from tracepoint.runtime.remote.registry import ProcessError, check_folder, socket_folder, socket_path
 from tracepoint.runtime.rings.symbols import kallsyms_text
 from tracepoint.wording import one_line
@@ -31,8 +30,7 @@ from tracepoint.wording import one_line
 if TYPE_CHECKING:
     from tracepoint.runtime.files.tree import ControlFiles
 
-MAX_LINE = 1 << 20
-MAX_READ = 1 << 18
+MAX_READ = MAX_WRITE = 1 << 18
 MAX_HANDLES = 256
 # Each is a thread and a descriptor of the traced program, which needs its own.
 MAX_CONNECTIONS = 64
@@ -44,7 +42,7 @@ REQUESTS: dict[str, dict[str, type]] = {
     "hello": {},
     "open": {"path": str, "flags": int},
     "read": {"handle": int, "size": int, "offset": int},
-    "write": {"handle": int, "data": str},
+    "write": {"handle": int},
     "close": {"handle": int},
     "stat": {"path": str},
     "list": {"path": str},
@@ -57,19 +55,17 @@ REQUESTS: dict[str, dict[str, type]] = {
 }
 
 
-def _read_request(line: bytes) -> dict[str, Any] | None:
-    """Return a request whose values have the types that its `op` wants; None for another line."""
-    try:
-        request = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(request, dict) or not isinstance(request.get("op"), str):
-        return None
-    if any(isinstance(value, str) and _has_no_bytes(value) for value in request.values()):
-        return None
-    wanted = REQUESTS.get(request["op"])
-    given = {name: type(value) for name, value in request.items() if name != "op"}
-    return request if wanted is None or given == wanted else None
+_NO_REQUEST = {"errno": errno.EPROTO, "text": "this is not a request"}
+
+
+def _is_request(head: dict[str, Any], body: bytes) -> bool:
+    """Whether the values have the types that the `op` wants, and only a write has a body."""
+    if not isinstance(head.get("op"), str) or (body and head["op"] != "write"):
+        return False
+    if any(isinstance(value, str) and _has_no_bytes(value) for value in head.values()):
+        return False
+    wanted = REQUESTS.get(head["op"])
+    return wanted is None or {name: type(value) for name, value in head.items() if name != "op"} == wanted
 
 
 def _has_no_bytes(text: str) -> bool:
@@ -101,38 +97,48 @@ class _Connection:
     def run(self) -> None:
         """Serve until the client goes."""
         try:
-            with self._stream, self._stream.makefile("rb") as lines:
-                while (line := lines.readline(MAX_LINE)).endswith(b"\n"):
-                    answer = self._answer(line)
-                    self._stream.sendall(json.dumps(answer).encode() + b"\n")
-                    if answer.get("errno") == errno.EPROTO:
-                        # Who does not speak our language is not listened to any longer.
-                        break
+            with self._stream, self._stream.makefile("rb") as frames:
+                while self._serve_one(frames):
+                    pass
         except OSError:
             pass
         finally:
             for handle in self._handles.values():
                 handle.close()
 
-    def _answer(self, line: bytes) -> dict[str, Any]:
-        """Do what is asked; only a line that is not a request answers EPROTO."""
-        request = _read_request(line)
-        if request is None:
-            return {"errno": errno.EPROTO, "text": "this is not a request"}
-        op = request.pop("op")
-        if op not in REQUESTS:
-            return {"errno": errno.ENOSYS, "text": "no such request"}
+    def _serve_one(self, frames: BinaryIO) -> bool:
+        """Answer the next request; False at the end and for a client that does not speak our language."""
         try:
-            answer: dict[str, Any] = getattr(self, f"_do_{op}")(**request)
+            frame = receive_frame(frames, MAX_WRITE)
+        except FrameError:
+            answer, data = _NO_REQUEST, b""
+        else:
+            if frame is None:
+                return False
+            answer, data = self._answer(*frame)
+        send_frame(self._stream, answer, data)
+        return answer is not _NO_REQUEST
+
+    def _answer(self, head: dict[str, Any], body: bytes) -> tuple[dict[str, Any], bytes]:
+        """Do what is asked; only a frame that is not a request answers EPROTO."""
+        if not _is_request(head, body):
+            return _NO_REQUEST, b""
+        op = head.pop("op")
+        if op not in REQUESTS:
+            return {"errno": errno.ENOSYS, "text": "no such request"}, b""
+        if op == "write":
+            head["data"] = body
+        try:
+            answer: dict[str, Any] = getattr(self, f"_do_{op}")(**head)
         except OSError as error:
-            return {"errno": error.errno or errno.EIO, "text": str(error)}
+            answer = {"errno": error.errno or errno.EIO, "text": str(error)}
         except TracepointError as error:
-            return {"errno": errno.EINVAL, "text": str(error)}
+            answer = {"errno": errno.EINVAL, "text": str(error)}
         except MemoryError:
-            return {"errno": errno.ENOMEM, "text": "no memory for the answer"}
+            answer = {"errno": errno.ENOMEM, "text": "no memory for the answer"}
         except Exception as error:  # noqa: BLE001 - the client goes on, and so does the program
-            return {"errno": errno.EIO, "text": _internal_error(op, error)}
-        return answer
+            answer = {"errno": errno.EIO, "text": _internal_error(op, error)}
+        return answer, answer.pop("data", b"")
 
     def _handle(self, number: int) -> Handle:
         handle = self._handles.get(number)
@@ -164,14 +170,10 @@ class _Connection:
         except InterruptedError:
             return {"again": True}
         is_end = opened.has_end and len(data) < min(size, MAX_READ)
-        return {"data": base64.b64encode(data).decode()} | ({"end": True} if is_end else {})
+        return {"data": data, "again": False, "end": is_end}
 
-    def _do_write(self, handle: int, data: str) -> dict[str, Any]:
-        try:
-            content = base64.b64decode(data)
-        except ValueError as error:
-            raise OSError(errno.EINVAL, f"the data of a write: {error}") from None
-        return {"taken": self._handle(handle).write(content)}
+    def _do_write(self, handle: int, data: bytes) -> dict[str, Any]:
+        return {"taken": self._handle(handle).write(data)}
 
     def _do_close(self, handle: int) -> dict[str, Any]:
         opened = self._handle(handle)
@@ -209,7 +211,7 @@ class _Connection:
         from tracepoint.runtime.rings.save import saved_bytes  # noqa: PLC0415 - loads the writer of trace.dat
 
         data, _ = saved_bytes(self._tree, version, compression)
-        return {"data": base64.b64encode(data).decode()}
+        return {"data": data}
 
 
 class Listener:

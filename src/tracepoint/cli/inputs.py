@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.names import split_event
 from tracepoint.cli.tree.named_events import find_declaring, is_event_name, not_found, read_running
-from tracepoint.control.names import matches
 from tracepoint.errors import LayoutError, TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compressed import OBJECT_ENDS, OBJECT_STARTS, decompress
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.format import read_format
 from tracepoint.layout.objects import read_object
+from tracepoint.model.patterns import matches
 from tracepoint.source.text import decode
 from tracepoint.tree.disk import DISK
 from tracepoint.tree.headers import HeaderReader, paused_collector

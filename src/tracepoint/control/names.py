@@ -3,29 +3,13 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracefsError
+from tracepoint.model.patterns import matches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-
-
-def matches(pattern: str, event: str) -> bool:
-    """Return whether `pattern` means `event` (`system:event`).
-
-    With a colon both sides are globs, an empty side means any; without one the pattern is that of
-    an event's name or of a system's, as in `set_event`.
-
-    >>> [matches(p, "sched:sched_switch") for p in ("sched:*_sw*", "sched", ":sched_switch", "irq:*")]
-    [True, True, True, False]
-    """
-    system, _, name = event.partition(":")
-    if ":" in pattern:
-        left, _, right = pattern.partition(":")
-        return fnmatchcase(system, left or "*") and fnmatchcase(name, right or "*")
-    return fnmatchcase(name, pattern) or fnmatchcase(system, pattern)
 
 
 def expand(patterns: Iterable[str], events: Sequence[str]) -> list[str]:

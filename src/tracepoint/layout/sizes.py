@@ -279,7 +279,7 @@ class TypeSizes:
         return constant_value(
             node,
             self.constant,
-            sizeof=self._sizeof,
+            sizeof=self.sizeof,
             long_size=self.abi.long_size,
             place=self._place,
         )
@@ -306,10 +306,11 @@ class TypeSizes:
                 return outer[0] + at * self.of(ctype).size, ctype
         return None
 
-    def _sizeof(self, ctype: CType) -> int | None:
+    def sizeof(self, ctype: CType | str) -> int | None:
+        """Return the size of a type in bytes, None when it is not known."""
         try:
             return self.of(ctype).size
-        except LayoutError:
+        except (LayoutError, SourceError):
             return None
 
     def length(self, source: Code | str | Sequence[Token], field: str = "") -> int:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.kernel.tracing import DEFAULT_INSTANCE, add_array_arguments, opened
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
-from tracepoint.control.names import matches, no_such_event
+from tracepoint.control.names import no_such_event
+from tracepoint.model.patterns import matches
 
 if TYPE_CHECKING:
     import argparse

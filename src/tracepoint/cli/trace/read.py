@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
-from tracepoint.control.names import matches
 from tracepoint.errors import TracepointError
+from tracepoint.model.patterns import matches
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.options import OptionId, find_options

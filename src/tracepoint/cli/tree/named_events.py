@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.tree.trees import default_tree, searching
 from tracepoint.control.events import EventControl
-from tracepoint.control.names import matches
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
+from tracepoint.model.patterns import matches
 from tracepoint.tree.opening import read_if_sane
 from tracepoint.tree.scan import find_headers
 

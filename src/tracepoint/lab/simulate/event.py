@@ -144,9 +144,7 @@ def simulate_event(
     stage.printer = compile_print(
         layout, constants=stage.constant, layouts=lambda name: shown_layout(sizes, name)
     )
-    inputs = find_inputs(
-        event, layout, constant=stage.constant, sizeof=lambda t: _sizeof(sizes, str(t)), program=program
-    )
+    inputs = find_inputs(event, layout, constant=stage.constant, sizeof=sizes.sizeof, program=program)
     stage.inputs = {input_.text: input_ for input_ in inputs}
     if btf is None and format is None:
         stage.print_names = _print_names(stage, environment)
@@ -167,13 +165,6 @@ def _refuse_recordless(event: Event) -> None:
         raise LayoutError(f"a {kind} event has no assignment to simulate", event=event.full_name)
 
 
-def _sizeof(sizes: TypeSizes, ctype: str) -> int | None:
-    try:
-        return sizes.of(ctype).size
-    except LayoutError:
-        return None
-
-
 def _facts(stage: _Stage) -> RenderFacts:
     facts = stage.facts
     outer_constants, outer_sizeof = facts.constants, facts.sizeof
@@ -191,7 +182,7 @@ def _facts(stage: _Stage) -> RenderFacts:
     def sizeof(name: str) -> int | None:
         found = outer_sizeof(name)
         if found is None:
-            found = _sizeof(stage.sizes, name)
+            found = stage.sizes.sizeof(name)
         return _SIZES.get(name) if found is None else found
 
     n_cpus = facts.n_possible_cpus or N_CPUS
@@ -263,7 +254,7 @@ def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, G
         param_types(stage.event.proto),
         resolve,
         stage.constant,
-        lambda ctype: _sizeof(stage.sizes, str(ctype)),
+        stage.sizes.sizeof,
     )
     result = run_program(stage.program, inputs)
     if not result.has_fired:

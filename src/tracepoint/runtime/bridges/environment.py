@@ -13,10 +13,10 @@ import os
 import re
 import warnings
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
+from tracepoint.model.patterns import matches
 
 if TYPE_CHECKING:
     from tracepoint.runtime.event_control import EventControl
@@ -34,10 +34,7 @@ class Wish:
 
     def matches(self, system: str, name: str) -> bool:
         """Whether the event `system:name` is one of those."""
-        left, colon, right = self.pattern.partition(":")
-        if colon:
-            return fnmatchcase(system, left or "*") and fnmatchcase(name, right or "*")
-        return fnmatchcase(name, left) or fnmatchcase(system, left)
+        return matches(self.pattern, f"{system}:{name}")
 
 
 def parse_wishes(text: str) -> tuple[Wish, ...]:

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from tracepoint.model.origin import Code, Origin
     from tracepoint.runtime.declare.event import LoadedEvent
     from tracepoint.runtime.hierarchy import Tracing
-    from tracepoint.source.ctype import CType
 
 
 @dataclass(frozen=True)
@@ -202,7 +201,9 @@ class _Stage:
 
     def _inputs(self, args: tuple[Any, ...]) -> Inputs:
         reader = Reader(dict(zip(self._names, args, strict=True)), self._functions, self._constant)
-        return Inputs(self._layout, self._fields, self._params, reader.resolve, self._constant, self._sizeof)
+        return Inputs(
+            self._layout, self._fields, self._params, reader.resolve, self._constant, self._sizes.sizeof
+        )
 
     def _constant(self, name: str) -> int | None:
         given = self._functions.get(name)
@@ -211,12 +212,6 @@ class _Stage:
         if not -(1 << 63) <= given < 1 << 64:
             raise AssignError(f"{name} has more than the 64 bits of a number of C")
         return int(given)
-
-    def _sizeof(self, ctype: CType) -> int | None:
-        try:
-            return self._sizes.of(str(ctype)).size
-        except TracepointError:
-            return None
 
     def assign(self, *args: Any) -> bytes:
         """Return the record; raises AssignError when a part of it cannot be known."""

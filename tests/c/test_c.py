@@ -66,13 +66,15 @@ def test_writers_a_reader_and_another_process(tmp_path, sanitizer):
     assert (done.returncode, done.stderr, done.stdout[-3:]) == (0, "", "ok\n")
 
 
-def sanitized_core(folder):
+def sanitized(name, folder):
     spec = importlib.util.spec_from_file_location("build_core", ROOT / "tools" / "build_core.py")
     builder = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(builder)
     if reason := builder.why_not():
         pytest.skip(reason)
-    return builder.build(folder, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1")
+    return builder.build(
+        folder, "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-O1", name=name
+    )
 
 
 STORM = """
@@ -116,7 +118,7 @@ print("ok", sum(rounds))
 
 @pytest.mark.parametrize("seconds", [2, pytest.param(60, marks=pytest.mark.bench)])
 def test_a_storm_under_sanitizers(tmp_path, seconds):
-    core = sanitized_core(tmp_path)
+    core = sanitized("_core", tmp_path)
     runtime = subprocess.run(
         ["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
     ).stdout.strip()
@@ -138,3 +140,44 @@ def test_a_storm_under_sanitizers(tmp_path, seconds):
         timeout=seconds * 3 + 60,
     )
     assert (done.returncode, done.stderr, done.stdout[:3]) == (0, "", "ok ")
+
+
+DAMAGE = """
+import importlib.machinery, importlib.util, sys
+sys.path[:0] = [{source!r}, {tests!r}]
+loader = importlib.machinery.ExtensionFileLoader("tracepoint._decode", {decode!r})
+spec = importlib.util.spec_from_loader("tracepoint._decode", loader)
+sys.modules["tracepoint._decode"] = module = importlib.util.module_from_spec(spec)
+loader.exec_module(module)
+from printk import test_printer as tests
+tests.test_damaged_records_are_rendered_alike()
+tests.test_damaged_programs_are_refused_or_run()
+tests.test_damaged_tables_of_texts_are_refused_or_searched()
+tests.test_numbers_at_their_limits()
+tests.test_long_lines_and_wide_fields()
+assert tests.DECODE is module
+print("ok")
+"""
+
+
+def test_damaged_print_programs_under_sanitizers(tmp_path):
+    decode = sanitized("_decode", tmp_path)
+    runtime = subprocess.run(
+        ["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    environment = {
+        **os.environ,
+        "LD_PRELOAD": runtime,
+        "ASAN_OPTIONS": "detect_leaks=0",
+        "TRACEPOINT_PURE": "",
+    }
+    text = DAMAGE.format(source=str(ROOT / "src"), tests=str(ROOT / "tests"), decode=str(decode))
+    done = subprocess.run(
+        [sys.executable, "-c", text],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        timeout=300,
+    )
+    assert (done.returncode, done.stderr, done.stdout) == (0, "", "ok\n")

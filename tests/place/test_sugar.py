@@ -41,6 +41,11 @@ def test_devices_and_inodes_are_shown_as_the_kernel_does() -> None:
     assert not header.diagnostics
 
 
+def test_typedefs_of_the_kernel_are_shown_as_what_they_stand_for() -> None:
+    header = read_header_text(write_event("pond_x", "gfp_t gfp, blk_opf_t opf, size_t n, ktime_t at"))
+    assert header["pond_x"].printk.text.startswith('"gfp=%#x opf=%u n=%zu at=%lld", ')
+
+
 @pytest.mark.parametrize(
     ("name", "proto", "fields", "reason"),
     [
@@ -54,6 +59,8 @@ def test_devices_and_inodes_are_shown_as_the_kernel_does() -> None:
         ("a", "int n", "int m", "there is no parameter m"),
         ("a", "struct list_head h", "", "how to print struct list_head h"),
         ("a", "int n", "nosuch_t x = n", "how to print nosuch_t x"),
+        ("a", "__be32 a", "", "how to print __be32 a"),
+        ("a", "dma_addr_t a", "", "how to print dma_addr_t a"),
     ],
 )
 def test_prototypes_that_make_no_event(name: str, proto: str, fields: str, reason: str) -> None:

@@ -21,7 +21,7 @@ _STRING = re.compile(r"(?:const\s+)?(?:unsigned\s+)?char\s*(?:const\s*)?\*\Z")
 # fs.h, ext4.h and others show a device and an inode this way; the width of ino_t varies.
 _FORMATS = {"dev_t": "%d,%d", "ino_t": "%lu"}
 # The number that a reader would see is not the meaning of the type.
-_ODD = re.compile(r"__[bl]e\d+\Z")
+_ODD = re.compile(r"__(?:[bl]e\d+|sum16|wsum)\Z")
 _HEX = re.compile(r"(?:.*_)?(?:addr|address|ip|flags|mask|pfn)\Z")
 
 

@@ -157,10 +157,10 @@ def int_types(long_size: int = 8) -> Mapping[str, IntType]:
 
 
 def conversion_of(name: str) -> str:
-    """Return how printk shows values of an integer type, an empty string when the name is not known.
+    """Return how printk shows an integer type on every machine, an empty string when that is not known.
 
     >>> conversion_of("u64"), conversion_of("struct page")
     ('%llu', '')
     """
-    basic = _BASICS.get(name, "")
-    return _CONVERSIONS.get(name) or (BASIC[basic].conversion if basic else "")
+    basic = BASIC.get(TYPEDEFS.get(name, name))
+    return _CONVERSIONS.get(name) or (basic.conversion if basic is not None else "")

@@ -279,7 +279,7 @@ static bool add_flags(struct run *run, const struct tp_print_step *step, uint64_
 	return (is_first || line_add(&run->line, data + step->c, step->a)) && add_hex(run, left);
 }
 
-/* Add the first name of a number; `*is_named` tells whether there is one. */
+/* Add the first name of a number; `*is_named` says whether there is one. */
 static bool add_name(struct run *run, unsigned int table, uint64_t value, bool *is_named, bool counts_empty)
 {
 	uint32_t n;

@@ -56,8 +56,8 @@ def both(program, record, facts=NO_FACTS):
     lines = Printer({0: program}, facts, any_type=True).render_list([record])
     shown = lines.odd.get(0)
     assert lines.texts == [result.text]
-    told = ((), True) if shown is None else (shown.notes, shown.is_exact)
-    assert told == (result.notes, result.is_exact)
+    noted = ((), True) if shown is None else (shown.notes, shown.is_exact)
+    assert noted == (result.notes, result.is_exact)
     return result
 
 

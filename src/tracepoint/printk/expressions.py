@@ -58,7 +58,7 @@ class Lowering(Scope):
         super().__init__(form, constants, layouts)
         self.calls = calls
 
-    def behind(self, pointer: Value, node: ast.Node) -> Value:
+    def pointed_to(self, pointer: Value, node: ast.Node) -> Value:
         """Return what a kernel pointer points to: never known."""
         if isinstance(pointer, IntValue) and pointer.is_unknown:
             return pointer
@@ -147,7 +147,7 @@ class Lowering(Scope):
             return self.unknown(f"the field {node.name}, which the record lacks")
         base = self.value(node.base)
         if isinstance(base, IntValue):
-            return self.behind(base, node)
+            return self.pointed_to(base, node)
         if isinstance(base, TextValue):
             return self.unknown(f"`{_short(node)}`")
         if base.ctype.base == "struct <record>":
@@ -189,7 +189,7 @@ class Lowering(Scope):
         return CType(f"{'s' if field.is_signed else 'u'}{8 * size}")
 
     def at(self, place: ops.PlaceOp, ctype: CType) -> Value:
-        """Return what stands at a place, by its type."""
+        """Return what is at a place, by its type."""
         if ctype.array:
             inner = CType(ctype.base, ctype.pointers, ctype.array[1:], ctype.qualifiers)
             return MemoryValue(inner, place, self.size_of(ctype), is_array=True)
@@ -205,7 +205,7 @@ class Lowering(Scope):
             return self.table(node.base, index)
         base = self.value(node.base)
         if isinstance(base, IntValue):
-            return self.behind(base, node)
+            return self.pointed_to(base, node)
         if not isinstance(base, MemoryValue):
             return self.unknown(f"`{_short(node)}`")
         size = self.size_of(base.ctype)
@@ -243,7 +243,7 @@ class Lowering(Scope):
         if op == "*":
             if isinstance(value, MemoryValue):
                 return self.at(value.op, value.ctype)
-            return self.behind(value, operand)
+            return self.pointed_to(value, operand)
         if op == "!":
             return operators.negated(operators.truth(value))
         if op not in ("+", "-", "~"):
@@ -265,7 +265,7 @@ class Lowering(Scope):
             return MemoryValue(value.ctype, value.op, value.extent)
         if isinstance(operand, ast.Member) and isinstance(value, IntValue) and not value.is_unknown:
             return self.member_address(operand)
-        return self.behind(value, operand)
+        return self.pointed_to(value, operand)
 
     def member_address(self, node: ast.Member) -> Value:
         """Lower `&base->name` for a scalar member of a known struct."""

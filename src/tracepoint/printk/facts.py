@@ -57,7 +57,7 @@ class RenderFacts:
     """What is known of the kernel that wrote the records; all of it may be left out.
 
     `printk_formats` maps addresses of kernel strings to their text; `hz` is jiffies a second;
-    `hash_pointers` tells that `%p` is hashed there (the line then shows the address with a
+    `hash_pointers` says that `%p` is hashed there (the line then shows the address with a
     note); `kptr_restrict` is the sysctl (0 to 2); `variables` are values of kernel variables
     that print formats name, such as `vmemmap_base`; `constants` gives the value of an enum
     constant or None; `sizeof` the size in bytes of a type spelt in C or None;

@@ -18,7 +18,7 @@ _BPF = "bpf"
 
 @dataclass(frozen=True, slots=True)
 class Symbol:
-    """The symbol that holds an address; `size` is None when it cannot be told.
+    """The symbol that holds an address; `size` is None when it is not known.
 
     `is_sure` is False where the address lies so near after a module that it may be of this one or of none.
     """
@@ -180,7 +180,7 @@ def _text_end(table: _Table) -> int | None:
 
 
 def _is_place(address: int, kind: str, *, is_upper: bool) -> bool:
-    """Whether a symbol stands at its address.
+    """Whether a symbol is at its address.
 
     Per-CPU variables do not: those of x86-64 count from 0, those of modules have the type of absolute
     numbers (kernel/module/kallsyms.c: elf_type()).

@@ -174,7 +174,7 @@ class IfNumber(NumberOp):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PickNumber(NumberOp):
-    """The number that stands at an index of a table; outside it nothing is known."""
+    """The number at an index of a table; outside it nothing is known."""
 
     index: NumberOp
     cases: tuple[tuple[int, NumberOp], ...]
@@ -320,7 +320,7 @@ class String(TextOp):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KernelString(TextOp):
-    """The string at an address of the kernel, which `printk_formats` tells; NULL for 0."""
+    """The string at an address of the kernel, which `printk_formats` gives; NULL for 0."""
 
     address: NumberOp
 
@@ -347,7 +347,7 @@ class Symbolic(TextOp):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PickText(TextOp):
-    """The text that stands at an index of a table, else `otherwise`."""
+    """The text at an index of a table, else `otherwise`."""
 
     index: NumberOp
     cases: tuple[tuple[int, TextOp], ...]

@@ -108,7 +108,7 @@ class Instruction:
 class Flat:
     """A program as instructions, with what they name by number.
 
-    `slots` are numbers that the facts alone give: whoever runs the program computes them once.
+    `slots` are numbers that the facts alone give: they are computed once for many records.
     """
 
     machine: ops.Machine

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PrintProgram:
-    """What `render_record` runs: `op` gives the line.
+    """What `render_record` runs: `op` gives the line, and `print(program)` shows one instruction a line.
 
     `needs` names, in plain words, what the record alone does not tell (functions of the kernel,
     `jiffies`, HZ); it is empty when every record of the event renders from its bytes.
-    `is_named` tells whether the kernel puts `event_name: ` in front of the text.
+    `is_named` says whether the kernel puts `event_name: ` in front of the text.
     """
 
     format: EventFormat

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.printk.memory import Location, Record
 
 _WRITE_SAME, _WRITE_SAME_16, _WRITE_SAME_32 = 0x41, 0x93, 0x0D
-#: Decoded from 6.11 on, a dash before: which kernel wrote the record cannot be told.
+#: Decoded from 6.11 on, a dash before: the record does not say which kernel wrote it.
 _WRITE_ATOMIC_16 = 0x9C
 #: After which operation code a service action follows, with the names of those that are shown.
 _ACTIONS = {
@@ -110,7 +110,7 @@ class _Command:
 
 
 def command_text(_: Record, place: Location | None, length: int) -> str:
-    """Return the words for the command that stands at a place."""
+    """Return the words for the command at a place."""
     return _Command(take(place, max(length, 0))).text()
 
 

@@ -41,7 +41,7 @@ class _Reader:
         self.at = at
 
     def integer(self, kind: IntType) -> int:
-        # The kernel aligns addresses; the first argument stands aligned.
+        # The kernel aligns addresses; the first argument is aligned.
         self.at += -(self.at - self.base) % min(kind.size, 4)
         unpack = unpacker(kind, is_big_endian=self.machine.is_big_endian)
         try:

@@ -49,7 +49,7 @@ class MemoryValue:
 
 @dataclass(frozen=True, slots=True)
 class PlaceValue:
-    """A struct or union that stands in memory."""
+    """A struct or union in memory."""
 
     ctype: CType
     op: ops.PlaceOp

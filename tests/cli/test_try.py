@@ -114,6 +114,6 @@ def test_a_constant_that_no_header_defines_is_an_input(tmp_path: Path, capsys) -
     )
     main(["try", f"{header}:mm_page_swap_in"])
     out = capsys.readouterr().out
-    assert "note: PRIVATE is a constant that no header at hand defines" in out
+    assert "note: PRIVATE is a constant that no available header defines" in out
     assert "mm_page_swap_in: p pfn=" in out
     assert "not complete" not in out

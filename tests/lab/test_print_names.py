@@ -27,7 +27,7 @@ def test_constants_that_no_header_defines_are_inputs_with_samples() -> None:
     assert found.lines[0].endswith("tick: blue")
     values = {input_.text: input_.value for input_ in found.inputs}
     assert {values["DEMO_RED"], values["DEMO_BLUE"]} == {1, 2}
-    assert any("DEMO_BLUE is a constant that no header at hand defines" in note for note in found.notes)
+    assert any("DEMO_BLUE is a constant that no available header defines" in note for note in found.notes)
 
 
 def test_such_constants_can_be_given() -> None:

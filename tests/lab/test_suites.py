@@ -141,4 +141,4 @@ def test_kernels_are_looked_for_in_the_suite_alone(machine):
 
 def test_a_suite_without_a_kernel(capsys, tmp_path):
     assert main(["try", str(tmp_path), "--suite", "sid"]) != 0
-    assert "no --kernel is given" in capsys.readouterr().err
+    assert "there is no --kernel" in capsys.readouterr().err

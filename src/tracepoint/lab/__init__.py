@@ -1,1 +1,1 @@
-"""See it fire: simulation in this process, stubs compiled against kernel headers, guests."""
+"""See events fire: simulation in this process, stubs compiled against kernel headers, guests."""

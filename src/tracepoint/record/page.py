@@ -2,7 +2,7 @@
 
 In: bytes as `trace_pipe_raw` gives them, as trace.dat keeps them and as a process's own rings hold them.
 Out: for each record its time stamp, place and length.  A damaged page gives what could be read of it and a
-reason.  `csrc/decode_pages.c` does the same; `tracepoint.record.pages` chooses.
+reason.  `csrc/page.h` does the same; `tracepoint.record.pages` chooses.
 """
 
 from __future__ import annotations

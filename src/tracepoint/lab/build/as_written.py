@@ -1,4 +1,4 @@
-"""A trace header compiled exactly as it is written, before anything of it is replaced.
+"""A trace header compiled exactly as it is written, before any part of it is replaced.
 
 A `.c` file of two lines, CREATE_TRACE_POINTS and the header, is compiled with a kernel's headers.  What
 a header uses without including it comes from what most files of a kernel include, or, in a kernel
@@ -44,7 +44,7 @@ _TREE_MARK = "include/linux/tracepoint.h"
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What goes before the header, and where it is looked for."""
+    """What precedes the header, and where it is searched for."""
 
     lines: Sequence[str] = ()
     folders: Sequence[Path] = ()
@@ -58,12 +58,12 @@ def compile_as_written(
     defines: Iterable[str] = (),
     path: str = "",
 ) -> tuple[str, ...]:
-    """Compile a header as it is, for the kernel of `kernel_headers`; return the structs that hinder it.
+    """Compile a header as it is, for the kernel of `kernel_headers`; return the structs that it lacks.
 
-    `include` and `defines` are as for a compiler; `path` is how the header is called in messages.  The
-    returned structs are defined by no header of that kernel, so that only the code that is traced
-    knows them.  Raises BuildError with the compiler's words for everything else that is wrong, and
-    LabError when there is no compiler.
+    `include` and `defines` are as for a compiler; `path` is the name of the header in
+    messages. No header of that kernel defines the returned structs, so only the traced code knows them.
+    Raises BuildError with the compiler's messages for all other errors, and LabError when there is no
+    compiler.
     """
     compiler = module_compiler(kernel_headers, has_warnings=True)
     words = [*(f"-I{Path(folder).resolve()}" for folder in include), *(f"-D{one}" for one in defines)]
@@ -102,7 +102,7 @@ def _compile(
         before = [*words, f"-I{folder}/first", f"-iquote{folder / SHADOW_BASE}"]
         places = [*attempt.folders, header.resolve().parent]
         after = [word for place in places for word in ("-idirafter", str(place))]
-        # The header is reached by several names, all of them links to it.
+        # The header has several names, all of them links to it.
         links = {os.path.relpath(path, folder) for path in folder.rglob("*.h") if path.is_symlink()}
         messages = compile_file(compiler, source, before, after)
     return tuple(_at_header(message, links) for message in messages)

@@ -1,4 +1,4 @@
-"""One C file compiled as a kernel's Kbuild would, for what the compiler says of it."""
+"""Compile one C file as a kernel's Kbuild would, for the compiler's messages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _FLAGS = ("-fmax-errors=200", "-fno-diagnostics-show-caret")
 def compile_file(
     compiler: Compiler, source: Path, before: Sequence[str] = (), after: Sequence[str] = ()
 ) -> tuple[CompilerMessage, ...]:
-    """Return the errors of compiling a file, none when it compiles; the object is thrown away.
+    """Return the errors of compiling a file, none if it compiles; the object is discarded.
 
     `before` and `after` are words before and after those of Kbuild.  Paths below the file's own
-    folder are relative to it.  Raises LabError when the compiler cannot be run, or fails without a word.
+    folder are relative to it.  Raises LabError when the compiler cannot be run, or fails without a message.
     """
     words = list(compiler.words)
     command = [words[0], *before, *words[1:], *_FLAGS, *after, "-o", f"{source}.o", str(source)]

@@ -1,8 +1,8 @@
-"""Generated modules compiled before they are written: what they miss is included, or said.
+"""Compile generated modules before they are written: missing definitions are included or reported.
 
-A trace header relies on what the `.c` files that use it include.  A module made of it includes what
-defines the names that the compiler misses; what no header of that kernel defines is an error that
-names the event, the type and what to give.
+A trace header relies on what the `.c` files that use it include.  A module made from it includes the
+headers that define names missing for the compiler; if no header of that kernel defines one, an error names
+the event, the type and what to do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OPENING = re.compile(
     r"|(TRACE_DEFINE_)\w+)",
     re.MULTILINE,
 )
-# What GCC says of a word that is read as a number for a parameter that is none.
+# GCC's message for a word that is read as a number for a parameter of another type.
 _OBJECT = re.compile(r"incompatible types when assigning to type '(\w+)'")
 _ADDRESS = re.compile(r"assignment to '(\w+)' \{aka '[^']*\*[^']*'\} from '\w+'")
 _NO_FILE = re.compile(r"^(\S+): No such file or directory")
@@ -45,7 +45,7 @@ _NO_FILE = re.compile(r"^(\S+): No such file or directory")
 
 @dataclass(slots=True)
 class _Search:
-    """What was included so far, and what was tried in vain."""
+    """What was included so far, and what was tried without success."""
 
     definers: Definers
     types: Mapping[str, str]
@@ -54,10 +54,10 @@ class _Search:
     typedefs: dict[str, str] = field(default_factory=dict)
 
     def go_on(self, messages: Sequence[CompilerMessage], files: FileSet) -> bool:
-        """Include what defines the missing names; False when nothing is left to be tried."""
+        """Include what defines the missing names; False when there is nothing left to try."""
         inside = [m for m in messages if m.path.startswith("/") or m.path not in files]
         if inside and self.included:
-            # What was included last does not stand alone.
+            # The last included header does not compile alone.
             self.refused.add(self.included.popitem()[1])
             return True
         n_before = len(self.included) + len(self.typedefs)
@@ -114,11 +114,11 @@ def complete_module(
 
 
 def _unexported(compiler: Compiler, source: Path, words: Sequence[str], kernel_headers: Path) -> Unexported:
-    """Return what the object of a file needs and the kernel does not export to modules."""
+    """Return what the object of a file needs but the kernel does not export to modules."""
     compile_file(compiler, source, after=words)
     elf = Elf(Path(f"{source}.o").read_bytes())
     named = (elf.symbol_name(symbol) for symbol in elf.symbols if symbol.section < 0)
-    # The file's own name is there too.
+    # The file's own name is included too.
     return find_unexported([name for name in named if name.isidentifier()], kernel_headers)
 
 
@@ -200,6 +200,6 @@ def _event_of(message: CompilerMessage, files: FileSet) -> str:
 
 
 def _event_at(text: str, position: int) -> str:
-    """Return the event or class in whose declaration a position of a file lies, empty for none."""
+    """Return the event or class whose declaration contains a position of a file, empty for none."""
     found = list(_OPENING.finditer(text, 0, position))
     return found[-1][1] or found[-1][2] or "" if found else ""

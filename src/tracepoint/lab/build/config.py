@@ -1,4 +1,4 @@
-"""A kernel's configuration: fragments of options, what became of them, and why one was dropped."""
+"""A kernel's configuration: fragments of options, their results, and why one was dropped."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def lab_fragment(name: str) -> str:
 def read_fragment(text: str, name: str) -> dict[str, str]:
     r"""Return the options of a configuration fragment, without `CONFIG_`; `n` for one that is not set.
 
-    `name` is what errors call it.  Raises LabError for a line that is not an option and no comment.
+    `name` is its name in errors.  Raises LabError for a line that is not an option and no comment.
 
     >>> read_fragment("CONFIG_SMP=y\n# CONFIG_NET is not set\n", "mine")
     {'SMP': 'y', 'NET': 'n'}
@@ -77,7 +77,7 @@ def write_fragment(options: Mapping[str, str]) -> str:
 
 
 def dropped_options(wanted: Mapping[str, str], config: str) -> dict[str, str]:
-    r"""Return the wanted options that a `.config` text has otherwise, with the value it has.
+    r"""Return the wanted options that have another value in a `.config` text, with that value.
 
     >>> dropped_options({"SMP": "y", "NET": "n", "A": "y"}, "CONFIG_SMP=y\n# CONFIG_A is not set\n")
     {'A': 'n'}

@@ -1,4 +1,4 @@
-"""Build kernels for the lab: a source tree, our small configuration, patches; only what changed again."""
+"""Build kernels for the lab: a source tree, our small configuration, patches; incrementally."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 # Objects of a whole build, before one has been counted.
 _STEPS = 1300
 _ROOM = 1 << 30
-# Made from C files by `prepare`; they would keep what an edited header said.
+# `prepare` makes them from C files; they would keep the contents of an edited header.
 _PREPARED = ("kernel/bounds.s", "kernel/sched/rq-offsets.s", "arch/x86/kernel/asm-offsets.s")
 
 
@@ -59,9 +59,10 @@ def build_kernel(
 
     `kernel` is a series (6.1, 6.12: Debian's source) or a source tree; `patches` and `fragments` are
     files, or texts of several lines; `options` are set last (name without CONFIG_ to `y`, `n`, a number
-    or quoted text); `jobs` defaults to the number of processors.  `progress` is told (stage, objects built,
-    objects expected), `say` what takes long.  Raises PatchError (a LabError) for a patch that does not apply,
-    BuildError with the compiler's words, LabError for all else; the tree is never left half patched.
+    or quoted text); `jobs` defaults to the number of processors.  `progress` is called with (stage, objects
+    built, objects expected), `say` with messages about slow steps.  Raises PatchError (a LabError) for a
+    patch that does not apply, BuildError with the compiler's words, LabError for all else; the tree is never
+    left half patched.
     """
     begin = time.monotonic()
     wanted = Wanted.read(kernel, patches, fragments, options or {}, say)
@@ -71,7 +72,7 @@ def build_kernel(
     with disk_errors(wanted.folder), kernel_store.locked(wanted.folder, say):
         build, make = _prepare(wanted, jobs, progress, say)
         state = kernel_store.read_state(wanted.folder)
-        # What a change will bring with it, only make knows.
+        # Only make knows how much a change affects.
         expected = 0 if (build.objects / "vmlinux").exists() else state.get("steps", _STEPS)
         make.run(f"building {build.release}", ("bzImage", "modules"), expected)
         steps = max(make.steps, state.get("steps", 0))
@@ -113,10 +114,10 @@ def compile_object(
     *,
     jobs: int | None = None,
 ) -> None:
-    """Compile one object (`mm/swap.o`), or several, with files of the tree as `edits` says for that long.
+    """Compile one object (`mm/swap.o`), or several, with files of the tree temporarily as in `edits`.
 
-    `edits` are whole files by path.  The tree and its objects are afterwards as before.  Raises
-    BuildError with the compiler's words, LabError for an edit that leads out of the tree.
+    `edits` are whole files by path.  Afterwards the tree and its objects are as before.
+    Raises BuildError with the compiler's messages, LabError for an edit outside the tree.
     """
     targets = [target] if isinstance(target, str) else list(target)
     contents = {
@@ -141,7 +142,7 @@ def compile_object(
 def _prepare(
     wanted: Wanted, jobs: int | None, watcher: Watcher | None, say: Say
 ) -> tuple[Build, kernel_make.Make]:
-    """Bring the build folder's tree and configuration to what is wanted; the lock is held."""
+    """Update the build folder's tree and configuration; the lock is held."""
     folder = wanted.folder
     source, objects = folder / "source", folder / "objects"
     state = kernel_store.read_state(folder)
@@ -164,7 +165,7 @@ def _prepare(
 
 
 def _update_tree(wanted: Wanted, say: Say, since: float) -> list[str]:
-    """Bring the build folder's tree to what is wanted; return the files changed `since` the last make."""
+    """Update the build folder's tree; return the files changed `since` the last make."""
     folder = wanted.folder
     source, objects = folder / "source", folder / "objects"
     state = kernel_store.read_state(folder)
@@ -192,7 +193,7 @@ def _update_tree(wanted: Wanted, say: Say, since: float) -> list[str]:
 
 
 def _configure(wanted: Wanted, build: Build, make: kernel_make.Make) -> None:
-    """Write the configuration anew and check that every option got its value."""
+    """Rewrite the configuration and check that every option got its value."""
     fragment = build.folder / "wanted.config"
     fragment.write_text(kernel_config.write_fragment({**wanted.optional, **wanted.options}))
     config = build.objects / ".config"
@@ -226,7 +227,7 @@ def _make(build: Build, jobs: int | None, watcher: Watcher | None) -> kernel_mak
 
 
 def _room(folder: Path, source: Path) -> None:
-    """Raise LabError when a build cannot fit; on another disk the tree itself has to be copied too."""
+    """Raise LabError when a build cannot fit; on another disk the tree itself must be copied too."""
     needed = _ROOM if folder.stat().st_dev == source.stat().st_dev else 3 * _ROOM
     if shutil.disk_usage(folder).free < needed:
         raise LabError(

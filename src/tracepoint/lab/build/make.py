@@ -1,4 +1,4 @@
-"""Run a kernel's own make: watched, logged, stoppable, with its errors made readable."""
+"""Run a kernel's own make: watched, logged, stoppable, with readable errors."""
 
 from __future__ import annotations
 
@@ -57,9 +57,9 @@ _FOREIGN = (
 
 @dataclass(slots=True)
 class Make:
-    """How one build folder is made: `source` is the tree, `objects` where everything made goes.
+    """How to build one folder: `source` is the tree, `objects` the output folder.
 
-    `watcher` is called with (what is going on, objects built, objects expected) about once a
+    `watcher` is called with (stage, objects built, objects expected) about once per
     second.  make does not enter the folders `unreached`.
     """
 
@@ -73,7 +73,7 @@ class Make:
     unreached: Sequence[str] = ()
 
     def run(self, what: str, targets: Sequence[str], expected: int = 0) -> None:
-        """Make the targets; raises BuildError with the compiler's words, LabError when make is stopped."""
+        """Make the targets; raises BuildError with the compiler's messages, LabError when make is stopped."""
         command = [
             *("make", "-C", str(self.source), f"O={self.objects}", f"-j{self.jobs}", "-Otarget"),
             *(f"{name}={compiler()}" for name in ("CC", "HOSTCC")),
@@ -109,7 +109,7 @@ class Make:
             raise self._failure(tail.decode(errors="replace"), command, status)
 
     def _watch(self, process: subprocess.Popen[bytes], what: str, expected: int) -> bytes:
-        """Copy what the build says into the log, count the objects, and return the end of it."""
+        """Copy the build's output to the log, count the objects, and return the end of the output."""
         assert process.stdout is not None  # noqa: S101 (it was asked for)
         kept: deque[bytes] = deque(maxlen=_READ >> 12)
         begin = time.monotonic()
@@ -151,7 +151,7 @@ class Make:
         return error
 
     def _describe(self, message: CompilerMessage) -> str:
-        """Return a message with the patch line that it is about, if it is about one."""
+        """Return a message with the patch line that it refers to, if any."""
         for path, line in ((message.path, message.line), *message.places):
             origin = self.origins.get(path, {}).get(line)
             if origin is not None:
@@ -161,7 +161,7 @@ class Make:
 
 
 def compiler() -> str:
-    """Return the words that start the compiler: through ccache where that is installed."""
+    """Return the command of the compiler, through ccache if that is installed."""
     return "ccache gcc" if shutil.which("ccache") else "gcc"
 
 
@@ -175,7 +175,7 @@ def environment(folder: Path) -> dict[str, str]:
         "KBUILD_BUILD_HOST": "lab",
         "KBUILD_BUILD_VERSION": "1",
         "CCACHE_DIR": os.environ.get("CCACHE_DIR", str(cache_folder() / "ccache")),
-        # Below this folder paths are told relative to it: another folder finds the same objects.
+        # Paths in this folder are relative to it: another folder finds the same objects.
         "CCACHE_BASEDIR": str(folder),
         "CCACHE_NOHASHDIR": "1",
     }
@@ -203,7 +203,7 @@ def new_log(name: str) -> Path:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a build so that no half object stays: make deletes what it was making, then all must go."""
+    """End a build without leaving partial objects: make deletes what it was making, then all must end."""
     for number, seconds in ((signal.SIGTERM, _STOPPING), (signal.SIGKILL, 5)):
         try:
             os.killpg(process.pid, number)

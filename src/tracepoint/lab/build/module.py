@@ -1,6 +1,6 @@
-"""Build kernel modules out of source files, against headers, in a folder of their own.
+"""Build kernel modules from source files, against headers, in their own folder.
 
-What was built once is kept in the cache under a hash of everything that decides it.
+Results are kept in the cache under a hash of everything that affects them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SECONDS = 300
 _SHOWN = 6
 _KEPT = 40
 _DONE = ".complete"
-#: What make says when the compiler that it calls is not installed.
+#: Make's message when the compiler is not installed.
 NO_COMPILER = re.compile(r"(\S*gcc\S*?): (?:(?:command )?not found|No such file)")
 # -g0: nothing here reads debug information, and it doubles the time.
 _FLAGS = ("-g0", f"-fmax-errors={4 * _SHOWN}", "-fno-diagnostics-show-caret")
@@ -45,7 +45,7 @@ _OTHER = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class CompilerMessage:
-    """One error of the compiler: `path` as it was handed in, `line` and `column` from 1 (0: not said).
+    """One error of the compiler: `path` as it was passed in, `line` and `column` from 1 (0: unknown).
 
     `places` are where it was reached from by macros and includes, innermost first.
     """
@@ -82,9 +82,9 @@ def build_modules(
     """Build the modules of `files` (path to text, with a Kbuild or Makefile) and return their `.ko` files.
 
     `headers` is a folder of kernel headers; with `warnings_fail` a warning is an error; `seconds`
-    limits the time.  The result lies in the cache, a second call finds it there.  Raises BuildError
-    with the compiler's words, or LabError when make or the compiler is missing, the time is up or
-    the disk is full; nothing half-built is kept.
+    limits the time.  The result is in the cache, where a second call finds it. Raises BuildError
+    with the compiler's messages, or LabError when make or the compiler is missing, the time is up or the disk
+    is full; partial results are not kept.
     """
     folder = cache_folder() / "modules" / _digest(files, headers, warnings_fail=warnings_fail)
     with disk_errors(folder):
@@ -111,7 +111,7 @@ def build_modules(
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> None:
-    """Write a set of files below `folder`; raises LabError for a path that leads out of it."""
+    """Write a set of files below `folder`; raises LabError for a path outside it."""
     for name, text in files.items():
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\0" in name:
@@ -123,7 +123,7 @@ def write_files(files: Mapping[str, str], folder: Path) -> None:
 
 @contextlib.contextmanager
 def disk_errors(folder: Path) -> Iterator[None]:
-    """Turn what the system says of a full or forbidden disk into a LabError that names `folder`."""
+    """Turn errors of a full or read-only disk into a LabError that names `folder`."""
     try:
         yield
     except OSError as error:
@@ -192,7 +192,7 @@ def _make(source: Path, headers: Path, flags: Sequence[str], seconds: int) -> No
         try:
             output = process.communicate(timeout=seconds)[0].decode(errors="replace")
         except BaseException as error:
-            # The compilers are children of make's children: the whole group has to go.
+            # The compilers are children of make's children: the whole group must be killed.
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise LabError(

@@ -21,10 +21,10 @@ _REACH = 2000
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """One hunk: the place it expects (`line`, from 1), what it takes away and what it puts there.
+    """One hunk: the place it expects (`line`, from 1), what it removes and what it adds.
 
-    `old` are the lines that have to be there, `new` the lines afterwards, each with its number in the
-    patch (0: it was there before).  `number` counts the hunks of a file, `at` is the hunk's patch line.
+    `old` are the expected lines, `new` the lines afterwards, each with its number in the patch
+    (0: it was there before).  `number` counts the hunks of a file, `at` is the hunk's patch line.
     """
 
     number: int
@@ -45,7 +45,7 @@ class FilePatch:
 
 @dataclass(frozen=True, slots=True)
 class PatchedFile:
-    """A file's text after all patches; `origins` gives (patch, patch line) of the lines they brought."""
+    """A file's text after all patches; `origins` gives (patch, patch line) of the lines they added."""
 
     text: str
     origins: dict[int, tuple[str, int]]
@@ -56,10 +56,10 @@ class PatchError(LabError):
 
 
 def read_patch(text: str, name: str) -> tuple[FilePatch, ...]:
-    """Return what a unified diff changes (paths as after `-p1`); `name` is what errors call the patch.
+    """Return what a unified diff changes (paths as after `-p1`); `name` is the name of the patch in errors.
 
     Text before and between the diffs is skipped, so the output of `git format-patch` is read too.
-    Raises PatchError for a damaged diff, a binary one, and paths that lead out of the tree.
+    Raises PatchError for a damaged diff, a binary one, and paths outside the tree.
     """
     lines = text.split("\n")
     found: list[FilePatch] = []
@@ -87,8 +87,8 @@ def apply_patches(
 ) -> dict[str, PatchedFile | None]:
     """Return the files that the patches (name, text) change, by path; None is a file that is deleted.
 
-    `read` returns a file's text before, or None when there is none.  Hunks may have moved, but every
-    line of theirs must be there.  Raises PatchError naming the hunk that does not apply.
+    `read` returns a file's text before, or None when there is none.  Hunks may have moved, but
+    all their lines must match.  Raises PatchError naming the hunk that does not apply.
     """
     files: dict[str, PatchedFile | None] = {}
 
@@ -196,7 +196,7 @@ def _find(lines: list[str], hunk: Hunk, start: int) -> int | None:
 
 
 def _refused(lines: list[str], hunk: Hunk, change: FilePatch, name: str, start: int) -> PatchError:
-    """Say which hunk does not apply, and the line of the file that is not as it expects."""
+    """Say which hunk does not apply, and which line of the file differs from its expectation."""
     head = f"{name}:{hunk.at}: hunk {hunk.number} does not apply to {change.path}:{hunk.line}"
     best, at = max(
         ((_agreeing(lines, hunk, place), place) for place in range(start, len(lines) + 1)),

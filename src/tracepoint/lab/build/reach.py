@@ -1,7 +1,8 @@
-"""Which folders of a kernel build a change cannot reach, so that make does not have to enter them.
+"""The folders of a kernel build that a change cannot affect, so that make need not enter them.
 
-make enters every folder, and reads there what each object was made of: more work than to compile one file.
-The `.NAME.cmd` files that make keeps say the same, and all are read in a fraction of that time.
+make enters every folder and reads the dependencies of each object there, which is more work than compiling
+one file. The `.NAME.cmd` files that make keeps have the same information, and all of them are read in a
+fraction of that time.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ def unreached_folders(objects: Path, source: Path, changed: Collection[str]) -> 
     """Return the topmost folders of `objects` in which nothing depends on the `changed` files of `source`.
 
     All objects must be those of a make that ended well, with the same configuration.  Empty when a change may
-    reach more than objects of the kernel: a file that is new, gone, or no object names, such as a Makefile;
-    one that a program of the build or a generated file is made of.
+    affect more than objects of the kernel: a file that is new, removed, or named by no object, such as a
+    Makefile; one that a program of the build or a generated file depends on.
     """
     unseen = set(changed)
     if not all((source / path).is_file() for path in unseen) or (objects / _EXPORTS).exists():
         return []
-    # By name alone: a path may be written with `..` in it.
+    # By name alone: a path may contain `..`.
     mentioned = _any_of([f"/{PurePosixPath(path).name}" for path in unseen])
     exact = {path: _any_of([f"{source.name}/{path}"]) for path in unseen}
     entered: set[str] = set()

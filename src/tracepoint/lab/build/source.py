@@ -29,7 +29,7 @@ def find_source(
     """Return a name for a kernel's builds, its source tree, and whether the tree may change.
 
     `kernel` is a series such as 6.12, whose linux-source package is downloaded and unpacked when
-    the cache has no such tree, or a folder.  `say` is told what is fetched.  Raises LabError for
+    the cache has no such tree, or a folder.  `say` is called with what is fetched.  Raises LabError for
     a folder that is not a kernel tree, and when apt or the disk fails.
     """
     if isinstance(kernel, str) and _SERIES.fullmatch(kernel):
@@ -48,7 +48,7 @@ def fetch_source(
     apt: Sequence[str] = (),
     version: str = "",
 ) -> Path:
-    """Return the unpacked source of a series from the cache, fetching Debian's package when it is not there.
+    """Return the unpacked source of a series from the cache, fetching Debian's package if it is missing.
 
     With a package's `version` the source is that of its point release: a tree of another one is replaced.
     `apt` are options for apt (`tracepoint.lab.kernels.suites`).  Raises LabError when apt has none,
@@ -89,7 +89,7 @@ def point_release(version: str) -> str:
 
 
 def tree_version(source: Path) -> str:
-    """Return the version that a tree's Makefile says, such as 6.12.5; LabError when it says none."""
+    """Return the version in a tree's Makefile, such as 6.12.5; LabError when it has none."""
     text = decode(read_input(source / "Makefile"))
     found = dict(re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL) *= *(\d+)$", text, re.MULTILINE))
     if len(found) != 3:

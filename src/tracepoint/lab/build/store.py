@@ -1,4 +1,4 @@
-"""The folders of kernel builds: who has one, what state it is in, and the finished kernels beside them.
+"""The folders of kernel builds: which one is in use, its state, and the finished kernels next to them.
 
     trees/NAME/source    hard links to the original; patched files are files of their own
     trees/NAME/objects   everything that make writes (make O=)
@@ -40,7 +40,7 @@ _IMAGE = "arch/x86/boot/bzImage"
 class Build:
     """A build folder: `source` is the patched tree, `objects` what make writes, `release` its version.
 
-    `options` are those the configuration was asked for, `origins` the patched lines by path.
+    `options` are the requested configuration, `origins` the patched lines by path.
     """
 
     name: str
@@ -57,7 +57,7 @@ class BuiltKernel:
     """A finished kernel: `image` is the bzImage, `seconds` wall time, `name` for `--kernel built:NAME`.
 
     `image`, `vmlinux` and `config` stay as they are; `source` and `objects` belong to the build folder
-    and follow later builds.  `steps` counts the objects compiled: 0 when nothing had to be.
+    and follow later builds.  `steps` counts the compiled objects: 0 if there was nothing to do.
     """
 
     image: Path
@@ -73,7 +73,7 @@ class BuiltKernel:
 
 @contextlib.contextmanager
 def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> Iterator[None]:
-    """Have a build folder alone; a build that was cut off hard before is begun again."""
+    """Lock a build folder; a build that was killed before is restarted."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("a") as lock:
         try:
@@ -81,11 +81,11 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
         except BlockingIOError:
             say(f"waiting for another build in {folder}")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        # make has it too: if we are killed, the folder is in use until make has ended.
+        # make holds it too: if we are killed, the folder is in use until make has ended.
         os.set_inheritable(lock.fileno(), True)
         mark = folder / _MARK
         if mark.exists():
-            # Ended by force: an object may be half written.  ccache has the others.
+            # Killed: an object may be incomplete. ccache has the others.
             save_state(folder, read_state(folder) | {"is_broken": True})
         mark.touch()
         try:
@@ -95,13 +95,13 @@ def locked(folder: Path, say: Callable[[str], None] = lambda _words: None) -> It
 
 
 def locked_at(folder: Path) -> int:
-    """Return when `locked` got the build folder, in ns as the disk's files have it."""
+    """Return when `locked` got the build folder, in ns of the file system's clock."""
     return _changed_at(folder / _MARK)
 
 
 @contextlib.contextmanager
 def edited(build: Build, contents: Mapping[str, bytes], held: Mapping[str, Path]) -> Iterator[None]:
-    """Have files of the tree with other contents; the originals come back with the times they had."""
+    """Temporarily change the contents of files; the originals come back with their times."""
     store = build.folder / "held"
     store.mkdir(exist_ok=True)
     try:
@@ -121,7 +121,7 @@ def edited(build: Build, contents: Mapping[str, bytes], held: Mapping[str, Path]
 
 
 def put_back_held(folder: Path, source: Path) -> None:
-    """End the edits that a build folder has, also those of a process that was killed."""
+    """End the edits in a build folder, including those of a killed process."""
     store = folder / "held"
     names = store / "names"
     if names.exists():
@@ -134,7 +134,7 @@ def put_back_held(folder: Path, source: Path) -> None:
 
 
 def keep(wanted: Wanted, build: Build) -> Path:
-    """Copy what was built to a folder of its own, and forget the oldest of the same name."""
+    """Copy what was built to its own folder, and delete the oldest of the same name."""
     base = cache_folder() / "built"
     digest = wanted.digest
     if wanted.may_change:
@@ -152,7 +152,7 @@ def keep(wanted: Wanted, build: Build) -> Path:
 
 
 def forget_trees(keep: Path) -> None:
-    """Delete the build folders that were used longest ago, beyond a handful; not `keep`, nor one in use."""
+    """Delete the least recently used build folders, beyond a handful; not `keep`, nor one in use."""
     for folder in _oldest(cache_folder() / "built/trees", "*/state.json", _KEPT_TREES):
         if folder != keep:
             with contextlib.suppress(LabError):
@@ -169,7 +169,7 @@ def _changed_at(path: Path) -> int:
 
 
 def _delete(folder: Path) -> None:
-    """Delete a build folder, if nobody builds in it."""
+    """Delete a build folder, if no build is using it."""
     with (folder / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -252,7 +252,7 @@ def describe(result: Path, folder: Path, seconds: float, steps: int) -> BuiltKer
 
 
 def read_state(folder: Path) -> dict[str, Any]:
-    """Return what is known of a build folder: original, changed files, configuration, objects expected."""
+    """Return what is known about a build folder: original, changed files, configuration, objects expected."""
     return _load(folder / "state.json")
 
 
@@ -265,5 +265,5 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def save_state(folder: Path, state: Mapping[str, Any]) -> None:
-    """Write what `read_state` will return, whole or not at all."""
+    """Write what `read_state` will return, atomically."""
     kernel_sync.replace_file(folder / "state.json", json.dumps(state, indent=1).encode())

@@ -1,8 +1,8 @@
-"""One trace header to the exact formats of its events, by compiling it and nothing else.
+"""Get the exact formats of a header's events by compiling only that header.
 
 A stub of a few lines defines CREATE_TRACE_POINTS and includes the header; Debian's kernel
-headers package is all it is compiled against, with the flags that its own Kbuild uses.  The
-object then holds the tables that tracefs prints, which `layout.objects` reads.
+headers package is all that it needs, with the flags of its own Kbuild. The object
+then contains the tables that tracefs prints, which `layout.objects` reads.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _STAGE_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(__\w+)\(", re.MULTILINE)
 class Compiler:
     """How a kernel's own Kbuild compiles a module: the words before the source file, and where it runs.
 
-    `instead_of` is the compiler of that kernel where it is not installed, and this machine's is taken.
+    `instead_of` is the compiler of that kernel if it is not installed and this machine's is used.
     """
 
     words: tuple[str, ...]
@@ -169,7 +169,7 @@ def find_create_trace_points(header: Path, tree: Path) -> Path | None:
 
 
 def _n_alike(included: Path, header: Path) -> int:
-    """Return how many last parts of two paths are the same."""
+    """Return the number of trailing parts that two paths share."""
     n = 0
     for a, b in zip(reversed(included.parts), reversed(header.parts), strict=False):
         if a != b:
@@ -201,8 +201,8 @@ def module_compiler(kernel_headers: Path, *, has_warnings: bool = False) -> Comp
     """Return how the Kbuild of a headers package compiles a module; LabError when it cannot.
 
     Kbuild is run once on an empty source file, and the command that it kept is read; with
-    `has_warnings` the compiler says all that it says in a build of that kernel.  Where the compiler
-    of that kernel is not installed, it is this machine's `gcc`, without the options that it lacks.
+    `has_warnings` the compiler gives all warnings of a build of that kernel. If the compiler of that kernel
+    is not installed, this uses this machine's `gcc`, without unsupported options.
     """
     with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
         line, absent = _kbuild_command(kernel_headers, Path(name))
@@ -286,7 +286,7 @@ def creating_text(lines: Sequence[str], header: Path) -> str:
 
 
 def struct_lines(text: str) -> list[str]:
-    """Return declarations of all structs that a header names, as those who include it have them."""
+    """Return declarations of all structs that a header names, as its users do."""
     return [f"struct {tag};" for tag in dict.fromkeys(_TAG.findall(text))]
 
 
@@ -311,9 +311,9 @@ def shadow_header(header: Path, text: str, folder: Path) -> Path:
 
 
 def _shadow_stages(compiler: Compiler, place: Path) -> None:
-    """Leave out what the tables do not depend on: lengths of dynamic fields, and TP_fast_assign.
+    """Remove what the tables do not depend on: lengths of dynamic fields, and TP_fast_assign.
 
-    Both use the private structs of the code that is traced, which a lone header cannot see.  The
+    Both use private structs of the traced code, which a lone header cannot see.  The
     installed files of include/trace are used with a few lines added; trees older than 5.19, which
     have no include/trace/stages, are used as they are.
     """

@@ -1,6 +1,6 @@
 """A scratch copy of a kernel tree: made of hard links, changed only by renames, so the original stays.
 
-A file whose content does not change keeps its time, so make builds again only what has to be.
+A file whose content does not change keeps its time, so make rebuilds only what is necessary.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tracepoint.errors import LabError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-# What a build or a checkout leaves in a tree and would disturb one beside it.
+# Leftovers of a build or a checkout that would disturb another build.
 _SKIPPED = frozenset({".git", ".config", ".config.old", ".tmp_versions", "Module.symvers", "vmlinux"})
 _SKIPPED_FOLDERS = frozenset({"include/config", "include/generated"})
 _SKIPPED_ENDINGS = (".o", ".a", ".ko", ".cmd", ".order", ".mod", ".mod.c", ".builtin", ".partial")
-# A hard link is impossible to another disk, to a file of somebody else, or when there are too many.
+# A hard link is impossible to another disk, to a file of another user, or when there are too many.
 _COPY_INSTEAD = (errno.EXDEV, errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP)
 _PARTS = ("Makefile", "Kconfig", "scripts/kconfig/merge_config.sh", "arch/x86/Makefile", "include/linux")
 
@@ -45,8 +45,8 @@ def check_tree(source: Path) -> None:
 def clone_tree(source: Path, scratch: Path) -> None:
     """Make `scratch` a copy of the tree `source`; files are hard links where the disk allows.
 
-    Whole or not at all: an interrupted copy is begun again.  Raises LabError for a file that cannot
-    be read, and what `disk_errors` makes of a full disk.
+    All or nothing: an interrupted copy starts over. Raises LabError for a file that cannot be read,
+    and the errors of `disk_errors` for a full disk.
     """
     partial = scratch.with_name(scratch.name + ".partial")
     shutil.rmtree(partial, ignore_errors=True)
@@ -66,10 +66,10 @@ def clone_tree(source: Path, scratch: Path) -> None:
 def refresh_tree(
     source: Path, scratch: Path, except_for: Iterable[str] = (), since: float = math.inf
 ) -> list[str]:
-    """Bring a copy up to date with a tree that has changed since; return the files that did.
+    """Update a copy from a tree that has changed since; return the changed files.
 
-    The paths `except_for` are left alone.  A file that differs gets the present time.  One that was written
-    where it is has changed its copy too, a hard link: its time tells, from `since` (in ns) on.
+    The paths `except_for` are not touched. A file that differs gets the current time. One that was written in
+    place has changed its copy too, a hard link: it is recognized by a time from `since` (in ns) on.
     """
     kept = set(except_for)
     seen = set(kept)
@@ -95,8 +95,8 @@ def sync_files(
 ) -> list[str]:
     """Give the files of `scratch` the wanted contents (None: no such file) and return those that changed.
 
-    Paths of `before` that are not wanted any more become as in `source` again.  What has the right
-    content already is not touched.  Raises LabError for a path that leads out of the tree.
+    Paths of `before` that are no longer wanted are restored from `source`. Files that already have
+    the right content are not touched. Raises LabError for a path outside the tree.
     """
     changed = []
     for path in sorted({*wanted, *before}):
@@ -120,7 +120,7 @@ def read_file(path: Path) -> bytes | None:
 
 
 def replace_file(target: Path, content: bytes, like: Path | None = None) -> None:
-    """Put a file in place of another by a rename: other names of the old file keep the old content.
+    """Replace a file by a rename: other names of the old file keep the old content.
 
     The new one gets the mode of `like`, when that exists.
     """
@@ -167,7 +167,7 @@ def _place(path: Path, target: Path) -> None:
         try:
             shutil.copy2(path, target)
         except OSError as failure:
-            # Python names the file that was read; it is the other one that has no room.
+            # Python names the file that was read, but it is the other one that has no space.
             raise OSError(failure.errno, failure.strerror, str(target)) from None
 
 

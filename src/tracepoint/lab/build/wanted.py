@@ -1,4 +1,4 @@
-"""What a kernel build has to be: everything that was asked for, read and checked before a tree is touched."""
+"""The request for a kernel build, read and checked before a tree is touched."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ STANDINS = {"Documentation/Kconfig": b""}
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What was asked for: `options` must be in the configuration, `optional` may; `files` are patched.
+    """The request: `options` must be in the configuration, `optional` may be; `files` are patched.
 
-    `may_change` says that the tree is the user's own; `title` names the finished kernel.
+    `may_change` says that the tree belongs to the user; `title` names the finished kernel.
     """
 
     name: str
@@ -87,18 +87,18 @@ class Wanted:
 
     @property
     def config_digest(self) -> str:
-        """What decides the configuration."""
+        """What determines the configuration."""
         described = {path: text for path, text in self.files.items() if "Kconfig" in path}
         return _digest(self.options, self.optional, sorted(described.items()), _compiler_version())
 
     @property
     def digest(self) -> str:
-        """What decides the kernel, as long as the tree stays."""
+        """What determines the kernel, as long as the tree stays the same."""
         return _digest(str(self.source), self.config_digest, sorted(self.files.items()))
 
 
 def text_and_name(given: Path | str, label: str) -> tuple[str, str]:
-    """Return the text of a file, or a text of several lines itself, and what to call it."""
+    """Return the text of a file, or a text of several lines itself, and its name."""
     if isinstance(given, str) and "\n" in given:
         return given, label
     path = Path(given)

@@ -1,7 +1,7 @@
-"""KVM or emulation: KVM counts once a guest of ours has come up under it in this boot of the machine.
+"""KVM or emulation: KVM is used once one of our guests has booted under it since this machine booted.
 
-A device node proves nothing, nor do a few instructions: there are machines on which those run and every
-kernel hangs.  So the first guest is the test, and its outcome is kept in the user's cache.
+A device node proves nothing, nor do a few instructions: on some machines those run, but every kernel
+hangs. So the first guest is the test, and its result is kept in the user's cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FAILS = b"fails\n"
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """How QEMU runs a guest: `name` is kvm or tcg; `is_trial`: no guest has come up like that yet."""
+    """How QEMU runs a guest: `name` is kvm or tcg; `is_trial`: no guest has booted that way yet."""
 
     name: str
     is_trial: bool = False
@@ -62,7 +62,7 @@ def choose(program: str) -> Accelerator:
 def remember(program: str, works: bool) -> None:
     """Keep for this boot of the machine whether guests come up under KVM with the QEMU at path `program`.
 
-    That one came up counts more than that another did not.  Nothing is kept when the cache cannot be written.
+    A guest that booted outweighs one that did not. Nothing is kept when the cache cannot be written.
     """
     path = _answer(program)
     if _read(path) == _WORKS:
@@ -76,7 +76,7 @@ def remember(program: str, works: bool) -> None:
 
 
 def _answer(program: str) -> Path:
-    """Return the file for what is known: one for each boot and each QEMU, a new version being another."""
+    """Return the file for this knowledge: one for each boot and each version of QEMU."""
     real = Path(program).resolve()
     told = real.stat()
     version = hashlib.sha256(f"{real} {told.st_size} {told.st_mtime_ns}".encode()).hexdigest()[:16]

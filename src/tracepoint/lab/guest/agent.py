@@ -1,4 +1,4 @@
-"""The first program in a guest: sets the place up, then answers one request after the other.
+"""The first program in a guest: sets up the system, then answers requests in turn.
 
 It is a shell script for busybox, so that no compiler is needed.  A request is one line
 `run BYTES SECONDS`, `put BYTES PATH` or `get 0 PATH`, followed by BYTES bytes; the answer is one line
@@ -14,9 +14,9 @@ OUTPUT_NAME = "tracepoint.output"
 GREETING = b"tracepoint-guest 1\n"
 
 # The port is looked up by name: its number depends on the machine, and writing to a wrong
-# /dev/vport* quietly makes a plain file.  A read that ends without data means that nobody holds
-# the other side; after five seconds of that the guest ends itself.  Files that were given for
-# /tmp must not be mounted over.
+# /dev/vport* quietly makes a plain file.  A read that ends without data means that the other
+# side is closed; after five seconds of that the guest shuts down. Files for /tmp must not be hidden by a
+# mount.
 INIT = r"""#!/bin/busybox sh
 echo "lab: the first program runs"
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /mnt /root /etc /var

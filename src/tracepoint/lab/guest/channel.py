@@ -16,10 +16,10 @@ _CHUNK = 1 << 20
 
 
 class Channel:
-    """A port's socket and what was received and not read yet.
+    """A port's socket and the data that was received but not read yet.
 
-    Deadlines are times of `time.monotonic`.  `broken` makes the error to raise from a sentence that says
-    what is wrong: no answer in time, or the other side is gone.
+    Deadlines are times of `time.monotonic`.  `broken` makes the error to raise from a sentence about
+    the problem: no answer in time, or the other side is gone.
     """
 
     def __init__(self, port: socket.socket, broken: Callable[[str], LabError]) -> None:
@@ -33,7 +33,7 @@ class Channel:
         return b"\n" in self._received
 
     def is_readable(self, seconds: float) -> bool:
-        """Wait for bytes, or the end, for at most so long."""
+        """Wait for bytes or the end, up to a time limit."""
         poll = select.poll()
         poll.register(self._port, select.POLLIN)
         return bool(poll.poll(max(seconds, 0) * 1000))
@@ -72,7 +72,7 @@ class Channel:
         return self._take(size)
 
     def copy_until(self, mark: bytes, write: Callable[[bytes], None], deadline: float) -> None:
-        """Hand all bytes up to `mark` to `write` as they arrive; the mark itself is read and dropped."""
+        """Pass all bytes up to `mark` to `write` as they arrive; the mark itself is read and dropped."""
         while True:
             at = self._received.find(mark)
             ready = self._take(at if at >= 0 else len(self._received) - _begun(self._received, mark))

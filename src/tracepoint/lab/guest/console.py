@@ -1,4 +1,4 @@
-"""What a guest's kernel log says when it breaks: the lines that matter."""
+"""The relevant lines of a guest's kernel log when the kernel breaks."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ _FATAL = re.compile(
     r"Kernel panic|\bOops\b|\bBUG:|general protection fault|kernel BUG at|invalid opcode: 0000"
     r"|unable to handle|double fault|Unable to mount root|soft lockup|hung_task: blocked"
 )
-# What the kernel's own clocks say of a processor that got no turn for long; an emulated one on a busy machine
-# gets none, and goes on afterwards.
+# The kernel's messages about a processor that did not run for long; an emulated one on a busy machine may not
+# run for a while and continue afterwards.
 _LATE = re.compile(r"BUG: (?:soft|workqueue) lockup")
 # With an initial ram disk, a root that cannot be mounted means that the disk's content did not fit.
 _MEMORY = re.compile(
@@ -39,7 +39,7 @@ def trouble(log: str, *, is_emulated: bool = False) -> str:
 
 
 def memory_trouble(log: str) -> str:
-    r"""Return the lines of kernel log `log` that tell of too little memory; none means that there was enough.
+    r"""Return the lines of kernel log `log` about too little memory; none means that there was enough.
 
     >>> memory_trouble("[ 1.0] fine\n[ 2.0] Out of memory: Killed process 60 (hog) total-vm:205800kB\n")
     'Out of memory: Killed process 60 (hog) total-vm:205800kB'

@@ -1,4 +1,4 @@
-"""Initial ram disks written by ourselves: no root, no `cpio` program.
+"""Our own writer of initial ram disks: needs no root and no `cpio` program.
 
 The archive is the `newc` form that the kernel unpacks (Documentation/driver-api/early-userspace/
 buffer-format.rst): a 110 byte header of hexadecimal numbers, the name, the data, each padded to 4.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A smaller archive costs more to compress here and to expand in an emulated machine than to carry.
+# Compressing a smaller archive, and expanding it in an emulated machine, costs more than it saves.
 _LARGE = 8 << 20
 _TRAILER = "TRAILER!!!"
 

@@ -1,4 +1,4 @@
-"""Boot a kernel in QEMU and work in it: run commands, bring files in and out, load modules.
+"""Boot a kernel in QEMU and work in it: run commands, copy files in and out, load modules.
 
 One guest serves many jobs: requests go through one virtio-serial port, answers come back framed.
 """
@@ -37,14 +37,14 @@ _LOG = logging.getLogger(__name__)
 
 
 class Patience(NamedTuple):
-    """Seconds for a guest to come up: until its console says a word, then from word to word, and in all."""
+    """Seconds for a guest to boot: until the first console output, between outputs, and in all."""
 
     first_word: float
     next_word: float
     whole: float
 
 
-# All limits are for a machine of the usual speed with nothing else to do, and grow by `Guest.slowness`.
+# All limits are for an idle machine of usual speed, and grow by `Guest.slowness`.
 _PATIENCE = Patience(180, 180, 720)
 _PATIENCE_WITH_KVM = Patience(5, 20, 60)
 _USUAL_BOOT_SECONDS = {"kvm": 1.5, "tcg": 4.0}
@@ -59,7 +59,7 @@ _APPEND = "oops=panic"
 
 @dataclass(frozen=True, slots=True)
 class CompletedGuestCommand:
-    """A command that ended: `status` as the shell says it (128+N for signal N), `output` of both streams."""
+    """A command that ended: `status` as in the shell (128+N for signal N), `output` of both streams."""
 
     status: int
     output: bytes
@@ -86,8 +86,8 @@ class GuestPlan:
 class Guest:
     """A booted guest; made by `boot`.
 
-    `boot_seconds` is what it took to come up, `accelerator` how QEMU runs it, `slowness` by how much time
-    limits grow in it.
+    `boot_seconds` is the time that it took to boot, `accelerator` how QEMU runs it, `slowness` the factor
+    of its time limits.
     """
 
     def __init__(
@@ -113,12 +113,12 @@ class Guest:
         return modules.ModuleTree(self.image.modules)
 
     def run(self, command: str, timeout: float = 60, check: bool = True) -> CompletedGuestCommand:
-        """Run `command` by the guest's shell for at most `timeout` seconds and return what came of it.
+        """Run `command` in the guest's shell for at most `timeout` seconds and return the result.
 
-        The time is that of a usual machine: a slow or busy one gives it more.  With `check`, a status
+        The time is for a usual machine: it is extended on a slow or busy one.  With `check`, a status
         other than 0 raises LabError with the end of the output.  A command that runs too long is killed
-        in the guest; when the guest itself does not answer any more it is ended.  A kernel that breaks
-        raises LabError with its own words.
+        in the guest; if the guest itself no longer answers, it is stopped. A kernel that breaks
+        raises LabError with its messages.
         """
         script = command.encode()
         if not script:
@@ -138,9 +138,9 @@ class Guest:
         return CompletedGuestCommand(status, output)
 
     def stream(self, command: str, write: Callable[[bytes], None], seconds: int) -> int:
-        """Run `command` as `run` does and hand what it writes to `write` as it comes; return its status.
+        """Run `command` like `run` and pass its output to `write` as it comes; return its status.
 
-        The time is exact; `limit` says how much a usual time is here.
+        The time is exact; `limit` converts a usual time.
         """
         script, mark = command.encode(), secrets.token_hex(16)
         deadline = time.monotonic() + seconds + self.limit(_GRACE_SECONDS)
@@ -156,7 +156,7 @@ class Guest:
         return console.memory_trouble(self.log)
 
     def put(self, path: str, data: bytes) -> None:
-        """Write `data` to `path` in the guest; folders are made.  Raises LabError when that fails."""
+        """Write `data` to `path` in the guest; folders are created. Raises LabError on failure."""
         _check_path(path)
         message = f"put {len(data)} {path}\n".encode() + data
         status, error = self._request(message, self.limit(_TRANSFER_SECONDS))
@@ -178,7 +178,7 @@ class Guest:
     def insmod(self, name_or_path: str | Path, parameters: str = "") -> None:
         """Load a module: a file of this machine, or a name of the kernel's own package with what it needs.
 
-        Modules that are loaded already are left alone.  Raises LabError with the kernel's words.
+        Modules that are already loaded are skipped. Raises LabError with the kernel's messages.
         """
         given = Path(name_or_path)
         paths = [given] if given.name.endswith(MODULE_ENDS) else self.tree.load_order((str(name_or_path),))
@@ -209,11 +209,11 @@ class Guest:
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
 
     def limit(self, seconds: float) -> int:
-        """Return what a time limit of so many seconds on a usual machine is in this guest now."""
+        """Return the current time limit in this guest for this many seconds on a usual machine."""
         return math.ceil(seconds * max(self.slowness, pace.crowding()))
 
     def _greet(self) -> None:
-        """Wait until the guest is up; each word on its console gives it more time."""
+        """Wait until the guest is up; each output on its console gives it more time."""
         self.slowness = pace.slowness()
         patience = _PATIENCE_WITH_KVM if self.accelerator.is_trial else _PATIENCE
         started = time.monotonic()
@@ -250,7 +250,7 @@ class Guest:
             raise self._broken("the guest's kernel broke")
 
     def _broken(self, message: str) -> LabError:
-        """End the guest and return the error that says why, with the kernel's last words, or QEMU's."""
+        """Stop the guest and return the error with the reason and the last output of the kernel or QEMU."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
         ended_with = self._process.poll()
@@ -279,7 +279,7 @@ class Guest:
         return path.read_text(errors="replace") if path.exists() else ""
 
     def close(self) -> None:
-        """End the guest at once; harmless when it has ended already."""
+        """Stop the guest immediately; harmless if it has already ended."""
         self._process.kill()
         self._process.wait()
         self._requests.close()
@@ -303,9 +303,9 @@ def boot(
     `memory_mb` and `cpus` are the machine's size; `files` are put into it (path -> bytes, made
     executable); `modules` of the package are loaded at start; `shares` are folders of this machine,
     visible read-only under the given paths (full kernels only: they need 9p); `append` goes to the
-    kernel command line; `say` is called when KVM is here and no guest comes up under it.  The guest ends
-    with the block.  Raises LabError when QEMU, busybox or the kernel is missing, or when the guest does
-    not come up.
+    kernel command line; `say` is called when there is KVM but no guest boots under it. The guest ends
+    with the block. Raises LabError when QEMU, busybox or the kernel is missing, or when the guest does not
+    boot.
     """
     plan = GuestPlan(
         packages.fetch_kernel(kernel), memory_mb, cpus, files or {}, tuple(modules), shares or {}, append
@@ -316,7 +316,7 @@ def boot(
 
 @contextlib.contextmanager
 def boot_plan(plan: GuestPlan, say: Callable[[str], None] = _LOG.warning) -> Iterator[Guest]:
-    """Boot what a plan says, with a kernel that is at hand, and yield the guest as `boot` does."""
+    """Boot according to a plan, with an available kernel, and yield the guest like `boot`."""
     with TemporaryDirectory(prefix="tracepoint-guest-") as folder:
         initrd = Path(folder) / "initrd"
         initrd.write_bytes(build_initrd(plan))
@@ -328,7 +328,7 @@ def boot_plan(plan: GuestPlan, say: Callable[[str], None] = _LOG.warning) -> Ite
 
 
 def settle_accelerator(image: packages.KernelImage, say: Callable[[str], None]) -> Accelerator:
-    """Return what QEMU uses for a guest that nobody watches; if KVM is unproven, another one boots first.
+    """Return what QEMU uses for an unattended guest; if KVM is unproven, another one boots first.
 
     Raises LabError as `boot` does.
     """
@@ -340,7 +340,7 @@ def settle_accelerator(image: packages.KernelImage, say: Callable[[str], None]) 
 
 
 def _come_up(plan: GuestPlan, initrd: Path, say: Callable[[str], None]) -> Guest:
-    """Start a guest and return it when it is up; where KVM is unproven, emulation stands by."""
+    """Start a guest and return it when it is up; if KVM is unproven, emulation is the fallback."""
     program = qemu.find_program()
     chosen = accelerator.choose(program)
     if not chosen.is_trial:
@@ -420,7 +420,7 @@ def _start(plan: GuestPlan, initrd: Path, chosen: Accelerator) -> Guest:
 
 
 def _words_path(log_path: Path) -> Path:
-    """Return the file for what QEMU itself says while the guest's console goes to `log_path`."""
+    """Return the file for QEMU's own output while the guest's console goes to `log_path`."""
     return log_path.with_suffix(".qemu")
 
 

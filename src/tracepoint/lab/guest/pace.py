@@ -1,4 +1,4 @@
-"""How slow this machine is now: time limits are for a usual one with nothing else to do, and grow by this."""
+"""How slow this machine is now: time limits are for an idle, usual machine, and grow by this factor."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 import time
 
 _TURNS = 400_000
-# What so many turns of an empty loop take on the machine that the limits were made for.
+# The time of this many turns of an empty loop on the machine that the limits are for.
 _USUAL_SECONDS = 0.02
 
 
 def slowness() -> float:
-    """Return by how much a time limit has to grow here: 1.0, or more on a slow or busy machine.
+    """Return the factor for time limits here: 1.0, or more on a slow or busy machine.
 
     A fixed loop is timed, which takes some hundredths of a second and shows the speed of the processor
     and, less surely, how busy it is; so does the load.

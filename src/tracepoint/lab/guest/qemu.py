@@ -1,4 +1,4 @@
-"""QEMU, started: the one place that all guests come from."""
+"""Start QEMU: the only place that starts guests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _APPEND = "console=ttyS0 quiet panic=-1 no_timer_check rdinit=/init"
 
 
 def find_program() -> str:
-    """Return the path of QEMU, or raise LabError saying which package brings it."""
+    """Return the path of QEMU, or raise LabError that names its package."""
     path = shutil.which(PROGRAM)
     if path is None:
         raise LabError(f"{PROGRAM} is not installed (Debian package qemu-system-x86)")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from tracepoint.lab.kernels import packages
 
-# `cttyhack` gives the shell a terminal of its own, so that Ctrl-C reaches what runs in it.
+# `cttyhack` gives the shell its own terminal, so that Ctrl-C reaches the programs in it.
 _INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /root /etc
 /bin/busybox --install -s /bin
@@ -47,7 +47,7 @@ def run_shell(
     """Boot a kernel with a shell on this terminal and return QEMU's exit status when it has ended.
 
     `modules` of the package are loaded at start, `files` put in place (path to bytes); `say` is called when
-    KVM is here and no guest comes up under it.  Raises LabError when QEMU, busybox or a module is missing,
+    there is KVM but no guest boots under it.  Raises LabError when QEMU, busybox or a module is missing,
     or the disk is full.
     """
     name = terminal if terminal.replace("-", "").isalnum() else "linux"

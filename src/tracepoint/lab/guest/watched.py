@@ -2,7 +2,7 @@
 
 Run as a file: `python watched.py OWNER PROGRAM [WORD ...]`, where OWNER is the process id of the one that
 starts it.  A process forked here waits for the end of the owner or of the program; PR_SET_PDEATHSIG would
-also fire when only the thread ends that started the program.
+also fire when only the thread that started the program ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def main(words: list[str]) -> None:
 
 
 def _wait(owner: int, program: int) -> None:
-    """Wait until one of two processes ends, and end the program then; nothing of theirs is held open."""
+    """Wait until one of two processes ends, and end the program then; none of their files are held open."""
     os.setsid()
     low, high = sorted((owner, program))
     os.closerange(0, low)

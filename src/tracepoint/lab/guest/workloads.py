@@ -1,7 +1,7 @@
-"""Programs of ours for guests: they make memory short, raise traps, make page faults.
+"""Our programs for guests: they use up memory, raise traps, cause page faults.
 
 Each is one C file in `workloads/`, compiled statically by this machine's compiler and kept in the
-cache under a hash of what decides it.
+cache under a hash of what affects it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PLACE = "/lab/bin"
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """One program: what users type, and what it does in a few words."""
+    """One program: what users type, and a short description."""
 
     name: str
     what: str
@@ -38,7 +38,7 @@ WORKLOADS = (
 
 
 def find_workload(name: str) -> Workload:
-    """Return the workload called `name`; raises LabError, naming what there is, when there is none.
+    """Return the workload called `name`; raises LabError, naming all, if it does not exist.
 
     >>> find_workload("hog").what
     'fills memory and goes over it again, so that the guest swaps'
@@ -59,8 +59,8 @@ def read_source(name: str) -> str:
 def build_workload(name: str) -> bytes:
     """Return workload `name` as a static x86-64 program.
 
-    Raises LabError when there is none of that name, when no C compiler or no static C library is
-    there, or when the compiler refuses it.
+    Raises LabError when there is none of that name, when there is no C compiler or static C
+    library, or when it does not compile.
     """
     text = read_source(name)
     digest = hashlib.sha256("\0".join((*_FLAGS, text)).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Which header of a kernel defines a name that a compiler misses."""
+"""Find the header of a kernel that defines a name missing for the compiler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tracepoint.lab.build.module import CompilerMessage
     from tracepoint.lab.build.stub import Compiler
 
-# What GCC says of a name that nothing defines; the first group is the name.
+# GCC's messages about an undefined name; the first group is the name.
 _MISSING = tuple(
     re.compile(text)
     for text in (
@@ -51,7 +51,7 @@ _INNER = ("asm-generic/", "generated/", "uapi/", "acpi/", "xen/", "trace/")
 def missing_names(
     messages: Iterable[CompilerMessage], types: Mapping[str, str]
 ) -> list[tuple[str, CompilerMessage]]:
-    """Return what nothing defines, once for each error that says so; `types` are those of parameters.
+    """Return the undefined names, once for each error; `types` are those of parameters.
 
     Functions end with `()`.
     """
@@ -93,7 +93,7 @@ class Definers:
         return [f"<{path}>" for path in sorted(paths, key=_rank)]
 
     def folders(self) -> list[Path]:
-        """Return the folders that the compiler searches, without those that lie in others."""
+        """Return the folders that the compiler searches, without nested ones."""
         words = [word[2:] for word in self.compiler.words if word.startswith("-I")]
         folders = [(self.compiler.folder / word).resolve() for word in words]
         return [folder for folder in dict.fromkeys(folders) if folder.is_dir()]

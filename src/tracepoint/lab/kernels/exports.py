@@ -1,4 +1,4 @@
-"""What an object needs of others, and whether a kernel lets a module have it."""
+"""What an object needs, and whether a kernel exports it to modules."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Unexported:
 
 
 def find_unexported(needed: Iterable[str], kernel_headers: Path) -> Unexported:
-    """Return which of the names that an object needs no part of a kernel exports.
+    """Return the names that an object needs and that no part of a kernel exports.
 
-    A tracepoint that no header of the kernel declares is another module's, which exports it itself.
-    Without a table of exports (Module.symvers) nothing can be said.
+    A tracepoint that no header of the kernel declares belongs to another module, which exports
+    it. Without a table of exports (Module.symvers) nothing is reported.
     """
     table = kernel_headers / "Module.symvers"
     if not table.is_file():

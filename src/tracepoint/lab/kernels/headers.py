@@ -54,8 +54,8 @@ def fetch_headers(
 ) -> Path:
     """Return the folder of headers for exactly this kernel, downloading Debian's when there are none.
 
-    `say` is told what is being fetched, `apt` are options for apt (`tracepoint.lab.kernels.suites`).
-    Raises LabError when apt has them no more or fails; the cache then holds nothing of them.
+    `say` is called with what is being fetched, `apt` are options for apt (`tracepoint.lab.kernels.suites`).
+    Raises LabError when apt no longer has them or fails; nothing of them is then cached.
     """
     found = find_headers(image)
     if found is not None:
@@ -93,7 +93,7 @@ def has_unsigned_char(headers: Path) -> bool:
 
 
 def read_texts(headers: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the texts of those of the named files (`include/...`) that the headers have."""
+    """Return the texts of the named files (`include/...`) that exist in the headers."""
     found = {}
     for name in names:
         path = next((p for folder in source_folders(headers) if (p := folder / name).is_file()), None)
@@ -111,7 +111,7 @@ def _cached(image: KernelImage) -> Path:
 
 
 def _built(image: KernelImage) -> Path | None:
-    """Return the objects that a kernel of ours was built from, as long as nothing else was built there."""
+    """Return the objects of one of our kernels, unless something else was built there since."""
     described = json.loads((image.image.parent / "built.json").read_text())
     folder = cache_folder() / "built" / "trees" / str(described["tree"])
     try:
@@ -152,7 +152,7 @@ def _needed(package: str, version: str, apt: Sequence[str]) -> list[tuple[str, s
 
 
 def _relocate(tree: Path) -> None:
-    """Let the Makefiles of an unpacked headers package find each other wherever they lie."""
+    """Make the Makefiles of an unpacked headers package find each other wherever they are."""
     for makefile in tree.glob("usr/src/linux-headers-*/Makefile"):
         text = makefile.read_text(errors="surrogateescape")
         moved = _INCLUDED.sub(f"include {_HERE}../", _OUTPUT.sub(f"KBUILD_OUTPUT := {_HERE}", text))

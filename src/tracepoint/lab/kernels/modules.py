@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModuleInfo:
-    """What a module says about itself.
+    """The information in a module's `.modinfo`.
 
     `depends` are names of modules to load first, `soft_before` those its author wants before it,
-    `aliases` the names under which the kernel asks for it, `has_events` whether it brings trace events.
+    `aliases` the names under which the kernel asks for it, `has_events` whether it has trace events.
     """
 
     name: str
@@ -57,7 +57,7 @@ def module_name(path: Path) -> str:
 
 
 def read_info(path: Path) -> ModuleInfo:
-    """Return what the module at `path` says about itself; raises LabError if it is not an ELF object."""
+    """Return the information of the module at `path`; raises LabError if it is not an ELF object."""
     data = read_module(path)
     try:
         sections = _sections(data)
@@ -98,7 +98,7 @@ class ModuleTree:
         return iter(sorted(self._paths))
 
     def info(self, name: str) -> ModuleInfo:
-        """Return what module `name` says about itself; raises LabError if the package has none."""
+        """Return the information of module `name`; raises LabError if the package has none."""
         name = name.replace("-", "_")
         if name not in self._infos:
             if name not in self._paths:
@@ -109,7 +109,7 @@ class ModuleTree:
     def load_order(self, names: tuple[str, ...]) -> list[Path]:
         """Return the files to load for `names`, dependencies first, each once.
 
-        Names built into the kernel are left out.  Raises LabError for a name that is neither.
+        Names built into the kernel are skipped. Raises LabError for an unknown name.
         """
         order: dict[str, Path] = {}
         todo = [(name.replace("-", "_"), False) for name in reversed(names)]
@@ -129,7 +129,7 @@ class ModuleTree:
         return list(order.values())
 
     def with_events(self) -> list[ModuleInfo]:
-        """Return the modules that bring trace events (reads every module: some seconds)."""
+        """Return the modules with trace events (reads every module: some seconds)."""
         return [info for info in map(self.info, self) if info.has_events]
 
 

@@ -29,7 +29,7 @@ _APT_LISTS = Path("/var/lib/apt/lists")
 _APT_SETTINGS = (Path("/etc/apt"), Path("/etc/apt/sources.list.d"), Path("/etc/apt/preferences.d"))
 _LISTS = "Dir::State::Lists="
 _APT_SECONDS = 120
-# Every kernel is smaller; what is larger is something else, and need not be read whole.
+# Every kernel is smaller; larger files are something else and need not be read completely.
 _IMAGE_BYTES = 1 << 29
 _DOWNLOAD_SECONDS = 900
 # In newer kernels (seen in 7.2) the image's package is empty and needs these, each of exactly one version.
@@ -40,7 +40,7 @@ _PART = re.compile(r"(linux-(?:binary|modules|base)-[a-z0-9.+~-]+) \(= ([^)]+)\)
 class KernelImage:
     """An unpacked kernel package.
 
-    `release` is what `uname -r` will say, `image` the file that QEMU boots, `modules` the folder
+    `release` is the value of `uname -r`, `image` the file that QEMU boots, `modules` the folder
     `lib/modules/<release>`, `package` and `version` say where it came from.
     """
 
@@ -84,7 +84,7 @@ def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
 
     `name` is one of `tracepoint.lab.kernels.supported.KERNELS`, a Debian package name, or `built:NAME` for a
     kernel of `tracepoint lab build`; `apt` are options for apt (`tracepoint.lab.kernels.suites`).  Raises
-    LabError when apt, the network or dpkg-deb is missing; a kernel that is in the cache already
+    LabError when apt, the network or dpkg-deb is missing; a kernel that is already in the cache
     needs none of them.
     """
     if name.startswith(BUILT):
@@ -119,13 +119,13 @@ def fetch_kernel(name: str = "6.1", apt: Sequence[str] = ()) -> KernelImage:
 
 
 def _answer_path(kernel: Kernel, apt: Sequence[str]) -> Path:
-    """Return the file that keeps which package apt named for a kernel: asking it again takes a second."""
+    """Return the file that remembers apt's package for a kernel: asking again takes a second."""
     digest = hashlib.sha256(repr((kernel.package_pattern, tuple(apt))).encode()).hexdigest()[:12]
     return cache_folder() / "apt/answers" / f"{kernel.name}-{digest}.json"
 
 
 def _state_of_apt(apt: Sequence[str]) -> dict[str, int]:
-    """Return when what apt answers from has changed: its lists and its settings."""
+    """Return when apt's data has changed: its lists and settings."""
     given = [Path(word.partition("=")[2]) for word in apt if word.startswith(_LISTS)]
     places = [path for folder in (given or [_APT_LISTS]) for path in (folder, *folder.glob("*Packages*"))]
     places += [path for folder in _APT_SETTINGS for path in (folder, *folder.glob("*"))]
@@ -133,7 +133,7 @@ def _state_of_apt(apt: Sequence[str]) -> dict[str, int]:
 
 
 def _read_answer(path: Path, state: Mapping[str, int]) -> KernelImage | None:
-    """Return the kernel that apt named when everything was as it is now, if it is still here."""
+    """Return the kernel that apt named with the same data, if it is still here."""
     try:
         answer = json.loads(path.read_text())
         if answer["state"] != state:
@@ -188,10 +188,10 @@ def built_kernel(name: str) -> KernelImage:
 
 
 def image_file(path: Path) -> KernelImage:
-    """Return a kernel image that lies anywhere (bzImage or vmlinux) as one that a guest can boot.
+    """Return any kernel image (bzImage or vmlinux) as one that a guest can boot.
 
-    What is built into it is read from `modules.builtin` beside it or in the build folder above it; without
-    one, the drivers of the lab are taken to be built in.  Raises LabError when it is not a kernel.
+    Its built-in modules are read from `modules.builtin` next to it or in the build folder above it; without
+    one, the drivers of the lab are assumed to be built in.  Raises LabError when it is not a kernel.
     """
     try:
         with path.open("rb") as file:
@@ -218,9 +218,9 @@ def image_file(path: Path) -> KernelImage:
 def unpack_package(
     package: str, version: str, archive: Path | None = None, *, apt: Sequence[str] = ()
 ) -> KernelImage:
-    """Return `package` unpacked in the cache; `archive` is a .deb file at hand, else it is downloaded.
+    """Return `package` unpacked in the cache; `archive` is a local .deb file, else it is downloaded.
 
-    Two processes may do this at once: each unpacks beside the other and the last rename wins.
+    Two processes may do this at the same time: each unpacks separately and the last rename wins.
     Raises LabError when the download or dpkg-deb fails, or when there is no kernel inside.
     """
     folder = package_folder(package, version)
@@ -304,7 +304,7 @@ def run_tool(command: list[str], seconds: int, folder: Path | None = None) -> st
 
 
 def _reason(said: str) -> str:
-    """Return what is after a tool's words when they are many, empty when they have to do."""
+    """Return the explanation of a tool's failure, empty if its own message must do."""
     if "No space left on device" in said:
         advice = "make room, or let XDG_CACHE_HOME name a folder with more"
         return f": no space left on the disk of {cache_folder()}; {advice}"

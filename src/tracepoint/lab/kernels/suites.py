@@ -1,4 +1,4 @@
-"""Debian suites beside the machine's own: scratch apt lists in the cache, the system's lists untouched."""
+"""Debian suites besides the machine's own: scratch apt lists in the cache, the system's lists untouched."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ONE_LINE = re.compile(r"deb\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)\s+(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One package source of the machine: `signed_by` is key files or a key's text, empty when not said."""
+    """One package source of the machine: `signed_by` is key files or a key's text, empty if unspecified."""
 
     uri: str
     suites: tuple[str, ...]
@@ -116,8 +116,8 @@ def list_text(mirror: Source, suites: Sequence[str], key_file: str = "") -> str:
 def apt_options(suites: Sequence[str], say: Callable[[str], None] = lambda _words: None) -> tuple[str, ...]:
     """Return the options that let apt see `suites` alone, fetching lists older than a day.
 
-    No suites: no options, which are the system's own lists.  Lists that are old and cannot be fetched
-    again are used as they are.  Raises LabError for a suite that the mirror does not have, and when
+    No suites: no options, which are the system's own lists.  Old lists that cannot be fetched again
+    are used as they are.  Raises LabError for a suite that the mirror does not have, and when
     the network, apt or a mirror is missing.
     """
     if not suites:
@@ -152,14 +152,14 @@ def _options(folder: Path, source_list: Path) -> tuple[str, ...]:
 
 
 def _refresh(folder: Path, suite: str, text: str, say: Callable[[str], None]) -> None:
-    """Fetch the list of one suite when there is none of today from this mirror."""
+    """Fetch the list of one suite unless there is a current one from this mirror."""
     source_list, fetched = folder / f"{suite}.list", folder / f"{suite}.fetched"
     is_here = fetched.is_file() and fetched.read_text() == text
     if is_here and time.time() - fetched.stat().st_mtime < _STALE_SECONDS:
         return
     source_list.write_text(text)
     say(f"fetching the package list of {suite}")
-    # The lists of other suites lie in the same folder; an unreachable mirror is only a warning otherwise.
+    # The lists of other suites are in the same folder; an unreachable mirror is only a warning otherwise.
     settings = ("APT::Get::List-Cleanup=0", "APT::Update::Error-Mode=any", "Acquire::Languages=none")
     options = [word for setting in settings for word in ("-o", setting)]
     try:

@@ -1,4 +1,4 @@
-"""The kernels we support: the single list that the lab, the documentation and CI are made from."""
+"""The kernels we support: the single list for the lab, the documentation and CI."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ANY_KERNEL = Kernel("any", r"linux-image-[0-9][a-z0-9.+~-]*-amd64", "full", suit
 def find_kernel(name: str) -> Kernel:
     """Return the kernel called `name`, or one for the Debian package of exactly that name.
 
-    Raises LabError, naming what there is, when it is neither.
+    Raises LabError, naming all, for anything else.
 
     >>> find_kernel("6.1").flavour
     'cloud'
@@ -55,7 +55,7 @@ def find_kernel(name: str) -> Kernel:
 
 
 def version_key(package: str) -> tuple[int, ...]:
-    """Return what sorts package names of one pattern from old to new.
+    """Return a key that sorts package names of one pattern from old to new.
 
     >>> version_key("linux-image-6.1.0-9-amd64") < version_key("linux-image-6.1.0-53-amd64")
     True

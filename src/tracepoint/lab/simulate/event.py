@@ -1,7 +1,7 @@
 """Fire a declared event in this process: inputs to record to trace line, without a kernel.
 
 The layout is computed, the assignment is run over given or sample inputs, the record is built as
-the kernel builds it, and the print format is rendered from the record's bytes alone.
+the kernel builds it, and the print format is rendered only from the record's bytes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 MAX_COUNT = 10_000
 MAX_OPENINGS = 40
 START_S = 100
-# What the kernel that is played here has: Debian's HZ, four cpus, the usual places of its memory
+# Facts of the simulated kernel: Debian's HZ, four cpus, the usual addresses of its memory
 # (Documentation/x86/x86_64/mm.rst), and a struct page of 64 bytes.
 DEFAULT_HZ = 250
 N_CPUS = 4
@@ -65,7 +65,7 @@ _SIZES = {"struct page": 64}
 
 @dataclass(slots=True)
 class _Stage:
-    """What all firings of one simulation share."""
+    """The state shared by all firings of one simulation."""
 
     event: Event
     layout: EventFormat
@@ -94,7 +94,7 @@ class _Stage:
         return WELL_KNOWN.get(name) if found is None else found
 
     def print_name(self, name: str) -> int | None:
-        """Return the value of a name that only the print format has, as given or as a sample."""
+        """Return the value of a name that only the print format has, from the user or as a sample."""
         sample = self.print_names.get(name)
         given = self.given.get(name, sample)
         value = given if isinstance(given, int) else sample
@@ -106,7 +106,7 @@ class _Stage:
                 f"jiffies is taken as {value} when the line is printed; a kernel's is another each time"
             )
         elif name not in self.given:
-            self.note(f"{name} is a constant that no header at hand defines: its value here is a sample")
+            self.note(f"{name} is a constant that no available header defines: its value here is a sample")
         return value
 
 
@@ -126,7 +126,7 @@ def simulate_event(
     """Fire an event `count` times (1 to 10 000) and show what the kernel would.
 
     `set_values` maps inputs to values, as text (`7`, `"bash"`, `[1,2]`, `hex:00ff`) or as Python
-    values; inputs that are not given get samples.  `environment` is the header's, `btf` answers
+    values; other inputs get samples.  `environment` is the header's, `btf` answers
     for types, `facts` for what rendering needs beyond the record; `format` is a kernel's own and
     replaces the computed layout, for which `is_char_signed` overrides the ABI.  Raises LayoutError
     when the record cannot be laid out, SourceError when the assignment is damaged, GivenValueError
@@ -192,10 +192,10 @@ def _facts(stage: _Stage) -> RenderFacts:
 
 
 def _print_names(stage: _Stage, environment: Names | None) -> dict[str, int]:
-    """Return samples for what the print format names and nobody defines.
+    """Return samples for undefined names in the print format.
 
-    Where the C file that creates the event is at hand, a constant that is not found is a fault of the
-    header, and no sample hides it.
+    If the C file that creates the event is available, a missing constant is a fault of the header,
+    and no sample hides it.
     """
     variables = {**_VARIABLES[stage.layout.long_size], **stage.facts.variables}
     names = [name for name in names_of(stage.printer, variables) if stage.constant(name) is None]
@@ -224,7 +224,7 @@ def _openings(stage: _Stage) -> list[dict[str, Given]]:
 
 
 def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
-    """Fire once; samples that keep the event from firing are tried otherwise."""
+    """Fire once; if samples keep the event from firing, others are tried."""
     shot, values = Shot(b"", (), ""), dict[str, "Given"]()
     for opening in _openings(stage):
         if opening.keys() & stage.given.keys():
@@ -241,7 +241,7 @@ def _shoot(stage: _Stage, sampler: Sampler, index: int) -> Shot:
 
 
 def _shoot_with(stage: _Stage, sampler: Sampler, index: int, values: dict[str, Given]) -> Shot:
-    """Fire once; `values` holds values that are decided, and takes those that are asked for."""
+    """Fire once; `values` holds fixed values, and collects those that are requested."""
 
     def resolve(input_: Input) -> Given:
         if input_.text not in values:
@@ -282,12 +282,14 @@ def _value_of(stage: _Stage, sampler: Sampler, input_: Input) -> Given:
             raw = whole.encode("utf-8", "surrogateescape") + b"\0"
             return raw[node.index.value] if node.index.value < len(raw) else 0
     if input_.text.isupper() and isinstance(node, ast.Name) and input_.text not in stage.event.proto.names:
-        stage.note(f"{input_.text} is a constant that no header at hand defines: its value here is a sample")
+        stage.note(
+            f"{input_.text} is a constant that no available header defines: its value here is a sample"
+        )
     return sampler.sample(merged)
 
 
 def _task(stage: _Stage, values: Mapping[str, Given], task: Task) -> Task:
-    """Let `current->comm` and its like, when given, be the task that the line names."""
+    """Make `current->comm` and the like, if set, the task in the line."""
     comm, pid = values.get("current->comm"), values.get("current->pid")
     cpu = values.get("smp_processor_id()", values.get("raw_smp_processor_id()"))
     for name in ("current->comm", "current->pid"):
@@ -378,7 +380,7 @@ def _simulation(stage: _Stage, shots: tuple[Shot, ...]) -> Simulation:
 
 
 def _type_text(input_: Input, layout: EventFormat) -> str:
-    """Return a type for an input that nothing declares: what the place of use takes."""
+    """Return a type for an undeclared input: the one that its use needs."""
     if input_.field in layout and input_.role == "int" and not layout[input_.field].is_array:
         return layout[input_.field].ctype
     match input_.role:

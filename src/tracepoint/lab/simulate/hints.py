@@ -1,4 +1,4 @@
-"""What a print format tells about good sample values: tables of names, and how a field is shown."""
+"""What a print format shows about good sample values: tables of names, and how a field is shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values that a person gives for inputs: `prev->pid=7`, `prev->comm="bash"`, `lst=[1,2,3]`."""
+"""Values from the user for inputs: `prev->pid=7`, `prev->comm="bash"`, `lst=[1,2,3]`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Given: TypeAlias = "int | bytes | str | list[int]"
 class GivenValueError(TracepointError):
     """A given value that cannot be read, or that names no input of the event.
 
-    `input` is the name as it was given when no input is called so, else empty.
+    `input` is the name as written if there is no such input, else empty.
     """
 
     def __init__(self, message: str, input_: str = "") -> None:
@@ -38,8 +38,8 @@ class GivenValueError(TracepointError):
 def parse_given(text: str, constant: Callable[[str], int | None] = lambda _name: None) -> Given:
     r"""Read one value: C integers and character constants, "text", [1, 2], hex:00ff, NULL, true.
 
-    Names that `constant` knows are taken as their value, an expression of such is computed; any
-    other text stands for itself.  Raises GivenValueError when brackets, quotes or digits are wrong.
+    Names that `constant` knows are replaced by their value, and expressions of them computed;
+    any other text is itself.  Raises GivenValueError when brackets, quotes or digits are wrong.
 
     >>> parse_given("0x10"), parse_given("-3"), parse_given('"a b"'), parse_given("[1, 2]")
     (16, -3, 'a b', [1, 2])
@@ -131,7 +131,7 @@ def match_given(
 def check_given(input_: str, ctype: str, value: Given) -> Given:
     """Return the value given for an input of this C type; raises GivenValueError for a text as number.
 
-    A name that no constant has stands for itself, and would be stored as the address of that text.
+    A name that is not a constant is a text, and its address would be stored.
 
     >>> check_given("ret", "int", -12)
     -12
@@ -144,7 +144,7 @@ def check_given(input_: str, ctype: str, value: Given) -> Given:
 
 
 def canonical_input(name: str) -> str:
-    """Return the canonical text of an input as somebody wrote it.
+    """Return the canonical text of an input as written by a user.
 
     >>> canonical_input("prev -> pid")
     'prev->pid'

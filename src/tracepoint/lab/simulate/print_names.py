@@ -1,7 +1,7 @@
-"""What a dry run adds to the record for its line: samples for names that nobody defines, layouts of structs.
+"""What a simulation adds to the record for its line: samples for undefined names, layouts of structs.
 
-A package of headers has no private enums (`BTRFS_ORDERED_REGULAR`), and no header knows what `jiffies`
-is when a line is printed.
+A package of headers has no private enums (`BTRFS_ORDERED_REGULAR`), and no header has the value
+of `jiffies` when a line is printed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NEED = "the name "
 
 
 def names_of(printer: PrintProgram, known: Mapping[str, int]) -> list[str]:
-    """Return the names that rendering needs and that are not among the `known` variables."""
+    """Return the names that rendering needs and that are not `known` variables."""
     names = (need.removeprefix(_NEED) for need in printer.needs if need.startswith(_NEED))
     return [name for name in dict.fromkeys(names) if name not in known]
 
@@ -65,7 +65,7 @@ def sample_names(
 
 
 def _flag_names(node: ast.Node) -> list[str]:
-    """Return the names that an expression takes for masks: entries of __print_flags(), operands of `&`."""
+    """Return the names that an expression uses as masks: entries of __print_flags(), operands of `&`."""
     match node:
         case ast.Call(arguments=arguments) if node.name.startswith("__print_flags"):
             parts = [item.items[0] for item in arguments if isinstance(item, ast.InitList) and item.items]
@@ -77,7 +77,7 @@ def _flag_names(node: ast.Node) -> list[str]:
 
 
 def shown_layout(sizes: TypeSizes, name: str) -> StructLayout | None:
-    """Return where the members of a struct stand, as its definition says; None without one."""
+    """Return the offsets of a struct's members from its definition; None without one."""
     try:
         found = sizes.struct(name)
     except LayoutError:

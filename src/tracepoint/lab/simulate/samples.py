@@ -1,6 +1,6 @@
 """Sample values for the inputs of an event: they fit the type, look sensible, never change.
 
-A value depends on the event, the input's text and the number of the record only, so two runs show
+A value depends only on the event, the input's text and the number of the record, so two runs show
 the same.
 """
 
@@ -156,7 +156,7 @@ def _fit(value: int, kind: IntType) -> int:
     """Bring a sample into the range of its type without making it negative or zero by accident."""
     top = (1 << (8 * kind.size - kind.is_signed)) - 1
     if value > top:
-        # What a byte-order conversion made may well be negative in a signed type.
+        # The result of a byte-order conversion may be negative in a signed type.
         return kind.wrap(value) if value < 1 << 8 * kind.size else value % (top + 1)
     return value
 

@@ -1,4 +1,4 @@
-"""An event fired in this process: what it recorded, and the text in which people read it."""
+"""An event fired in this process: what it recorded, and its text for users."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Event
 
 _BYTES_A_ROW = 16
-#: What `tracepoint try` shows of an event, in this order.
+#: The sections of `tracepoint try`, in order.
 SECTIONS = ("format", "inputs", "record", "trace")
 
 
@@ -31,7 +31,7 @@ class Writer(Protocol):
         """Write one line."""
 
     def style(self, text: str, *names: str) -> str:
-        """Return the text in the named styles, or as it is where there are none."""
+        """Return the text in the named styles, or unchanged if there are none."""
 
 
 class _Text:
@@ -49,7 +49,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True)
 class InputValues:
-    """One input as it was used: its text, C type as far as known, value, and whether it was given.
+    """One input as used: its text, C type if known, value, and whether the user set it.
 
     `values` are those of every record, in order; `is_used` is False when no record's path read it.
     """
@@ -111,10 +111,9 @@ class Simulation:
     """An event fired in this process.
 
     `layout` is the record's format; `inputs` the inputs; `shots` one for each firing;
-    `unfollowed` what the assignment does that could not be followed; `notes` remarks for people;
-    `uses` how the assignment uses each input;
-    `is_complete` tells that every stored value and every line is what the kernel would make of
-    these inputs, `reason` why not.
+    `unfollowed` the parts of the assignment that could not be followed; `notes` remarks for
+    users; `uses` how the assignment uses each input; `is_complete` says that every stored value and every
+    line is what the kernel would make of these inputs, `reason` why not.
     """
 
     event: Event
@@ -138,7 +137,7 @@ class Simulation:
         return tuple(shot.line for shot in self.shots if shot.line)
 
     def __str__(self) -> str:
-        """Return what `tracepoint try` shows of it."""
+        """Return the output of `tracepoint try`."""
         text = _Text()
         write_simulation(text, self)
         return text.text
@@ -153,7 +152,7 @@ class Simulation:
 
 
 def write_simulation(out: Writer, simulation: Simulation, sections: Collection[str] = SECTIONS) -> None:
-    """Write format, inputs, record and lines of one event, in the order a person likes to read."""
+    """Write format, inputs, record and lines of one event, in the order in which they are read."""
     writers = (_write_format, _write_inputs, _write_records, _write_lines)
     for section, write in zip(SECTIONS, writers, strict=True):
         if section in sections:
@@ -192,7 +191,7 @@ def _write_lines(out: Writer, simulation: Simulation) -> None:
 
 
 def write_heading(out: Writer, title: str, rest: str = "") -> None:
-    """Write the heading of a part, and what is said beside it."""
+    """Write the heading of a section, and a remark next to it."""
     out.line()
     out.line(out.style(title, "bold") + (f"  {rest}" if rest else ""))
 

@@ -1,7 +1,7 @@
-"""What a kernel showed of an event against what the simulation said: where they differ.
+"""Differences between what a kernel showed of an event and its simulation.
 
 Some bytes cannot be the same, and are taken from the kernel before comparing: the common fields
-(the id that it gave, the flags and pid of whoever fired), and bytes that nothing stores to (holes,
+(the id that it gave, the flags and pid of the task that fired it), and bytes that nothing stores to (holes,
 ends of arrays after a string), where the ring buffer shows what was there before.
 """
 
@@ -24,7 +24,7 @@ _ROUNDING = 3
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing in which kernel and simulation differ.
+    """One difference between kernel and simulation.
 
     `what` is `format`, `record`, `text`, `listed`, `enable`, `filter`, `firing` or `probe`; `shot` the
     number of the firing from 0 (-1: none); `places` the offsets of bytes that differ.
@@ -38,7 +38,7 @@ class Difference:
 
 
 def expected_record(shot: Shot, recorded: bytes, layout: EventFormat) -> bytes:
-    """Return the simulated record with what only the kernel knows taken from the recorded one."""
+    """Return the simulated record, with what only the kernel knows copied from the recorded one."""
     record = bytearray(shot.record)
     for field in layout.common_fields:
         end = field.offset + field.size
@@ -59,7 +59,7 @@ def stale_offsets(shot: Shot, layout: EventFormat) -> list[int]:
 
 
 def find_differences(simulation: Simulation, answer: Answer, filter_text: str) -> tuple[Difference, ...]:
-    """Return everything in which the kernel's answer is not what was simulated.
+    """Return all differences between the kernel's answer and the simulation.
 
     The simulation's layout carries the id that the kernel gave.
     """
@@ -98,7 +98,7 @@ def _shot_differences(
 
 
 def differing_bytes(expected: bytes, record: bytes) -> tuple[int, ...]:
-    """Return the offsets at which two records differ; what rounding up added does not count.
+    """Return the offsets at which two records differ; padding from rounding up does not count.
 
     >>> differing_bytes(bytes([1, 2, 3]), bytes([1, 0, 3, 9]))
     (1,)

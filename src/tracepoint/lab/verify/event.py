@@ -1,6 +1,6 @@
-"""See declared events in a real kernel: build a module around them, boot, load, control, fire, compare.
+"""Verify declared events in a real kernel: build a module with them, boot, load, control, fire, compare.
 
-Every event is simulated for exactly this kernel, and fired there with the inputs of the simulation.
+Every event is simulated for exactly this kernel, and fired there with the simulation's inputs.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Simulator(Protocol):
 class Verification:
     """One event as a kernel showed it.
 
-    `simulation` was made for this kernel (its layout has the kernel's id), `answer` is what the kernel
-    said; `filter` the expression tried; `system` the one under which it was declared there;
-    `differences` is empty when all is as simulated; `notes` say what was taken from the kernel.
-    `reason` says why there is no answer (then `simulation` and `answer` are None).
+    `simulation` was made for this kernel (its layout has the kernel's id), `answer` is the kernel's answer;
+    `filter` the expression tried; `system` the one that it was declared under there; `differences` is empty
+    if all is as simulated; `notes` say what was copied from the kernel. `reason` says why there is no answer
+    (then `simulation` and `answer` are None).
     """
 
     event: Event
@@ -87,7 +87,7 @@ class Verification:
 
 @dataclass(slots=True)
 class Sighting:
-    """All events of one boot: `release` of the kernel, what its log said, and how long each part took."""
+    """All events of one boot: `release` of the kernel, messages of its log, and how long each part took."""
 
     release: str
     verifications: list[Verification]
@@ -97,7 +97,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class KernelAtHand:
-    """A kernel that can be booted, the headers of exactly it, and what those say of its tracing."""
+    """A bootable kernel, its exact headers, and their facts about its tracing."""
 
     image: packages.KernelImage
     headers: Path
@@ -110,9 +110,9 @@ class KernelAtHand:
         return tuple(dict.fromkeys(folder.resolve() for folder in folders))
 
     def reader(self, include: Iterable[Path] = (), defines: dict[str, str] | None = None) -> HeaderReader:
-        """Return what reads trace headers as this kernel's compiler would: its includes, its configuration.
+        """Return a reader of trace headers with this kernel's includes and configuration.
 
-        `include` are folders searched first, `defines` macros that are set beside the kernel's.
+        `include` are folders searched first, `defines` macros besides the kernel's.
         """
         config = make_config(self.headers, defines=defines)
         return HeaderReader((*include, *self.include_paths), config=config)
@@ -120,7 +120,7 @@ class KernelAtHand:
 
 @dataclass(slots=True)
 class _Job:
-    """One module: a header with the events of it that can be shown."""
+    """One module: a header with those of its events that can be verified."""
 
     name: str
     header: TraceHeader
@@ -133,7 +133,7 @@ class _Job:
 
 @dataclass(slots=True)
 class _Stand:
-    """What all steps of one sighting share."""
+    """The state shared by all steps of one verification."""
 
     guest: Guest
     kernel: KernelAtHand
@@ -170,7 +170,7 @@ def fetch_kernel_at_hand(
     """Return kernel `name` (of `lab.kernels`, or a Debian package) and its headers, fetched when needed.
 
     `apt` are options for apt (`tracepoint.lab.kernels.suites`).  Raises LabError when one of them
-    cannot be had.
+    is not available.
     """
     with disk_errors(cache_folder()):
         say(f"looking for kernel {name} and its headers")
@@ -189,8 +189,8 @@ def verify_events(
     """Show events (each with its header) in a booted kernel and compare with their simulations.
 
     The headers are best read with the kernel's `include_paths`; `simulate` makes the simulations
-    (default: one firing with samples); `say` is told what is going on.  One boot serves all.  An
-    event that cannot be shown gets a Verification with the reason.  Raises LabError when compiler or QEMU
+    (default: one firing with samples); `say` is called with progress messages. One boot serves all. An
+    event that cannot be verified gets a Verification with the reason.  Raises LabError when compiler or QEMU
     are missing, when a module does not compile or load, or when the kernel breaks.
     """
     clock = _Clock()
@@ -226,7 +226,7 @@ class _Clock:
 def _plan(stand: _Stand, events: Sequence[tuple[TraceHeader, Event]]) -> list[_Job]:
     """Simulate all events and put those that can be shown into one module for each header.
 
-    An event whose inputs cannot be handed over is set aside, so that it does not stop the others.
+    An event whose inputs cannot be passed is set aside, so that it does not stop the others.
     """
     taken = set(stand.guest.read("/sys/kernel/tracing/available_events").split())
     groups: dict[int, tuple[TraceHeader, list[Simulation]]] = {}
@@ -251,7 +251,7 @@ def _plan(stand: _Stand, events: Sequence[tuple[TraceHeader, Event]]) -> list[_J
 
 
 def _simulate(stand: _Stand, header: TraceHeader, event: Event) -> Simulation:
-    """Simulate for this kernel; its own type information is asked when the header does not say enough."""
+    """Simulate for this kernel; its own type information is used if the header is not sufficient."""
     try:
         layout = _layout(stand, header, event)
     except LayoutError:
@@ -287,7 +287,7 @@ def _build(stand: _Stand, jobs: list[_Job]) -> None:
         job.notes = replaced_parts(job.header, plan)
         stand.say(f"building the module of {job.header.path or job.header.system}")
         try:
-            # What the header's own expressions are warned of is for its author to judge.
+            # Warnings about the header's own expressions are for its author to judge.
             job.modules = build_modules(files, stand.kernel.headers, warnings_fail=False)
         except BuildError as error:
             raise at_the_header(error, job.header, files) from error
@@ -344,7 +344,7 @@ def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Verification]:
 
 
 def _compare(simulation: Simulation, answer: Answer, target: Target, replaced: Sequence[str]) -> Verification:
-    """Put what was simulated beside what the kernel said."""
+    """Compare the simulations with the kernel's answers."""
     layout = replace(simulation.layout, id=answer.id)
     same = replace(simulation, layout=layout)
     if not answer.id:
@@ -379,7 +379,7 @@ def choose_filter(simulation: Simulation) -> str:
 
 
 def _warnings(guest: Guest) -> tuple[str, ...]:
-    """Return what the kernel's log says of the modules beside that they taint it."""
+    """Return the kernel's messages about the modules, except that they taint it."""
     words = "WARNING: |unsafe dereference|Could not create|bad_print|cut here|event trace:"
     lines = guest.run(f"dmesg | grep -E {words!r} | grep -v taint", check=False).text.splitlines()
     return tuple(line.partition("] ")[2] or line for line in lines)

@@ -88,7 +88,7 @@ def make_module(
 
 
 def replaced_parts(header: TraceHeader, plan: InputPlan) -> dict[str, tuple[str, ...]]:
-    """Return, by full name of an event, what its module does otherwise than its header.
+    """Return, by full name of an event, how its module differs from its header.
 
     Inputs that are not parameters are variables, and calls that store nothing are not made.
     """
@@ -150,10 +150,10 @@ def write_probes(name: str, events: Sequence[Event]) -> str:
 
 
 def at_the_header(error: BuildError, header: TraceHeader, files: Mapping[str, str]) -> BuildError:
-    """Return the compiler's errors with the lines of the header that somebody wrote, where they are known.
+    """Return the compiler's errors with lines of the original header, where they are known.
 
-    The module's header is written anew from the declarations, so a line is found again by the event
-    it belongs to and by its text, else the event's first line stands for it.
+    The module's header is generated from the declarations, so a line is located by
+    its event and its text, else the event's first line is used.
     """
     messages = tuple(_moved(message, header, files) for message in error.messages)
     lines = list(dict.fromkeys(str(message) for message in messages))
@@ -181,7 +181,7 @@ def _moved(message: CompilerMessage, header: TraceHeader, files: Mapping[str, st
 
 
 def _line_in_header(text: str, line: int, header: TraceHeader) -> int:
-    """Return the header's own line for a line of the module's header, 0 when it cannot be told."""
+    """Return the header's own line for a line of the module's header, 0 if it is not known."""
     lines = text.splitlines()
     before = "\n".join(lines[:line])
     opening = None

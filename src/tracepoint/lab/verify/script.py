@@ -1,6 +1,6 @@
-"""What a guest does to show events of a loaded module: one script, one archive of answers.
+"""The script with which a guest verifies events of a loaded module: one script, one archive of answers.
 
-Every event is looked at (format, id, enable, filter), then all are enabled and fired in order, then
+Every event is examined (format, id, enable, filter), then all are enabled and fired in order, then
 the trace is read as text and as raw sub-buffers.
 """
 
@@ -47,7 +47,7 @@ fire() {
   cat @FOLDER@/$1.lines >"$2" 2>@FOLDER@/$1/refused || :
 }
 """
-# dd reads one sub-buffer at a time; asking again of an empty buffer would wait for ever.
+# dd reads one sub-buffer at a time; reading an empty buffer again would wait forever.
 _READ = """\
 echo 0 >tracing_on
 cat trace >@FOLDER@/trace
@@ -80,7 +80,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the kernel said of one event.
+    """The kernel's answer about one event.
 
     `id` is 0 and `format` empty when there is no such event; `enable` and `disabled` are what the
     file read after 1 and 0 were written, `filter` what it read after the expression was (empty when
@@ -104,10 +104,10 @@ class Answer:
 
 
 def write_script(targets: Sequence[Target], counters: Sequence[str], buffer_kb: int) -> str:
-    """Return the shell script that looks at the targets, fires them, and packs up what it saw.
+    """Return the shell script that examines the targets, fires them, and packs up the results.
 
-    `counters` are files that register the modules' own probes when 1 is written, and hold one count for
-    each target after the other; `buffer_kb` is the size of the ring buffer for all records.
+    `counters` are files that register the modules' own probes when 1 is written, and contain one count
+    per target in order; `buffer_kb` is the size of the ring buffer for all records.
     """
     parts = [_SCRIPT]
     for number, target in enumerate(targets):
@@ -143,9 +143,9 @@ def read_records(data: bytes) -> list[RawRecord]:
 
 
 def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
-    """Return what the archive that the script made says of each target.
+    """Return the answers about each target from the script's archive.
 
-    Raises LabError when records were lost, or when text and records do not fit together.
+    Raises LabError when records were lost, or when text and records do not match.
     """
     files = _files(archive)
     if any(int(word) for word in files.get("lost", b"").split()):
@@ -180,7 +180,7 @@ def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
 
 
 def read_lines(text: str) -> list[str]:
-    r"""Return one text for each event in the text of `trace`; what goes on in a next line is joined.
+    r"""Return one text for each event in the text of `trace`; continuation lines are joined.
 
     >>> read_lines("# head\n  sh-97  [000] ..... 12.000001: an_event: a\nb\n")
     ['  sh-97  [000] ..... 12.000001: an_event: a\nb']

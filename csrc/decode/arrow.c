@@ -54,11 +54,21 @@ struct tp_block *tp_block_create(size_t size)
 	struct tp_block *block = malloc(sizeof(*block));
 	void *bytes;
 
-	if (!block || posix_memalign(&bytes, ALIGNMENT, size ? size : 1)) {
+	if (!block || posix_memalign(&bytes, size < TP_HUGE_SIZE ? ALIGNMENT : TP_HUGE_SIZE, size ? size : 1)) {
 		free(block);
 		return NULL;
 	}
+	tp_ask_huge(bytes, size);
 	*block = (struct tp_block){ 1, size, bytes };
+	return block;
+}
+
+struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size)
+{
+	struct tp_block *block = bytes ? malloc(sizeof(*block)) : tp_block_create(0);
+
+	if (block && bytes)
+		*block = (struct tp_block){ 1, size, bytes };
 	return block;
 }
 

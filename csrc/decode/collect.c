@@ -7,27 +7,25 @@
 #include "head.h"
 #include "../hints.h"
 
+#include <sys/mman.h>
+
 #define COLLECTOR "tracepoint.collector"
 #define ROWS "tracepoint.rows"
 
-enum { N_IDS = 1 << 16, NO_SLOT = 0xFFFF, ARENA_SIZE = 1 << 20 };
+enum { N_IDS = 1 << 16, NO_SLOT = 0xFFFF, FIRST_ARENA = 1 << 14, LAST_ARENA = 1 << 20 };
 
-/* The records of one event, as they were found. */
-struct slot {
-	struct tp_record *records;
-	uint64_t n, room;
-};
-
-/* Bytes copied out of pages that are not kept; more are chained, so that pointers stay valid. */
+/* Bytes copied out of pages; more are chained, so that pointers stay valid. */
 struct arena {
 	struct arena *next;
 	size_t used, size;
 	unsigned char bytes[];
 };
 
-struct view {
-	struct view *next;
-	Py_buffer buffer;
+/* The records of one event, as they were found, and their bytes: one after the other, so that filling reads on. */
+struct slot {
+	struct tp_record *records;
+	uint64_t n, room;
+	struct arena *arena;
 };
 
 /* `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far. */
@@ -37,12 +35,25 @@ struct collector {
 	uint16_t *slot_of;
 	struct slot *slots;
 	unsigned int n_slots;
-	struct view *views;
-	struct arena *arena;
 	const unsigned char *base;
 	int32_t page_cpu;
-	bool is_copied, has_failed, is_busy;
+	bool has_failed, is_busy;
 };
+
+void tp_ask_huge(void *array, size_t size)
+{
+#ifdef MADV_HUGEPAGE
+	uintptr_t step = 4096, start = ((uintptr_t)array + step - 1) & ~(step - 1);
+	uintptr_t end = ((uintptr_t)array + size) & ~(step - 1);
+
+	/* Refused where the pages of the machine are larger: then nothing is won, and nothing lost. */
+	if (size >= TP_HUGE_SIZE && end > start)
+		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
+#else
+	(void)array;
+	(void)size;
+#endif
+}
 
 bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item)
 {
@@ -54,29 +65,46 @@ bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item)
 	made = wanted > SIZE_MAX / item ? NULL : realloc(*(void **)array, wanted * item);
 	if (!made)
 		return false;
+	tp_ask_huge(made, wanted * item);
 	*(void **)array = made;
 	*room = wanted;
 	return true;
 }
 
-static const unsigned char *keep(struct collector *collector, const unsigned char *data, uint32_t size)
+static bool add_arena(struct slot *slot, uint32_t size)
 {
-	struct arena *arena = collector->arena;
+	size_t wanted = slot->arena ? 2 * slot->arena->size : FIRST_ARENA;
+	size_t room = size > wanted ? size : wanted > LAST_ARENA ? LAST_ARENA : wanted;
+	struct arena *arena = malloc(sizeof(*arena) + room);
 
-	if (!arena || arena->size - arena->used < size) {
-		size_t room = size > ARENA_SIZE ? size : ARENA_SIZE;
+	if (!arena)
+		return false;
+	*arena = (struct arena){ .next = slot->arena, .size = room };
+	slot->arena = arena;
+	return true;
+}
 
-		arena = malloc(sizeof(*arena) + room);
-		if (!arena)
-			return NULL;
-		*arena = (struct arena){ .next = collector->arena, .size = room };
-		collector->arena = arena;
-	}
-	unsigned char *to = arena->bytes + arena->used;
+/* Copy a record, whose size is a multiple of 4 or, in a damaged page, not. */
+static tp_always_inline const unsigned char *keep(struct slot *slot, const unsigned char *data, uint32_t size)
+{
+	unsigned char *to;
 
+	if (tp_unlikely(!slot->arena || slot->arena->size - slot->arena->used < size) && !add_arena(slot, size))
+		return NULL;
+	to = slot->arena->bytes + slot->arena->used;
 	memcpy(to, data, size);
-	arena->used += size;
+	slot->arena->used += size;
 	return to;
+}
+
+static void free_arenas(struct slot *slot)
+{
+	while (slot->arena) {
+		struct arena *arena = slot->arena;
+
+		slot->arena = arena->next;
+		free(arena);
+	}
 }
 
 static inline uint32_t id_of(const unsigned char *data, bool is_big)
@@ -102,12 +130,10 @@ static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, 
 		collector->has_failed = true;
 		return;
 	}
-	if (collector->is_copied) {
-		data = keep(collector, data, size);
-		if (!data) {
-			collector->has_failed = true;
-			return;
-		}
+	data = keep(slot, data, size);
+	if (tp_unlikely(!data)) {
+		collector->has_failed = true;
+		return;
 	}
 	slot->records[slot->n++] = (struct tp_record){ (int64_t)stamp, data, size, collector->page_cpu };
 }
@@ -135,20 +161,9 @@ static void collector_free(PyObject *capsule)
 {
 	struct collector *collector = PyCapsule_GetPointer(capsule, COLLECTOR);
 
-	for (unsigned int n = 0; collector->slots && n < collector->n_slots; n++)
+	for (unsigned int n = 0; collector->slots && n < collector->n_slots; n++) {
 		free(collector->slots[n].records);
-	while (collector->views) {
-		struct view *view = collector->views;
-
-		collector->views = view->next;
-		PyBuffer_Release(&view->buffer);
-		free(view);
-	}
-	while (collector->arena) {
-		struct arena *arena = collector->arena;
-
-		collector->arena = arena->next;
-		free(arena);
+		free_arenas(&collector->slots[n]);
 	}
 	free(collector->slots);
 	free(collector->slot_of);
@@ -198,42 +213,28 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 
 PyObject *tp_collect_pages(PyObject *module, PyObject *args)
 {
-	struct view *view = calloc(1, sizeof(*view));
 	struct collector *collector;
 	PyObject *capsule;
-	int cpu, is_copied;
+	Py_buffer data;
+	int cpu;
 
 	(void)module;
-	if (!view)
-		return PyErr_NoMemory();
-	if (!PyArg_ParseTuple(args, "Oy*ip:collect_pages", &capsule, &view->buffer, &cpu, &is_copied)) {
-		free(view);
+	if (!PyArg_ParseTuple(args, "Oy*i:collect_pages", &capsule, &data, &cpu))
 		return NULL;
-	}
 	collector = PyCapsule_GetPointer(capsule, COLLECTOR);
 	if (collector && __atomic_exchange_n(&collector->is_busy, true, __ATOMIC_ACQUIRE)) {
 		PyErr_SetString(PyExc_RuntimeError, "a collector is used by two threads");
 		collector = NULL;
 	}
-	if (!collector) {
-		PyBuffer_Release(&view->buffer);
-		free(view);
-		return NULL;
+	if (collector) {
+		Py_BEGIN_ALLOW_THREADS
+		collect(collector, data.buf, (uint64_t)data.len, cpu);
+		Py_END_ALLOW_THREADS
+		if (collector->has_failed)
+			PyErr_NoMemory();
+		__atomic_store_n(&collector->is_busy, false, __ATOMIC_RELEASE);
 	}
-	collector->is_copied = is_copied;
-	Py_BEGIN_ALLOW_THREADS
-	collect(collector, view->buffer.buf, (uint64_t)view->buffer.len, cpu);
-	Py_END_ALLOW_THREADS
-	if (is_copied) {
-		PyBuffer_Release(&view->buffer);
-		free(view);
-	} else {
-		view->next = collector->views;
-		collector->views = view;
-	}
-	if (collector->has_failed)
-		PyErr_NoMemory();
-	__atomic_store_n(&collector->is_busy, false, __ATOMIC_RELEASE);
+	PyBuffer_Release(&data);
 	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
@@ -415,7 +416,9 @@ static void rows_free(PyObject *capsule)
 	struct tp_rows *rows = PyCapsule_GetPointer(capsule, ROWS);
 
 	free(rows->records);
-	Py_XDECREF(rows->sources);
+	for (uint64_t n = 0; n < rows->n_taken; n++)
+		free_arenas(&rows->taken[n]);
+	free(rows->taken);
 	free(rows);
 }
 
@@ -458,31 +461,37 @@ static struct slot *slot_of(PyObject *sources, Py_ssize_t n, unsigned int number
 }
 
 /* Merge what was taken out of the collectors, so that no other thread finds it there. */
-static bool merge_slots(struct tp_rows *rows, struct slot *taken, Py_ssize_t n_sources)
+static bool merge_slots(struct tp_rows *rows)
 {
 	struct runs runs = { 0 };
 	bool is_done = true;
 
-	for (Py_ssize_t n = 0; is_done && n < n_sources; n++)
-		is_done = add_runs(&runs, taken[n].records, taken[n].n);
+	for (uint64_t n = 0; is_done && n < rows->n_taken; n++)
+		is_done = add_runs(&runs, rows->taken[n].records, rows->taken[n].n);
 	rows->n = runs.n_records;
 	rows->records = is_done ? malloc((rows->n + 1) * sizeof(*rows->records)) : NULL;
+	if (rows->records)
+		tp_ask_huge(rows->records, rows->n * sizeof(*rows->records));
 	is_done = rows->records && merge(&runs, rows->records);
 	free(runs.all);
+	for (uint64_t n = 0; n < rows->n_taken; n++) {
+		free(rows->taken[n].records);
+		rows->taken[n].records = NULL;
+	}
 	return is_done;
 }
 
 static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert, int64_t start, int64_t stop,
-		       struct slot *ret)
+		       struct tp_rows *rows)
 {
 	for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(sources); n++) {
 		struct slot *slot = slot_of(sources, n, number);
 
 		if (!slot)
 			return false;
-		ret[n] = *slot;
+		rows->taken[rows->n_taken++] = *slot;
 		*slot = (struct slot){ 0 };
-		if (convert != Py_None && !convert_stamps(&ret[n], convert, start, stop))
+		if (convert != Py_None && !convert_stamps(&rows->taken[n], convert, start, stop))
 			return false;
 	}
 	return true;
@@ -490,41 +499,38 @@ static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert
 
 PyObject *tp_merge_rows(PyObject *module, PyObject *args)
 {
-	PyObject *sources, *convert, *made = NULL;
-	struct slot *taken = NULL;
+	PyObject *sources, *convert, *made;
 	struct tp_rows *rows;
 	long long start, stop;
 	unsigned int number;
-	Py_ssize_t n_sources;
 	bool is_done;
 
 	(void)module;
 	if (!PyArg_ParseTuple(args, "O!IOLL:merge_rows", &PyTuple_Type, &sources, &number, &convert, &start, &stop))
 		return NULL;
-	n_sources = PyTuple_GET_SIZE(sources);
 	rows = calloc(1, sizeof(*rows));
-	taken = calloc((size_t)n_sources + 1, sizeof(*taken));
-	if (rows && taken)
-		made = PyCapsule_New(rows, ROWS, rows_free);
-	else
-		PyErr_NoMemory();
+	made = rows ? PyCapsule_New(rows, ROWS, rows_free) : PyErr_NoMemory();
 	if (!made) {
 		free(rows);
-		goto out;
+		return NULL;
 	}
-	rows->sources = Py_NewRef(sources);
-	if (take_slots(sources, number, convert, start, stop, taken)) {
+	rows->taken = calloc((size_t)PyTuple_GET_SIZE(sources) + 1, sizeof(*rows->taken));
+	if (!rows->taken) {
+		PyErr_NoMemory();
+	} else if (take_slots(sources, number, convert, start, stop, rows)) {
 		Py_BEGIN_ALLOW_THREADS
-		is_done = merge_slots(rows, taken, n_sources);
+		is_done = merge_slots(rows);
 		Py_END_ALLOW_THREADS
 		if (!is_done)
 			PyErr_NoMemory();
 	}
-	if (PyErr_Occurred())
-		Py_CLEAR(made);
-	for (Py_ssize_t n = 0; n < n_sources; n++)
-		free(taken[n].records);
-out:
-	free(taken);
-	return made ? Py_BuildValue("(NK)", made, (unsigned long long)rows->n) : NULL;
+	if (PyErr_Occurred()) {
+		for (uint64_t n = 0; n < rows->n_taken; n++) {
+			free(rows->taken[n].records);
+			rows->taken[n].records = NULL;
+		}
+		Py_DECREF(made);
+		return NULL;
+	}
+	return Py_BuildValue("(NK)", made, (unsigned long long)rows->n);
 }

@@ -10,7 +10,7 @@
 
 #define COLUMNS "tracepoint.columns"
 
-enum { BLOCK_ROWS = 256, SLICE_STEP = 64, LOCATION_SIZE = 4 };
+enum { BLOCK_ROWS = 128, SLICE_STEP = 64, LOCATION_SIZE = 4, CACHE_LINE = 64 };
 
 /* As in class Kind and class Place of src/tracepoint/decode/plan.py. */
 enum kind { KIND_STAMP, KIND_CPU, KIND_NUMBER, KIND_TEXT, KIND_LIST, KIND_BYTES };
@@ -218,6 +218,11 @@ static bool fill(const struct columns *columns, struct slice *slice)
 	for (uint64_t at = slice->first; at < slice->last; at += BLOCK_ROWS) {
 		uint64_t last = slice->last - at < BLOCK_ROWS ? slice->last : at + BLOCK_ROWS;
 
+		/* The next block comes from other places of other CPUs. */
+		for (uint64_t n = last; n < slice->last && n < last + BLOCK_ROWS; n++) {
+			__builtin_prefetch(columns->rows->records[n].data);
+			__builtin_prefetch(columns->rows->records[n].data + CACHE_LINE);
+		}
 		if (!fill_block(columns, slice, at, last))
 			return false;
 	}
@@ -409,6 +414,14 @@ static bool join_lists(struct columns *columns, unsigned int c, struct tp_block 
 	int64_t *ends = (int64_t *)columns->columns[c].values->bytes + 1;
 	uint64_t total = 0, at = 0;
 
+	if (columns->n_slices == 1) {
+		struct rest *rest = &columns->slices[0].rests[c];
+
+		*bytes = tp_block_adopt(rest->bytes, rest->n_bytes);
+		if (*bytes)
+			rest->bytes = NULL;
+		return *bytes != NULL;
+	}
 	for (unsigned int s = 0; s < columns->n_slices; s++)
 		total += columns->slices[s].rests[c].n_bytes;
 	*bytes = tp_block_create(total);

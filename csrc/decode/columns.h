@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct slot;
+
 /* One record: `data` stays valid as long as the rows that it belongs to. */
 struct tp_record {
 	int64_t stamp;
@@ -21,11 +23,11 @@ struct tp_record {
 	int32_t cpu;
 };
 
-/* The records of one event by time; `sources` own their bytes. */
+/* The records of one event by time; what was taken from collectors owns their bytes. */
 struct tp_rows {
 	struct tp_record *records;
-	uint64_t n;
-	PyObject *sources;
+	uint64_t n, n_taken;
+	struct slot *taken;
 };
 
 /* Memory that several arrays share; freed with the last reference, without the GIL. */
@@ -54,7 +56,13 @@ static inline uint64_t tp_strings_start(const struct tp_strings *strings, uint64
 /* Make room for `n` items, half as much again so that growing stays cheap. */
 bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item);
 
+/* Ask for huge pages where an array is large: first touches cost as much as the work on it otherwise. */
+enum { TP_HUGE_SIZE = 2 << 20 };
+void tp_ask_huge(void *array, size_t size);
+
 struct tp_block *tp_block_create(size_t size);
+/* Make a block of memory from malloc(), NULL for none. */
+struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size);
 void tp_block_put(struct tp_block *block);
 /* Return a Python object with the bytes of a block, which it takes over. */
 PyObject *tp_buffer_of(PyObject *module, struct tp_block *block);
@@ -76,7 +84,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 #define TP_COLUMN_METHODS                                                                                              \
 	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, start, stop, counts)" },        \
 	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
-	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu, is_copied)" },         \
+	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
 	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert, start, stop)" },                        \
 	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" },     \
 	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },                             \

@@ -168,7 +168,7 @@ def test_wrong_arguments_are_errors():
     with pytest.raises(ValueError, match="slot"):
         decode.collector(bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="PyCapsule"):
-        decode.collect_pages(object(), b"", 0, False)
+        decode.collect_pages(object(), b"", 0)
     collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(IndexError):
         decode.merge_rows((collector,), 1, None, 0, 1)

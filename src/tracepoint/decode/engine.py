@@ -216,8 +216,8 @@ def _read_quickly(
     def collect(part: Part) -> object:
         cpu = part[0]
         collector = decode.collector(slots, len(forms), _numbers(cpu.layout), *raw)
-        for data, _, is_exact in _blocks(part):
-            decode.collect_pages(collector, data, cpu.cpu, not is_exact)
+        for data, _, _ in _blocks(part):
+            decode.collect_pages(collector, data, cpu.cpu)
         return collector
 
     sources = tuple(run(collect, _parts(cpus, window)))

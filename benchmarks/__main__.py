@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import catalog, corpus, lttng, printk, record, runtime, start, tree
+from benchmarks import catalog, corpus, decode, lttng, printk, record, runtime, start, tree
 from benchmarks.harness import Benchmark, MissingError
 
 ROWS: tuple[Benchmark, ...] = (
@@ -19,6 +19,7 @@ ROWS: tuple[Benchmark, ...] = (
     *tree.ROWS,
     *catalog.ROWS,
     *record.ROWS,
+    *decode.ROWS,
     *printk.ROWS,
     *runtime.ROWS,
     *lttng.ROWS,

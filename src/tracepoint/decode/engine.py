@@ -7,6 +7,7 @@ chosen events are kept.
 
 from __future__ import annotations
 
+import mmap
 import os
 from array import array
 from concurrent.futures import ThreadPoolExecutor
@@ -116,10 +117,19 @@ def _blocks(part: Part) -> Iterator[tuple[memoryview | bytes, int, bool]]:
     cpu, start, end = part
     if cpu.codec is None:
         yield memoryview(cpu.data)[start:end], start, True
+        _forget(cpu, start, end)
     else:
         # A decompressor serves one thread at a time.
         own = replace(cpu, codec=codec_named(cpu.codec.name))
         yield from ((block, at, False) for block, at in own.blocks_at())
+
+
+def _forget(cpu: CpuData, start: int, end: int) -> None:
+    """Let go of a mapped part of the file that was read: it would count as memory of this process."""
+    if isinstance(cpu.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        start = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+        if end - start >= mmap.PAGESIZE:
+            cpu.data.madvise(mmap.MADV_DONTNEED, start, end - start)
 
 
 def _raw_window(window: Window, convert: TimeMap | None) -> Window:

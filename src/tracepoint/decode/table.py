@@ -94,7 +94,8 @@ class Table:
 
     def arrow(self) -> Any:
         """Return a `pyarrow.Table` over the same memory; raises TracepointError without pyarrow."""
-        return _library("pyarrow").table(self)
+        # pyarrow.table() would import pandas, to see whether this is one of its frames.
+        return _library("pyarrow").RecordBatchReader.from_stream(self).read_all()
 
     def polars(self) -> Any:
         """Return a `polars.DataFrame`; raises TracepointError without polars."""

@@ -71,6 +71,10 @@ def _expand_zstandard(library: Any) -> Callable[[bytes, int], bytes]:
     def expand(data: bytes, limit: int) -> bytes:
         frame, made, total = expander.decompressobj(), [], 0
         try:
+            # At once where the frame says that it is no larger, which is what it may not grow beyond then.
+            if 0 < library.frame_content_size(data) <= limit:
+                whole: bytes = expander.decompress(data)
+                return whole
             # In steps so short that even a bomb gives little more than the limit.
             for at in range(0, len(data), _STEP):
                 made.append(frame.decompress(data[at : at + _STEP]))

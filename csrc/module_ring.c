@@ -13,11 +13,11 @@ typedef struct {
 
 static PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
-	static char *names[] = { "n_pages", "overwrite", "absolute", NULL };
+	static char *names[] = { "n_pages", "overwrite", NULL };
 	unsigned int n_pages;
-	int is_overwrite = 1, is_absolute = 0;
+	int is_overwrite = 1;
 
-	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "I|pp:Ring", names, &n_pages, &is_overwrite, &is_absolute))
+	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "I|p:Ring", names, &n_pages, &is_overwrite))
 		return NULL;
 	if (n_pages < TP_MIN_PAGES || n_pages > TP_MAX_PAGES)
 		return PyErr_Format(PyExc_ValueError, "a ring has %d to %d pages", TP_MIN_PAGES, TP_MAX_PAGES);
@@ -31,8 +31,7 @@ static PyObject *ring_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 		return PyErr_NoMemory();
 	}
 	self->memory = memory;
-	uint32_t flags = (is_overwrite ? TP_RING_OVERWRITE : 0) | (is_absolute ? TP_RING_ABSOLUTE : 0);
-	tp_ring_init(&self->ring, memory, n_pages, flags);
+	tp_ring_init(&self->ring, memory, n_pages, is_overwrite ? TP_RING_OVERWRITE : 0);
 	return (PyObject *)self;
 }
 
@@ -127,18 +126,6 @@ static PyObject *ring_commit(PyObject *op, PyObject *args)
 	Py_RETURN_NONE;
 }
 
-static PyObject *ring_discard(PyObject *op, PyObject *args)
-{
-	RingObject *self = (RingObject *)op;
-	Py_ssize_t length;
-	void *payload = token_payload(self, args, &length);
-
-	if (!payload)
-		return NULL;
-	tp_ring_discard(&self->ring, payload, length);
-	Py_RETURN_NONE;
-}
-
 static PyObject *ring_read(PyObject *op, PyObject *Py_UNUSED(unused))
 {
 	unsigned char page[TP_PAGE_SIZE] __attribute__((aligned(8)));
@@ -185,7 +172,6 @@ static PyMethodDef ring_methods[] = {
 	{ "attach", ring_attach, METH_O | METH_CLASS, NULL },
 	{ "reserve", ring_reserve, METH_VARARGS, NULL },
 	{ "commit", ring_commit, METH_VARARGS, NULL },
-	{ "discard", ring_discard, METH_VARARGS, NULL },
 	{ "read", ring_read, METH_NOARGS, NULL },
 	{ "peek", ring_peek, METH_NOARGS, NULL },
 	{ "clear", ring_clear, METH_NOARGS, NULL },

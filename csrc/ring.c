@@ -38,7 +38,6 @@ int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t 
 		return -EINVAL;
 	set_pointers(ring, memory, n_pages);
 	ring->cpu = TP_CPU_NONE;
-	ring->is_absolute = flags & TP_RING_ABSOLUTE;
 	for (uint32_t i = 0; i < n_pages; i++)
 		store(&ring->slots[i], slot_word(i, true, i));
 	/* Page 0 is being written from the start. */
@@ -164,7 +163,6 @@ static bool next_page(struct tp_ring *ring)
 	ring->page_index = index;
 	ring->at = ring->end = 0;
 	ring->cpu = TP_CPU_NONE;
-	ring->last_payload = NULL;
 	return true;
 }
 
@@ -173,11 +171,10 @@ enum stamp_kind { STAMP_DELTA, STAMP_EXTEND, STAMP_ABSOLUTE, STAMP_NEW_PAGE };
 static enum stamp_kind stamp_kind(const struct tp_ring *ring, uint64_t stamp)
 {
 	uint64_t delta = stamp - ring->stamp;
-	bool is_absolute = ring->is_absolute;
 
 	if (ring->at == 0)
-		return is_absolute ? STAMP_ABSOLUTE : STAMP_DELTA;
-	if (stamp >= ring->stamp && !is_absolute) {
+		return STAMP_DELTA;
+	if (stamp >= ring->stamp) {
 		if (delta <= DELTA_MASK)
 			return STAMP_DELTA;
 		if (delta < 1ull << TP_STAMP_BITS)
@@ -237,8 +234,6 @@ static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp, in
 		store(&ring->page->time_stamp, stamp);
 	if (cpu >= 0 && cpu != ring->cpu)
 		before = mark_cpu(ring, cpu, &stamp);
-	ring->last_at = ring->at;
-	ring->last_stamp = before;
 	uint64_t delta = stamp - before;
 	unsigned char *to = ring->page->data + ring->at;
 	if (kind == STAMP_EXTEND) {
@@ -252,7 +247,6 @@ static void *place_event(struct tp_ring *ring, uint32_t size, uint64_t stamp, in
 	void *payload = put_event(to, size, delta);
 	ring->at = ring->end = to + size - ring->page->data;
 	ring->stamp = stamp;
-	ring->last_payload = payload;
 	return payload;
 }
 
@@ -262,12 +256,9 @@ static inline void *place_quickly(struct tp_ring *ring, uint32_t size, uint64_t 
 	uint64_t delta = stamp - ring->stamp;
 	uint32_t at = ring->at;
 
-	if (!at || cpu != ring->cpu || delta > DELTA_MASK || at + size > TP_PAGE_DATA || ring->is_absolute)
+	if (!at || cpu != ring->cpu || delta > DELTA_MASK || at + size > TP_PAGE_DATA)
 		return NULL;
 	void *payload = put_event(ring->page->data + at, size, delta);
-	ring->last_at = at;
-	ring->last_stamp = ring->stamp;
-	ring->last_payload = payload;
 	ring->at = ring->end = at + size;
 	ring->stamp = stamp;
 	return payload;
@@ -339,37 +330,6 @@ void tp_ring_commit(struct tp_ring *ring, void *payload)
 		else
 			store_release(&ring->page->commit, ring->end);
 	}
-	atomic_signal_fence(memory_order_seq_cst);
-	ring->is_busy = false;
-}
-
-static void make_padding(unsigned char *at, uint32_t size)
-{
-	uint32_t header;
-
-	memcpy(&header, at, sizeof(header));
-	uint32_t delta = header >> 5;
-	/* Delta 0 would mean that the rest of the page is unused. */
-	put_header(at, TP_TYPE_PADDING, delta ? delta : 1, size - 4);
-}
-
-void tp_ring_discard(struct tp_ring *ring, void *payload, size_t length)
-{
-	uint32_t size = event_size(length);
-
-	ring->is_busy = true;
-	atomic_signal_fence(memory_order_seq_cst);
-	ring->depth--;
-	if (payload == ring->last_payload) {
-		ring->at = ring->end = ring->last_at;
-		ring->stamp = ring->last_stamp;
-		ring->last_payload = NULL;
-	} else {
-		uint32_t header_size = size - 4 > 4 * TP_TYPE_DATA_MAX ? 8 : 4;
-		make_padding((unsigned char *)payload - header_size, size);
-	}
-	if (!ring->depth)
-		publish(ring);
 	atomic_signal_fence(memory_order_seq_cst);
 	ring->is_busy = false;
 }

@@ -36,7 +36,6 @@ enum {
 
 enum tp_ring_flags {
 	TP_RING_OVERWRITE = 1, /* the oldest page makes room; else new events are dropped */
-	TP_RING_ABSOLUTE = 2,  /* every event carries its whole time stamp */
 };
 
 struct tp_page {
@@ -99,16 +98,11 @@ struct tp_ring {
 	int32_t cpu;    /* of the last event of this page that knew it; TP_CPU_NONE: none yet */
 	uint32_t depth;   /* events reserved and not committed yet */
 	uint32_t page_index;
-	/* Not beside is_absolute: read together, they would wait until the last store to this one is through. */
 	bool is_busy; /* a signal handler that comes now must keep out */
 	uint32_t n_pages;
-	bool is_absolute; /* TP_RING_ABSOLUTE */
 	uint32_t commit_index;
-	uint32_t last_at;
 	uint64_t seq;        /* page being written */
 	uint64_t commit_seq; /* first page with an event not committed */
-	uint64_t last_stamp; /* time of the one before the last, to take the last back */
-	void *last_payload;
 	/* Never changed. */
 	_Atomic uint64_t *slots;
 	struct tp_page_note *notes;
@@ -146,8 +140,6 @@ int tp_ring_attach(struct tp_ring *ring, void *memory, size_t size);
  */
 void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp, int32_t cpu);
 void tp_ring_commit(struct tp_ring *ring, void *payload);
-/* Take an event back: it leaves nothing if it was the last, else padding that readers pass over. */
-void tp_ring_discard(struct tp_ring *ring, void *payload, size_t length);
 
 /*
  * Copy the oldest unread events into `out` (TP_PAGE_SIZE bytes) as one page and count them as read.

@@ -43,7 +43,7 @@ static tp_always_inline unsigned char *tp_ring_begin_quickly(struct tp_ring *rin
 	/* A page that has not begun bears no CPU yet, and one that may take no more has no room. */
 	if (tp_unlikely(ring->depth || cpu != ring->cpu || at + bytes > TP_PAGE_DATA - TP_QUICK_SLACK))
 		return NULL;
-	if (tp_unlikely(ring->is_absolute || ring->is_busy))
+	if (tp_unlikely(ring->is_busy))
 		return NULL;
 	ring->is_busy = true;
 	atomic_signal_fence(memory_order_seq_cst);

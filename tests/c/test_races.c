@@ -53,16 +53,13 @@ static bool write_quickly(struct tp_ring *ring, const struct payload *payload)
 	return tp_ring_end_quickly(ring, at, to, size, stamp);
 }
 
-static void write_generally(struct tp_ring *ring, const struct payload *payload, bool is_kept)
+static void write_generally(struct tp_ring *ring, const struct payload *payload)
 {
 	void *to = tp_ring_reserve(ring, sizeof(*payload), tp_buffer_stamp(buffer, ring), tp_cpu_now());
 
 	CHECK(to);
 	memcpy(to, payload, sizeof(*payload));
-	if (is_kept)
-		tp_ring_commit(ring, to);
-	else
-		tp_ring_discard(ring, to, sizeof(*payload));
+	tp_ring_commit(ring, to);
 }
 
 static void *write_events(void *index)
@@ -78,11 +75,7 @@ static void *write_events(void *index)
 		struct tp_ring *ring = tp_buffer_ring(buffer, thread);
 		CHECK(ring);
 		if (!is_quick || !write_quickly(ring, &payload))
-			write_generally(ring, &payload, true);
-		if (i % 100 == 0) {
-			struct payload torn = { i, i };
-			write_generally(ring, &torn, false);
-		}
+			write_generally(ring, &payload);
 		tp_thread_leave(thread);
 	}
 	prctl(PR_SET_NAME, ENDING);

@@ -21,7 +21,7 @@ from tracepoint.record.page import (
     read_events,
 )
 from tracepoint.record.pages import read_pages, records_of
-from tracepoint.record.write import STAMP_EVENT_SIZE, EventWriter, event_size, head_size, page_bytes
+from tracepoint.record.write import STAMP_EVENT_SIZE, EventWriter, event_size, page_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,7 +36,8 @@ MAX_PAGES = 65534
 
 _EVENTS = EventWriter()
 
-Token = tuple[int, int, int]
+#: The number of the page that holds the event.
+Token = int
 
 
 @dataclass(slots=True)
@@ -54,23 +55,21 @@ class _Page:
 class Ring:
     """The ring of one thread, `n_pages` (2 to 65534) pages long.
 
-    `overwrite`: the oldest page makes room, else new events are dropped; `absolute`: every event
-    carries its whole time stamp.  Raises ValueError for another number of pages.
+    `overwrite`: the oldest page makes room, else new events are dropped.  Raises ValueError for another
+    number of pages.
     """
 
-    def __init__(self, n_pages: int, overwrite: bool = True, absolute: bool = False) -> None:
+    def __init__(self, n_pages: int, overwrite: bool = True) -> None:
         if not MIN_PAGES <= n_pages <= MAX_PAGES:
             raise ValueError(f"a ring has {MIN_PAGES} to {MAX_PAGES} pages")
         self._n_pages = n_pages
         self.overwrite = overwrite
-        self._absolute = absolute
         # Pages that wait for the reader, by number; the last of them is being written.
         self._pages = {0: _Page()}
         self._seq = 0
         self._page = self._pages[0]
         self._at = 0
         self._stamp = 0
-        self._last: tuple[Token, int, int] | None = None
         self._depth = 0
         self._commit_seq = 0
         self._uncommitted = [self._page]
@@ -90,7 +89,7 @@ class Ring:
     def reserve(self, stamp: int, payload: bytes, cpu: int = -1) -> Token | None:
         """Put `payload` (up to 4072 bytes) at time `stamp` (ns or ticks, 64 bits) on `cpu` (-1: not known).
 
-        Returns what `commit` or `discard` takes, or None when it was dropped.
+        Returns what `commit` takes, or None when it was dropped.
         """
         if len(payload) > MAX_PAYLOAD:
             self._dropped += 1
@@ -108,15 +107,12 @@ class Ring:
             before, stamp = self._mark_cpu(cpu, stamp)
         at, delta = self._at, (stamp - before) & U64
         event = self._stamp_event(kind, stamp, delta)
-        start = len(event) + head_size(size)
         event += _EVENTS.record(payload, delta if kind == "delta" else 0)
         self._page.data[at : at + len(event)] = event
         self._at = self._page.end = at + len(event)
-        token = (self._seq, at + start, len(payload))
-        self._last = (token, at, before)
         self._stamp = stamp
         self._depth += 1
-        return token
+        return self._seq
 
     def _room_before(self, kind: str, cpu: int) -> int:
         """The bytes before an event: its CPU when that changed, its time when it does not fit the header."""
@@ -151,28 +147,11 @@ class Ring:
         if not self._depth:
             self._publish()
 
-    def discard(self, token: Token) -> None:
-        """Take an event back: it leaves nothing if it was the last, else padding."""
-        self._depth -= 1
-        if self._last is not None and self._last[0] == token:
-            _, self._at, self._stamp = self._last
-            self._page.end = self._at
-            self._last = None
-        else:
-            _, start, length = token
-            size = event_size(length)
-            data = self._page_of(token).data
-            at = start - head_size(size)
-            delta = int.from_bytes(data[at : at + 4], "little") >> 5
-            data[at : at + 8] = _EVENTS.padding(delta, size)
-        if not self._depth:
-            self._publish()
-
     def _stamp_kind(self, stamp: int) -> str:
         if self._at == 0:
-            return "absolute" if self._absolute else "delta"
+            return "delta"
         delta = stamp - self._stamp
-        if delta >= 0 and not self._absolute:
+        if delta >= 0:
             if delta <= DELTA_MASK:
                 return "delta"
             return "extend" if delta <= STAMP_MASK else "page"
@@ -201,11 +180,10 @@ class Ring:
         self._page = self._pages[self._seq] = _Page()
         self._uncommitted.append(self._page)
         self._at = 0
-        self._last = None
         return True
 
     def _page_of(self, token: Token) -> _Page:
-        return self._uncommitted[token[0] - self._commit_seq]
+        return self._uncommitted[token - self._commit_seq]
 
     def _publish(self) -> None:
         for page in self._uncommitted:

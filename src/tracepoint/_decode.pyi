@@ -5,7 +5,7 @@ The twins are `tracepoint.record.pages.read_pages_slowly`, and in `tracepoint.de
 
 from array import array
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TypeAlias, final
 
 from tracepoint.record.page import Buffer as _Bytes
 
@@ -19,8 +19,10 @@ def read_pages(
     /,
 ) -> tuple[bytes, bytes, bytes, list[tuple[int, int, int, int, tuple[tuple[int, int], ...], str, int]]]: ...
 
+@final
 class Buffer:
     def __len__(self) -> int: ...
+    # A method that Python can call since 3.12; before, only C sees it.
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
 class _Collector: ...
@@ -51,3 +53,15 @@ def finish_columns(columns: _Columns, /) -> list[_Filled]: ...
 def arrow_schema(array: tuple[object, ...], /) -> object: ...
 def arrow_array(array: tuple[object, ...], /) -> tuple[object, object]: ...
 def arrow_stream(array: tuple[object, ...], /) -> object: ...
+def load_prints(
+    programs: list[tuple[int, bytes, tuple[object, ...]]], facts: int, is_big_endian: bool, /
+) -> object: ...
+def render_prints(
+    prints: object,
+    texts: _Bytes,
+    data: _Bytes,
+    offsets: _Bytes,
+    lengths: _Bytes,
+    wants_strings: bool,
+    /,
+) -> tuple[list[str], bytes]: ...

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 enum {
-	/* Between two looks at CLOCK_MONOTONIC: what the clock may drift by meanwhile is its error. */
+	/* Between two looks at CLOCK_MONOTONIC: the drift of the clock in between is its error. */
 	STEP_NS = 1000000,
 	/* The rate is measured over this time at least, and over no more than RATE_MAX_NS. */
 	RATE_MIN_NS = 10000000,
@@ -23,7 +23,7 @@ struct tp_tsc_scale tp_tsc_scale;
 
 enum trust { TRUST_UNKNOWN, TRUST_NO, TRUST_YES };
 
-/* All below belong to whoever has set is_taken. */
+/* All below belong to the thread that has set is_taken. */
 static atomic_flag is_taken = ATOMIC_FLAG_INIT;
 static _Atomic int trust; /* enum trust; this one anybody may read */
 static uint64_t rate_tsc, rate_ns; /* where measuring the rate began; 0: not yet */
@@ -112,7 +112,7 @@ static uint64_t told(uint64_t tsc)
 }
 
 /*
- * Begin a new step at CLOCK_MONOTONIC's time, but never before a time that was told already: a clock
+ * Begin a new step at CLOCK_MONOTONIC's time, but never before a time already returned: a clock
  * that ran ahead runs slower for one step instead.
  */
 static uint64_t begin_step(const struct moment *now)

@@ -63,7 +63,7 @@ struct tp_tsc_scale {
 extern struct tp_tsc_scale tp_tsc_scale;
 
 uint64_t tp_clock_local_slowly(void);
-/* Begin anew: in the child of a fork, or with the counter forbidden, which tests and benchmarks want. */
+/* Start over: in the child of a fork, or with the counter forbidden, which tests and benchmarks want. */
 void tp_clock_reset(bool may_use_tsc);
 /* Whether the local clock is read from the counter by now. */
 bool tp_clock_is_tsc(void);

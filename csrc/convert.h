@@ -77,7 +77,7 @@ static tp_always_inline bool tp_small_int(PyObject *object, int64_t *ret)
 #endif
 }
 
-/* An exact str whose bytes stand after its head, one for a character and a NUL after them. */
+/* An exact str whose bytes follow its head, one per character and a final NUL. */
 static tp_always_inline bool tp_is_plain_str(PyObject *object)
 {
 	const PyASCIIObject *text = (const PyASCIIObject *)object;
@@ -100,7 +100,7 @@ static tp_always_inline void tp_put_number(const struct tp_field *field, uint64_
 		*to = (unsigned char)number;
 }
 
-/* What most strings are is faster copied than handed to memcpy(): from both ends, meeting in the middle. */
+/* Most strings are copied faster than by memcpy(): from both ends, meeting in the middle. */
 static tp_always_inline void tp_copy_bytes(unsigned char *to, const char *from, size_t length)
 {
 	if (tp_likely(length - 8 <= 8)) {

@@ -22,7 +22,7 @@ static inline const volatile int32_t *tp_cpu_place(void)
 	static const int32_t unknown = -1;
 
 #if TP_HAS_RSEQ
-	/* struct rseq of include/uapi/linux/rseq.h: cpu_id stands at 4 and is negative until it is known. */
+	/* struct rseq of include/uapi/linux/rseq.h: cpu_id is at 4 and is negative until it is known. */
 	if (&__rseq_size && __rseq_size)
 		return (const volatile int32_t *)((const char *)__builtin_thread_pointer() + __rseq_offset + 4);
 #endif

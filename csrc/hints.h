@@ -1,4 +1,4 @@
-/* What the compiler is told about the ways that most events take. */
+/* Compiler hints about the paths that most events take. */
 #ifndef TP_HINTS_H
 #define TP_HINTS_H
 

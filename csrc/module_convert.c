@@ -94,7 +94,7 @@ static int convert_text(const struct tp_field *field, PyObject *object, struct t
 		const char *data = PyUnicode_AsUTF8AndSize(object, &length);
 		if (data)
 			return put_text(field, data, length, record);
-		/* Lone surrogates, as in file names: the bytes they stand for. */
+		/* Lone surrogates, as in file names: the bytes they represent. */
 		PyErr_Clear();
 		return put_text_of(field, PyUnicode_AsEncodedString(object, "utf-8", "surrogateescape"), record);
 	}

@@ -204,7 +204,7 @@ static PyObject *event_getattro(PyObject *op, PyObject *name)
 {
 	EventObject *self = (EventObject *)op;
 
-	/* Looked up first: an AttributeError that nobody sees takes longer than all the rest. */
+	/* Looked up first: an unseen AttributeError takes longer than all the rest. */
 	if (self->control && !_PyType_Lookup(Py_TYPE(op), name) && !_PyType_Lookup(&self->type.ht_type, name))
 		return PyObject_GetAttr(self->control, name);
 	PyObject *found = PyType_Type.tp_getattro(op, name);
@@ -235,7 +235,7 @@ static int event_setattro(PyObject *op, PyObject *name, PyObject *value)
 	if (!PyUnicode_CompareWithASCIIString(name, "control"))
 		return PyObject_GenericSetAttr(op, name, value);
 	PyObject *control = self->control ? self->control : Py_None;
-	/* A filter that was meant by `event.fliter = ...` would let everything pass. */
+	/* A misspelt `event.fliter = ...` would set no filter and let everything pass. */
 	PyObject *known = PyObject_GetAttr(control, name);
 	if (!known)
 		return -1;

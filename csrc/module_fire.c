@@ -61,7 +61,7 @@ static bool make_record(EventObject *self, PyObject *const *sources, Py_ssize_t 
 			return false;
 		}
 	}
-	/* The dynamic data began before the end of the struct, whose padding now stands after it. */
+	/* The dynamic data began before the end of the struct, whose padding now follows it. */
 	if (record->dynamic < record->size)
 		memset(record->data + record->dynamic, 0, record->size - record->dynamic);
 	return true;

@@ -35,7 +35,7 @@ static void copy_name(const char *text, Py_ssize_t n, char ret[TP_NAME_SIZE])
 		ret[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
 }
 
-/* Fill in the name of a threading.Thread; false for one that stands for a thread of somebody else. */
+/* Fill in the name of a threading.Thread; false for one that represents a foreign thread. */
 static bool name_of(PyObject *thread, char ret[TP_NAME_SIZE])
 {
 	bool is_foreign = !strcmp(Py_TYPE(thread)->tp_name, "_DummyThread");

@@ -171,11 +171,11 @@ static tp_always_inline bool make(const struct quick *quick, PyObject *const *ar
 	struct text text = { 0 };
 	uint32_t at;
 
-	/* The only string tells how long the event is before it begins. */
+	/* The only string determines the length of the event before it begins. */
 	if (sort == TEXT) {
 		if (tp_unlikely(!look_at(args[quick->text.source], quick->text_max, &text)))
 			return false;
-		/* Not 8, which tp_quick_size() would watch for: 8 come before, and 4 tell of the string. */
+		/* Not 8, which tp_quick_size() would watch for: 8 come before, and 4 describe the string. */
 		uint32_t words = (quick->size + (uint32_t)text.length + 3) / 4;
 		size = (struct tp_quick_size){ words, 4 + 4 * words };
 	}

@@ -100,7 +100,7 @@ static void *put_event(unsigned char *at, uint32_t size, uint64_t delta)
 	uint32_t header = (uint32_t)delta << 5;
 	const unsigned char zeros[8] = { 0 };
 
-	/* The payload need not fill its last words; nobody shall see what was there. */
+	/* The payload need not fill its last words; old contents must not be visible. */
 	memcpy(at + size - 4, zeros, 4);
 	if (size > 8)
 		memcpy(at + size - 8, zeros, 8);
@@ -181,7 +181,7 @@ static enum stamp_kind stamp_kind(const struct tp_ring *ring, uint64_t stamp)
 			return STAMP_EXTEND;
 		return STAMP_NEW_PAGE;
 	}
-	/* An absolute stamp keeps the top bits of the one before; when they differ only a page can tell. */
+	/* An absolute stamp keeps the top bits of the one before; only a page can show a change of them. */
 	return stamp >> TP_STAMP_BITS == ring->stamp >> TP_STAMP_BITS ? STAMP_ABSOLUTE : STAMP_NEW_PAGE;
 }
 

@@ -12,7 +12,7 @@
  *
  * Page number s of the recording lives in slot s % n_pages.  A slot word says which page it holds and
  * for which s.  The reader takes a page out of its slot by exchanging it for the spare one, the writer
- * claims the slot of the oldest page when it comes round; whoever changes the word first has the page.
+ * claims the slot of the oldest page when it comes round; the first to change the word has the page.
  */
 #ifndef TP_RING_H
 #define TP_RING_H
@@ -88,7 +88,7 @@ struct tp_ring_head {
 };
 
 struct tp_ring {
-	/* The writer's own; nobody else looks.  What most events need comes first: one line of the cache. */
+	/* Private to the writer.  What most events need comes first: one line of the cache. */
 	struct tp_page *page;
 	struct tp_page_note *note; /* of the page */
 	struct tp_ring_head *head;
@@ -129,7 +129,7 @@ size_t tp_ring_size(uint32_t n_pages);
 int tp_ring_init(struct tp_ring *ring, void *memory, uint32_t n_pages, uint32_t flags);
 
 /*
- * Look at a ring that somebody else made, such as a mapped file.  Checks everything that later calls
+ * Open a ring that another process made, such as a mapped file.  Checks everything that later calls
  * rely on.  The ring can be read, not written.  Returns 0 or -EINVAL.
  */
 int tp_ring_attach(struct tp_ring *ring, void *memory, size_t size);
@@ -147,7 +147,7 @@ void tp_ring_commit(struct tp_ring *ring, void *payload);
  * as the kernel's does.
  */
 int tp_ring_read(struct tp_ring *ring, void *out);
-/* Take everything and begin counting anew. */
+/* Take everything and restart counting. */
 void tp_ring_clear(struct tp_ring *ring);
 /*
  * Copy without taking: pages in order, beginning with *cursor = 0.  Returns the bytes of data in `out`,

@@ -1,4 +1,4 @@
-/* What the writing and the reading side of a ring share; nobody else includes it. */
+/* Shared by the writing and the reading side of a ring; no other file includes it. */
 #ifndef TP_RING_PARTS_H
 #define TP_RING_PARTS_H
 

@@ -15,13 +15,13 @@
 #include "ring_parts.h"
 
 enum {
-	TP_QUICK_MAX = 4 * TP_TYPE_DATA_MAX, /* bytes: a length that the header itself can tell */
+	TP_QUICK_MAX = 4 * TP_TYPE_DATA_MAX, /* bytes: a length that fits in the header itself */
 	TP_QUICK_SLACK = 16,                 /* bytes after the event that may be written too */
 };
 
 /* What the length of an event makes of it. */
 struct tp_quick_size {
-	uint32_t words; /* as the header tells it */
+	uint32_t words; /* as in the header */
 	uint32_t bytes; /* of the page, with the header */
 };
 

@@ -47,7 +47,7 @@ static void fill_page(struct tp_page *out, const unsigned char *data, uint32_t s
 	memset(out->data + size, 0, TP_PAGE_DATA - size);
 }
 
-/* What was not read yet of the reader's page, with the CPU that a mark in the other part told. */
+/* What was not read yet of the reader's page, with the CPU from a mark in the other part. */
 static uint32_t fill_rest(const struct tp_ring *ring, struct tp_page *out, uint32_t index, uint32_t at, uint32_t size)
 {
 	const struct tp_ring_head *head = ring->head;

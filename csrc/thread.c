@@ -86,7 +86,7 @@ static void thread_ended(void *data)
 	free(thread);
 }
 
-/* That a thread ends is told under the lock of threads alone. */
+/* The end of a thread is recorded under the lock of threads alone. */
 bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE])
 {
 	pthread_mutex_lock(&lock);
@@ -148,7 +148,7 @@ static void name_file(struct ring_file *file, int32_t tid, uint64_t serial)
 	clock_gettime(CLOCK_REALTIME, &now);
 	snprintf(file->name, sizeof(file->name), "ring-%d-%d-%llu", (int)getpid(), (int)tid,
 		 (unsigned long long)serial);
-	/* What somebody left who was killed here must not be in the way: no such name comes twice. */
+	/* Leftovers of a killed process must not be in the way: no such name comes twice. */
 	snprintf(file->temporary, sizeof(file->temporary), ".%s-%lld-%ld", file->name, (long long)now.tv_sec,
 		 now.tv_nsec);
 }
@@ -231,7 +231,7 @@ static void trim_ring(struct tp_ring_node *node)
 
 static void retire_ring(struct tp_buffer *buffer, struct tp_ring_node *node, struct tp_ring_stats *stats)
 {
-	/* What nobody read is overrun, as in a ring that came round. */
+	/* Unread records count as overrun, as in a ring that wrapped. */
 	stats->overrun += stats->entries;
 	add_stats(&buffer->retired, stats);
 	free_ring(node);

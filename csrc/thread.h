@@ -109,8 +109,8 @@ void tp_buffer_destroy(struct tp_buffer *buffer);
 /* NULL with errno set where no ring can be made; the event is counted as dropped. */
 struct tp_ring_node *tp_buffer_add_ring(struct tp_buffer *buffer, struct tp_thread *thread);
 
-/* Fills in the name of the thread whose ring it is, and tells whether it ended; the buffer's lock is held. */
-bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE]);
+/* Fills in the name of the thread whose ring it is, and returns whether it ended; the buffer's lock is held.
+*/ bool tp_ring_owner(const struct tp_ring_node *node, char comm[TP_NAME_SIZE]);
 /* A running thread whose name came from the hook has another name now. */
 void tp_buffer_rename(struct tp_buffer *buffer, int32_t tid, const char name[TP_NAME_SIZE]);
 void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret);
@@ -137,7 +137,7 @@ enum { TP_MAX_STEP_BACK = 1000000 };
 
 /*
  * The time of the next event of a ring.  The local clock may differ from itself by less than a microsecond
- * where CLOCK_MONOTONIC stands in for the counter; within one ring it never goes back.
+ * where CLOCK_MONOTONIC replaces the counter; within one ring it never goes back.
  */
 static inline uint64_t tp_buffer_stamp(struct tp_buffer *buffer, const struct tp_ring *ring)
 {

@@ -374,7 +374,7 @@ static bool give_stream(struct node *node, struct ArrowArrayStream *ret)
 	return true;
 }
 
-/* Capsules: what nobody took is released with them. */
+/* Capsules: data that was not taken is released with them. */
 
 #define DEFINE_CAPSULE(type, capsule_name, give, function)                                                             \
 	static void function##_free(PyObject *capsule)                                                                 \

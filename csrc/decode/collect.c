@@ -267,7 +267,7 @@ static void pass_mark(void *to, int32_t cpu)
 	(void)cpu;
 }
 
-/* Count the records of the whole pages; return the heads that tell of losses or faults, NULL without memory. */
+/* Count the records of the whole pages; return the heads with losses or faults, NULL without memory. */
 static struct tp_head *count_all(const unsigned char *data, uint64_t size, const struct tp_layout *layout,
 				 struct counts *counts, uint64_t *n_heads)
 {

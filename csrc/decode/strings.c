@@ -1,4 +1,4 @@
-/* A string table: a hash table with open addressing over strings that stand one after the other. */
+/* A string table: a hash table with open addressing over strings stored consecutively. */
 #include "columns.h"
 
 #include <string.h>

@@ -20,7 +20,7 @@ class ArrayFiles(Protocol):
 
     @property
     def path(self) -> str:
-        """The folder of this array, as other programs find it."""
+        """The folder of this array, where other programs find it."""
 
     @property
     def event_names(self) -> list[str]:

@@ -59,7 +59,7 @@ class EventControl:
         self._tracefs.write(f"{self.path}/enable", "1")
 
     def disable(self) -> None:
-        """Stop recording; a trigger goes on working."""
+        """Stop recording; triggers keep working."""
         self._tracefs.write(f"{self.path}/enable", "0")
 
     @property
@@ -71,7 +71,7 @@ class EventControl:
     def filter(self) -> str:
         """The filter as it was written, empty when there is none.
 
-        Setting it checks it first; `""`, `None` and `"0"` clear it.  What was there stays when the
+        Setting it checks it first; `""`, `None` and `"0"` clear it.  The old one stays if the
         new one is refused (the kernel itself would then let everything pass).
         """
         text = self._tracefs.read(f"{self.path}/filter").removesuffix("\n")
@@ -82,7 +82,7 @@ class EventControl:
         self.set_filter(text or "0")
 
     def set_filter(self, text: str, *, is_checked: bool = True) -> None:
-        """Set the filter; without `is_checked` only the kernel judges it.  Raises TracefsError."""
+        """Set the filter; without `is_checked` only the kernel checks it. Raises TracefsError."""
         path = f"{self.path}/filter"
         if is_checked and not is_clear(text):
             check_filter(text, self.format, path)
@@ -104,7 +104,7 @@ class EventControl:
 
     @property
     def trigger(self) -> str:
-        """The triggers that are set, one a line; setting it adds one (or, with `!`, removes it)."""
+        """The triggers that are set, one per line; setting it adds one (or, with `!`, removes it)."""
         return "".join(f"{trigger.text}\n" for trigger in self.triggers)
 
     @trigger.setter
@@ -117,12 +117,12 @@ class EventControl:
             trigger = check_trigger(text, self.format, self._array.event_names)
         else:
             trigger = read_trigger(text)
-        # Never truncating: that would take the histograms away that are there.
+        # Never truncate: that would remove existing histograms.
         self._tracefs.write(f"{self.path}/trigger", text.strip())
         return trigger
 
     def remove_triggers(self) -> None:
-        """Take every trigger off, last the histograms whose variables others use.  Raises TracefsError."""
+        """Remove every trigger, last the histograms whose variables others use.  Raises TracefsError."""
         triggers = self.triggers
         for trigger in reversed(triggers):
             self._tracefs.write(f"{self.path}/trigger", trigger.removal)
@@ -165,7 +165,7 @@ class SystemControl:
     def set_filter(self, text: str) -> list[str]:
         """Set a filter for every event that has its fields; return the events that it does not fit.
 
-        The kernel says yes to anything here and shows the truth at each event, so each is read back.
+        The kernel accepts anything here and shows the result at each event, so each is read back.
         The events that it does not fit get no filter; when it fits none, all filters are as before
         and TracefsError says why.
         """
@@ -199,7 +199,7 @@ def read_state(text: str, path: str) -> State:
 
 
 def find_event(array: ArrayFiles, word: str) -> EventControl | SystemControl:
-    """Return the event or system called `word`; raises TracefsError naming one that is close."""
+    """Return the event or system called `word`; raises TracefsError naming a similar one."""
     system, colon, name = word.partition(":")
     safe = "/" not in word and word not in (".", "..")
     if safe and colon and name and system and array.tracefs.exists(f"{array.prefix}events/{system}/{name}"):

@@ -1,6 +1,6 @@
 """The few operations on files of tracefs, as one small object.
 
-Everything else in this room works on a `Files`, so that tests can put a made-up tracefs in its place.
+Everything else in this room works on a `Files`, so that tests can replace it with a fake tracefs.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Files(Protocol):
         """Return the names in a folder, sorted."""
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder is there."""
+        """Return whether a file or folder exists."""
 
     def make_folder(self, path: str) -> None:
         """Make a folder; only `instances` takes any."""
@@ -66,7 +66,7 @@ class Files(Protocol):
         """Remove a folder that `make_folder` made."""
 
     def open_pages(self, path: str) -> PageSource:
-        """Open a `trace_pipe_raw`, whose pages go as they are read."""
+        """Open a `trace_pipe_raw`, whose pages are consumed by reading."""
 
     def kallsyms(self) -> str:
         """Return the kernel's symbols, as /proc/kallsyms has them; empty when that is not there."""
@@ -94,12 +94,12 @@ class MountedFiles:
         return b"".join(parts).decode(errors="surrogateescape")
 
     def write(self, path: str, text: str, *, truncate: bool = False) -> None:
-        """Write as `echo -n` does: what the kernel leaves over is offered again.
+        """Write like `echo -n`: what the kernel does not consume is written again.
 
-        Several files take one word a write(2), trace_marker a limited number of bytes.
+        Several files take one word per write(2), trace_marker a limited number of bytes.
         """
         flags = os.O_WRONLY | (os.O_TRUNC if truncate else os.O_APPEND)
-        # No O_CREAT: a name that is not there must fail with ENOENT, not EACCES.
+        # No O_CREAT: a missing name must fail with ENOENT, not EACCES.
         handle = os.open(f"{self.root}/{path}", flags)
         try:
             rest = text.encode(errors="surrogateescape")
@@ -116,7 +116,7 @@ class MountedFiles:
         return sorted(item.name for item in Path(self.root, path).iterdir())
 
     def exists(self, path: str) -> bool:
-        """Return whether a file or folder is there."""
+        """Return whether a file or folder exists."""
         try:
             os.stat(f"{self.root}/{path}")  # noqa: PTH116 (a hot path)
         except (FileNotFoundError, NotADirectoryError):

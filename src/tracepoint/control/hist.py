@@ -132,10 +132,10 @@ _TEXT_WIDTH = 49
 
 
 def read_value(shown: str, modifier: str = "") -> Value:
-    """Return what a cell of the table means, given the modifier of its field.
+    """Return the value of a cell of the table, given the modifier of its field.
 
-    A `.log2` cell is read as its range: `~ 2^3` counts 5 to 8.  A cell that does not look
-    as its modifier lets expect stays text.
+    A `.log2` cell is read as its range: `~ 2^3` counts 5 to 8.  A cell that does not
+    match its modifier stays text.
 
     >>> read_value("bash            [       812]", "execname"), read_value("~ 2^3", "log2")
     (Named(name='bash', number=812), range(5, 9))

@@ -50,11 +50,11 @@ class TraceArray:
         return self._names
 
     def forget_names(self) -> None:
-        """Read the names of events again at the next need: some were defined or removed."""
+        """Read the names of events again when next needed: some were defined or removed."""
         self._names = None
 
     def available_events(self, *patterns: str) -> list[str]:
-        """Return the events that any of the globs means (all without one).  Raises TracefsError for none."""
+        """Return the events that match any of the globs (all without one).  Raises TracefsError for none."""
         return expand(patterns, self.event_names) if patterns else list(self.event_names)
 
     def __getitem__(self, word: str) -> EventControl | SystemControl:
@@ -69,15 +69,15 @@ class TraceArray:
         return found
 
     def enable(self, *patterns: str) -> list[str]:
-        """Let all events record that the globs mean; return their names.  Raises TracefsError."""
+        """Enable all events that match the globs; return their names.  Raises TracefsError."""
         return self._switch(patterns, "1")
 
     def disable(self, *patterns: str) -> list[str]:
-        """Stop recording of all events that the globs mean; return their names.  Raises TracefsError."""
+        """Disable all events that match the globs; return their names.  Raises TracefsError."""
         return self._switch(patterns, "0")
 
     def _switch(self, patterns: Iterable[str], value: str) -> list[str]:
-        """Write each event's file, or the system's where the patterns mean all of it."""
+        """Write each event's file, or the system's if the patterns match all of it."""
         names = expand(patterns, self.event_names)
         wanted: dict[str, list[str]] = {}
         every: dict[str, int] = {}
@@ -131,7 +131,7 @@ class TraceArray:
 
     @property
     def clocks(self) -> list[str]:
-        """The clocks that there are."""
+        """The available clocks."""
         return self.tracefs.read(f"{self.prefix}trace_clock").replace("[", "").replace("]", "").split()
 
     @property
@@ -155,7 +155,7 @@ class TraceArray:
         }
 
     def set_option(self, name: str, is_on: bool) -> None:
-        """Set one option; raises TracefsError naming all when there is no such one."""
+        """Set one option; raises TracefsError, naming all, for an unknown one."""
         folder = f"{self.prefix}options"
         if name not in self.tracefs.names(folder):
             raise TracefsError(
@@ -193,16 +193,16 @@ class TraceArray:
 
     @property
     def has_snapshot(self) -> bool:
-        """Whether the second buffer is there that snapshots swap with."""
+        """Whether the second buffer, for snapshots, exists."""
         return capture(self.tracefs.files, f"{self.prefix}snapshot") == SNAPSHOT_ALLOCATED
 
     def take_snapshot(self) -> str:
-        """Swap the buffer with the snapshot's, making that when needed, and return the snapshot's text."""
+        """Swap the buffer with the snapshot's, allocating that if needed, and return the snapshot's text."""
         self.tracefs.write(f"{self.prefix}snapshot", "1")
         return self.tracefs.read(f"{self.prefix}snapshot")
 
     def free_snapshot(self) -> None:
-        """Give the second buffer back."""
+        """Free the second buffer."""
         self.tracefs.write(f"{self.prefix}snapshot", "0")
 
     def mark(self, text: str) -> None:
@@ -240,7 +240,7 @@ class TraceArray:
 
 
 class Instance(TraceArray):
-    """An instance; as a context manager it removes itself at the end, when it was made here."""
+    """An instance; as a context manager it removes itself at the end if it was made here."""
 
     def __init__(self, tracefs: Tracefs, name: str, *, is_new: bool, remove: Callable[[str], None]) -> None:
         super().__init__(tracefs, name)

@@ -1,8 +1,8 @@
-"""What settings were before we changed them, kept where a killed process cannot take it along.
+"""The values of settings before we changed them, kept where they survive a killed process.
 
-A journal is a file of JSON lines.  The first says who writes it (process, start time, boot); each
-other one holds the value that a setting had before the first change to it.  A line is on disk
-before the change is made, so whatever ends the process, the file knows enough to put things back.
+A journal is a file of JSON lines.  The first names the writer (process, start time, boot);
+each other line has the value of a setting before its first change.  A line is on disk
+before the change is made, so however the process ends, the file has enough to restore everything.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PROC = Path("/proc")
 class Journal:
     """The settings that one session has changed, with their first values; `folder` None keeps no file.
 
-    The file appears with the first entry and goes when the session has put everything back.
+    The file is created with the first entry and removed when the session has restored everything.
     """
 
     def __init__(self, folder: Path | None, root: str = "") -> None:
@@ -48,19 +48,19 @@ class Journal:
         self.entries.update(new)
 
     def forget(self, path: str) -> None:
-        """Take a setting out again, because the change announced was not made."""
+        """Remove a setting again, because its change was not made."""
         if self.entries.pop(path, None) is not None and self._handle >= 0:
             self._append([[path, None]])
 
     def close(self) -> None:
-        """Drop the journal: everything is as it was, or as it is meant to stay."""
+        """Drop the journal: everything is as it was, or as it shall stay."""
         self.entries.clear()
         self.leave()
         if self.path is not None and self._is_made:
             self.path.unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """Let go of the file and keep it for `tracepoint restore`."""
+        """Close the file and keep it for `tracepoint restore`."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -154,5 +154,5 @@ def is_running(head: Mapping[str, object]) -> bool:
 
 
 def is_of_this_boot(head: Mapping[str, object]) -> bool:
-    """Whether a journal speaks of the kernel that runs now; one from before a boot has nothing to say."""
+    """Return whether a journal is about the running kernel; one from before a boot is meaningless."""
     return head.get("boot") in ("", None, identity(os.getpid())["boot"])

@@ -1,4 +1,4 @@
-"""Names of events with globs, which the kernel's own `set_event` does not know."""
+"""Names of events with globs, which the kernel's own `set_event` does not support."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def expand(patterns: Iterable[str], events: Sequence[str]) -> list[str]:
-    """Return the events that any of `patterns` means, in the order of `events`.
+    """Return the events that match any of `patterns`, in the order of `events`.
 
-    Raises TracefsError for a pattern that means none, with a name that is close to it.
+    Raises TracefsError for a pattern without a match, with a similar name.
     """
     wanted: set[str] = set()
     for pattern in patterns:
@@ -27,7 +27,7 @@ def expand(patterns: Iterable[str], events: Sequence[str]) -> list[str]:
 
 
 def no_such_event(pattern: str, events: Sequence[str]) -> str:
-    """Return the sentence that says that a pattern means no event."""
+    """Return the message for a pattern that matches no event."""
     names = {event: event for event in events}
     if ":" not in pattern:
         names = {event.partition(":")[2]: event for event in events}

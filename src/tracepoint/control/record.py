@@ -1,7 +1,7 @@
 """Recording: the pages of a trace array's ring buffers, into a trace.dat.
 
-One thread a CPU moves whole pages to a temporary file beside the target.  Only when all is there the
-trace.dat is written, and only when that is whole it gets its name.
+One thread per CPU moves whole pages to a temporary file next to the target. The trace.dat is written only
+when all pages are there, and gets its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def record(
 
 @dataclass(slots=True)
 class _Cpu:
-    """One CPU's pages on their way, and what its thread failed with."""
+    """One CPU's pages in transit, and the error of its thread."""
 
     number: int
     source: PageSource
@@ -131,7 +131,7 @@ class _Cpu:
 
 @dataclass(frozen=True, slots=True)
 class _Facts:
-    """What a reader of the file needs besides pages and formats, as the control files tell it."""
+    """What a reader of the file needs besides pages and formats, from the control files."""
 
     header_page: str
     header_event: str
@@ -213,7 +213,7 @@ class _Run:
 
     @contextlib.contextmanager
     def _may_be_cut(self) -> Iterator[None]:
-        """Go on without what a process that has ended does not tell any more."""
+        """Continue without the data of a process that has ended."""
         try:
             yield
         except (OSError, TracefsError) as error:
@@ -312,7 +312,7 @@ class _Run:
         )
 
     def stats(self) -> tuple[CpuStats, ...]:
-        """Return what each CPU recorded and lost since the beginning; without an end, what its pages tell."""
+        """Return what each CPU recorded and lost since the start; without an end, judging by its pages."""
         if self.is_cut:
             return tuple(CpuStats(cpu.number, cpu.n_pages, cpu.n_records, cpu.n_lost, 0) for cpu in self.cpus)
         made = []

@@ -1,7 +1,7 @@
 """Putting settings back to the values that a journal kept, in an order that the kernel allows.
 
 What counts is the kept value, not the way that led away from it: each setting is read, compared and
-written when it differs.  So restoring may itself be interrupted and begun again.
+written when it differs.  So restoring may itself be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _EMPTY_FILTER = "\nError: (0)\n"
 
 @dataclass(slots=True)
 class Restored:
-    """What restoring did: paths written, and sentences about what could not be put back.
+    """What restoring did: paths written, and sentences about what could not be restored.
 
     `problems` may be gone another time (a program reads an instance), `notes` never will.
     """
@@ -107,12 +107,12 @@ class _Run:
             self.done.changed.append(path)
 
     def remove_instances(self) -> None:
-        """Remove the instances that were made, waiting a little for readers to let go."""
+        """Remove the instances that were made, waiting a little for readers to finish."""
         for folder in self._instances(INSTANCE_MADE):
             self._guarded(self._remove_instance, folder)
 
     def make_instances(self) -> None:
-        """Make the instances again that were removed; their settings follow with all others."""
+        """Recreate the instances that were removed; their settings follow with all others."""
         for folder in self._instances(INSTANCE_REMOVED):
             self._guarded(self._make_instance, folder)
 
@@ -138,7 +138,7 @@ class _Run:
                 return
 
     def take_triggers_off(self) -> None:
-        """Take off every trigger of the events whose list differs, in any order that works.
+        """Remove every trigger of the events whose list differs, in any order that works.
 
         A histogram whose variable another one uses is EBUSY until that other one has gone.
         """
@@ -163,7 +163,7 @@ class _Run:
             return False
 
     def _surplus(self, path: str) -> list[Trigger]:
-        """Return the triggers to take off, so that the order comes out right afterwards.
+        """Return the triggers to remove, so that the order is right afterwards.
 
         Histograms that are first in both lists stay, and with them what they have counted.
         """
@@ -285,7 +285,7 @@ def _name(definition: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class JournalReport:
-    """What became of one journal: `path`, a sentence, and what was restored (None: left alone)."""
+    """The result of one journal: `path`, a sentence, and what was restored (None: left alone)."""
 
     path: Path
     message: str
@@ -295,8 +295,8 @@ class JournalReport:
 def restore_journals(folder: Path, open_files: Callable[[], Files]) -> list[JournalReport]:
     """Put back what dead sessions left, newest first; those of running ones are left alone.
 
-    `open_files` is called only when there is something to put back.  A journal goes when all of it
-    could be restored, or when it speaks of an earlier boot.
+    `open_files` is called only when there is something to put back.  A journal is removed when all of
+    it could be restored, or when it is about an earlier boot.
     """
     reports = []
     if not folder.is_dir():

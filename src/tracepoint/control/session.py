@@ -1,4 +1,4 @@
-"""Opening tracefs for a while: everything that was changed is put back, however the while ends."""
+"""Temporary use of tracefs: everything that was changed is restored, however the session ends."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _NUMBERS = itertools.count(1)
 class Tracing(TraceArray):
     """The top level of a tracefs, and the way to its instances; made by `open_tracefs`.
 
-    As a context manager it puts everything back at the end, on errors, and on SIGINT, SIGTERM and
-    SIGHUP.  After SIGKILL `tracepoint restore` does, with the journal.
+    As a context manager it restores everything at the end, on errors, and on SIGINT, SIGTERM and SIGHUP.
+    After SIGKILL, `tracepoint restore` does so from the journal.
     """
 
     def __init__(self, tracefs: Tracefs) -> None:
@@ -58,7 +58,7 @@ class Tracing(TraceArray):
             raise TracefsError(_not_restored(restored, self.tracefs.journal.path))
 
     def restore(self) -> Restored:
-        """Put back what was changed up to now; what cannot be put back stays in the journal.
+        """Restore what was changed so far; what cannot be restored stays in the journal.
 
         Signals wait until it is done.  In a child process that was forked off it does nothing.
         """
@@ -76,11 +76,11 @@ class Tracing(TraceArray):
         return restored
 
     def keep(self) -> None:
-        """Let everything that was changed up to now stay as it is."""
+        """Keep everything that was changed so far."""
         self.tracefs.journal.close()
 
     def instance(self, name: str = "", *, buffer_bytes: int = 0, clock: str = "") -> Instance:
-        """Return the instance `name`, made now when it is not there (without a name: a new one).
+        """Return the instance `name`, created if it does not exist (without a name: a new one).
 
         `buffer_bytes` is the size for each CPU, `clock` one of `clocks`.  One that was made here is
         removed at the end of its `with` block or of the session.
@@ -116,10 +116,10 @@ def open_tracefs(
 ) -> Tracing:
     """Return the tracefs of the running kernel, found through /proc/mounts.
 
-    `files` puts another one in its place, `journal` is the folder for journals (default:
+    `files` replaces it by another one, `journal` is the folder for journals (default:
     `journal_folder()`); without `keeps_journal` nothing survives a SIGKILL.  Used without `with`,
-    everything is put back when the program ends.  Raises TracefsNotFound, saying how to mount it,
-    and TracefsPermission where this user may not look into it.
+    everything is restored when the program ends.  Raises TracefsNotFound, saying how to mount it,
+    and TracefsPermission where this user may not read it.
     """
     opened = files if files is not None else find_files()
     folder = (journal or journal_folder()) if keeps_journal else None

@@ -1,6 +1,6 @@
-"""Which settings a write changes, and how the value of each is read.
+"""The settings that a write changes, and how to read the value of each.
 
-A setting is named by its path, and has a text as its value.  Some writes change many settings: the
+A setting is named by its path, and its value is a text.  Some writes change many settings: the
 `enable` of a system, a histogram that chooses the clock, a trigger that turns tracing off later.
 """
 
@@ -69,14 +69,14 @@ def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
             yield "dynamic_events"
             yield from _of_dynamic_events(files)
         case ["trace" | "trace_marker" | "trace_marker_raw" | "error_log"] | ["per_cpu", _, "trace"]:
-            # Data, no settings: clearing it cannot be undone.
+            # Data, not settings: clearing it cannot be undone.
             return
         case _:
             yield path
 
 
 def _touched_by_trigger(array: str, text: str) -> Iterator[str]:
-    """Yield what a trigger changes beside itself: right away, or each time it fires."""
+    """Yield what a trigger changes besides itself: right away, or each time it fires."""
     try:
         trigger = parse_trigger(text)
     except TriggerError:
@@ -134,9 +134,9 @@ def capture(files: Files, path: str) -> str | None:
 
 
 def read_instance(files: Files, array: str) -> dict[str, str]:
-    """Return what makes an instance again that is about to be removed: path -> value.
+    """Return what is needed to recreate an instance that is about to be removed: path -> value.
 
-    Left out is what every event of a new instance has.
+    This omits what every event of a new instance has.
     """
     return {array: INSTANCE_REMOVED} | {
         path: value
@@ -168,7 +168,7 @@ def chosen(text: str) -> str:
 
 
 def read_settings(files: Files, array: str = "") -> dict[str, str]:
-    """Return every setting of a trace array that can be put back: path -> value.
+    """Return every setting of a trace array that can be restored: path -> value.
 
     With the top level (`array` empty) also the dynamic events and the names of the instances.
     """

@@ -1,7 +1,7 @@
 """Reading and writing tracefs: one way in, one way out, every change undoable.
 
-`Tracefs.write` is the only function of this room that changes anything, with `make_instance` and
-`remove_instance` beside it for the folders of instances.  Before the change it keeps what was there in the
+`Tracefs.write` is the only function of this room that changes anything, along with `make_instance`
+and `remove_instance` for the folders of instances.  Before the change it keeps what was there in the
 journal.  What is undone are settings: records that are cleared, or go with their instance, do not come back.
 """
 
@@ -59,8 +59,8 @@ class Tracefs:
     def write(self, path: str, text: str, *, truncate: bool = False) -> None:
         """Write `text` to a file, after its present value is in the journal.
 
-        With `truncate` the file is opened as a shell's `>` does, which many files understand as
-        "forget what was"; without it as `>>`.  Raises TracefsError with what the kernel says.
+        With `truncate` the file is opened as a shell's `>` does, which many files take as
+        "forget the old contents"; without it as `>>`. Raises TracefsError with the kernel's message.
         """
         self._remember(path, text)
         try:
@@ -118,7 +118,7 @@ class Tracefs:
         return kept
 
     def explain(self, error: OSError, path: str, wrote: str = "") -> TracefsError:
-        """Return the error to raise for a failed system call, with the kernel's own words."""
+        """Return the error to raise for a failed system call, with the kernel's own message."""
         number = error.errno or errno.EIO
         if number in (errno.EACCES, errno.EPERM) and not self._says_more(path):
             advice = HOW_TO_BE_ALLOWED.format(root=self.files.root)
@@ -131,7 +131,7 @@ class Tracefs:
         return TracefsError(f"{what}{error.strerror or os.strerror(number)}", path, wrote, number, words)
 
     def kernel_words(self, path: str, wrote: str) -> str:
-        """Return what `error_log` last said about a text that was written, with the caret line."""
+        """Return the last entry of `error_log` about a text that was written, with the caret line."""
         array, _ = split_array(path)
         for log_path in dict.fromkeys((array + "error_log", "error_log")):
             try:
@@ -139,7 +139,7 @@ class Tracefs:
             except OSError:
                 continue
             said = entries[-1].rstrip("\n")
-            # The log outlives the write: an older entry must not be taken for an answer.
+            # The log outlives the write: an older entry must not be mistaken for an answer.
             if said and _command(said) and _command(said) in wrote.strip():
                 return said if said.startswith("[") else "[" + said
         return ""

@@ -1,7 +1,7 @@
-"""Judging filters and triggers before the kernel does, with advice that the kernel does not give.
+"""Check filters and triggers before the kernel does, with advice that the kernel does not give.
 
-A filter counts as right when any kernel that we know takes it: which one runs is never asked, and
-the kernel has the last word.
+A filter is valid if any known kernel accepts it: the version of the running one does not
+matter, and the kernel decides.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
 def check_filter(text: str, event: EventFormat, path: str = "") -> None:
-    """Raise TracefsError when no kernel that we know takes `text` as a filter for `event`.
+    """Raise TracefsError when no known kernel accepts `text` as a filter for `event`.
 
-    The error carries the caret that the kernel would show, and names a field that is close to one
-    that is not there.
+    The error carries the caret that the kernel would show, and suggests a field for an
+    unknown one.
     """
     if is_clear(text):
         return
     refused: FilterError | None = None
     for profile in _PROFILES:
         try:
-            # Only the kernel knows its functions: any name is taken here.
+            # Only the kernel knows its functions: any name is accepted here.
             parse_filter(text, event, profile, find_function=lambda _: (0, 1))
         except FilterError as error:
             refused = refused or error
@@ -72,7 +72,7 @@ def _advice(error: FilterError, event: EventFormat) -> str:
 
 
 def read_trigger(text: str) -> Trigger:
-    """Return a trigger in its parts, or raise TracefsError for what no event takes."""
+    """Return a trigger in its parts, or raise TracefsError for what no event accepts."""
     try:
         trigger = parse_trigger(text)
         has_keys = trigger.command != "hist" or read_hist_trigger(trigger.parameters).keys
@@ -122,7 +122,7 @@ def _check_hist(trigger: Trigger, event: EventFormat) -> None:
     for item in (*hist.keys, *hist.values):
         name, _, modifier = item.partition(".")
         if not _NAME.fullmatch(name):
-            continue  # an expression or a reference to a variable: the kernel judges it
+            continue  # an expression or a reference to a variable: the kernel checks it
         if name not in known:
             close = get_close_matches(name, known, n=1, cutoff=0.5)
             fields = ", ".join(field.name for field in event.event_fields)

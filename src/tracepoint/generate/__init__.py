@@ -1,4 +1,4 @@
-"""Source code made from declarations: modules, probes, programs for eBPF, commands, pages.
+"""Generate source code from declarations: modules, probes, programs for eBPF, commands, pages.
 
 Everything here is pure: it returns a `FileSet`, and only the caller writes it.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tracepoint.generate.scripts import bpftrace_script, command_lines
     from tracepoint.generate.stubs import type_stubs
 
-# Where each name lives: importing the room imports none of them.
+# The home of each name: importing the room imports none of them.
 _HOMES = {
     "bpf": "bpf_counter libbpf_program",
     "catalog.data": "CatalogVersion read_catalog",

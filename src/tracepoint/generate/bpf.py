@@ -1,4 +1,4 @@
-"""eBPF programs for an event: one for libbpf, and one that needs nothing but bpf(2)."""
+"""eBPF programs for an event: one for libbpf, and one that needs only bpf(2)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def libbpf_program(event: Event, layout: EventFormat, *, name: str) -> FileSet:
     """Return a libbpf program that counts an event by process, its loader and a Makefile.
 
     `layout` is the record; the program sees it as a struct, and the arguments of the tracepoint in a
-    second function.  Raises GenerateError for a name that C does not take.
+    second function.  Raises GenerateError for a name that is not valid in C.
     """
     check_name(name, "program")
     check_event(event.system, event.name)
@@ -47,7 +47,7 @@ def libbpf_program(event: Event, layout: EventFormat, *, name: str) -> FileSet:
 def bpf_counter(event: Event, *, name: str) -> FileSet:
     """Return a C program that counts an event while a command runs, with its own instructions.
 
-    It needs a compiler and the kernel's user headers only, and may be linked statically.  Raises
+    It needs only a compiler and the kernel's user headers, and may be linked statically.  Raises
     GenerateError for events without a tracepoint of their own.
     """
     check_name(name, "program")

@@ -1,6 +1,6 @@
-"""Files that were made but not written: a mapping of path to text.
+"""Generated files that are not written yet: a mapping of path to text.
 
-`FileSet.write` is the one act of this room that touches the disk, and only its caller decides on it.
+`FileSet.write` is the only function of this room that writes to disk, and only for its caller.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ class FileSet(Mapping[str, str]):
     def write(self, folder: str | Path, *, overwrite: bool = False) -> list[Path]:
         """Write the files below `folder`, which is made, and return their paths.
 
-        Either all are written or none: everything is written beside its place first.  Raises
-        GenerateError, touching nothing, when a file exists already and `overwrite` is false; OSError
-        when the disk refuses.
+        Either all are written or none: everything is first written next to its target.  Raises
+        GenerateError, without changing anything, when a file already exists and `overwrite` is False; OSError
+        when writing fails.
         """
         targets = {Path(folder) / path: text for path, text in self.items()}
         if not overwrite:
@@ -99,7 +99,7 @@ class FileSet(Mapping[str, str]):
 
 
 def _make_folder(folder: Path) -> list[Path]:
-    """Make a folder and return those that were not there, outermost first."""
+    """Make a folder with its parents and return the new ones, outermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(folder))

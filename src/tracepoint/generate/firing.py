@@ -29,7 +29,7 @@ _END = "(fire_word(&line) ? -EINVAL : 0)"
 _RESERVED = ("line", "error", "memset", "strsep")
 _TAGGED = re.compile(r"(?:struct|union)\b")
 _COPY = re.compile(r"\bmem(?:cpy|move)\s*\([^,;]*(?:\([^;]*?\)[^,;]*)?,([^;]*);")
-# Types by value that a line cannot spell: an object of zeros stands for them.
+# Types by value that a line cannot express: a zeroed object replaces them.
 _OBJECTS = frozenset(
     "atomic_t cpumask_t guid_t kernel_cap_t kgid_t kuid_t nodemask_t p4d_t pgd_t pgprot_t pmd_t pte_t pud_t "
     "sigset_t spinlock_t swp_entry_t uuid_t".split()
@@ -40,7 +40,7 @@ _OBJECTS = frozenset(
 class Argument:
     """One argument of a firing: declarations, how it is read from the line, and what is passed.
 
-    `shown` says for people what the word is; empty when the line has no word for it.
+    `shown` describes the word for users; empty if the line has no word for it.
     """
 
     declarations: tuple[str, ...]
@@ -68,7 +68,7 @@ class Target:
 def target_of(
     point: Event | Tracepoint, call: str, environment: Environment | None, typedefs: Mapping[str, str]
 ) -> Target:
-    """Return what fires an event or tracepoint; `environment` and `typedefs` tell what types stand for."""
+    """Return what fires an event or tracepoint; `environment` and `typedefs` resolve types."""
     copies = _COPY.findall(point.assign.text) if isinstance(point, Event) else []
     copied = frozenset(word for text in copies for word in re.findall(r"\w+", text))
     objects, addresses = set(_OBJECTS), set()
@@ -90,7 +90,7 @@ def target_of(
 
 
 def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict[str, str]:
-    """Return what the parameters are called in a generated function.
+    """Return the names of the parameters in a generated function.
 
     Names that begin with `prefix`, and `reserved` ones, belong to the template: `line` becomes `line_arg`.
     """
@@ -106,7 +106,7 @@ def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict
 
 
 def _make_argument(target: Target, param: Param, name: str) -> Argument:
-    """Return how the argument for a parameter is got; `name` is what it is called in C.
+    """Return how to get the argument for a parameter; `name` is its name in C.
 
     Scalars, texts, bytes and lists of numbers are words of the line; pointers to structs are an
     object of zeros.

@@ -26,7 +26,7 @@ def read_facts(files: Mapping[str, str]) -> TreeFacts:
     """Return the facts of a kernel from the texts of its headers.
 
     `files` maps paths such as `include/linux/tracepoint.h` to texts; those of `FACT_FILES` are looked
-    at, missing ones are passed over.  Raises GenerateError when none of them is there.
+    at, missing ones are skipped. Raises GenerateError when none of them exists.
     """
     if files.keys().isdisjoint(FACT_FILES):
         raise GenerateError("", "no tracing headers (include/linux/tracepoint.h) in the kernel folder given")

@@ -1,4 +1,4 @@
-"""A kernel module around declared events: it declares them, and fires them when told to.
+"""A kernel module with declared events: it declares them, and fires them on request.
 
 `kernel_module` makes five texts: the trace header in module form, the module, Kbuild, Makefile.  In
 debugfs the module has a folder of its name with one write-only file for each event:
@@ -75,9 +75,9 @@ def kernel_module(
     module's text); `facts` are those of the kernel for which it is written; `system` and `prefix`
     rename what a kernel has already; `includes` are more files to include before the header, with
     brackets or quotes; `preamble` is C text that goes before the declarations, for private types;
-    `export` lets other modules register probes; `typedefs` tells what those stand for (`struct`, `void *`)
-    that the headers read here do not define.
-    Raises GenerateError, with the event and the reason, when the events cannot be declared like that.
+    `export` lets other modules register probes; `typedefs` resolves those (`struct`, `void *`) that
+    the headers read here do not define.
+    Raises GenerateError, with the event and the reason, when the events cannot be declared that way.
     """
     facts = facts or NEWEST
     header = events if isinstance(events, TraceHeader) else header_of(events)
@@ -125,7 +125,7 @@ def module_header(
 
 
 def _check(header: TraceHeader, system: str, prefix: str, includes: Sequence[str]) -> None:
-    """Raise GenerateError for what no module can declare, under the names that it will have there."""
+    """Raise GenerateError for what no module can declare, by the names that it would have there."""
     check_events(rename_events(header, system=system, prefix=prefix))
     for one in includes:
         check_include(one)
@@ -138,7 +138,7 @@ def call_name(point: Tracepoint, facts: TreeFacts) -> str:
 
 
 def _own_includes(header: TraceHeader) -> tuple[list[str], list[str]]:
-    """Return what the module's header can include, and what is said about the rest."""
+    """Return what the module's header can include, and notes about the rest."""
     names = [name for name in header.form.includes if name != "<trace/define_trace.h>"]
     kept = [name for name in names if name.startswith("<")]
     notes = [f"{name} is not included: it is not part of the module" for name in names if name not in kept]

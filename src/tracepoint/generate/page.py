@@ -1,4 +1,4 @@
-"""A Markdown page that describes events: what they record, how they print, how they are enabled."""
+"""A Markdown page that describes events: what they record, how they print, how to enable them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A kernel module that registers a probe for one tracepoint and counts its calls.
 
-The count is in `/sys/kernel/debug/NAME/count`, one line for each CPU that met the tracepoint and
+The count is in `/sys/kernel/debug/NAME/count`, one line for each CPU that passed the tracepoint and
 `all SUM`; a write to `reset` sets it to zero.  The probe counts in memory of its own CPU, given to it
-as private data, and is gone for certain when the module is.
+as private data, and is certainly gone when the module is unloaded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def probe_module(
 ) -> FileSet:
     """Return the files of a module called `name` with a probe for the event's tracepoint.
 
-    `header` is what declares it, with brackets or quotes (default: `<trace/events/SYSTEM.h>`); the
+    `header` is the header that declares it, with brackets or quotes (default: `<trace/events/SYSTEM.h>`); the
     tracepoint must be exported (EXPORT_TRACEPOINT_SYMBOL_GPL), else `by_name` looks for it among
     those of the kernel itself.  `includes` are more files for types of the prototype.  Raises
     GenerateError when no probe can be registered for it.
@@ -89,7 +89,7 @@ def _unregister(point: str, *, by_name: bool) -> str:
 
 
 def _point(event: Event | Tracepoint, facts: TreeFacts) -> tuple[str, str]:
-    """Return the name after `register_trace_`, and the name for people."""
+    """Return the name after `register_trace_`, and the name for users."""
     if not isinstance(event, Event):
         # The header is the kernel's own, so what it calls DECLARE_TRACE means what the kernel says.
         has_suffix = facts.has_tp_suffix and not event.macro.startswith("DECLARE_TRACE_EVENT")

@@ -26,9 +26,9 @@ def bpftrace_script(
 ) -> FileSet:
     """Return a bpftrace script that measures an event, grouped.
 
-    `by` is one of `BUILTINS`, fields of the record, several joined by commas, or empty; `measure` is
+    `by` is one of `BUILTINS`, fields of the record, comma-separated, or empty; `measure` is
     `count`, or `sum`, `avg`, `min`, `max`, `stats` or `hist` and a field: `hist:bytes`.  Raises
-    GenerateError, with the nearest name, for what there is not.
+    GenerateError, with the nearest name, for anything unknown.
 
     >>> from tracepoint.layout.format import EventFormat, FieldFormat
     >>> record = EventFormat("demo", "tick", (FieldFormat("n", "int", 8, 4, True),), "", n_common=0)
@@ -94,8 +94,8 @@ def command_lines(
 ) -> FileSet:
     """Return a page of shell commands that record the events with trace-cmd, perf and tracefs.
 
-    `filter_text` is a filter in the kernel's words, for every event; `seconds` (1 and more) how long is
-    recorded.  Raises GenerateError when there are no events, FilterError for a filter that the kernel
+    `filter_text` is a filter in the kernel's language, for every event; `seconds` (1 and more) is the time to
+    record.  Raises GenerateError when there are no events, FilterError for a filter that the kernel
     would refuse.
     """
     if not layouts:

@@ -1,4 +1,4 @@
-"""Type stubs of a trace header: what `tracepoint.load()` gives, as type checkers and editors see it."""
+"""Type stubs of a trace header: what `tracepoint.load()` returns, for type checkers and editors."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Header:
 def type_stubs(header: TraceHeader, *, name: str = "events") -> FileSet:
     """Return `NAME.pyi`, which declares every `trace_x` with its parameters, and `Header` for all of them.
 
-    Numbers are what has `__index__`, `char *` is text or bytes, and of other pointers nothing is
-    known, since attributes and items are read.  Raises GenerateError for a name that is not a module's,
+    Numbers are what has `__index__`, `char *` is text or bytes, and other pointers are untyped,
+    since attributes and items are read.  Raises GenerateError for a name that is not a module's,
     and for a header that declares nothing.
     """
     if not _IDENTIFIER.fullmatch(name) or keyword.iskeyword(name):
@@ -67,7 +67,7 @@ def _protocol(event: str, proto: Proto, *, is_hook: bool) -> Iterator[str]:
     """Yield the class of one tracepoint."""
     names = [f"{n}_" if keyword.iskeyword(n) else n for n in proto.names]
     parameters = [f"{n}: {python_type(p.ctype)}" for n, p in zip(names, proto.params, strict=True)]
-    # A parameter that Python cannot spell can only be given by position.
+    # A parameter whose name is not valid in Python can only be passed by position.
     end = ["/"] if any(map(keyword.iskeyword, proto.names)) else []
     yield f"class _{event}({'HookMethods' if is_hook else 'EventMethods'}, Protocol):"
     yield f"    def __call__({', '.join(['self', *parameters, *end])}) -> None: ..."

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tracepoint.source.definitions import Definition
     from tracepoint.tree.tracing_macros import TreeFacts
 
-# scripts/checkpatch.pl wants no blanks inside of brackets, which columns are made of.
+# scripts/checkpatch.pl rejects blanks inside brackets, which columns need.
 _STYLE = Style(
     fields=next(style for style in FIELD_STYLES if style.name == "compact"), assign="space", adds_blanks=False
 )
@@ -44,7 +44,7 @@ def rename_events(header: TraceHeader, *, system: str = "", prefix: str = "") ->
     """Return the header with another TRACE_SYSTEM, and `prefix` before all names.
 
     Names of events and classes are global in a kernel, and so is the folder of a system.  Raises
-    GenerateError for a name that is none in C.
+    GenerateError for a name that is not valid in C.
     """
     for word, what in ((system, "TRACE_SYSTEM"), (prefix, "prefix")):
         if word:
@@ -155,7 +155,7 @@ def own_types(header: TraceHeader, text: str, *, has_functions: bool = True) -> 
 
 
 def _used_definitions(definitions: Sequence[Definition], words: set[str]) -> list[Definition]:
-    """Return the definitions that `words` name, and those that these name; their words are added."""
+    """Return the definitions that `words` name, recursively; their words are added."""
     kept: dict[int, Definition] = {}
     n_before = -1
     while len(kept) != n_before:
@@ -181,7 +181,7 @@ def _forward(header: TraceHeader) -> list[str]:
 
 
 def set_inputs(header: TraceHeader, plan: InputPlan) -> TraceHeader:
-    """Return the header with the variables of `plan` in the place of all inputs.
+    """Return the header with the variables of `plan` in place of all inputs.
 
     Raises GenerateError, naming event and expression, for what cannot be replaced.
     """
@@ -262,7 +262,7 @@ def check_events(header: TraceHeader) -> None:
 
 
 def pick_arguments(header: TraceHeader, arguments: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Return the C expressions given for parameters; raises GenerateError for one that no event has."""
+    """Return the C expressions given for parameters; raises GenerateError for an unknown one."""
     given = arguments or {}
     known = {p.name for e in header.events for p in e.proto.params}
     known |= {p.name for t in header.tracepoints for p in t.proto.params}

@@ -22,7 +22,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 
 
 class CodeWriter:
-    r"""Collects lines, one tab a level.
+    r"""Collects lines, one tab per level.
 
     >>> code = CodeWriter()
     >>> with code.block("if (error)"):
@@ -51,7 +51,7 @@ class CodeWriter:
 
     @contextmanager
     def block(self, head: str, tail: str = "") -> Iterator[None]:
-        """Indent what is added inside; `head` and `tail`, when not empty, stand around it."""
+        """Indent what is added inside; `head` and `tail`, if not empty, go around it."""
         self.line(head)
         self._level += 1
         yield
@@ -100,7 +100,7 @@ def _template(name: str) -> str:
 def fill_template(template: str, /, **values: str) -> str:
     """Return a template with every `@PLACE@` replaced by the value of that name in lower case.
 
-    A place that stands alone on its line takes the line away when its value is empty.  Raises KeyError
+    A place alone on its line removes the line if its value is empty.  Raises KeyError
     for a place without a value.
     """
     lines = []
@@ -117,7 +117,7 @@ def fill_template(template: str, /, **values: str) -> str:
 
 
 def check_name(name: str, what: str = "module") -> str:
-    """Return a name that C and the kernel take; raises GenerateError for any other.
+    """Return a name that is valid in C and the kernel; raises GenerateError for any other.
 
     >>> check_name("sample_trace")
     'sample_trace'
@@ -130,7 +130,7 @@ def check_name(name: str, what: str = "module") -> str:
 
 
 def check_include(one: str) -> str:
-    """Return what can stand after `#include`; raises GenerateError for anything else.
+    """Return what can follow `#include`; raises GenerateError for anything else.
 
     >>> check_include("<linux/mm.h>")
     '<linux/mm.h>'

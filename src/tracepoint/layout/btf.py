@@ -401,7 +401,7 @@ def read_btf(data: bytes, base: Btf | None = None, *, long_size: int = 8) -> Btf
 
 
 def find_btf(image: bytes, *, long_size: int = 8) -> Btf | None:
-    """Return the kernel's BTF in the bytes of a vmlinux (or BTF by itself), None when there is none."""
+    """Return the kernel's BTF in the bytes of a vmlinux (or plain BTF), None when there is none."""
     for start in _STARTS:
         at = image.find(start)
         while at >= 0:

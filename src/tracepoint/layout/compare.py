@@ -62,7 +62,7 @@ class ChangeKind(enum.StrEnum):
 class Change:
     """One difference: where, what, the values before and after, who breaks, and a sentence.
 
-    `event` is `system:name`; `field` is empty when the whole event is meant; `breaks` are the
+    `event` is `system:name`; `field` is empty for the whole event; `breaks` are the
     readers that stop working or read wrong values without a change of their own.
     """
 
@@ -152,7 +152,7 @@ def _compare_events(old: EventFormat, new: EventFormat, name: str = "") -> Itera
     event = name or f"{new.system}:{new.name}".lstrip(":")
     before, after = _numbered(old), _numbered(new)
     last_old = max((f.offset for f in old.fields), default=-1)
-    # A new field behind the old end can all the same have pushed others further back.
+    # A new field after the old end can still have pushed others further back.
     is_still = all(after[key].offset == item.offset for key, item in before.items() if key in after)
     for key, item in before.items():
         if key in after:
@@ -238,14 +238,14 @@ def _compare_fields(event: str, old: FieldFormat, new: FieldFormat) -> Iterator[
 
 
 def _is_read_alike(old: FieldFormat, new: FieldFormat) -> bool:
-    """Whether who knows the size finds the same: numbers and text, but no 4 bytes in an array of 28."""
+    """Return whether a reader that knows the size finds the same: numbers and text, not parts of arrays."""
     if not (old.is_array or new.is_array):
         return True
     return old.is_array and new.is_array and old.element_ctype == new.element_ctype == "char"
 
 
 def _sign_change(new: FieldFormat) -> tuple[frozenset[Reader], str]:
-    """Say whom a changed sign breaks: that of a char array says nothing about text."""
+    """Say which readers a changed sign breaks: that of a char array does not affect text."""
     sign = "signed" if new.is_signed else "unsigned"
     if new.element_ctype == "char" and new.is_array:
         return frozenset(), f"now {sign}; text reads the same"

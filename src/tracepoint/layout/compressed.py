@@ -48,7 +48,7 @@ def find_zstd_name() -> str:
         try:
             if find_spec(name) is not None:
                 return name
-        except ModuleNotFoundError:  # the parent package is not there
+        except ModuleNotFoundError:  # the parent package is missing
             continue
     return ""
 

@@ -243,7 +243,7 @@ def _string(strings: bytes, at: int) -> str:
 
 
 def core_offset(head: bytes, address: int) -> int | None:
-    """Return where the memory at an address stands in a core file, such as /proc/kcore; None if it does not.
+    """Return the offset of the memory at an address in a core file, such as /proc/kcore, or None.
 
     `head` are the first bytes of the file, with its program headers; 64-bit, of this machine's byte order.
     """

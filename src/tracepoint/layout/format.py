@@ -1,7 +1,7 @@
 """What the bytes of a record look like: `EventFormat`, and the tracefs `format` text.
 
 An `EventFormat` is computed from a declaration, read out of an object, or read from a `format`
-file; whoever uses it cannot tell which.
+file; its users cannot tell which.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class EventFormat:
         return self.end - max((f.offset + f.size for f in self.fields), default=0)
 
     def same_record(self, other: EventFormat) -> bool:
-        """Whether both put the same bytes in the same places; id, system and print format do not count."""
+        """Return whether both have the same layout; id, system and print format do not count."""
         return (
             self.fields == other.fields
             and self.n_common == other.n_common
@@ -199,7 +199,7 @@ def _header_value(lines: list[str], index: int, key: str) -> str:
 
 
 def _field_groups(lines: list[str], event: str) -> list[list[FieldFormat]]:
-    """Read the field lines; a blank line stands between the common fields and the event's own."""
+    """Read the field lines; a blank line separates the common fields from the event's own."""
     groups: list[list[FieldFormat]] = [[]]
     # An event without fields of its own leaves the separator as the last line.
     for number, line in enumerate(lines, 4):

@@ -6,7 +6,7 @@ is not here: it needs BTF or the headers.
 
 from __future__ import annotations
 
-# Words in types that are macros everywhere: sparse's marks stand for nothing in a kernel build
+# Words in types that are macros everywhere: sparse's marks are empty in a kernel build
 # (include/linux/compiler_types.h), and one type is a #define (include/linux/types.h).
 TYPE_MACROS: dict[str, str] = {
     **dict.fromkeys(("__user", "__kernel", "__iomem", "__percpu", "__rcu"), ""),

@@ -40,7 +40,7 @@ _NO_EVALS = EvalMap({})
 
 
 class _Offsets(NamedTuple):
-    """Where the members stand, in bytes: of the call, of the class, and the size of a field entry."""
+    """The offsets of the members, in bytes: of the call, of the class, and the size of a field entry."""
 
     event_class: int
     tracepoint: int
@@ -148,7 +148,7 @@ class _ObjectReader:
             if target is not None:
                 yield offset, target
 
-    # Where the members stand.
+    # The offsets of the members.
 
     def _vote(self, structs: Iterable[Address], test: Callable[[Address], bool]) -> int | None:
         """The offset at which most structs hold a pointer that passes; the lowest of equals."""
@@ -168,7 +168,7 @@ class _ObjectReader:
         system_at = self._vote(classes, lambda a: self._text(a, _SYSTEM) is not None)
         print_fmt_at = self._vote(calls, self._is_print_fmt)
         tracepoint_at = self._vote(calls, self._is_tracepoint)
-        if tracepoint_at is None:  # only custom events: a name stands in its place, after the class
+        if tracepoint_at is None:  # only custom events: a name is in its place, after the class
             tracepoint_at = class_at + self.elf.long_size
         if fields_at is None or system_at is None or print_fmt_at is None:
             raise LayoutError("the event tables of this object cannot be understood")

@@ -42,13 +42,13 @@ class TypeSize(NamedTuple):
 
 
 class Names(Protocol):
-    """What a header's environment can tell: see `source.environment.Environment`."""
+    """What a header's environment provides: see `source.environment.Environment`."""
 
     def constant(self, name: str) -> int | None:
         """Return the value of a macro or enumerator, or None."""
 
     def typedef(self, name: str) -> str | None:
-        """Return the type a typedef stands for, or None."""
+        """Return the type of a typedef, or None."""
 
     def enum_members(self, tag: str) -> dict[str, int | None] | None:
         """Return the enumerators of `enum tag` and their values, or None."""
@@ -116,7 +116,7 @@ class TypeSizes:
     def _base(self, base: str, field: str) -> TypeSize:
         name = base
         for _ in range(_MAX_TYPEDEFS):
-            # A plain typedef is found near the header; that no struct has the name takes all files to tell.
+            # A plain typedef is found near the header; only all files can show that no struct has the name.
             target = None if " " in name or name in BASIC or name in STRUCTS else self._typedef(name)
             found = self._from_btf(name) or self._basic(name)
             found = found or (self._struct(name, field) if target is None else None)
@@ -285,7 +285,7 @@ class TypeSizes:
         )
 
     def _place(self, node: ast.Node) -> tuple[int, CType] | None:
-        """Return where `((struct a *)0)->b.c[1]` stands in the struct that it begins at, and its type."""
+        """Return the offset of `((struct a *)0)->b.c[1]` in the struct that it begins at, and its type."""
         match node:
             case ast.TypeName(ctype=ctype):
                 return 0, ctype

@@ -1,4 +1,4 @@
-"""Where the members of a struct stand: the rules that GCC follows for the ABIs of `layout.abi`."""
+"""The offsets of the members of a struct: GCC's rules for the ABIs of `layout.abi`."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from tracepoint.model.event import Proto
 
 IDENTIFIER = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*\Z", re.ASCII)
-# An event's name is only ever pasted behind `trace_`, so it may begin with a digit: 9p_client_req.
+# An event's name is only ever pasted after `trace_`, so it may begin with a digit: 9p_client_req.
 _EVENT_NAME = re.compile(r"[A-Za-z0-9_$]+\Z", re.ASCII)
 
 
 def given_tokens(text: str, what: str) -> list[Token]:
-    """Return the tokens of a piece of C; raises SourceError when it cannot stand in a declaration.
+    """Return the tokens of a piece of C; raises SourceError when it cannot be part of a declaration.
 
     `what` names the piece in the message.  Brackets must match, and there must be no preprocessor
     directive, unclosed literal or stray character.

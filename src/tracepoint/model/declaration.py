@@ -35,7 +35,7 @@ _WRAPPERS = frozenset(name for names in PART_MACROS.values() for name in names)
 
 
 def read_part(tokens: Sequence[Token], role: str) -> tuple[tuple[Token, ...], str]:
-    """Return what stands inside `TP_PROTO(...)` and its like, and what is odd about it.
+    """Return what is inside `TP_PROTO(...)` and the like, and what is invalid about it.
 
     The wrapper macros all mean their argument, so a part in another's wrapper, or in none, still
     builds in the kernel: it is read, and the second value says what is wrong (empty if nothing).

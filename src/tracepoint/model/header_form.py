@@ -71,7 +71,7 @@ def _find_guard(directives: Sequence[Directive]) -> tuple[int | None, str, bool]
 def _find_define_trace(
     directives: Sequence[Directive], guard_index: int | None
 ) -> tuple[Origin | None, bool]:
-    """Find the include of define_trace.h, and whether it stands inside the guard."""
+    """Find the include of define_trace.h, and whether it is inside the guard."""
     guard_end = len(directives)
     if guard_index is not None:
         for index in range(guard_index + 1, len(directives)):

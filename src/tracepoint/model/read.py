@@ -55,7 +55,7 @@ _EMPTY = Code("")
 
 
 def is_trace_include(name: str, is_quoted: bool) -> bool:
-    """Whether reading a header follows an include at once: local ones and those with trace in their name."""
+    """Return whether an include is followed immediately: local ones, and those with trace in their name."""
     if name in _MACHINERY or name.startswith("trace/stages/"):
         return False
     return is_quoted or name.startswith("trace/") or name.endswith("_trace.h")
@@ -321,7 +321,7 @@ def _list_finder(
 
 
 def _full_name(system: str, tokens: Sequence[Token]) -> str:
-    """Return `system:name` of a declaration that could not be read, empty where no name stands."""
+    """Return `system:name` of a declaration that could not be read, empty if there is no name."""
     name = spell(tokens) if len(tokens) == 1 and tokens[0].kind is Kind.NAME else ""
     return f"{system}:{name}" if name else ""
 

@@ -1,7 +1,7 @@
 """The declaration model as JSON, and back.
 
 The format is versioned: `"schema": "tracepoint.model/1"`.  Reading is strict: an unknown member,
-a wrong type or C text that cannot stand in a declaration is a SourceError that names the place.
+a wrong type or C text that cannot be part of a declaration is a SourceError that names the place.
 Origins, source text and diagnostics are not part of it.
 """
 

@@ -69,7 +69,7 @@ class Place:
         return value
 
     def flag(self, key: str) -> bool:
-        """Return a member that is true or false; false when it is not there."""
+        """Return a boolean member; False when it is missing."""
         value = self._get(key)
         if value is None:
             return False

@@ -1,4 +1,4 @@
-"""What stands around a trace header decides which of its events there are: macros of other files."""
+"""The surroundings of a trace header decide which of its events exist: macros of other files."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Surroundings:
         self._has_creator = False
 
     def defines(self, name: str) -> bool | None:
-        """Return whether a macro is defined around the header; None when no C file is there to tell."""
+        """Return whether a macro is defined around the header; None if there is no C file to decide it."""
         if self._own_names is None:
             self._own_names = frozenset(_DEFINED.findall(self._file.text))
         if name in self._own_names or name in PROTECTED or _OF_TRACING.match(name):

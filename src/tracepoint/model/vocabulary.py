@@ -11,7 +11,7 @@ _CONDITION_PARTS = ("name", "proto", "args", "cond", "struct", "assign", "print"
 _INSTANCE_PARTS = ("template", "name", "proto", "args")
 _TRACE_PARTS = ("name", "proto", "args")
 
-#: Macros that declare class and event at once, with the names of their arguments.
+#: Macros that declare class and event together, with the names of their arguments.
 EVENT_MACROS: dict[str, tuple[str, ...]] = {
     "TRACE_EVENT": TRACE_EVENT_PARTS,
     "TRACE_EVENT_CONDITION": _CONDITION_PARTS,

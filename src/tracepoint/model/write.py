@@ -44,7 +44,7 @@ class Vocabulary:
     """What the tree at hand understands.
 
     `assign_str_arity` is the number of arguments of `__assign_str` there (2 before 6.10, 1 since;
-    None leaves calls as they are); `has_tp_suffix` tells that DECLARE_TRACE makes `trace_<name>_tp()`
+    None leaves calls as they are); `has_tp_suffix` says that DECLARE_TRACE makes `trace_<name>_tp()`
     there, so that the old meaning is spelt DECLARE_TRACE_EVENT.
     """
 

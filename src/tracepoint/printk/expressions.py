@@ -132,7 +132,7 @@ class Lowering(Scope):
     # -- members and elements -------------------------------------------------------------
 
     def is_record(self, node: ast.Node) -> bool:
-        """Whether an expression is the record's address."""
+        """Return whether an expression is the record's address."""
         return isinstance(node, ast.Name) and node.name in RECORD_NAMES
 
     def member(self, node: ast.Member) -> Value:

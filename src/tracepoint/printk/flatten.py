@@ -40,7 +40,7 @@ def _type(kind: IntType) -> int:
 
 
 def _is_of_facts(op: ops.NumberOp) -> bool:
-    """Whether the facts alone give a number."""
+    """Return whether the facts alone give a number."""
     kinds = {type(found) for found in ops.walk(op)}
     known = {ops.Fact, ops.Const, ops.Convert, ops.Unary, ops.Binary, ops.Not, ops.Unknown}
     return ops.Fact in kinds and kinds <= known
@@ -376,7 +376,7 @@ def _plain(op: ops.TextOp) -> ops.TextOp:
 
 
 def _cuts_itself(op: ops.Padded) -> bool:
-    """Whether the text is never longer than the precision: that of memory which is not NULL."""
+    """Return whether the text is never longer than the precision: that of memory which is not NULL."""
     return (
         isinstance(op.text, ops.String)
         and op.text.limit == op.precision

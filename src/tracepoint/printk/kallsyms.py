@@ -180,7 +180,7 @@ def _text_end(table: _Table) -> int | None:
 
 
 def _is_place(address: int, kind: str, *, is_upper: bool) -> bool:
-    """Whether a symbol is at its address.
+    """Return whether a symbol is at its address.
 
     Per-CPU variables do not: those of x86-64 count from 0, those of modules have the type of absolute
     numbers (kernel/module/kallsyms.c: elf_type()).

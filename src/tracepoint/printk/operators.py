@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def _fits(source: IntType, target: IntType) -> bool:
-    """Whether every value of one type is a value of the other."""
+    """Return whether every value of one type is a value of the other."""
     if source.is_signed:
         return target.is_signed and target.size >= source.size
     return target.size > source.size or (target.size == source.size and not target.is_signed)

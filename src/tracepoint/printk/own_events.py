@@ -143,7 +143,7 @@ _EVENTS: dict[str, tuple[tuple[str, ...], str, Lower]] = {
 
 
 def is_own_event(form: EventFormat) -> bool:
-    """Whether an event belongs to the tracer itself."""
+    """Return whether an event belongs to the tracer itself."""
     return form.system == "ftrace"
 
 

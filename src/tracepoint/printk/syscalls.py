@@ -17,7 +17,7 @@ _ENTER, _EXIT = "sys_enter_", "sys_exit_"
 
 
 def is_syscall(form: EventFormat) -> bool:
-    """Whether an event is one of a system call (system `syscalls`)."""
+    """Return whether an event is one of a system call (system `syscalls`)."""
     return form.system == "syscalls" and form.name.startswith((_ENTER, _EXIT))
 
 

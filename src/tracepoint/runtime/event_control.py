@@ -123,15 +123,15 @@ class EventControl:
                 self.probes.remove(recording)
 
     def is_enabled_in(self, instance: RecordingInstance) -> bool:
-        """Whether `instance` records it."""
+        """Return whether `instance` records it."""
         return self._recording(instance).is_enabled
 
     def was_enabled_in(self, instance: RecordingInstance) -> bool:
-        """Whether `instance` records it or did once."""
+        """Return whether `instance` records it or did once."""
         return self._recording(instance).was_enabled
 
     def is_registered_in(self, instance: RecordingInstance) -> bool:
-        """Whether `instance` records it or a trigger there needs it."""
+        """Return whether `instance` records it or a trigger there needs it."""
         return self._recording(instance).is_registered
 
     def state_in(self, instance: RecordingInstance) -> str:

@@ -100,7 +100,7 @@ class SharedFiles:
         return known
 
     def may_define(self, file: SourceFile, tag: str) -> bool:
-        """Whether a file may define a struct or union of that tag, or a typedef for one."""
+        """Return whether a file may define a struct or union of that tag, or a typedef for one."""
         if file.path not in self._searched:
             self._searched.add(file.path)
             for name in _struct_names(file.text):
@@ -187,11 +187,11 @@ class IncludeClosure:
         return self._holding(name, (self._shared.defining, self._shared.declaring))
 
     def defines(self, file: SourceFile, name: str) -> bool:
-        """Whether a file that was looked into has a `#define name`."""
+        """Return whether a file that was looked into has a `#define name`."""
         return file.path in self._shared.defining.get(name, ())
 
     def declares(self, file: SourceFile, name: str) -> bool:
-        """Whether a file that was looked into may declare the name."""
+        """Return whether a file that was looked into may declare the name."""
         return file.path in self._shared.declaring.get(name, ())
 
     def matching(self, tag: str, pattern: re.Pattern[str]) -> Iterator[SourceFile]:
@@ -240,7 +240,7 @@ def names_in(file: SourceFile) -> FileNames:
 
 
 def _begins_line(text: str, at: int) -> bool:
-    """Whether there is only white space between the beginning of the line and a place."""
+    """Return whether there is only white space between the beginning of the line and a place."""
     while at and text[at - 1] in " \t":
         at -= 1
     return at == 0 or text[at - 1] == "\n"

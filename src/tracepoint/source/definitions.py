@@ -72,7 +72,7 @@ def _is_call(item: Sequence[Token]) -> bool:
 
 
 def _is_function(item: Sequence[Token]) -> bool:
-    """Whether an item that ends with `}` is a function: its first brace follows a parenthesis."""
+    """Return whether an item that ends with `}` is a function: its first brace follows a parenthesis."""
     texts = [token.text for token in item]
     return "{" in texts and texts[texts.index("{") - 1] == ")" and texts[0] != "typedef"
 

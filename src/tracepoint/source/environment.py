@@ -204,7 +204,7 @@ class Environment:
         return constant_value(parse_expression(expanded), self.constant)
 
     def is_enumerator(self, name: str) -> bool:
-        """Whether the name is declared in an `enum` that can be seen from the header."""
+        """Return whether the name is declared in an `enum` that can be seen from the header."""
         found = self._meaning(name)
         return isinstance(found, Declarations) and name in found.enumerators
 

@@ -315,7 +315,7 @@ class Preprocessor:
             return False
 
     def is_defined(self, name: str) -> bool:
-        """Whether `defined(name)` holds here."""
+        """Return whether `defined(name)` holds here."""
         if name in self.macros:
             return True
         if name in self.undefined:

@@ -164,7 +164,7 @@ def _ternary(typer: Typer, node: ast.Ternary) -> Typed | None:
 
 
 def _is_alike(one: Typed, other: Typed) -> bool:
-    """Whether two pointers lead to the same type, or neither to characters."""
+    """Return whether two pointers lead to the same type, or neither to characters."""
     kinds = [int_type_of(CType(t.ctype.base, t.ctype.pointers - 1)) for t in (one, other) if t.ctype]
     return kinds[0] == kinds[1] or all(kind is None or kind.size != 1 for kind in kinds)
 

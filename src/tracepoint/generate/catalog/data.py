@@ -1,4 +1,4 @@
-"""What a catalog shows, read from indexed trees: every tracepoint as it is in every version."""
+"""The contents of a catalog, read from indexed trees: every tracepoint in every version."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SOURCE = "source"
 
 
 class Kind(enum.StrEnum):
-    """What a tracepoint is: with a record, made of a system call, at another's tracepoint, or bare."""
+    """The kind of a tracepoint: with a record, of a system call, at another's tracepoint, or bare."""
 
     EVENT = "event"
     SYSCALL = "syscall"
@@ -35,7 +35,7 @@ class Kind(enum.StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CatalogVersion:
-    """One kernel: a short label (`6.1`), its tree, and the whole version (`6.1.192`) where known."""
+    """One kernel: a short label (`6.1`), its tree, and the full version (`6.1.192`) if known."""
 
     label: str
     tree: Tree
@@ -46,7 +46,7 @@ class CatalogVersion:
 class Appearance:
     """One tracepoint as one version has it.
 
-    `proto` is None where nothing is known of it; `format` is None without a record, and `problem`
+    `proto` is None if unknown; `format` is None without a record, and `problem`
     says why; `exports` are file, line, and whether for GPL modules only.
     """
 
@@ -69,10 +69,10 @@ class Appearance:
 
 @dataclass(slots=True)
 class CatalogEvent:
-    """One tracepoint over all versions: `seen` has one entry a version, None where it is not there.
+    """One tracepoint over all versions: `seen` has one entry per version, None where it is missing.
 
-    `others` are further declarations of the same name in the newest version that has it, as other
-    architectures have them.
+    `others` are further declarations of the same name in the newest version that has it, for example
+    of other architectures.
     """
 
     system: str
@@ -88,7 +88,7 @@ class CatalogEvent:
 
     @property
     def newest(self) -> Appearance:
-        """As the last version that has it says."""
+        """The data of the last version that has it."""
         return next(one for one in reversed(self.seen) if one is not None)
 
 
@@ -110,9 +110,9 @@ class Catalog:
 def read_catalog(
     versions: Sequence[CatalogVersion], on_step: Callable[[str], None] = lambda _: None
 ) -> Catalog:
-    """Read what a catalog shows of the versions, given oldest first.
+    """Read the contents of a catalog for the versions, oldest first.
 
-    `on_step` is told the label of each version that has been read.  Raises TreeError for an index
+    `on_step` is called with the label of each version that has been read.  Raises TreeError for an index
     that contradicts itself.
     """
     events: dict[str, CatalogEvent] = {}
@@ -167,7 +167,7 @@ def _sites_by_name(tree: Tree, names: set[str]) -> dict[str, list[CallSite]]:
 
 
 class _Reader:
-    """Makes appearances of one tree's events, asking each question about the whole tree once."""
+    """Makes appearances of one tree's events, making each query of the whole tree once."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree

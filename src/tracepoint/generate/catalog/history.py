@@ -1,4 +1,4 @@
-"""What became of each tracepoint between two versions."""
+"""What happened to each tracepoint between two versions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tracepoint.tree.query.tree import Tree
 
-#: What a version changed of an event, as bits that a search can ask for.
+#: What a version changed of an event, as bits for searching.
 LAYOUT, PROTOTYPE, PRINT, BREAKS = 1, 2, 4, 8
 _OTHER_THAN_LAYOUT = {
     ChangeKind.PRINT_CHANGED: PRINT,
@@ -26,7 +26,7 @@ _WHOLE = frozenset({ChangeKind.EVENT_ADDED, ChangeKind.EVENT_REMOVED})
 
 @dataclass(frozen=True, slots=True)
 class EventChange:
-    """One change that the version of that number (from 0) brought; `target` is another event's name."""
+    """One change in the version with that number (from 0); `target` is another event's name."""
 
     version: int
     change: Change
@@ -42,9 +42,9 @@ class EventChange:
 
 
 def compare_versions(old: Tree, new: Tree, number: int) -> dict[str, list[EventChange]]:
-    """Return the changes of each event from one version to the next, whose number is given.
+    """Return the changes of each event from one version to the next, which has this number.
 
-    That an event came or went is not among them; that it was perhaps renamed is, for both names.
+    This excludes added and removed events, but includes possible renames, for both names.
     """
     found: dict[str, list[EventChange]] = defaultdict(list)
     for change in _changes(old, new):
@@ -72,7 +72,7 @@ def _bare_prototypes(old: Tree, new: Tree) -> Iterator[Change]:
 def _changes(old: Tree, new: Tree) -> list[Change]:
     before, after = tree_events(old), tree_events(new)
     old_formats, new_formats = tree_formats(old)[0], tree_formats(new)[0]
-    # An event whose record cannot be laid out in one of them has not come or gone.
+    # An event whose record cannot be laid out in one of them was not added or removed.
     changes = compare_formats(
         {name: layout for name, layout in old_formats.items() if name in new_formats or name not in after},
         {name: layout for name, layout in new_formats.items() if name in old_formats or name not in before},

@@ -66,7 +66,7 @@ def _start(catalog: Catalog, starts: list[int]) -> dict[str, Any]:
     }
 
 
-# What a search looks through.
+# The data that is searched.
 
 
 def _names(catalog: Catalog) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _summaries(one: Appearance) -> Iterable[str]:
 def _column(
     catalog: Catalog, words_of: Callable[[Appearance], Iterable[str]], *, newest_only: bool = False
 ) -> dict[str, Any]:
-    """Return each different set of words once, and which of them every event has."""
+    """Return the distinct sets of words, and the one of every event."""
     pool = _Pool[str]()
     numbers = []
     for event in catalog.events:

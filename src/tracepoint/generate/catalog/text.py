@@ -1,4 +1,4 @@
-"""Texts of strangers made fit to be shown: names, prose and code of a tree are not to be trusted."""
+"""Make untrusted texts safe to show: names, prose and code of a tree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from typing import Any
 
 # Control characters, halves of surrogate pairs (bytes that are not UTF-8), what is not a character, and
-# what turns the direction of writing, so that a text shows other than it reads.
+# what changes the direction of writing, so that a text looks different from what it is.
 _UNFIT = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\ufdd0-\ufdef"
     "\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
@@ -22,7 +22,7 @@ _MAX_SLUG = 60
 
 
 def clean(text: str) -> str:
-    r"""Return a text whose every character can be shown as it is.
+    r"""Return a text in which every character can be shown as it is.
 
     >>> clean("a\x1b[31m\u202eb")
     'a�[31m�b'

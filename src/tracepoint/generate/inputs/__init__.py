@@ -1,1 +1,1 @@
-"""Variables in the place of an assignment's inputs."""
+"""Variables that replace an assignment's inputs."""

@@ -1,7 +1,7 @@
-"""Put the variables of a `InputPlan` in the place of an assignment's inputs.
+"""Put the variables of a `InputPlan` in place of an assignment's inputs.
 
 In: the statements of TP_fast_assign, the sources and lengths of dynamic members, the condition.
-Out: C text that reads nothing from the kernel but the variables, and else does what it did.
+Out: C text that reads nothing from the kernel but the variables, and otherwise does what it did.
 
 A local pointer that only leads to inputs (`struct request_queue *q = rq->q`) vanishes: `q->id` is the
 input `rq->q->id`.  What cannot be replaced raises GenerateError with the expression.

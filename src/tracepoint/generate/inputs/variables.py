@@ -1,4 +1,4 @@
-"""The variables that stand for the inputs of an assignment in a generated module.
+"""The variables that replace the inputs of an assignment in a generated module.
 
 Every input of `assign.inputs` becomes one static variable of a fitting C type, or an element of an
 array when it is `list[3]`.  Their values reach the module as one line of words (see `InputPlan.line`).
@@ -34,7 +34,7 @@ _LONG = 8
 
 @dataclass(frozen=True, slots=True)
 class InputVariable:
-    """One variable: its C name and type, and what it stands for.
+    """One variable: its C name and type, and the input that it replaces.
 
     `text` is the input, with `[*]` for the index of an array; `size` the bytes of one element;
     `count` the elements (0: no array); `is_buffer` tells a pointer to `BUFFER_BYTES` bytes, `is_format` that

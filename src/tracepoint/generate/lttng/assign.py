@@ -71,7 +71,7 @@ class Plan:
 
 
 def plan_assignment(event: Event) -> Plan:
-    """Find the sources of an event's fields; nothing is raised, what cannot be said is in `lost`."""
+    """Find the sources of an event's fields; nothing is raised; what has no source is in `lost`."""
     plan = Plan()
     try:
         program = read_program(event)
@@ -90,7 +90,7 @@ def plan_assignment(event: Event) -> Plan:
 
 
 def _lengths(event: Event, changed: frozenset[str]) -> dict[str, ast.Node]:
-    """Return the lengths in bytes of dynamic arrays, as far as no statement changes what they read."""
+    """Return the lengths in bytes of dynamic arrays, unless a statement changes what they read."""
     lengths: dict[str, ast.Node] = {}
     for one in event.fields:
         if not isinstance(one, DynamicArrayField) or changed & _words(one.length):
@@ -138,7 +138,7 @@ class _Planner:
     # Sources
 
     def _is_plain(self, node: ast.Node) -> bool:
-        """Return whether an expression means the same outside of the statements, however often it is read."""
+        """Return whether an expression means the same outside the statements, however often evaluated."""
         text = write_expression(node)
         tokens = [token.text for token in st.tokens_of(text)]
         unfit = {"__entry", "{", *_GETTERS} | st.CHANGES
@@ -209,7 +209,7 @@ class _Planner:
         self.plan.sources[one.name] = Source(expression_text(call.arguments[1]), length)
 
     def _bind_direct(self, piece: st.Piece) -> bool:
-        """Make a statement the source of a field where it is its only one; tell whether it was."""
+        """Make a statement the source of a field where it is its only one; return whether it was."""
         if not isinstance(piece.statement, Run) or len(piece.fields) != 1:
             return False
         name = next(iter(piece.fields))
@@ -254,7 +254,7 @@ class _Planner:
     # Statements that stay
 
     def _drop_lost(self, pieces: list[st.Piece]) -> list[st.Piece]:
-        """Leave out what cannot run in a probe, and whatever depends on it."""
+        """Drop what cannot run in a probe, and whatever depends on it."""
         bad: dict[str, str] = {}
         kept = list(pieces)
         while True:
@@ -362,7 +362,7 @@ def _grouped(text: str) -> str:
 
 
 def _is_whole(one: Field, size: ast.Node) -> bool:
-    """Return whether a size in bytes is that of the whole field, as far as its text tells."""
+    """Return whether a size in bytes is that of the whole field, as far as its text shows."""
     text = write_expression(size)
     if isinstance(one, ArrayField | DynamicArrayField):
         length = _canonical(one.length)
@@ -387,7 +387,7 @@ def _canonical(code: Code) -> str:
 
 
 def _constant_length(one: Field) -> bool:
-    """Return whether a dynamic array's length is a constant, told by its spelling."""
+    """Return whether a dynamic array's length is a constant, judged by its spelling."""
     if not isinstance(one, DynamicArrayField):
         return False
     return all(word.isupper() for word in _words(one.length) if word.isidentifier())

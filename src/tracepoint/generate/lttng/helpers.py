@@ -10,7 +10,7 @@ _QUOTED_INCLUDE = re.compile(r'\s*#\s*include\s*"')
 
 
 def private_helpers(text: str) -> str:
-    r"""Return the functions of a header that stand between `#ifdef CREATE_TRACE_POINTS` and its end.
+    r"""Return the functions of a header between `#ifdef CREATE_TRACE_POINTS` and its end.
 
     The kernel's header is included without that macro in a probe of LTTng, so the compiler does not see
     them (include/trace/events/sched.h: __trace_sched_switch_state()).

@@ -1,8 +1,8 @@
 """The layout of lttng-modules up to 2.5, for reading old trees and what was written for them.
 
 Its instrumentation headers had the kernel's own five parts, with `tp_assign(field, source)` and its
-like in place of C statements and no semicolon after a declaration; the kernel's header was kept
-beside them, word for word (probes/lttng-events.h and instrumentation/ of those trees).
+like in place of C statements and no semicolon after a declaration; a verbatim copy of the kernel's
+header was kept next to them (probes/lttng-events.h and instrumentation/ of those trees).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def write_2013(
 ) -> FileSet:
     """Make the three files of 2013 and the line for probes/Makefile.
 
-    Fields that only statements can fill are left out, with a note.
+    Fields that only statements can fill are omitted, with a note.
     """
     writer = _Writer()
     for event in events:

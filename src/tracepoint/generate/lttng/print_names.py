@@ -1,4 +1,4 @@
-"""What a print format tells about fields: numbers shown in hexadecimal, values that have names."""
+"""What a print format shows about fields: numbers shown in hexadecimal, values that have names."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Shown:
 
 
 def read_shown(event_class: EventClass) -> Shown:
-    """Look through the print format of a class; what cannot be read tells nothing."""
+    """Look through the print format of a class; unreadable parts are ignored."""
     shown = Shown()
     try:
         nodes = event_class.printk.arguments()

@@ -1,6 +1,6 @@
-"""Statements of TP_fast_assign as LTTng's TP_code_pre wants them: pruned, written, and looked through.
+"""Statements of TP_fast_assign for LTTng's TP_code_pre: pruned, written, and analysed.
 
-An assignment is cut into pieces, one a statement or declarator.  Each knows the fields and names in
+An assignment is cut into pieces, one per statement or declarator.  Each knows the fields and names in
 it, so that `assign` can decide which pieces a probe needs.
 """
 
@@ -52,12 +52,12 @@ _CUT = 200  # an Unreadable keeps no more than this of its text
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One statement of an assignment, and what stands in it.
+    """One statement of an assignment, and the names in it.
 
-    `text` has the kernel's layout, one tab a level; `declares` is the local that it makes; `fields`
+    `text` has the kernel's layout, one tab per level; `declares` is the local that it declares; `fields`
     are members of the record, `names` all other names, `changes` those that are assigned to, `resets`
     those of them that are assigned to before anything else; `trouble` says why a probe cannot run it;
-    `jumps` tells of a `return` or `goto` in it.
+    `jumps` says whether it has a `return` or `goto`.
     """
 
     statement: Statement
@@ -93,7 +93,7 @@ def _flat(block: Block) -> Iterator[Statement]:
 
 
 def stores(statement: Statement) -> Iterator[ast.Call]:
-    """Yield the calls in `STORES`, however deep they stand."""
+    """Yield the calls in `STORES`, however deeply nested."""
     for found in ast.walk(statement):
         match found:
             case Run(expression=ast.Call() as call) if call.name in STORES:

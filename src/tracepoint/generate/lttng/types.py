@@ -1,4 +1,4 @@
-"""C types as LTTng's field macros want them."""
+"""C types for LTTng's field macros."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight:
     """Indent the lines of an argument list, keeping the line breaks as they are.
 
     Lines that begin an argument go to column `continuation`, those inside one move along with
-    it.  A list whose first argument stands on a new line begins at `first` and goes on there.
+    it.  A list whose first argument is on a new line begins at `first` and continues there.
     `is_tight` makes every run of blanks a single space, and puts one after each comma.
     """
     depth = 0
@@ -82,12 +82,12 @@ class FieldCall:
 
     @property
     def gap_items(self) -> list[Item]:
-        """The items before which the columns' blanks stand."""
+        """The items after the columns' blanks."""
         return [argument[0] for argument in self.arguments or ()] + [self.items[-1]]
 
 
 def field_calls(inside: Sequence[Item]) -> list[FieldCall]:
-    """Split what stands in TP_STRUCT__entry into field macros, comments and directives."""
+    """Split the contents of TP_STRUCT__entry into field macros, comments and directives."""
     calls: list[FieldCall] = []
     at = 0
     while at < len(inside):
@@ -157,7 +157,7 @@ _HEADS = frozenset(("if", "for", "while", "switch"))
 
 @dataclass(slots=True, eq=False)
 class Statement:
-    """The lines of one statement: its first item, where `=` stands, the lines that follow."""
+    """The lines of one statement: its first item, the place of `=`, the lines that follow."""
 
     first: Item
     delta: int

@@ -18,8 +18,8 @@ _TYPE_COLUMN = 16  # the type begins two tab stops after the macro: `__field(` e
 class FieldStyle:
     r"""How the brackets and commas of a field are spaced.
 
-    `opening` stands after the bracket, `between` after a comma ("\t" means in columns), `ending`
-    before the closing bracket, which stands at column `close_at` or further right.
+    `opening` comes after the bracket, `between` after a comma ("\t" means in columns), `ending`
+    before the closing bracket, which is at column `close_at` or further right.
     """
 
     name: str
@@ -51,7 +51,7 @@ def field_gaps(
 ) -> list[list[str]]:
     r"""Return the blanks before each argument and before the closing bracket of field macros.
 
-    `calls` are macro name and argument texts of fields that stand one below the other at column
+    `calls` are macro name and argument texts of fields in consecutive lines at column
     `base`.
 
     >>> field_gaps([("__field", ["int", "a"])], FIELD_STYLES[0])

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Where the parts of a declaration stand.
+    """The places of the parts of a declaration.
 
     `first` and `between` are the line ends before the first and the other parts (0: same line),
     `is_aligned` puts the parts below the first argument instead of one tab in, `ends_line` puts
@@ -232,7 +232,7 @@ def _is_after_line_comment(shape: Shape) -> bool:
 
 
 def _set_head(shape: Shape) -> None:
-    """Put the names on the first line when they fit and no comment stands between them."""
+    """Put the names on the first line if they fit and there is no comment between them."""
     first = shape.parts[0].lead
     head = shape.items[: shape.items.index(first)]
     semicolon = shape.items[-1]

@@ -1,6 +1,6 @@
 """Keep a header in its own style: change only the lines that break what its other lines do.
 
-For each question of style (how far the parts are indented, what stands before a comma) all answers
+For each question of style (how far the parts are indented, what comes before a comma) all answers
 that the header gives are counted.  Where one is clearly the usual one, those that are given hardly
 anywhere are changed to it; where there is none, all stay as they are.
 """
@@ -131,7 +131,7 @@ def _frame_answers(shape: Shape, answers: _Answers) -> None:
 
 
 def _moved_with(part: Part) -> Sequence[Item]:
-    """Return the lines that stand below the bracket of a part, and move with it."""
+    """Return the lines that are aligned to the bracket of a part, and move with it."""
     is_list = part.inside and not part.is_struct and not part.is_statements
     return part.inside if is_list and not part.inside[0].new_nl else ()
 
@@ -142,7 +142,7 @@ def _is_usual_column(shape: Shape, column: int) -> bool:
 
 
 def _blank_answer(question: str, item: Item, answers: _Answers, *, is_alike: bool = False) -> None:
-    """Note whether an empty line stands before a line; `is_alike` when it does so before its neighbours."""
+    """Note whether there is an empty line before a line; `is_alike` when it does so before its neighbours."""
     if not item.new_nl:
         return
 
@@ -234,7 +234,7 @@ class _Cell:
 
 
 def _cells(items: Sequence[Item]) -> dict[Item, _Cell]:
-    """Return where each of the items stands in its line."""
+    """Return the place of each item in its line."""
     cells = {}
     column = 0
     for item in items:
@@ -246,7 +246,7 @@ def _cells(items: Sequence[Item]) -> dict[Item, _Cell]:
 
 
 def _field_answers(fields: dict[int, list[FieldCall]], slot: int, shape: Shape, answers: _Answers) -> None:
-    """Ask what stands before argument `slot` of the fields, and before the brackets that close there."""
+    """Check what comes before argument `slot` of the fields, and before the brackets that close there."""
     for part in shape.parts:
         cells, ends = [], []
         for call in fields.get(id(part), ()):
@@ -263,7 +263,7 @@ def _field_answers(fields: dict[int, list[FieldCall]], slot: int, shape: Shape, 
 
 
 def _column_answers(question: str, cells: Sequence[_Cell], answers: _Answers) -> None:
-    """Ask what stands before the cells of one column: they begin together, or end together."""
+    """Check what comes before the cells of one column: they begin together, or end together."""
     starts = Counter(cell.start for cell in cells)
     ends = Counter(cell.end for cell in cells)
     usual, n_usual = starts.most_common(1)[0] if starts else (0, 0)

@@ -46,7 +46,7 @@ class Part:
 
     @property
     def statements(self) -> list[Statement]:
-        """The statements of TP_fast_assign as they stand when indented from column 16."""
+        """The statements of TP_fast_assign as they are when indented from column 16."""
         if self._statements is None:
             self._statements = set_statements(self.inside, 2 * TAB)
         return self._statements
@@ -63,7 +63,7 @@ class Part:
 
     @property
     def is_tight(self) -> bool:
-        """Whether blanks in it mean nothing: not so where tracefs or the model keeps its text."""
+        """Whether blanks in it mean nothing: False where tracefs or the model keeps its text."""
         return self.name in ("TP_PROTO", "TP_ARGS")
 
     @property
@@ -108,7 +108,7 @@ class Unbalanced(Exception):  # noqa: N818 - caught here and there, never shown
 def declarations(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
     """Yield the token ranges of declarations, closing semicolon included.
 
-    Directives, macro bodies with them, and what stands in `{ }` are passed over.  Raises
+    Directives, macro bodies with them, and what is in `{ }` are skipped.  Raises
     `Unbalanced` when a bracket of a declaration has no partner.
     """
     at = 0

@@ -22,7 +22,7 @@ def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
     """Break the argument lists of a declaration that reach beyond column 100.
 
     Breaks come between arguments, at column 80 where possible; flag tables get one entry a line.
-    A string or an argument that is too long by itself stays whole, and print arguments that touch
+    A string or an argument that is itself too long stays whole, and print arguments that touch
     stay together, because tracefs shows their text.
     """
     columns = columns_of(shape.items)

@@ -82,7 +82,7 @@ def write_python(header: TraceHeader) -> str:
 
 
 class _Module:
-    """Collects the statements of the module and the names that stand for events and classes."""
+    """Collects the statements of the module and the names of events and classes."""
 
     def __init__(self, header: TraceHeader) -> None:
         self.header = header

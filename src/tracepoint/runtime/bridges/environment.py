@@ -33,7 +33,7 @@ class Wish:
     filter_text: str
 
     def matches(self, system: str, name: str) -> bool:
-        """Whether the event `system:name` is one of those."""
+        """Return whether the event `system:name` is one of those."""
         return matches(self.pattern, f"{system}:{name}")
 
 

@@ -44,7 +44,7 @@ class HookMethods(Protocol):
     """What every tracepoint offers, as type checkers see it."""
 
     def __bool__(self) -> bool:
-        """Whether anything listens, for skipping costly arguments."""
+        """Return whether anything listens, for skipping costly arguments."""
 
     def register(
         self, probe: Callable[..., object], *, data: object = ..., prio: int = DEFAULT_PRIORITY

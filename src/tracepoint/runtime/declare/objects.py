@@ -146,7 +146,7 @@ class Reader:
 
 
 def _is_of_record(node: ast.Node) -> bool:
-    """Whether an argument is the record, a field of it, or the address of one."""
+    """Return whether an argument is the record, a field of it, or the address of one."""
     while not isinstance(node, ast.Name):
         match node:
             case ast.Unary(operand=inner) | ast.Cast(operand=inner):

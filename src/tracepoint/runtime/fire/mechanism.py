@@ -86,7 +86,7 @@ class Hook(Protocol):
         """Fire."""
 
     def __bool__(self) -> bool:
-        """Whether anything runs when it fires."""
+        """Return whether anything runs when it fires."""
 
 
 class MakeBuffer(Protocol):
@@ -217,6 +217,6 @@ IS_PURE = DEFAULT.compiled is None
 
 
 def is_tracepoint(thing: object) -> bool:
-    """Whether an object is a tracepoint of the process's mechanism itself, not one that acts as if."""
+    """Return whether an object is a tracepoint of the process's mechanism itself, not one that acts as if."""
     kind: object = DEFAULT.core.Tracepoint
     return type(thing) is kind

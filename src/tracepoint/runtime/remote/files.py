@@ -57,7 +57,7 @@ class ProcessFiles:
 
     @_as_system_error()
     def exists(self, path: str) -> bool:
-        """Whether a file or folder is there."""
+        """Return whether a file or folder is there."""
         try:
             self._files.stat(path)
         except (FileNotFoundError, NotADirectoryError):

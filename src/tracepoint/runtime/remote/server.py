@@ -59,7 +59,7 @@ _NO_REQUEST = {"errno": errno.EPROTO, "text": "this is not a request"}
 
 
 def _is_request(head: dict[str, Any], body: bytes) -> bool:
-    """Whether the values have the types that the `op` wants, and only a write has a body."""
+    """Return whether the values have the types that the `op` wants, and only a write has a body."""
     if not isinstance(head.get("op"), str) or (body and head["op"] != "write"):
         return False
     if any(isinstance(value, str) and _has_no_bytes(value) for value in head.values()):
@@ -69,7 +69,7 @@ def _is_request(head: dict[str, Any], body: bytes) -> bool:
 
 
 def _has_no_bytes(text: str) -> bool:
-    """Whether no bytes stand for a text: it has half a surrogate pair, which JSON can carry."""
+    """Return whether no bytes stand for a text: it has half a surrogate pair, which JSON can carry."""
     try:
         text.encode(errors="surrogateescape")
     except UnicodeEncodeError:
@@ -270,7 +270,7 @@ class Listener:
 
 
 def is_owner(stream: socket.socket) -> bool:
-    """Whether the other side runs as this user, or as root: SO_PEERCRED, which nobody can forge."""
+    """Return whether the other side runs as this user, or as root: SO_PEERCRED, which nobody can forge."""
     raw = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
     _, uid, _ = _UCRED.unpack(raw)
     return uid in (os.geteuid(), 0)

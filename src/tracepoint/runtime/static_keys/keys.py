@@ -237,7 +237,7 @@ class _Resolver:
         self.found: dict[str, Any] = {}
 
     def may_be_in(self, code: CodeType) -> bool:
-        """Whether the code names a tracepoint at all: most does not, and need not be read."""
+        """Return whether the code names a tracepoint at all: most does not, and need not be read."""
         named = [self._names[name] for name in code.co_names if name in self._names]
         return any(
             mechanism.is_tracepoint(value)

@@ -86,7 +86,7 @@ def _begin(step: dis.Instruction) -> tuple[int, int] | None:
 
 
 def _is_crossed(steps: Sequence[dis.Instruction], start: int, stop: int) -> bool:
-    """Whether a jump leads into the statement or out of it."""
+    """Return whether a jump leads into the statement or out of it."""
     for step in steps:
         if step.opcode not in dis.hasjrel and step.opcode not in dis.hasjabs:
             continue
@@ -98,7 +98,7 @@ def _is_crossed(steps: Sequence[dis.Instruction], start: int, stop: int) -> bool
 
 
 def _is_needed(steps: Sequence[dis.Instruction]) -> bool:
-    """Whether variables of the function depend on a statement.
+    """Return whether variables of the function depend on a statement.
 
     Since 3.12 the compiler knows which variables have a value: `trace_x(y := 1)` gives one, and in
     `trace_x(y)` it looks, so that it need not look at what follows (fast_scan_unsafe_locals() in

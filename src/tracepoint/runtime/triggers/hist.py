@@ -105,7 +105,7 @@ class RunningHist:
         return [(kind.ctype, kind.size, kind.is_signed) for kind in kinds]
 
     def refers_to(self, other: RunningHist) -> bool:
-        """Whether it reads a variable of another one."""
+        """Return whether it reads a variable of another one."""
         return any(found.hist is other for found in self._foreign.values())
 
     def _refer_in_expressions(self) -> None:
@@ -321,7 +321,7 @@ def _as_number(value: Value) -> int:
 
 
 def _fits(place: SynthField, kind: Kind) -> bool:
-    """Whether a value may go into a field of a synthetic event: check_synth_field()."""
+    """Return whether a value may go into a field of a synthetic event: check_synth_field()."""
     if place.is_string:
         return kind.is_string and (place.is_dynamic or kind.ctype == f"char[{place.size}]")
     if kind.is_string:

@@ -344,16 +344,16 @@ class _Others:
             yield from triggers.hists
 
     def is_read(self, hist: RunningHist) -> bool:
-        """Whether another one reads a variable of it."""
+        """Return whether another one reads a variable of it."""
         return any(other.refers_to(hist) for other in self)
 
     def has_event(self, system: str, name: str) -> bool:
-        """Whether there is such an event."""
+        """Return whether there is such an event."""
         full = f"{system}:{name}"
         return full == PRINT or any(event.full_name == full for event in self._state.tracing.events)
 
     def defines(self, name: str) -> bool:
-        """Whether a hist of the same event has such a variable: create_var_field()."""
+        """Return whether a hist of the same event has such a variable: create_var_field()."""
         return any(name in hist.spec.kinds for hist in self if hist.event_name == self._name)
 
     def find_variable(

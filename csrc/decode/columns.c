@@ -10,7 +10,8 @@
 
 #define COLUMNS "tracepoint.columns"
 
-enum { BLOCK_ROWS = 128, SLICE_STEP = 64, LOCATION_SIZE = 4, CACHE_LINE = 64 };
+enum { BLOCK_ROWS = 128, SLICE_STEP = 64, LOCATION_SIZE = 4, CACHE_LINE = 64,
+       TASK_COMM_LEN = 16, NAME_BITS = 8, NO_INDEX = -1 };
 
 /* As in class Kind and class Place of src/tracepoint/decode/plan.py. */
 enum kind { KIND_STAMP, KIND_CPU, KIND_NUMBER, KIND_TEXT, KIND_LIST, KIND_BYTES };
@@ -21,8 +22,15 @@ struct column {
 	struct tp_block *values, *validity;
 };
 
-/* What one slice has of a column beside numbers. */
+/* The index of a short text that came before. */
+struct name {
+	uint64_t words[2];
+	int64_t index;
+};
+
+/* What one slice has of a column beside numbers; `names` is there for names of tasks. */
 struct rest {
+	struct name *names;
 	struct tp_strings strings;
 	unsigned char *bytes;
 	uint64_t n_bytes, room, n_nulls;
@@ -87,37 +95,93 @@ static bool locate(const struct column *column, bool is_big, const struct tp_rec
 	return *at + *size <= record->size;
 }
 
-#define COPY(type, swapped)                                                                                            \
-	for (uint64_t n = first; n < last; n++) {                                                                      \
-		type value;                                                                                            \
-		if (tp_unlikely(end > records[n].size)) {                                                              \
-			memset(to + n * sizeof(type), 0, sizeof(type));                                                \
-			set_null(column, rest, n);                                                                     \
-			continue;                                                                                      \
-		}                                                                                                      \
-		memcpy(&value, records[n].data + column->offset, sizeof(type));                                        \
-		value = (type)(is_swapped ? swapped : value);                                                          \
-		memcpy(to + n * sizeof(type), &value, sizeof(type));                                                   \
-	}                                                                                                              \
-	break
+#define COPY(type)                                                                                                     \
+	for (uint64_t n = first; n < last; n++)                                                                        \
+		memcpy(to + n * sizeof(type), records[n].data + column->offset, sizeof(type));                         \
+	return
 
-static void copy_numbers(const struct column *column, bool is_big, const struct tp_record *records, uint64_t first,
-			 uint64_t last, struct rest *rest)
+/* Numbers in the byte order of this machine, where all records of a block hold them. */
+static void copy_plain(const struct column *column, const struct tp_record *records, uint64_t first, uint64_t last)
 {
-	bool is_swapped = is_big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
-	uint64_t end = (uint64_t)column->offset + column->size;
 	unsigned char *to = column->values->bytes;
 
 	switch (column->size) {
 	case 1:
-		COPY(uint8_t, value);
+		COPY(uint8_t);
 	case 2:
-		COPY(uint16_t, __builtin_bswap16(value));
+		COPY(uint16_t);
 	case 4:
-		COPY(uint32_t, __builtin_bswap32(value));
+		COPY(uint32_t);
 	case 8:
-		COPY(uint64_t, __builtin_bswap64(value));
+		COPY(uint64_t);
 	}
+}
+
+static void swap_bytes(unsigned char *data, unsigned int size)
+{
+	for (unsigned int low = 0, high = size - 1; low < high; low++, high--) {
+		unsigned char held = data[low];
+
+		data[low] = data[high];
+		data[high] = held;
+	}
+}
+
+/* `least` is the size of the shortest record of the block. */
+static void copy_numbers(const struct column *column, bool is_big, const struct tp_record *records, uint64_t first,
+			 uint64_t last, uint32_t least, struct rest *rest)
+{
+	bool is_swapped = is_big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	uint64_t end = (uint64_t)column->offset + column->size;
+
+	if (!is_swapped && end <= least) {
+		copy_plain(column, records, first, last);
+		return;
+	}
+	for (uint64_t n = first; n < last; n++) {
+		unsigned char *to = column->values->bytes + n * column->size;
+
+		if (end > records[n].size) {
+			memset(to, 0, column->size);
+			set_null(column, rest, n);
+			continue;
+		}
+		memcpy(to, records[n].data + column->offset, column->size);
+		if (is_swapped)
+			swap_bytes(to, column->size);
+	}
+}
+
+/* Cut a word off at its first zero byte; `*has_ended` says whether it has one, or the word before had. */
+static inline uint64_t cut_word(uint64_t word, bool *has_ended)
+{
+	uint64_t zeros = (word - 0x0101010101010101ull) & ~word & 0x8080808080808080ull;
+
+	if (*has_ended)
+		return 0;
+	if (!zeros)
+		return word;
+	*has_ended = true;
+	return word & (((zeros & -zeros) >> 7) - 1);
+}
+
+/*
+ * Return where the index of the name of a task is kept, an array of 16 bytes: many records, few names.
+ * What stands after the NUL does not count.
+ */
+static inline struct name *name_place(struct name *names, const unsigned char *data)
+{
+	uint64_t words[2];
+	bool has_ended = false;
+	struct name *name;
+
+	memcpy(words, data, sizeof(words));
+	words[0] = cut_word(words[0], &has_ended);
+	words[1] = cut_word(words[1], &has_ended);
+	name = &names[(words[0] ^ words[1] * 0x9E3779B97F4A7C15ull) * 0xD1B54A32D192ED03ull >> (64 - NAME_BITS)];
+	if (name->words[0] != words[0] || name->words[1] != words[1])
+		*name = (struct name){ { words[0], words[1] }, NO_INDEX };
+	return name;
 }
 
 static bool copy_texts(const struct column *column, bool is_big, const struct tp_record *records, uint64_t first,
@@ -136,6 +200,16 @@ static bool copy_texts(const struct column *column, bool is_big, const struct tp
 			continue;
 		}
 		data = records[n].data + at;
+		if (rest->names) {
+			struct name *name = name_place(rest->names, data);
+
+			if (name->index == NO_INDEX)
+				name->index = tp_strings_add(&rest->strings, data, strnlen((const char *)data, size));
+			if (name->index < 0)
+				return false;
+			to[n] = (int32_t)name->index;
+			continue;
+		}
 		end = size ? memchr(data, 0, size) : NULL;
 		index = tp_strings_add(&rest->strings, data, end ? (uint64_t)(end - data) : size);
 		if (index < 0)
@@ -143,17 +217,6 @@ static bool copy_texts(const struct column *column, bool is_big, const struct tp
 		to[n] = (int32_t)index;
 	}
 	return true;
-}
-
-static void swap_elements(unsigned char *data, uint64_t size, unsigned int element)
-{
-	for (uint64_t at = 0; at + element <= size; at += element)
-		for (unsigned int low = 0, high = element - 1; low < high; low++, high--) {
-			unsigned char held = data[at + low];
-
-			data[at + low] = data[at + high];
-			data[at + high] = held;
-		}
 }
 
 /* Offsets count elements from the begin of the slice; row n ends at offset n + 1. */
@@ -172,8 +235,8 @@ static bool copy_lists(const struct column *column, bool is_big, const struct tp
 			if (!tp_grow(&rest->bytes, &rest->room, rest->n_bytes + size, 1))
 				return false;
 			memcpy(rest->bytes + rest->n_bytes, records[n].data + at, size);
-			if (is_swapped)
-				swap_elements(rest->bytes + rest->n_bytes, size, column->element);
+			for (uint64_t item = 0; is_swapped && item < size; item += column->element)
+				swap_bytes(rest->bytes + rest->n_bytes + item, column->element);
 			rest->n_bytes += size;
 		}
 		to[n + 1] = (int64_t)(rest->n_bytes / column->element);
@@ -184,7 +247,10 @@ static bool copy_lists(const struct column *column, bool is_big, const struct tp
 static bool fill_block(const struct columns *columns, struct slice *slice, uint64_t first, uint64_t last)
 {
 	const struct tp_record *records = columns->rows->records;
+	uint32_t least = UINT32_MAX;
 
+	for (uint64_t n = first; n < last; n++)
+		least = records[n].size < least ? records[n].size : least;
 	for (unsigned int c = 0; c < columns->n_columns; c++) {
 		const struct column *column = &columns->columns[c];
 		struct rest *rest = &slice->rests[c];
@@ -199,7 +265,7 @@ static bool fill_block(const struct columns *columns, struct slice *slice, uint6
 				((int32_t *)column->values->bytes)[n] = records[n].cpu;
 			break;
 		case KIND_NUMBER:
-			copy_numbers(column, columns->is_big, records, first, last, rest);
+			copy_numbers(column, columns->is_big, records, first, last, least, rest);
 			break;
 		case KIND_TEXT:
 			if (!copy_texts(column, columns->is_big, records, first, last, rest))
@@ -237,6 +303,7 @@ static void columns_free(PyObject *capsule)
 		for (unsigned int c = 0; columns->slices[s].rests && c < columns->n_columns; c++) {
 			tp_strings_deinit(&columns->slices[s].rests[c].strings);
 			free(columns->slices[s].rests[c].bytes);
+			free(columns->slices[s].rests[c].names);
 		}
 		free(columns->slices[s].rests);
 	}
@@ -269,6 +336,19 @@ static bool read_plan(struct columns *columns, PyObject *plan)
 	return true;
 }
 
+static bool init_texts(const struct column *column, struct rest *rest)
+{
+	bool is_name = column->place == PLACE_FIXED && column->size == TASK_COMM_LEN &&
+		       __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+
+	if (is_name) {
+		rest->names = calloc(1 << NAME_BITS, sizeof(*rest->names));
+		for (int n = 0; rest->names && n < 1 << NAME_BITS; n++)
+			rest->names[n].index = NO_INDEX;
+	}
+	return (!is_name || rest->names) && tp_strings_init(&rest->strings);
+}
+
 static bool make_room(struct columns *columns)
 {
 	uint64_t n_rows = columns->rows->n, step = n_rows / columns->n_slices + 1;
@@ -291,11 +371,11 @@ static bool make_room(struct columns *columns)
 		slice->first = s * step < n_rows ? s * step : n_rows;
 		slice->last = (s + 1) * step < n_rows ? (s + 1) * step : n_rows;
 		slice->rests = calloc(columns->n_columns + 1, sizeof(*slice->rests));
-		for (unsigned int c = 0; slice->rests && c < columns->n_columns; c++)
-			if (columns->columns[c].kind == KIND_TEXT && !tp_strings_init(&slice->rests[c].strings))
-				return false;
 		if (!slice->rests)
 			return false;
+		for (unsigned int c = 0; c < columns->n_columns; c++)
+			if (columns->columns[c].kind == KIND_TEXT && !init_texts(&columns->columns[c], &slice->rests[c]))
+				return false;
 	}
 	return true;
 }

@@ -149,18 +149,34 @@ loader = importlib.machinery.ExtensionFileLoader("tracepoint._decode", {decode!r
 spec = importlib.util.spec_from_loader("tracepoint._decode", loader)
 sys.modules["tracepoint._decode"] = module = importlib.util.module_from_spec(spec)
 loader.exec_module(module)
+from tracepoint.record.decode import DECODE
+assert DECODE is module
+{calls}
+print("ok")
+"""
+CALLS = {
+    "prints": """
 from printk import test_printer as tests
 tests.test_damaged_records_are_rendered_alike()
 tests.test_damaged_programs_are_refused_or_run()
 tests.test_damaged_tables_of_texts_are_refused_or_searched()
 tests.test_numbers_at_their_limits()
 tests.test_long_lines_and_wide_fields()
-assert tests.DECODE is module
-print("ok")
-"""
+""",
+    "columns": """
+from decode import test_columns as tests
+tests.test_damaged_pages_give_the_same_memory()
+tests.test_damaged_pages_are_counted_alike()
+tests.test_any_bytes_are_pages()
+tests.test_damaged_tables_are_given_away()
+tests.test_many_threads_read_at_once()
+tests.test_wrong_arguments_are_errors()
+""",
+}
 
 
-def test_damaged_print_programs_under_sanitizers(tmp_path):
+@pytest.mark.parametrize("name", CALLS)
+def test_damage_under_sanitizers(tmp_path, name):
     decode = sanitized("_decode", tmp_path)
     runtime = subprocess.run(
         ["cc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True
@@ -171,7 +187,9 @@ def test_damaged_print_programs_under_sanitizers(tmp_path):
         "ASAN_OPTIONS": "detect_leaks=0",
         "TRACEPOINT_PURE": "",
     }
-    text = DAMAGE.format(source=str(ROOT / "src"), tests=str(ROOT / "tests"), decode=str(decode))
+    text = DAMAGE.format(
+        source=str(ROOT / "src"), tests=str(ROOT / "tests"), decode=str(decode), calls=CALLS[name]
+    )
     done = subprocess.run(
         [sys.executable, "-c", text],
         capture_output=True,

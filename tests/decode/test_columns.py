@@ -13,6 +13,7 @@ from tracefile.making import layout_of
 from tracepoint.decode import engine
 from tracepoint.decode.plan import Kind, plan_columns
 from tracepoint.decode.rows import ALL_TIMES, Window
+from tracepoint.decode.table import Table
 from tracepoint.record.field import field_values
 from tracepoint.record.write import write_pages
 from tracepoint.tracefile.buffers import CpuData
@@ -186,6 +187,18 @@ def test_wrong_arguments_are_errors():
     assert len(decode.finish_columns(columns)) == 1
     with pytest.raises(ValueError, match="before"):
         decode.finish_columns(columns)
+
+
+@needs_c
+def test_damaged_tables_are_given_away():
+    form = format_of()
+    for seed in range(10):
+        rng = random.Random(seed)
+        columns = engine.read_columns([mutated(c, rng) for c in cpus_of(seed)], [form], ALL_TIMES, 1)[0]
+        table = Table(form, lambda columns=columns: columns)
+        assert table.__arrow_c_schema__()
+        assert table.__arrow_c_stream__()
+        assert len(table.__arrow_c_array__()) == 2
 
 
 def test_many_threads_read_at_once():

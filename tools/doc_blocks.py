@@ -1,8 +1,8 @@
-"""The console blocks of the documentation: run and compared, or (`--update FILE...`) written anew.
+"""The console blocks of the documentation: run and compared, or (`--update FILE...`) rewritten.
 
 In a Markdown file, "Save this as `NAME`:" before a code block makes that file in an empty folder
 that has the project's examples; in a `console` block every `$ command` is run there, and what
-stands below it is its output (stdout and stderr together), `...` standing for lines left out.
+follows it is its output (stdout and stderr together), `...` standing for lines left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Patches for the faults of docs/explanation/real-faults.md: made, checked, compiled before and after.
 
-`fault_patches.py --update` writes docs/explanation/fault-patches.md anew.  For each kernel it needs the
+`fault_patches.py --update` rewrites docs/explanation/fault-patches.md.  For each kernel it needs the
 source (`~/.cache/tracepoint/sources`) and headers to compile against (`tracepoint lab get`).
 """
 

@@ -1,1 +1,1 @@
-"""Records: the pages they stand in, and the values of their fields."""
+"""Records: the pages that hold them, and the values of their fields."""

@@ -1,4 +1,4 @@
-"""The value of a field of a record: where its bytes stand, and what they say."""
+"""The value of a field of a record: where its bytes are, and what they mean."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ HEADER_EVENT = (
 
 @dataclass(frozen=True, slots=True)
 class PageLayout:
-    """Where the parts of a page stand, in bytes; the default is that of 64-bit x86.
+    """The offsets of the parts of a page, in bytes; the default is that of 64-bit x86.
 
     `long_size` (4 or 8) is the width of `commit` and of a stored count of lost events.
     """

@@ -1,4 +1,4 @@
-"""All records of many pages at once, as columns: with the C reader where it was built, else with its twin."""
+"""All records of many pages, as columns: with the C reader if it was built, else with its twin."""
 
 from __future__ import annotations
 

@@ -47,11 +47,11 @@ class CpuData:
         return f"<CpuData of CPU {self.cpu}, {self.size:,} bytes at offset {self.offset:#x}>"
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the data, whole pages at a time; what cannot be had is reported."""
+        """Yield the data, whole pages at a time; what is not available is reported."""
         return (block for block, _ in self.blocks_at())
 
     def blocks_at(self) -> Iterator[tuple[bytes, int]]:
-        """Yield blocks and where they stand in the file (a compressed one: where its chunk begins)."""
+        """Yield blocks and their places in the file (a compressed one: where its chunk begins)."""
         return self._plain() if self.codec is None else self._expanded(self.codec)
 
     def _plain(self) -> Iterator[tuple[bytes, int]]:

@@ -40,7 +40,7 @@ class TraceContent:
 
     `formats` are (system, text of `format`) pairs; the texts are those of the tracefs files, and
     `saved_tgids` is None where the option record-tgid was off.  `options` are written
-    as they stand; those that a writer makes itself (buffers, clocks, places) are not among them.
+    as they stand; those that a writer generates (buffers, clocks, places) are not included.
     `n_cpus` is the number of CPUs of the machine, at least the highest CPU plus one.
     """
 
@@ -61,5 +61,5 @@ class TraceContent:
 
     @property
     def layout(self) -> PageLayout:
-        """The layout of the pages; raises DecodeError when `header_page` does not tell it."""
+        """The layout of the pages; raises DecodeError when `header_page` does not define it."""
         return read_page_layout(self.header_page, is_big_endian=self.is_big_endian)

@@ -1,6 +1,6 @@
 """What a recording says about itself: what was saved, and what its ring buffers lost.
 
-The counts stand in trace.dat as options CPUSTAT: the text of per_cpu/cpuN/stats of each CPU, as
+A trace.dat has the counts as options CPUSTAT: the text of per_cpu/cpuN/stats of each CPU, as
 trace-cmd writes it, those of an instance after a line with its name.
 """
 

@@ -36,7 +36,7 @@ _IRQS_OFF, _NO_SUPPORT, _NEED_RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT_RESCHED, _NM
 )
 _MARKS = ((10**9, "$"), (10**8, "@"), (10**7, "*"), (10**6, "#"), (10**5, "!"), (10**4, "+"))
 _MAX_NOTES = 1000
-# Records that are rendered at once.
+# Records that are rendered together.
 _FIRST_BATCH, _MOST_BATCH = 64, 4096
 # Spelt so that it is not taken for a mark of something left to do.
 _NO_TASK = f"<{3 * 'X'}>"
@@ -282,7 +282,7 @@ class TextWriter:
         return f"Unknown type {number}\n" if name is None else f"{name}{text}\n"
 
     def _bodies(self, records: Sequence[RawRecord]) -> list[str]:
-        """Return what stands after the context in the line of each record."""
+        """Return the text after the context in the line of each record."""
         # A record of the ring buffer has at least the common fields; a damaged one may not.
         data = [record.data.ljust(2, b"\0") for record in records]
         numbers = [self._number(one)[0] for one in data]

@@ -124,17 +124,17 @@ class TraceFile:
 
     @property
     def header_page(self) -> str:
-        """The text of `events/header_page`; empty when it is not there."""
+        """The text of `events/header_page`; empty when it is missing."""
         return self._header_info[0]
 
     @property
     def header_event(self) -> str:
-        """The text of `events/header_event`; empty when it is not there."""
+        """The text of `events/header_event`; empty when it is missing."""
         return self._header_info[1]
 
     @cached_property
     def layout(self) -> PageLayout:
-        """The layout of the pages; when header_page does not tell it, that of the file's long and page."""
+        """The layout of the pages; without header_page, that of the file's long and page."""
         try:
             check_header_event(self.header_event)
             return read_page_layout(self.header_page, is_big_endian=self.is_big_endian)
@@ -206,7 +206,7 @@ class TraceFile:
 
     @property
     def clock(self) -> str:
-        """The name of the clock of the top buffer; empty when the file does not tell it."""
+        """The name of the clock of the top buffer; empty when the file does not name it."""
         for buffer in self.buffers:
             if not buffer.name and buffer.clock:
                 return buffer.clock

@@ -38,7 +38,7 @@ Place = tuple[int, int]
 
 @dataclass(slots=True)
 class Version6:
-    """The parts of a file of version 6 and where they stand."""
+    """The parts of a file of version 6 and their places."""
 
     data: Bytes
     head: FileHead

@@ -1,5 +1,5 @@
 /* Making rings, and the writing side. */
-#include "ring_parts.h"
+#include "ring_shared.h"
 
 #include <errno.h>
 

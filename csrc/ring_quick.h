@@ -12,7 +12,7 @@
 #define TP_RING_QUICK_H
 
 #include "hints.h"
-#include "ring_parts.h"
+#include "ring_shared.h"
 
 enum {
 	TP_QUICK_MAX = 4 * TP_TYPE_DATA_MAX, /* bytes: a length that fits in the header itself */

@@ -1,5 +1,5 @@
 /* The reading side of a ring: in the process that writes it, or in another one. */
-#include "ring_parts.h"
+#include "ring_shared.h"
 
 #include <sched.h>
 

@@ -16,7 +16,7 @@ from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.generate.lttng.assign import Plan, plan_assignment
 from tracepoint.generate.lttng.fields import field_call, field_notes
-from tracepoint.generate.lttng.helpers import private_helpers
+from tracepoint.generate.lttng.header_macros import private_helpers
 from tracepoint.generate.lttng.layout_2013 import write_2013
 from tracepoint.generate.lttng.print_names import Shown, read_shown
 from tracepoint.generate.lttng.types import Kind, kind_of

@@ -116,8 +116,11 @@ def test_times_are_shown_as_the_recording_says(tmp_path):
     with tp.open_trace(path) as trace:
         assert trace["tick"]["common_timestamp"].tolist() == expected
         assert trace.between(expected[10], expected[20])["tick"]["n"].tolist() == list(range(10, 20))
+        assert trace.between(expected[10], expected[20]).events == {"demo:tick": 10}
+        assert trace.span == (expected[0], expected[-1])
         with twin():
             assert trace.between(expected[10], expected[20])["tick"]["n"].tolist() == list(range(10, 20))
+            assert trace.between(expected[10], None).span == (expected[10], expected[-1])
 
 
 def content_with(blocks):

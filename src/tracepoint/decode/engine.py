@@ -1,7 +1,7 @@
 """From the pages of CPUs to the columns of events: in C over several threads, or with the twins in Python.
 
 Records are found in slices of pages, put in the order of time, and their fields copied in slices of rows.
-Pages that stand in the file as they are are read where they are; of compressed ones only the records of the
+Pages are read where the file is mapped, or expanded a chunk at a time; only the records of the
 chosen events are kept.
 """
 
@@ -30,6 +30,7 @@ from tracepoint.decode.rows import (
     collect_slowly,
     count_pages_slowly,
     merge_slowly,
+    shown_time,
 )
 from tracepoint.record.decode import DECODE
 from tracepoint.tracefile.compression import codec_named
@@ -143,10 +144,14 @@ def _numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
     )  # fmt: skip
 
 
-def _count_block(data: memoryview | bytes, layout: PageLayout, window: Window, counts: array[int]) -> Found:
-    if DECODE is None:
-        return count_pages_slowly(data, layout, window, counts)
-    heads, first, last = DECODE.count_pages(data, _numbers(layout), *window, counts)
+def _count_block(data: memoryview | bytes, cpu: CpuData, window: Window, counts: array[int]) -> Found:
+    convert = cpu.time_map
+    # The C form knows stamps only, which is enough where all of them count.
+    if DECODE is None or (convert is not None and window != ALL_TIMES):
+        return count_pages_slowly(data, cpu.layout, window, counts, convert=convert, cpu=cpu.cpu)
+    heads, first, last = DECODE.count_pages(data, _numbers(cpu.layout), *window, counts)
+    if first <= last:
+        first, last = shown_time(convert, first, cpu.cpu), shown_time(convert, last, cpu.cpu)
     return Found([HeadFacts(*head) for head in heads], first, last)
 
 
@@ -164,7 +169,7 @@ def count_records(cpus: Iterable[CpuData], window: Window, threads: int) -> list
     def count(part: Part) -> PartCounts:
         cpu, counts, all_found = part[0], array("Q", bytes(8 * (N_IDS + 1))), []
         for data, at, is_exact in _blocks(part):
-            found = _count_block(data, cpu.layout, window, counts)
+            found = _count_block(data, cpu, window, counts)
             for head in found.heads:
                 if head.fault:
                     cpu.report(Damage(cpu.cpu, at + head.fault_at if is_exact else at, head.fault))

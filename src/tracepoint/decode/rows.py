@@ -69,10 +69,27 @@ def _walk(data: Buffer, layout: PageLayout, cpu: int) -> Iterator[tuple[int, int
             yield signed_time(stamp), where, bytes(data[at : at + length])
 
 
-def count_pages_slowly(data: Buffer, layout: PageLayout, window: Window, counts: array[int]) -> Found:
-    """Count the records of a buffer of whole pages in `counts`, one item for each id and NO_ID the last."""
+def shown_time(convert: TimeMap | None, stamp: int, cpu: int) -> int:
+    """Return the time to show for a stamp of a CPU."""
+    return stamp if convert is None else signed_time(convert(stamp & (1 << 64) - 1, cpu))
+
+
+def count_pages_slowly(
+    data: Buffer,
+    layout: PageLayout,
+    window: Window,
+    counts: array[int],
+    *,
+    convert: TimeMap | None = None,
+    cpu: int = 0,
+) -> Found:
+    """Count the records of a buffer of whole pages in `counts`, one item for each id and NO_ID the last.
+
+    `convert` gives the time to show for a stamp and a CPU, and the window counts in that.
+    """
     first, last = MAX_TIME, MIN_TIME
-    for stamp, _, record in _walk(data, layout, 0):
+    for raw, where, record in _walk(data, layout, cpu):
+        stamp = shown_time(convert, raw, where)
         if window.start <= stamp < window.stop:
             counts[id_of(record, is_big_endian=layout.is_big_endian)] += 1
             first, last = min(first, stamp), max(last, stamp)
@@ -102,8 +119,6 @@ def merge_slowly(rows: Iterable[Row], convert: TimeMap | None, window: Window) -
     `convert` gives the time to show for a stamp and a CPU, and the window counts in that.
     """
     if convert is not None:
-        shown = (
-            row._replace(stamp=signed_time(convert(row.stamp & MAX_TIME * 2 + 1, row.cpu))) for row in rows
-        )
+        shown = (row._replace(stamp=shown_time(convert, row.stamp, row.cpu)) for row in rows)
         rows = (row for row in shown if window.start <= row.stamp < window.stop)
     return sorted(rows, key=lambda row: row.stamp)

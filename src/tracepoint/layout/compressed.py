@@ -10,6 +10,7 @@ import bz2
 import lzma
 import struct
 import zlib
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,7 @@ OBJECT_ENDS = (*MODULE_ENDS, ".o")
 _MAX_OBJECT = 1 << 30
 _MAX_WINDOW = 1 << 27
 _STEP = 1 << 10
+_AT_ONCE = 1 << 20
 _ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
 _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
@@ -69,12 +71,14 @@ def _expand_zstandard(library: Any) -> Callable[[bytes, int], bytes]:
     expander = library.ZstdDecompressor(max_window_size=_MAX_WINDOW)
 
     def expand(data: bytes, limit: int) -> bytes:
+        if limit <= _AT_ONCE:
+            with suppress(library.ZstdError):
+                # A frame that says its size would be given that much memory; -1: it does not.
+                if library.frame_content_size(data) <= limit:
+                    whole: bytes = expander.decompress(data, max_output_size=limit)
+                    return whole
         frame, made, total = expander.decompressobj(), [], 0
         try:
-            # At once where the frame says that it is no larger, which is what it may not grow beyond then.
-            if 0 < library.frame_content_size(data) <= limit:
-                whole: bytes = expander.decompress(data)
-                return whole
             # In steps so short that even a bomb gives little more than the limit.
             for at in range(0, len(data), _STEP):
                 made.append(frame.decompress(data[at : at + _STEP]))

@@ -21,7 +21,7 @@ from tracepoint.control import dynamic
 from tracepoint.control.files import MountedFiles, find_files
 from tracepoint.control.journal import Journal, journal_folder
 from tracepoint.control.restore import restore_journals, restore_settings
-from tracepoint.control.session import Tracing, open_tracefs
+from tracepoint.control.session import TracefsSession, open_tracefs
 from tracepoint.control.settings import capture, read_settings
 from tracepoint.control.tracefs import Tracefs
 
@@ -75,7 +75,7 @@ def run_machine(files: MountedFiles, job: dict) -> dict:
     everything = read_settings(files)
     for seed in job["seeds"]:
         before = last = near(files)
-        tracing = Tracing(Tracefs(files, Journal(Path("/run/journals"), files.root)))
+        tracing = TracefsSession(Tracefs(files, Journal(Path("/run/journals"), files.root)))
         steps = []
         for operation in machine.choose(seed, job["n"]):
             answer = machine.perform(tracing, operation)
@@ -244,7 +244,7 @@ def latency(files: MountedFiles, job: dict) -> dict:
     }
 
 
-def _set_latency(tracing: Tracing) -> None:
+def _set_latency(tracing: TracefsSession) -> None:
     for definition in (
         "s:tp_lat u64 lat; pid_t pid",
         "e:tp_probes/tp_switches sched.sched_switch pid=$next_pid:s32",

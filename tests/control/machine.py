@@ -12,7 +12,7 @@ from tracepoint.control import dynamic
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
-    from tracepoint.control.session import Tracing
+    from tracepoint.control.session import TracefsSession
 
 EVENTS = (
     "sched:sched_switch",
@@ -140,7 +140,7 @@ def choose(seed: int, n: int) -> list[tuple[str, ...]]:
     return [source.choice(OPERATIONS) for _ in range(n)]
 
 
-def perform(tracing: Tracing, operation: tuple[str, ...]) -> str:
+def perform(tracing: TracefsSession, operation: tuple[str, ...]) -> str:
     """Do one operation at the top level; return `ok`, or the error's number and class."""
     try:
         _perform(tracing, operation)
@@ -149,7 +149,7 @@ def perform(tracing: Tracing, operation: tuple[str, ...]) -> str:
     return "ok"
 
 
-def _perform(tracing: Tracing, operation: tuple[str, ...]) -> None:
+def _perform(tracing: TracefsSession, operation: tuple[str, ...]) -> None:
     match operation:
         case ("enable", pattern):
             tracing.enable(pattern)

@@ -24,7 +24,7 @@ from guest.conftest import kernel_or_skip
 from tracefile.making import HASHED
 from tracepoint.cli.main import COMMANDS, main
 from tracepoint.control.journal import Journal
-from tracepoint.control.session import Tracing
+from tracepoint.control.session import TracefsSession
 from tracepoint.control.settings import read_settings
 from tracepoint.control.tracefs import Tracefs
 from tracepoint.filter.error import FilterError
@@ -114,7 +114,7 @@ def test_the_fake_does_what_the_kernel_does(lab):
     for seed, (steps, left, problems) in zip(seeds, told["runs"], strict=True):
         assert (left, problems) == ({}, []), f"seed {seed}"
         files = lab.fake()
-        tracing = Tracing(Tracefs(files, Journal(None)))
+        tracing = TracefsSession(Tracefs(files, Journal(None)))
         last = read_settings(files)
         for number, (operation, answer, changed) in enumerate(steps):
             mine = machine.perform(tracing, tuple(operation))

@@ -14,7 +14,7 @@ from control.fake import FakeTracefs
 from effort import examples
 from tracepoint.control.journal import Journal, read_journal
 from tracepoint.control.restore import restore_journals, restore_settings
-from tracepoint.control.session import Tracing, open_tracefs
+from tracepoint.control.session import TracefsSession, open_tracefs
 from tracepoint.control.settings import read_settings
 from tracepoint.control.tracefs import Tracefs
 from tracepoint.errors import TracefsError
@@ -26,8 +26,8 @@ class Killed(BaseException):
     """The process is gone: no `finally` of the code under test may help."""
 
 
-def open_fake(files: FakeTracefs) -> Tracing:
-    return Tracing(Tracefs(files, Journal(None, files.root)))
+def open_fake(files: FakeTracefs) -> TracefsSession:
+    return TracefsSession(Tracefs(files, Journal(None, files.root)))
 
 
 MADE, LEFT = ("instance", "make"), ("instance", "leave")
@@ -78,7 +78,7 @@ def test_killed_at_any_write_even_while_restoring(tmp_path_factory, history, wor
         tracing.keep()
     before = read_everything(files)
     journal = Journal(folder, files.root)
-    tracing = Tracing(Tracefs(files, journal))
+    tracing = TracefsSession(Tracefs(files, journal))
     _kill_at(files, files.n_changes + moment, is_after)
     try:
         for operation in work:

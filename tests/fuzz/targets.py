@@ -20,7 +20,7 @@ from tracepoint.model.schema import read_json
 from tracepoint.model.write import write_header
 from tracepoint.place.declare import declare
 from tracepoint.place.fragment import EventText
-from tracepoint.place.kernel import Kernel, TreeFile
+from tracepoint.place.kernel import KernelTree, TreeFile
 from tracepoint.place.patch import change_file, write_diff
 from tracepoint.printk.printer import render_records
 from tracepoint.printk.program import compile_print
@@ -139,11 +139,11 @@ _TRACE_HEADER = """#undef TRACE_SYSTEM
 """
 
 
-def _kernel(files: dict[str, str]) -> Kernel:
+def _kernel(files: dict[str, str]) -> KernelTree:
     """A tree that is in memory only, with nothing indexed."""
     parts = ("headers", "sites", "hidden", "exports", "creators", "syscalls")
     tree = Tree.of(IndexData("/", "source", {part: {} for part in parts}, {}))
-    return Kernel(tree, lambda path: TreeFile(files[path]) if path in files else None, 1)
+    return KernelTree(tree, lambda path: TreeFile(files[path]) if path in files else None, 1)
 
 
 def _fuzz_place(data: bytes) -> None:

@@ -94,7 +94,7 @@ def test_a_command_costs_little_more_than_qemu_by_hand(tmp_path) -> None:
         "init": initramfs.regular(BY_HAND, 0o755),
         "bin/busybox": initramfs.regular(lab_guest.static_busybox(), 0o755),
         "dev/console": initramfs.character_device(5, 1),
-        "proc": initramfs.Entry(mode=stat.S_IFDIR | 0o755),
+        "proc": initramfs.ArchiveEntry(mode=stat.S_IFDIR | 0o755),
     }
     (tmp_path / "initrd").write_bytes(gzip.compress(initramfs.pack(entries), 1))
     chosen = lab_guest.settle_accelerator(image, print)

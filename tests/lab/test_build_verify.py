@@ -17,7 +17,7 @@ from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.lab.verify.compare import expected_record, find_differences
 from tracepoint.lab.verify.event import choose_filter
 from tracepoint.lab.verify.module import at_the_header, make_module, replaced_parts
-from tracepoint.lab.verify.script import Target, read_answers, read_lines, read_records, write_script
+from tracepoint.lab.verify.script import EventToFire, read_answers, read_lines, read_records, write_script
 from tracepoint.layout.format import write_format
 from tracepoint.model.read import read_header_text
 from tracepoint.tree.tracing_macros import TreeFacts
@@ -108,7 +108,7 @@ def answers(simulation, **changed):
         "0/filter_text": b"small == 3\n", "counts": b"1\n", "lost": b"0\n0\n",
         "trace": f"# tracer: nop\n{LINE}\n".encode(), "raw": page(kernel_record(simulation)),
     }  # fmt: skip
-    return read_answers(archive(files | changed), [Target("demo", "one", "/x", ("-",), "small == 3")])
+    return read_answers(archive(files | changed), [EventToFire("demo", "one", "/x", ("-",), "small == 3")])
 
 
 def test_what_a_kernel_says_as_simulated_is_no_difference(simulation):
@@ -185,7 +185,7 @@ def test_lines_that_go_on_are_joined():
 
 
 def test_the_script_is_one_that_a_shell_reads():
-    target = Target("demo", "one", "/sys/kernel/debug/x/one", ("=01", "-"), 'name == "it\'s"')
+    target = EventToFire("demo", "one", "/sys/kernel/debug/x/one", ("=01", "-"), 'name == "it\'s"')
     script = write_script([target], ["/sys/module/x/parameters/probes"], 256)
     done = subprocess.run(["sh", "-n"], input=script, text=True, capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

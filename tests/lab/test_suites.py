@@ -69,7 +69,7 @@ def test_sources_are_read():
     assert suites.parse_deb822(SOURCES)[0].suites == ("bookworm", "bookworm-updates")
     assert suites.parse_deb822(KEY)[0].signed_by == "-----BEGIN X\n\nabc"
     text = "# deb http://a b c\ndeb-src http://a b c\ndeb [ arch=amd64 signed-by=/k ] http://a/ b c d # e\n"
-    assert suites.parse_one_line(text) == [suites.Source("http://a/", ("b",), ("c", "d"), "/k")]
+    assert suites.parse_one_line(text) == [suites.PackageSource("http://a/", ("b",), ("c", "d"), "/k")]
 
 
 def test_a_list_of_suites(machine):

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.insert import RETURN_VALUE, Call, Place, Placement, Where, place_call
+from tracepoint.place.insert import RETURN_VALUE, EventCall, InsertionPoint, Placement, Where, place_call
 from tracepoint.place.names import all_declared
-from tracepoint.place.statements import Kind, read_body
+from tracepoint.place.statements import StatementKind, read_body
 from tracepoint.source.lexer import Kind as TokenKind
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile, apply_edits, decode
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.functions import Function
 
 INTEGERS = {
@@ -38,8 +38,8 @@ class Trial:
 
     source: SourceFile
     function: str
-    place: Place
-    call: Call
+    place: InsertionPoint
+    call: EventCall
 
 
 def files_of(tree: Path, folders: Sequence[str]) -> list[str]:
@@ -58,7 +58,13 @@ def random_trials(tree: Path, paths: Sequence[str], seed: int, *, typed: bool = 
 
 
 def _trial(
-    chance: random.Random, source: SourceFile, code: Code, function: Function, number: int, *, typed: bool
+    chance: random.Random,
+    source: SourceFile,
+    code: SourceCode,
+    function: Function,
+    number: int,
+    *,
+    typed: bool,
 ) -> Trial:
     body = read_body(code, function)
     where = chance.choice([Where.ENTRY, Where.RETURNS, Where.AFTER, Where.BEFORE])
@@ -69,18 +75,20 @@ def _trial(
     args = [(v.name, _kind(v.type)) for v in chance.sample(usable, min(2, len(usable)))]
     if where is Where.RETURNS and _kind(function.returns):
         args.append((RETURN_VALUE, _kind(function.returns)))
-    statements = [s for s in body.walk() if s is not body and s.kind not in (Kind.BLOCK, Kind.LABEL)]
-    place = Place(function.names[0], where, line=code.line(function.name_at))
+    statements = [
+        s for s in body.walk() if s is not body and s.kind not in (StatementKind.BLOCK, StatementKind.LABEL)
+    ]
+    place = InsertionPoint(function.names[0], where, line=code.line(function.name_at))
     if where in (Where.AFTER, Where.BEFORE):
-        place = Place(function.names[0], Where.ENTRY, line=place.line)
+        place = InsertionPoint(function.names[0], Where.ENTRY, line=place.line)
         if statements:
             chosen = chance.choice(statements)
             text = source.text[code.tokens[chosen.first].start : code.tokens[chosen.last].end]
-            place = Place(function.names[0], where, text, code.line(chosen.first))
+            place = InsertionPoint(function.names[0], where, text, code.line(chosen.first))
     if typed and not args:
         args.append(("0", "unsigned long"))
     params = tuple((kind, f"p{index}") for index, (_, kind) in enumerate(args)) if typed else ()
-    call = Call(f"place_trial_{number}", tuple(name for name, _ in args), params=params)
+    call = EventCall(f"place_trial_{number}", tuple(name for name, _ in args), params=params)
     return Trial(source, function.names[0], place, call)
 
 
@@ -212,7 +220,7 @@ def built_files(source: Path, config: str, folders: Sequence[str]) -> list[str]:
     return sorted(path for path in set(found) if (source / path).is_file())
 
 
-def trace_header(call: Call) -> str:
+def trace_header(call: EventCall) -> str:
     """A header that declares the event of a trial."""
     params = [f"{kind}{'' if kind.endswith('*') else ' '}{name}" for kind, name in call.params]
     fields = " ".join(f"__field({kind}, {name})" for kind, name in call.params)

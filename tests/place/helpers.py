@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tracepoint.errors import PlaceError
-from tracepoint.place.insert import Call, Place, Placement, Where, place_call
+from tracepoint.place.insert import EventCall, InsertionPoint, Placement, Where, place_call
 from tracepoint.source.text import SourceFile, apply_edits
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def place(
     params: Sequence[tuple[str, str]] = (),
     path: str = "mm/a.c",
 ) -> Placement:
-    call = Call("x", args, guard, tuple(params))
-    return place_call(SourceFile(path, text), Place(function, where, statement, line), call)
+    call = EventCall("x", args, guard, tuple(params))
+    return place_call(SourceFile(path, text), InsertionPoint(function, where, statement, line), call)
 
 
 def put(text: str, where: Where, statement: str = "", *args: str, **more: object) -> str:

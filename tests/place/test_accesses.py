@@ -13,12 +13,12 @@ import oracles
 from place.corpus import files_of
 from tracepoint.cli.tree.tree_files import tree_reader
 from tracepoint.errors import PlaceError
-from tracepoint.place.access import Follower, NoSuchMemberError, Shape
+from tracepoint.place.access import Follower, NoSuchMemberError, ValueType
 from tracepoint.place.arguments import INDEX, Access
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.insert import Call, Place, Where, place_call
-from tracepoint.place.kernel import Kernel
+from tracepoint.place.insert import EventCall, InsertionPoint, Where, place_call
+from tracepoint.place.kernel import KernelTree
 from tracepoint.place.members import count_dimensions
 from tracepoint.place.names import all_declared
 from tracepoint.place.plan import split_args
@@ -31,8 +31,8 @@ from tracepoint.tree.query.tree import Tree
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.place.code import Code
-    from tracepoint.place.statements import Statement
+    from tracepoint.place.code import SourceCode
+    from tracepoint.place.statements import StatementSpan
     from tracepoint.source.text import SourceFile
     from tracepoint.tree.query.tree import TreeEvent
 
@@ -47,7 +47,7 @@ DEAD = {
 TAKES_MEMBER = re.compile(r"container_of\w*|\w*_entry\w*|struct_size\w*|offsetof\w*|\w*sizeof_\w+")
 
 
-def accesses(code: Code, body: Statement) -> Iterator[tuple[int, Access]]:
+def accesses(code: SourceCode, body: StatementSpan) -> Iterator[tuple[int, Access]]:
     """Yield every chain of `->`, `.` and `[]` on a name, with its token."""
     texts = code.texts
     for at in range(body.first, body.last):
@@ -69,13 +69,13 @@ def accesses(code: Code, body: Statement) -> Iterator[tuple[int, Access]]:
             yield at, Access(texts[at], tuple(steps))
 
 
-def is_in_macro(code: Code, at: int) -> bool:
+def is_in_macro(code: SourceCode, at: int) -> bool:
     while at > 0 and code.texts[at] != "(":
         at = code.match[at] - 1 if code.texts[at] in {")", "]"} else at - 1
     return TAKES_MEMBER.fullmatch(code.texts[at - 1]) is not None
 
 
-def judge(structs: Structs, access: Access, shape: Shape) -> str:
+def judge(structs: Structs, access: Access, shape: ValueType) -> str:
     follower = Follower(structs)
     try:
         found = follower.follow(access, shape)
@@ -88,7 +88,7 @@ def judge(structs: Structs, access: Access, shape: Shape) -> str:
 @pytest.mark.parametrize("name", ["linux-source-6.1", "linux-source-6.12"])
 def test_no_access_of_the_kernels_own_is_refused(name: str) -> None:
     tree = oracles.kernel_source(name)
-    kernel = Kernel(Tree.of(IndexData(str(tree), "source", {}, {})), tree_reader(tree))
+    kernel = KernelTree(Tree.of(IndexData(str(tree), "source", {}, {})), tree_reader(tree))
     chance = random.Random(SEED)
     seen: Counter[str] = Counter()
     refused = []
@@ -107,7 +107,7 @@ def test_no_access_of_the_kernels_own_is_refused(name: str) -> None:
                 variables = known.get(access.name, [])
                 if len({v.type for v in variables}) != 1 or not variables[0].type:
                     continue
-                shape = Shape(variables[0].type, count_dimensions(code, variables[0]))
+                shape = ValueType(variables[0].type, count_dimensions(code, variables[0]))
                 found = judge(told, access, shape)
                 seen[found] += 1
                 seen["noted without headers"] += judge(alone, access, shape) == "noted"
@@ -118,7 +118,9 @@ def test_no_access_of_the_kernels_own_is_refused(name: str) -> None:
     assert seen["noted"] < 0.01 * seen["noted without headers"]
 
 
-def calls_of(source: SourceFile, code: Code, events: dict[str, TreeEvent]) -> Iterator[tuple[Place, Call]]:
+def calls_of(
+    source: SourceFile, code: SourceCode, events: dict[str, TreeEvent]
+) -> Iterator[tuple[InsertionPoint, EventCall]]:
     """Yield every plain call of an event that a file has, as one that is to be put before itself."""
     functions = [f for f in find_functions(code) if not f.trouble and f.close >= 0]
     for function in functions:
@@ -130,15 +132,15 @@ def calls_of(source: SourceFile, code: Code, events: dict[str, TreeEvent]) -> It
             close = code.match[at + 1]
             args = split_args(source.text[code.tokens[at + 1].end : code.tokens[close].start])
             text = source.text[code.tokens[at].start : code.tokens[close].end] + ";"
-            place = Place(function.names[0], Where.BEFORE, text, code.line(at))
-            yield place, Call(event.name, args, False, event.params)
+            place = InsertionPoint(function.names[0], Where.BEFORE, text, code.line(at))
+            yield place, EventCall(event.name, args, False, event.params)
 
 
 @pytest.mark.oracle
 def test_no_call_that_the_kernel_has_is_refused() -> None:
     tree = oracles.kernel_source("linux-source-6.1")
     index = open_tree(str(tree))
-    kernel = Kernel(index, tree_reader(tree))
+    kernel = KernelTree(index, tree_reader(tree))
     events = {event.name: event for event in index.events()}
     once = Counter(event.name for event in index.events())
     events = {name: event for name, event in events.items() if once[name] == 1}

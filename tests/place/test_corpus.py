@@ -19,8 +19,8 @@ from tracepoint.lab.build import make as kernel_make
 from tracepoint.lab.build.kernel import compile_object, configured_tree
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.insert import Call, Place, Where, place_calls
-from tracepoint.place.statements import Kind, read_body
+from tracepoint.place.insert import EventCall, InsertionPoint, Where, place_calls
+from tracepoint.place.statements import StatementKind, read_body
 from tracepoint.source.text import SourceFile, apply_edits, decode
 
 if TYPE_CHECKING:
@@ -129,21 +129,25 @@ def test_checkpatch_has_nothing_to_say_of_calls_around_bodies_without_braces(tmp
     assert_checkpatch_takes(tree, changed, tmp_path)
 
 
-def around_bodies(source: SourceFile, chance: random.Random) -> Iterator[tuple[Place, Call]]:
+def around_bodies(source: SourceFile, chance: random.Random) -> Iterator[tuple[InsertionPoint, EventCall]]:
     """Yield a call before and one after some bodies that have no braces."""
     code = read_code(source)
     functions = [f for f in find_functions(code) if not f.trouble and f.close >= 0]
     for function in chance.sample(functions, min(8, len(functions))):
         try:
-            bodies = [s for s in read_body(code, function).walk() if s.is_body and s.kind is Kind.EXPRESSION]
+            bodies = [
+                s
+                for s in read_body(code, function).walk()
+                if s.is_body and s.kind is StatementKind.EXPRESSION
+            ]
         except PlaceError:
             continue
         for statement in bodies[:2]:
             text = source.text[code.tokens[statement.first].start : code.tokens[statement.last].end]
             pair = []
             for where in (Where.BEFORE, Where.AFTER):
-                place = Place(function.names[0], where, text, code.line(statement.first))
-                pair.append((place, Call(f"{where}_it", ())))
+                place = InsertionPoint(function.names[0], where, text, code.line(statement.first))
+                pair.append((place, EventCall(f"{where}_it", ())))
             try:
                 place_calls(source, pair)
             except PlaceError as error:

@@ -14,7 +14,7 @@ from place.trees import EVENT, make_tree, open_kernel
 from repositories import ENV, commit_all, git, needs_git
 from tracepoint.cli.main import main
 from tracepoint.place.fragment import EventText
-from tracepoint.place.insert import Place, Where
+from tracepoint.place.insert import InsertionPoint, Where
 from tracepoint.place.message import Author, write_mail
 from tracepoint.place.plan import CallAt, Plan
 from tracepoint.place.series import make_series
@@ -35,15 +35,17 @@ NEW_FILE = "WARNING: added, moved or deleted file(s), does MAINTAINERS need upda
 def test_series_is_taken_and_gives_the_texts(tmp_path: Path) -> None:
     root = make_tree(tmp_path / "tree")
     calls = (
-        CallAt("garden/reed.c", (Place("reed_hide", Where.ENTRY),), "lake_splash", ("duck", "0")),
-        CallAt("water/shore.c", (Place("shore_visit", Where.RETURNS),), "lake_splash", ("duck", "n")),
+        CallAt("garden/reed.c", (InsertionPoint("reed_hide", Where.ENTRY),), "lake_splash", ("duck", "0")),
+        CallAt(
+            "water/shore.c", (InsertionPoint("shore_visit", Where.RETURNS),), "lake_splash", ("duck", "n")
+        ),
         CallAt(
             "water/pond.c",
-            (Place("pond_dive", Where.AFTER, "duck->depth = depth;"),),
+            (InsertionPoint("pond_dive", Where.AFTER, "duck->depth = depth;"),),
             "pond_sink",
             ("duck", "1"),
         ),
-        CallAt("garden/reed.c", (Place("reed_hide", Where.RETURNS),), "pond_dive", ("duck", "1")),
+        CallAt("garden/reed.c", (InsertionPoint("reed_hide", Where.RETURNS),), "pond_dive", ("duck", "1")),
     )
     events = (
         EventText(EVENT.replace("pond_splash", "lake_splash"), system="lake", is_new=True),

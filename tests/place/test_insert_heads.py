@@ -6,7 +6,7 @@ import pytest
 
 from place.helpers import AFTER, BEFORE, ENTRY, RETURNS, place, put, refusal
 from tracepoint.errors import PlaceError
-from tracepoint.place.insert import Call, Place, place_call
+from tracepoint.place.insert import EventCall, InsertionPoint, place_call
 from tracepoint.source.text import SourceFile
 
 HEADS = {
@@ -208,7 +208,9 @@ def test_the_tracer_itself_and_assembler_are_noted() -> None:
 )
 def test_names_that_are_none_are_refused(event: str, function: str) -> None:
     with pytest.raises(PlaceError, match=r"is not a valid (event|function) name"):
-        place_call(SourceFile("a.c", "int f(void)\n{\n}\n"), Place(function, ENTRY), Call(event, ()))
+        place_call(
+            SourceFile("a.c", "int f(void)\n{\n}\n"), InsertionPoint(function, ENTRY), EventCall(event, ())
+        )
 
 
 def test_beside_what_must_be_said() -> None:

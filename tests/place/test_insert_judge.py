@@ -9,9 +9,9 @@ import pytest
 import oracles
 from place.corpus import files_of
 from tracepoint.errors import PlaceError
-from tracepoint.place.code import Code, read_code
+from tracepoint.place.code import SourceCode, read_code
 from tracepoint.place.functions import Function, find_functions
-from tracepoint.place.statements import Kind, Statement, read_body
+from tracepoint.place.statements import StatementKind, StatementSpan, read_body
 from tracepoint.source.text import SourceFile, decode
 
 tree_sitter = pytest.importorskip("tree_sitter", reason="pip install tree-sitter tree-sitter-c")
@@ -56,23 +56,23 @@ def their_statements(node: Any, offset: int) -> set[tuple[str, int]]:
     return found
 
 
-def our_statements(code: Code, body: Statement) -> set[tuple[str, int]]:
+def our_statements(code: SourceCode, body: StatementSpan) -> set[tuple[str, int]]:
     found = set()
     for statement in body.walk():
         kind = OURS.get(statement.kind.name, statement.kind.name)
         if code.texts[statement.first] == "fallthrough":
             kind = "SIMPLE"
-        if statement.kind not in (Kind.BLOCK, Kind.LABEL):
+        if statement.kind not in (StatementKind.BLOCK, StatementKind.LABEL):
             found.add((kind, code.tokens[statement.first].start))
     return found
 
 
-def has_macro_loop(code: Code, body: Statement) -> bool:
-    headed = (Kind.LOOP, Kind.IF, Kind.DO)
+def has_macro_loop(code: SourceCode, body: StatementSpan) -> bool:
+    headed = (StatementKind.LOOP, StatementKind.IF, StatementKind.DO)
     return any(s.kind in headed and code.texts[s.first] not in KEYWORDS for s in body.walk())
 
 
-def difference(parser: Any, code: Code, function: Function) -> set[tuple[str, int]] | None:
+def difference(parser: Any, code: SourceCode, function: Function) -> set[tuple[str, int]] | None:
     """Where the two readings differ; None when the judge cannot follow the function."""
     start, end = code.tokens[function.open].start, code.tokens[function.close].end
     text = code.file.text[start:end]

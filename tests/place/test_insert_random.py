@@ -12,8 +12,8 @@ from place.helpers import AFTER, BEFORE, ENTRY, RETURNS
 from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.insert import Call, Place, place_call
-from tracepoint.place.statements import Kind, read_body
+from tracepoint.place.insert import EventCall, InsertionPoint, place_call
+from tracepoint.place.statements import StatementKind, read_body
 from tracepoint.source.text import SourceFile, apply_edits
 
 SIMPLE = (
@@ -83,7 +83,7 @@ def test_only_calls_braces_and_a_variable_are_added(text: str, where: object, ha
     args = ("RETURN_VALUE",) if has_value and where is RETURNS else ("a",)
     source = SourceFile("a.c", text)
     try:
-        found = place_call(source, Place("f", where), Call("x", args))  # type: ignore[arg-type]
+        found = place_call(source, InsertionPoint("f", where), EventCall("x", args))  # type: ignore[arg-type]
     except PlaceError as error:
         assert "a conditional begins or ends" in error.reason or "crosses the border" in error.reason  # noqa: PT017
         return
@@ -105,7 +105,14 @@ def _same_shape(old: str, new: str) -> None:
             [
                 s.kind
                 for s in body.walk()
-                if s.kind in (Kind.RETURN, Kind.JUMP, Kind.LOOP, Kind.SWITCH, Kind.IF)
+                if s.kind
+                in (
+                    StatementKind.RETURN,
+                    StatementKind.JUMP,
+                    StatementKind.LOOP,
+                    StatementKind.SWITCH,
+                    StatementKind.IF,
+                )
             ]
         )
     assert kinds[0] == kinds[1]
@@ -117,12 +124,12 @@ def test_beside_any_statement(text: str, where: object, data: st.DataObject) -> 
     code = read_code(SourceFile("a.c", text))
     body = read_body(code, find_functions(code)[0])
     chosen = data.draw(
-        st.sampled_from([s for s in body.walk() if s is not body and s.kind is not Kind.BLOCK])
+        st.sampled_from([s for s in body.walk() if s is not body and s.kind is not StatementKind.BLOCK])
     )
     spelled = text[code.tokens[chosen.first].start : code.tokens[chosen.last].end]
-    place = Place("f", where, spelled, code.line(chosen.first))  # type: ignore[arg-type]
+    place = InsertionPoint("f", where, spelled, code.line(chosen.first))  # type: ignore[arg-type]
     try:
-        found = place_call(SourceFile("a.c", text), place, Call("x", ("a",)))
+        found = place_call(SourceFile("a.c", text), place, EventCall("x", ("a",)))
     except PlaceError as error:
         assert str(error)  # noqa: PT017
         return
@@ -132,7 +139,7 @@ def test_beside_any_statement(text: str, where: object, data: st.DataObject) -> 
     call = next(at for at, token in enumerate(again.texts) if token == "trace_x")
     beside = again.texts[call - 1] if where is AFTER else again.texts[call + 5]
     expected = code.texts[chosen.last] if where is AFTER else code.texts[chosen.first]
-    if chosen.kind is not Kind.DECLARATION:
+    if chosen.kind is not StatementKind.DECLARATION:
         assert beside == expected
     _same_shape(text, new)
 
@@ -156,7 +163,7 @@ def test_any_text_is_placed_or_refused(text: str) -> None:
     whole = "int f(int a)\n{\n" + text + "\n}\n"
     for where in (ENTRY, RETURNS):
         try:
-            found = place_call(SourceFile("a.c", whole), Place("f", where), Call("x", ("a",)))
+            found = place_call(SourceFile("a.c", whole), InsertionPoint("f", where), EventCall("x", ("a",)))
         except PlaceError as error:
             assert str(error)  # noqa: PT017
         else:
@@ -167,6 +174,10 @@ def test_any_text_is_placed_or_refused(text: str) -> None:
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
 def test_any_request_is_answered(statement: str, arg: str, event: str) -> None:
     whole = "int f(int a)\n{\n\tg(a);\n\treturn 0;\n}\n"
-    for request in (Place("f", AFTER, statement), Place(statement, ENTRY), Place("f", AFTER, "g(a);")):
+    for request in (
+        InsertionPoint("f", AFTER, statement),
+        InsertionPoint(statement, ENTRY),
+        InsertionPoint("f", AFTER, "g(a);"),
+    ):
         with pytest.raises(PlaceError):
-            place_call(SourceFile("a.c", whole), request, Call(event or "1", (arg, "1 +")))
+            place_call(SourceFile("a.c", whole), request, EventCall(event or "1", (arg, "1 +")))

@@ -10,7 +10,7 @@ from place.helpers import AFTER, ENTRY, place, put, refusal
 from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.insert import Call, Place, place_call, place_calls
+from tracepoint.place.insert import EventCall, InsertionPoint, place_call, place_calls
 from tracepoint.place.lookup import check_function
 from tracepoint.place.sites import count_declarations, entry_site
 from tracepoint.place.statements import read_body
@@ -71,7 +71,7 @@ def test_a_condition_of_two_lines_is_written_on_one() -> None:
 
 
 def test_two_calls_at_the_entry_split_once() -> None:
-    requests = [(Place("f", ENTRY), Call(event, ("a",))) for event in "xy"]
+    requests = [(InsertionPoint("f", ENTRY), EventCall(event, ("a",))) for event in "xy"]
     edits = place_calls(SourceFile("mm/a.c", TEXT), requests)
     assert apply_edits(TEXT, edits) == SPLIT.replace("x(a);\n", "x(a);\n\ttrace_y(a);\n")
 
@@ -149,8 +149,8 @@ def test_split_branches_mean_the_same_in_both_configurations(name: str) -> None:
             if split is None:
                 continue
             n_split += 1
-            where = Place(function.names[0], ENTRY, line=code.line(function.name_at))
-            found = place_call(source, where, Call("x", ()))
+            where = InsertionPoint(function.names[0], ENTRY, line=code.line(function.name_at))
+            found = place_call(source, where, EventCall("x", ()))
             condition = "".join(split.text.split())
             new = apply_edits(source.text, found.edits)
             new = new[span.start : len(new) - len(source.text) + span.stop]

@@ -15,12 +15,12 @@ from place.test_insert_random import functions
 from tracepoint.errors import PlaceError
 from tracepoint.place.code import read_code
 from tracepoint.place.functions import find_functions
-from tracepoint.place.insert import Call, Place, Where, place_call, place_calls
-from tracepoint.place.statements import Kind, read_body
+from tracepoint.place.insert import EventCall, InsertionPoint, Where, place_call, place_calls
+from tracepoint.place.statements import StatementKind, read_body
 from tracepoint.source.text import SourceFile, apply_edits
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
 
 
 def together(text: str, *requests: tuple[Where, str, str]) -> str:
@@ -28,7 +28,9 @@ def together(text: str, *requests: tuple[Where, str, str]) -> str:
     asked = []
     for where, statement, call in requests:
         event, _, args = call.partition("(")
-        asked.append((Place("f", where, statement), Call(event, tuple(filter(None, [args.rstrip(")")])))))
+        asked.append(
+            (InsertionPoint("f", where, statement), EventCall(event, tuple(filter(None, [args.rstrip(")")]))))
+        )
     return apply_edits(text, place_calls(SourceFile("mm/a.c", text), asked))
 
 
@@ -144,7 +146,7 @@ def test_what_cannot_be_joined_is_refused() -> None:
 def test_two_calls_add_what_each_adds_alone(text: str, data: st.DataObject) -> None:
     code = read_code(SourceFile("a.c", text))
     source = SourceFile("a.c", text)
-    asked = [(data.draw(places(code)), Call(event, ("a",))) for event in "xy"]
+    asked = [(data.draw(places(code)), EventCall(event, ("a",))) for event in "xy"]
     try:
         alone = [place_call(source, place, call) for place, call in asked]
     except PlaceError:
@@ -171,11 +173,11 @@ def test_two_calls_add_what_each_adds_alone(text: str, data: st.DataObject) -> N
 
 
 @st.composite
-def places(draw: st.DrawFn, code: Code) -> Place:
+def places(draw: st.DrawFn, code: SourceCode) -> InsertionPoint:
     where = draw(st.sampled_from(list(Where)))
     if where in (ENTRY, RETURNS):
-        return Place("f", where)
+        return InsertionPoint("f", where)
     statements = read_body(code, find_functions(code)[0]).walk()
-    chosen = draw(st.sampled_from([s for s in statements if s.kind is not Kind.BLOCK]))
+    chosen = draw(st.sampled_from([s for s in statements if s.kind is not StatementKind.BLOCK]))
     text = code.file.text[code.tokens[chosen.first].start : code.tokens[chosen.last].end]
-    return Place("f", where, text, code.line(chosen.first))
+    return InsertionPoint("f", where, text, code.line(chosen.first))

@@ -16,7 +16,7 @@ from tracepoint.cli.tree.tree_files import tree_reader
 from tracepoint.errors import PlaceError
 from tracepoint.place.fragment import EventText
 from tracepoint.place.from_prototype import write_event
-from tracepoint.place.kernel import Kernel
+from tracepoint.place.kernel import KernelTree
 from tracepoint.place.plan import Plan, make_call, make_places, split_place
 from tracepoint.place.series import make_series
 from tracepoint.tree.facts import read_facts
@@ -67,7 +67,7 @@ def plan_of(at: str, system: str, event: str, proto: str = "", args: str = "") -
 def outcome(tree: Tree, plan: Plan) -> object:
     """The changed files and notes, or why there are none."""
     root = Path(tree.root)
-    kernel = Kernel(tree, tree_reader(root), read_facts(root).assign_str_arity)
+    kernel = KernelTree(tree, tree_reader(root), read_facts(root).assign_str_arity)
     try:
         series = make_series(kernel, plan)
     except PlaceError as error:

@@ -11,16 +11,18 @@ import pytest
 from place.trees import EVENT, FILES, POND_C, SHORE_C, header_of, make_tree, open_kernel
 from tracepoint.errors import PlaceError, TracepointError
 from tracepoint.place.fragment import EventText
-from tracepoint.place.insert import Place, Where
-from tracepoint.place.kernel import Kernel
+from tracepoint.place.insert import InsertionPoint, Where
+from tracepoint.place.kernel import KernelTree
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import CallAt, Plan
 from tracepoint.place.series import Series, make_series
 
 HEADER = "include/trace/events/pond.h"
 WHY = "Splashes cannot be seen today, so nobody knows who scares the fish."
-SHORE = CallAt("water/shore.c", (Place("shore_visit", Where.AFTER, "n_visits++;"),), "", ("duck", "n"))
-REED = CallAt("garden/reed.c", (Place("reed_hide", Where.ENTRY),), "", ("duck", "0"))
+SHORE = CallAt(
+    "water/shore.c", (InsertionPoint("shore_visit", Where.AFTER, "n_visits++;"),), "", ("duck", "n")
+)
+REED = CallAt("garden/reed.c", (InsertionPoint("reed_hide", Where.ENTRY),), "", ("duck", "0"))
 LAKE = EventText(EVENT.replace("pond_splash", "lake_splash"), system="lake", is_new=True)
 AUTHOR = Author("A. U. Thor", "author@example.org", "Sat, 21 Nov 2026 03:00:00 +0000")
 
@@ -59,7 +61,7 @@ def test_one_call_in_one_patch(tree: Path) -> None:
 
 
 def test_two_places_of_a_function_are_listed(tree: Path) -> None:
-    before = replace(SHORE, places=(Place("shore_visit", Where.BEFORE, "n_visits++;"),))
+    before = replace(SHORE, places=(InsertionPoint("shore_visit", Where.BEFORE, "n_visits++;"),))
     body = " ".join(made(tree, before, SHORE).patches[0].message.body.split())
     assert "shore_visit(): pond_splash before n_visits++, pond_splash after n_visits++; While" in body
 
@@ -73,14 +75,14 @@ def test_event_of_the_tree_is_only_called(tree: Path) -> None:
 
 
 def test_file_that_creates_the_header_needs_no_include(tree: Path) -> None:
-    call = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
+    call = CallAt("water/pond.c", (InsertionPoint("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
     text = made(tree, call).files["water/pond.c"]
     assert text.count("pond.h>") == POND_C.count("pond.h>")
     assert text.count("CREATE_TRACE_POINTS") == 1
 
 
 def test_second_call_in_a_file_adds_no_second_include(tree: Path) -> None:
-    again = replace(SHORE, places=(Place("shore_visit", Where.RETURNS),))
+    again = replace(SHORE, places=(InsertionPoint("shore_visit", Where.RETURNS),))
     text = made(tree, SHORE, again).files["water/shore.c"]
     assert text.count("#include <trace/events/pond.h>") == 1
     assert text.count("trace_pond_splash(") == 3
@@ -102,7 +104,7 @@ def test_include_in_the_branch_of_all_calls_counts(tmp_path: Path) -> None:
     text = made(make_tree(tmp_path, {"water/shore.c": shore}), SHORE).files["water/shore.c"]
     assert text.count("#include <trace/events/pond.h>") == 1
     outside = shore + "\nvoid shore_leave(struct duck *duck)\n{\n\tn_visits--;\n}\n"
-    leave = CallAt("water/shore.c", (Place("shore_leave", Where.ENTRY),), "", ("duck", "1"))
+    leave = CallAt("water/shore.c", (InsertionPoint("shore_leave", Where.ENTRY),), "", ("duck", "1"))
     text = made(make_tree(tmp_path, {"water/shore.c": outside}), SHORE, leave).files["water/shore.c"]
     assert text.count("#include <trace/events/pond.h>") == 2
 
@@ -162,7 +164,7 @@ def test_a_file_without_includes_has_those_of_the_file_around_it(tmp_path: Path)
 
 
 def test_create_trace_points_that_is_there_is_used(tree: Path) -> None:
-    call = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
+    call = CallAt("water/pond.c", (InsertionPoint("pond_dive", Where.ENTRY),), "", ("duck", "depth"))
     text = made(tree, call, event=LAKE).files["water/pond.c"]
     assert (
         "#define CREATE_TRACE_POINTS\n#include <trace/events/lake.h>\n#include <trace/events/pond.h>\n"
@@ -268,7 +270,7 @@ def test_place_of_other_headers_is_forgotten(tmp_path: Path) -> None:
         '"shore_trace.h"\n\n#undef TRACE_INCLUDE_PATH\n#undef TRACE_INCLUDE_FILE\n#define CREATE_TRACE_POINTS\n'
         "#include <trace/events/lake.h>\n" in text
     )
-    into = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "shore_x", ("duck", "1"))
+    into = CallAt("water/pond.c", (InsertionPoint("pond_dive", Where.ENTRY),), "shore_x", ("duck", "1"))
     assert "would leave its TRACE_INCLUDE_PATH" in refused(root, SHORE, into)
 
 
@@ -283,7 +285,9 @@ def test_maintainers_join_folders(tmp_path: Path) -> None:
 def test_later_patch_changes_what_an_earlier_one_has_changed(tree: Path) -> None:
     """The header belongs to the first patch; the second exports an event in the creator's file."""
     other = replace(REED, event="pond_dive", args=("duck", "1"))
-    first = CallAt("water/pond.c", (Place("pond_dive", Where.ENTRY),), "pond_splash", ("duck", "depth"))
+    first = CallAt(
+        "water/pond.c", (InsertionPoint("pond_dive", Where.ENTRY),), "pond_splash", ("duck", "depth")
+    )
     series = made(tree, first, other)
     one, two = series.patches
     assert {c.path for c in one.changes} & {c.path for c in two.changes} == {"water/pond.c"}
@@ -295,7 +299,10 @@ def test_later_patch_changes_what_an_earlier_one_has_changed(tree: Path) -> None
 
 
 def test_first_place_that_the_tree_has_is_taken(tree: Path) -> None:
-    both = (Place("shore_visit", Where.AFTER, "gone();"), Place("shore_visit", Where.AFTER, "n_visits++;"))
+    both = (
+        InsertionPoint("shore_visit", Where.AFTER, "gone();"),
+        InsertionPoint("shore_visit", Where.AFTER, "n_visits++;"),
+    )
     assert "trace_pond_splash" in made(tree, replace(SHORE, places=both)).files["water/shore.c"]
     assert refused(tree, replace(SHORE, places=both[:1] * 2)).count("gone();") == 2
 
@@ -441,7 +448,7 @@ def test_a_custom_event_of_the_same_name_is_not_a_second_declaration(tree: Path)
         "\tTP_STRUCT__entry(\n\t\t__field(int, depth)\n\t),\n\tTP_fast_assign(\n\t\t__entry->depth = depth;\n\t),\n"
         '\tTP_printk("%d", __entry->depth)\n);\n'
     )
-    call = CallAt("garden/reed.c", (Place("reed_hide", Where.RETURNS),), "pond_dive", ("duck", "1"))
+    call = CallAt("garden/reed.c", (InsertionPoint("reed_hide", Where.RETURNS),), "pond_dive", ("duck", "1"))
     series = make_series(open_kernel(tree), Plan((), (call,), why=WHY))
     assert "trace_pond_dive(duck, 1);" in series.files["garden/reed.c"]
 
@@ -451,7 +458,7 @@ def test_a_file_that_is_not_there_is_refused_before_the_tree_is_searched() -> No
         def __getattr__(self, name: str) -> object:
             raise AssertionError(f"the tree was asked for {name}")
 
-    kernel = Kernel(Unsearched(), lambda _: None)  # type: ignore[arg-type]
-    call = CallAt("mm/nosuch.c", (Place("f", Where.ENTRY),), "pond_dive", ("duck", "1"))
+    kernel = KernelTree(Unsearched(), lambda _: None)  # type: ignore[arg-type]
+    call = CallAt("mm/nosuch.c", (InsertionPoint("f", Where.ENTRY),), "pond_dive", ("duck", "1"))
     with pytest.raises(PlaceError, match=r"mm/nosuch\.c: no such file in the tree"):
         make_series(kernel, Plan((), (call,), why=WHY))

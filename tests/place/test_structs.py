@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from place.trees import SHORE_C, make_tree, open_kernel
 from tracepoint.errors import PlaceError
-from tracepoint.place.insert import Call, Place, Where, place_call
+from tracepoint.place.insert import EventCall, InsertionPoint, Where, place_call
 from tracepoint.place.structs import Structs
 from tracepoint.source.text import SourceFile
 
@@ -121,8 +121,8 @@ def structs(tmp_path_factory: pytest.TempPathFactory) -> Structs:
 def notes(structs: Structs, argument: str, kind: str = "") -> tuple[str, ...]:
     source = SourceFile("water/shore.c", SHORE)
     params = ((kind, "p"),) if kind else ()
-    call = Call("x", (argument,), guard=False, params=params)
-    return place_call(source, Place("shore_visit", Where.AFTER, "n_visits++;"), call, structs).notes
+    call = EventCall("x", (argument,), guard=False, params=params)
+    return place_call(source, InsertionPoint("shore_visit", Where.AFTER, "n_visits++;"), call, structs).notes
 
 
 @pytest.mark.parametrize("argument", KNOWN)

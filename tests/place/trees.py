@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tracepoint.cli.tree.tree_files import tree_reader
-from tracepoint.place.kernel import Kernel
+from tracepoint.place.kernel import KernelTree
 from tracepoint.tree.facts import read_facts
 from tracepoint.tree.index.build import build_index
 from tracepoint.tree.query.tree import Tree
@@ -157,10 +157,10 @@ def make_tree(root: Path, changed: dict[str, str] | None = None) -> Path:
     return root
 
 
-def open_kernel(root: Path) -> Kernel:
+def open_kernel(root: Path) -> KernelTree:
     """Open a tree without saving its index."""
     data, _ = build_index(str(root), jobs=1)
-    return Kernel(Tree.of(data), tree_reader(root), read_facts(root).assign_str_arity)
+    return KernelTree(Tree.of(data), tree_reader(root), read_facts(root).assign_str_arity)
 
 
 def header_of(*declarations: str, system: str = "pond", guard: str = "_TRACE_POND_H") -> str:

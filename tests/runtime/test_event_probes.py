@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.model.python.types import u64
-from tracepoint.runtime.dynamic.probe_args import HEAD, ProbeError, parse_args
+from tracepoint.runtime.dynamic.probe_args import HEAD, EventProbeError, parse_args
 from tracepoint.runtime.dynamic.probe_values import make_probe_record
 from tracepoint.runtime.files.tree import ControlFiles
 from tracepoint.runtime.fire.mechanism import Mechanism
@@ -168,7 +168,7 @@ def test_the_record_is_packed_and_its_texts_follow():
     ],
 )
 def test_numbers_that_are_not_in_the_record_are_refused_with_the_reason(text):
-    with pytest.raises(ProbeError) as caught:
+    with pytest.raises(EventProbeError) as caught:
         parse_args([text], SOURCE)
     ((reason, place),) = caught.value.entries
     assert "address" in reason or "no kernel memory" in reason
@@ -189,7 +189,7 @@ def test_no_text_and_no_record_breaks_it(words, record):
     """Only ProbeError comes out, and what is accepted makes a record from any bytes."""
     try:
         args = parse_args("".join(words).split(), SOURCE)
-    except ProbeError:
+    except EventProbeError:
         return
     made = make_probe_record(args, record, lambda: b"x" * 40)
     assert len(made) >= max((arg.offset + arg.n_bytes for arg in args), default=HEAD)

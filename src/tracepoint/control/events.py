@@ -36,7 +36,7 @@ class State(enum.StrEnum):
     SOFT_ON = "1*"
 
 
-class EventControl:
+class TracefsEvent:
     """One event of one trace array; made by indexing the array with `system:event`."""
 
     def __init__(self, array: ArrayFiles, system: str, name: str) -> None:
@@ -180,7 +180,7 @@ class SystemControl:
             restore_settings(
                 self._tracefs.files, {p: value for p, value in before.items() if value is not None}
             )
-            first = EventControl(self._array, *names[0].split(":"))
+            first = TracefsEvent(self._array, *names[0].split(":"))
             check_filter(text, first.format, paths[names[0]])
             raise TracefsError(
                 f"no event of {self.system} has the fields of this filter", f"{self.path}/filter", text
@@ -198,16 +198,16 @@ def read_state(text: str, path: str) -> State:
         raise TracefsError(f"shows {text.strip()[:20]!r}, which is not a state", f"{path}/enable") from None
 
 
-def find_event(array: ArrayFiles, word: str) -> EventControl | SystemControl:
+def find_event(array: ArrayFiles, word: str) -> TracefsEvent | SystemControl:
     """Return the event or system called `word`; raises TracefsError naming a similar one."""
     system, colon, name = word.partition(":")
     safe = "/" not in word and word not in (".", "..")
     if safe and colon and name and system and array.tracefs.exists(f"{array.prefix}events/{system}/{name}"):
-        return EventControl(array, system, name)
+        return TracefsEvent(array, system, name)
     if safe and not colon:
         if array.tracefs.exists(f"{array.prefix}events/{word}/enable"):
             return SystemControl(array, word)
         alone = [event for event in array.event_names if event.endswith(f":{word}")]
         if len(alone) == 1:
-            return EventControl(array, *alone[0].split(":"))
+            return TracefsEvent(array, *alone[0].split(":"))
     raise TracefsError(no_such_event(word, array.event_names))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from tracepoint.control.events import EventControl, SystemControl, find_event
+from tracepoint.control.events import SystemControl, TracefsEvent, find_event
 from tracepoint.control.names import expand
 from tracepoint.control.record import record
 from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
@@ -57,11 +57,11 @@ class TraceArray:
         """Return the events that match any of the globs (all without one).  Raises TracefsError for none."""
         return expand(patterns, self.event_names) if patterns else list(self.event_names)
 
-    def __getitem__(self, word: str) -> EventControl | SystemControl:
+    def __getitem__(self, word: str) -> TracefsEvent | SystemControl:
         """Return an event or a system by its name."""
         return find_event(self, word)
 
-    def event(self, word: str) -> EventControl:
+    def event(self, word: str) -> TracefsEvent:
         """Return an event by its name; raises TracefsError for the name of a system."""
         found = find_event(self, word)
         if isinstance(found, SystemControl):
@@ -239,7 +239,7 @@ class TraceArray:
         return self.tracefs.read(f"{self.prefix}error_log")
 
 
-class Instance(TraceArray):
+class TracefsInstance(TraceArray):
     """An instance; as a context manager it removes itself at the end if it was made here."""
 
     def __init__(self, tracefs: Tracefs, name: str, *, is_new: bool, remove: Callable[[str], None]) -> None:

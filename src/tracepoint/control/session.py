@@ -11,7 +11,7 @@ import threading
 from typing import TYPE_CHECKING, Self
 
 from tracepoint.control.files import find_files
-from tracepoint.control.instance import Instance, TraceArray
+from tracepoint.control.instance import TraceArray, TracefsInstance
 from tracepoint.control.journal import Journal, journal_folder
 from tracepoint.control.restore import Restored, restore_settings
 from tracepoint.control.tracefs import Tracefs
@@ -28,7 +28,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NUMBERS = itertools.count(1)
 
 
-class Tracing(TraceArray):
+class TracefsSession(TraceArray):
     """The top level of a tracefs, and the way to its instances; made by `open_tracefs`.
 
     As a context manager it restores everything at the end, on errors, and on SIGINT, SIGTERM and SIGHUP.
@@ -79,7 +79,7 @@ class Tracing(TraceArray):
         """Keep everything that was changed so far."""
         self.tracefs.journal.close()
 
-    def instance(self, name: str = "", *, buffer_bytes: int = 0, clock: str = "") -> Instance:
+    def instance(self, name: str = "", *, buffer_bytes: int = 0, clock: str = "") -> TracefsInstance:
         """Return the instance `name`, created if it does not exist (without a name: a new one).
 
         `buffer_bytes` is the size for each CPU, `clock` one of `clocks`.  One that was made here is
@@ -91,7 +91,7 @@ class Tracing(TraceArray):
         is_new = not self.tracefs.exists(f"instances/{name}")
         if is_new:
             self.tracefs.make_instance(name)
-        made = Instance(self.tracefs, name, is_new=is_new, remove=self.remove_instance)
+        made = TracefsInstance(self.tracefs, name, is_new=is_new, remove=self.remove_instance)
         if clock:
             made.clock = clock
         if buffer_bytes:
@@ -113,7 +113,7 @@ class Tracing(TraceArray):
 
 def open_tracefs(
     files: Files | None = None, *, journal: Path | None = None, keeps_journal: bool = True
-) -> Tracing:
+) -> TracefsSession:
     """Return the tracefs of the running kernel, found through /proc/mounts.
 
     `files` replaces it by another one, `journal` is the folder for journals (default:
@@ -123,7 +123,7 @@ def open_tracefs(
     """
     opened = files if files is not None else find_files()
     folder = (journal or journal_folder()) if keeps_journal else None
-    tracing = Tracing(Tracefs(opened, Journal(folder, opened.root)))
+    tracing = TracefsSession(Tracefs(opened, Journal(folder, opened.root)))
     tracing.tracefs.names("events")
     atexit.register(tracing.restore)
     return tracing

@@ -37,7 +37,7 @@ _OBJECTS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class FiringArgument:
     """One argument of a firing: declarations, how it is read from the line, and what is passed.
 
     `shown` describes the word for users; empty if the line has no word for it.
@@ -50,7 +50,7 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class FiringTarget:
     """Something that fires: its name, what follows `trace_` in C, and the prototype.
 
     `copied` are the parameters from which the assignment copies memory; `objects` and `addresses`
@@ -67,7 +67,7 @@ class Target:
 
 def target_of(
     point: Event | Tracepoint, call: str, environment: Environment | None, typedefs: Mapping[str, str]
-) -> Target:
+) -> FiringTarget:
     """Return what fires an event or tracepoint; `environment` and `typedefs` resolve types."""
     copies = _COPY.findall(point.assign.text) if isinstance(point, Event) else []
     copied = frozenset(word for text in copies for word in re.findall(r"\w+", text))
@@ -86,7 +86,7 @@ def target_of(
         if found is not None and ctype is not None and ctype.base not in objects | addresses:
             kind = addresses if found.endswith("*") else objects if _TAGGED.match(found) else set()
             kind.add(ctype.base)
-    return Target(point.name, call, point.proto, copied, frozenset(objects), frozenset(addresses))
+    return FiringTarget(point.name, call, point.proto, copied, frozenset(objects), frozenset(addresses))
 
 
 def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict[str, str]:
@@ -105,7 +105,7 @@ def local_names(proto: Proto, prefix: str, reserved: Iterable[str] = ()) -> dict
     return found
 
 
-def _make_argument(target: Target, param: Param, name: str) -> Argument:
+def _make_argument(target: FiringTarget, param: Param, name: str) -> FiringArgument:
     """Return how to get the argument for a parameter; `name` is its name in C.
 
     Scalars, texts, bytes and lists of numbers are words of the line; pointers to structs are an
@@ -123,7 +123,7 @@ def _make_argument(target: Target, param: Param, name: str) -> Argument:
     if ctype.base in target.addresses:
         return _address(param)
     if _TAGGED.match(ctype.base) or ctype.base in target.objects:
-        return Argument((f"{ctype.base} {param.name} = {{ }};",), (), param.name)
+        return FiringArgument((f"{ctype.base} {param.name} = {{ }};",), (), param.name)
     return _scalar(param.name, ctype.base)
 
 
@@ -134,56 +134,58 @@ def _parsed(text: str) -> CType | None:
         return None
 
 
-def _scalar(name: str, base: str) -> Argument:
-    return Argument((f"{base} {name};",), (f"fire_number(&line, {name})",), name, f"{name}: a number")
+def _scalar(name: str, base: str) -> FiringArgument:
+    return FiringArgument((f"{base} {name};",), (f"fire_number(&line, {name})",), name, f"{name}: a number")
 
 
-def _address(param: Param) -> Argument:
+def _address(param: Param) -> FiringArgument:
     name = param.name
     read = f"fire_number(&line, {name})"
     passed = f"(void *){name}"
-    return Argument((f"unsigned long {name};",), (read,), passed, f"{name}: an address")
+    return FiringArgument((f"unsigned long {name};",), (read,), passed, f"{name}: an address")
 
 
-def _pointer(param: Param, ctype: CType, *, is_copied: bool) -> Argument:
+def _pointer(param: Param, ctype: CType, *, is_copied: bool) -> FiringArgument:
     name = param.name
     if ctype.base == "char":
         passed = name if "const" in ctype.qualifiers else f"(char *){name}"
-        return Argument((f"const char *{name};",), (f"fire_text(&line, &{name})",), passed, f"{name}: a text")
+        return FiringArgument(
+            (f"const char *{name};",), (f"fire_text(&line, &{name})",), passed, f"{name}: a text"
+        )
     if ctype.base == "struct va_format":
         text = f"{name}_text"
         lines = (f"const char *{text};", f"struct va_format {name} = {{ }};")
         check = f"fire_format(&line, &{text}, &{name})"
-        return Argument(lines, (check,), f"&{name}", f"{name}: a text without %")
+        return FiringArgument(lines, (check,), f"&{name}", f"{name}: a text without %")
     if ctype.base == "void":
         return _bytes(name) if is_copied else _address(param)
     if int_type_of(ctype, _LONG) is not None or int_type_of(ctype.base, _LONG) is not None:
         return _list(param, CType(ctype.base))
-    return Argument((), (), _ZEROS)
+    return FiringArgument((), (), _ZEROS)
 
 
-def _bytes(name: str) -> Argument:
+def _bytes(name: str) -> FiringArgument:
     lines = (f"static u8 {name}[{BYTES_ROOM}];",)
     read = f"fire_bytes(&line, {name}, sizeof({name}))"
-    return Argument(lines, (read,), name, f"{name}: bytes in hexadecimal")
+    return FiringArgument(lines, (read,), name, f"{name}: bytes in hexadecimal")
 
 
-def _list(param: Param, element: CType) -> Argument:
+def _list(param: Param, element: CType) -> FiringArgument:
     name, base = param.name, element.base
     if int_type_of(base, _LONG) is None:
-        return Argument((), (), _ZEROS)
+        return FiringArgument((), (), _ZEROS)
     lines = (f"static {base} {name}[{LIST_ROOM}];",)
-    return Argument(lines, (f"fire_list(&line, {name})",), name, f"{name}: numbers joined by commas")
+    return FiringArgument(lines, (f"fire_list(&line, {name})",), name, f"{name}: numbers joined by commas")
 
 
-def write_fire(code: CodeWriter, target: Target, given: Mapping[str, str]) -> list[str]:
+def write_fire(code: CodeWriter, target: FiringTarget, given: Mapping[str, str]) -> list[str]:
     """Write the function that fires a target with the words of a line; return what they are.
 
     `given` maps names of parameters to C expressions that are passed instead of a word.
     """
     names = local_names(target.proto, "fire_", {*_RESERVED, f"trace_{target.call}"})
     arguments = [
-        Argument((), (), given[param.name])
+        FiringArgument((), (), given[param.name])
         if param.name in given
         else _make_argument(target, param, names[param.name])
         for param in target.proto.params
@@ -226,7 +228,7 @@ def write_helpers(events: str) -> str:
     return "\n".join(fill_template(f"{name}.c") for name in order if name in needed)
 
 
-def write_fire_inputs(code: CodeWriter, target: Target, table: str) -> None:
+def write_fire_inputs(code: CodeWriter, target: FiringTarget, table: str) -> None:
     """Write the function that sets the inputs of an event's class from a line and fires with no arguments."""
     code.line(f"static int fire_trace_{target.name}(char *line)")
     with code.block("{", "}"):
@@ -252,4 +254,4 @@ def empty_argument(param: Param) -> str:
     return f"({ctype.base}){{ 0 }}" if ctype.base not in ("bool", "_Bool") else "false"
 
 
-__all__ = ["Argument", "Target", "empty_argument", "write_fire", "write_fire_inputs"]
+__all__ = ["FiringArgument", "FiringTarget", "empty_argument", "write_fire", "write_fire_inputs"]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
-from tracepoint.generate.firing import Target, target_of, write_fire, write_fire_inputs, write_helpers
+from tracepoint.generate.firing import FiringTarget, target_of, write_fire, write_fire_inputs, write_helpers
 from tracepoint.generate.inputs.rewrite import NO_ARGUMENTS
 from tracepoint.generate.inputs.variables import BUFFER_BYTES, InputPlan, plan_inputs
 from tracepoint.generate.kernel_facts import adapt_assignments, check_vocabulary
@@ -183,7 +183,7 @@ class _Body:
             unlock="\tmutex_unlock(&fire_lock);" if has_statics else "",
         )
 
-    def _targets(self) -> list[Target]:
+    def _targets(self) -> list[FiringTarget]:
         known, typedefs = self.header.environment, self.typedefs
         targets = [target_of(e, e.name, known, typedefs) for e in self.header.events if not e.is_nop]
         points = self.header.tracepoints

@@ -13,7 +13,7 @@ from tracepoint.source.types import INTEGER_WORDS
 
 if TYPE_CHECKING:
     from tracepoint.place.arguments import Access
-    from tracepoint.place.members import Body, Member
+    from tracepoint.place.members import Body, StructMember
     from tracepoint.place.structs import Structs
 
 _TAGGED = re.compile(r"(?:const )?(struct|union)(?: (\w+))?(?: ?(\*+))?")
@@ -23,7 +23,7 @@ _MAX_MACROS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ValueType:
     """The type of something: its C text, the stars in it, the `[]` after its name.
 
     `body` is the struct or union that was defined with it, if one was.
@@ -43,7 +43,7 @@ class Shape:
         """The type of the value when it is passed on: an array becomes a pointer."""
         return f"{self.type}{'' if self.n_stars else ' '}*" if self.n_dimensions else self.type
 
-    def element(self) -> Shape | None:
+    def element(self) -> ValueType | None:
         """Return the type of an element, or None when there is none."""
         if self.n_dimensions:
             return replace(self, n_dimensions=self.n_dimensions - 1)
@@ -61,13 +61,13 @@ class Follower:
         self._structs = structs
         self.notes: list[str] = []
 
-    def follow(self, access: Access, first: Shape) -> Shape | None:
+    def follow(self, access: Access, first: ValueType) -> ValueType | None:
         """Return the type of an access to something of type `first`, None when it is not known.
 
         Raises NoSuchMemberError for an access that no compiler accepts.
         """
         spelled = access.name
-        here: Shape | None = first
+        here: ValueType | None = first
         for step, is_arrow in access.steps:
             if here is None or not here.type:
                 return None
@@ -79,7 +79,7 @@ class Follower:
             spelled += f"{'->' if is_arrow else '.'}{step}"
         return here
 
-    def _member(self, spelled: str, here: Shape, member: str, *, is_arrow: bool) -> Shape | None:
+    def _member(self, spelled: str, here: ValueType, member: str, *, is_arrow: bool) -> ValueType | None:
         found = self._struct(here)
         if found is None:
             if not here.n_dimensions and set(here.type.split()) <= INTEGER_WORDS:
@@ -96,7 +96,7 @@ class Follower:
             )
         return self._lookup(spelled, found, member, 0)
 
-    def _struct(self, here: Shape) -> Shape | None:
+    def _struct(self, here: ValueType) -> ValueType | None:
         """Return a type with its struct by tag or body, or None when the struct is not known."""
         tagged = _TAGGED.fullmatch(here.type)
         if tagged is not None:
@@ -106,9 +106,9 @@ class Follower:
             return None
         target = self._structs.typedef(named[1])
         stars = (named[2] or "") + "*" * target.count("*")
-        return Shape(f"{target.rstrip(' *')} {stars}".strip(), here.n_dimensions) if target else None
+        return ValueType(f"{target.rstrip(' *')} {stars}".strip(), here.n_dimensions) if target else None
 
-    def _lookup(self, spelled: str, here: Shape, member: str, level: int) -> Shape | None:
+    def _lookup(self, spelled: str, here: ValueType, member: str, level: int) -> ValueType | None:
         tagged = _TAGGED.fullmatch(here.type)
         keyword, tag = (tagged[1], tagged[2] or "") if tagged else ("struct", "")
         body, doubt, label = here.body, "", f"{keyword} {tag}" if tag else f"the {keyword} `{spelled}`"
@@ -133,12 +133,12 @@ class Follower:
         raise NoSuchMemberError(f"{label} has no member `{member}`{advice}")
 
     def _through_macro(
-        self, spelled: str, here: Shape, body: Body, parts: tuple[str, ...], level: int
-    ) -> Shape | None:
+        self, spelled: str, here: ValueType, body: Body, parts: tuple[str, ...], level: int
+    ) -> ValueType | None:
         """Follow `#define sk_prot __sk_common.skc_prot`; the macro's expansion is assumed to be correct."""
         if level >= _MAX_MACROS or not parts or parts[0] not in body.members:
             return None
-        at: Shape | None = replace(here, type=here.type.rstrip(" *"), n_dimensions=0)
+        at: ValueType | None = replace(here, type=here.type.rstrip(" *"), n_dimensions=0)
         for part in parts:
             found = self._struct(at) if at is not None else None
             if found is None:
@@ -160,5 +160,5 @@ class Follower:
             self.notes.append(text)
 
 
-def _shape(member: Member) -> Shape:
-    return Shape(member.type, member.n_dimensions, member.body)
+def _shape(member: StructMember) -> ValueType:
+    return ValueType(member.type, member.n_dimensions, member.body)

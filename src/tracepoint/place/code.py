@@ -42,7 +42,7 @@ class Arm:
 
 
 @dataclass(frozen=True, slots=True)
-class Directive:
+class DirectiveLine:
     """A line that begins with `#`; `end` is the offset after its newline."""
 
     start: int
@@ -53,7 +53,7 @@ class Directive:
 
 
 @dataclass(slots=True)
-class Code:
+class SourceCode:
     """A C file as `place` sees it.
 
     `tokens` are those outside directives, without the branches in `unseen`; `texts` their texts;
@@ -65,7 +65,7 @@ class Code:
     tokens: list[Token]
     texts: list[str]
     arms: list[Arm | None]
-    directives: list[Directive]
+    directives: list[DirectiveLine]
     unseen: list[tuple[int, int, str]]
     match: dict[int, int] = field(default_factory=dict)
     unmatched: list[int] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Code:
             start = max(start, self.directives[index].end)
         return min(start, self.tokens[at].start)
 
-    def directives_between(self, start: int, end: int) -> Sequence[Directive]:
+    def directives_between(self, start: int, end: int) -> Sequence[DirectiveLine]:
         """Return the directives that begin between two offsets."""
         first = bisect_right(self.directives, start - 1, key=lambda d: d.start)
         last = bisect_right(self.directives, end - 1, key=lambda d: d.start)
@@ -112,7 +112,7 @@ class Code:
         return PlaceError(reason, self.tokens[at].span)
 
 
-def read_code(file: SourceFile) -> Code:
+def read_code(file: SourceFile) -> SourceCode:
     r"""Lex a C file for placing calls.
 
     Raises PlaceError when the text is not a C source file: a NUL byte, more tokens than any file of the
@@ -135,7 +135,7 @@ def read_code(file: SourceFile) -> Code:
     tokens = [token for token, _ in reader.kept]
     arms = [arm for _, arm in reader.kept]
     texts = [token.text for token in tokens]
-    code = Code(file, tokens, texts, arms, reader.directives, reader.unseen)
+    code = SourceCode(file, tokens, texts, arms, reader.directives, reader.unseen)
     _match_brackets(code)
     return code
 
@@ -146,7 +146,7 @@ class _Conditionals:
     def __init__(self, file: SourceFile) -> None:
         self.file = file
         self.kept: list[tuple[Token, Arm | None]] = []
-        self.directives: list[Directive] = []
+        self.directives: list[DirectiveLine] = []
         self.unseen: list[tuple[int, int, str]] = []
         self.groups: list[list[tuple[Arm, int, int]]] = []  # arm, its first kept token, offset of its code
 
@@ -186,7 +186,7 @@ class _Conditionals:
         elif keyword in ("else", "elif") and self.groups:
             arm = self._arm(tokens, self.groups[-1][0][0].parent)
             self.groups[-1].append((arm, len(self.kept), end))
-        self.directives.append(Directive(start, end, keyword, tokens, self.arm))
+        self.directives.append(DirectiveLine(start, end, keyword, tokens, self.arm))
         return at
 
     def _arm(self, tokens: tuple[Token, ...], parent: Arm | None) -> Arm:
@@ -233,7 +233,7 @@ def _dead_arms(arms: list[Arm]) -> set[int]:
     return set()
 
 
-def _match_brackets(code: Code) -> None:
+def _match_brackets(code: SourceCode) -> None:
     stack: list[int] = []
     texts = code.texts
     for at, text in enumerate(texts):

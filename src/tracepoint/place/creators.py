@@ -12,14 +12,14 @@ from tracepoint.errors import PlaceError
 from tracepoint.model.read import read_header_text
 from tracepoint.place.code import read_code
 from tracepoint.place.loader import KernelLoader, includers, normal_path
-from tracepoint.place.outline import Directive, read_directives
+from tracepoint.place.outline import ScopedDirective, read_directives
 from tracepoint.place.types import unmet_types
 from tracepoint.source.closure import IncludeClosure
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.kernel import KernelTree
     from tracepoint.source.text import SourceFile
 
 _CREATE = "CREATE_TRACE_POINTS"
@@ -48,7 +48,7 @@ def include_name(header: str, path: str) -> str:
     return f'"{"/".join([".."] * (len(here) - shared) + parts[shared:])}"'
 
 
-def add_include(kernel: Kernel, path: str, header: str, uses: Collection[int] = ()) -> tuple[Edit, ...]:
+def add_include(kernel: KernelTree, path: str, header: str, uses: Collection[int] = ()) -> tuple[Edit, ...]:
     """Return the edit that makes a C file include a trace header; none if it already does.
 
     `uses` are the offsets of the calls: an include in a branch of `#if` counts when they are in it too.
@@ -80,7 +80,7 @@ def add_include(kernel: Kernel, path: str, header: str, uses: Collection[int] = 
     return (Edit(path, at, at, f"{blank}#include {name}\n"),)
 
 
-def _covers(source: SourceFile, directive: Directive, uses: Collection[int]) -> bool:
+def _covers(source: SourceFile, directive: ScopedDirective, uses: Collection[int]) -> bool:
     """Return whether the branch that holds an include holds all calls as well, after it."""
     code = read_code(source)
     around = next((d.arm for d in code.directives if d.start == directive.start), None)
@@ -90,14 +90,14 @@ def _covers(source: SourceFile, directive: Directive, uses: Collection[int]) -> 
     return is_held and directive.start < min(uses)
 
 
-def _needs_others(kernel: Kernel, header: str) -> bool:
+def _needs_others(kernel: KernelTree, header: str) -> bool:
     """Return whether a trace header uses types that it does not declare."""
     text = kernel.text(header)
     loader = KernelLoader(kernel)
     return text is not None and bool(unmet_types(read_header_text(text, header, loader=loader), loader))
 
 
-def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
+def _check_includer(kernel: KernelTree, path: str, header: str, name: str) -> None:
     """Raise PlaceError unless the files that include a file without includes include a header."""
     outer = includers(kernel, path)
     for file in outer:
@@ -112,7 +112,7 @@ def _check_includer(kernel: Kernel, path: str, header: str, name: str) -> None:
         raise PlaceError(f"{path}: has no #include that {name} could follow")
 
 
-def _is_same(directive: Directive, kernel: Kernel, path: str, header: str) -> bool:
+def _is_same(directive: ScopedDirective, kernel: KernelTree, path: str, header: str) -> bool:
     """Return whether a directive includes the header."""
     name = directive.included
     if not name:
@@ -131,7 +131,7 @@ def _says_where(text: str | None) -> bool:
     return text is not None and bool(_WHERE.search(text))
 
 
-def _leaks(kernel: Kernel, path: str) -> bool:
+def _leaks(kernel: KernelTree, path: str) -> bool:
     """Return whether a file includes, perhaps indirectly, a header that leaves TRACE_INCLUDE_PATH set."""
     files = [kernel.source(path)]
     loader = KernelLoader(kernel)
@@ -150,7 +150,7 @@ def _leaks(kernel: Kernel, path: str) -> bool:
     return False
 
 
-def _first_create(directives: Sequence[Directive]) -> int:
+def _first_create(directives: Sequence[ScopedDirective]) -> int:
     return next((d.start for d in directives if d.keyword == "define" and d.word == _CREATE), _NEVER)
 
 
@@ -160,7 +160,7 @@ def _code_start(text: str) -> int:
     return found.start() if found else len(text)
 
 
-def _outside(source: SourceFile, directives: Iterable[Directive]) -> list[Directive]:
+def _outside(source: SourceFile, directives: Iterable[ScopedDirective]) -> list[ScopedDirective]:
     """Return the directives outside braces: kernel/bpf/syscall.c includes the items of a table."""
     code = read_code(source)
     spans = []
@@ -180,7 +180,7 @@ def _outside(source: SourceFile, directives: Iterable[Directive]) -> list[Direct
 
 
 def _place(
-    source: SourceFile, directives: Sequence[Directive], name: str, limit: int, *, is_last: bool = False
+    source: SourceFile, directives: Sequence[ScopedDirective], name: str, limit: int, *, is_last: bool = False
 ) -> int:
     """Return the offset for an include: after those of its kind, else after the first block.
 
@@ -199,7 +199,7 @@ def _place(
     return (system or block)[-1].end
 
 
-def _family(directive: Directive) -> str:
+def _family(directive: ScopedDirective) -> str:
     return _family_of(directive.rest)
 
 
@@ -210,7 +210,7 @@ def _family_of(name: str) -> str:
     return "quoted" if name.startswith('"') else "other"
 
 
-def _first_block(usable: Sequence[Directive], text: str) -> list[Directive]:
+def _first_block(usable: Sequence[ScopedDirective], text: str) -> list[ScopedDirective]:
     """The includes at the top of a file: those with only blank lines and comments between them."""
     block = [usable[0]]
     for directive in usable[1:]:
@@ -221,7 +221,7 @@ def _first_block(usable: Sequence[Directive], text: str) -> list[Directive]:
     return block
 
 
-def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()) -> tuple[Edit, ...]:
+def create(kernel: KernelTree, path: str, header: str, exports: Collection[str] = ()) -> tuple[Edit, ...]:
     """Return the edits that make a C file create the events of a new header, and export some.
 
     `#define CREATE_TRACE_POINTS` goes after all other includes of the file's head, since it creates
@@ -251,7 +251,7 @@ def create(kernel: Kernel, path: str, header: str, exports: Collection[str] = ()
     return (Edit(path, at, at, f"\n{forget}#define {_CREATE}\n#include {name}\n{undef}{after}"),)
 
 
-def _behind(last: Directive, directives: Sequence[Directive]) -> int:
+def _behind(last: ScopedDirective, directives: Sequence[ScopedDirective]) -> int:
     """Return the offset after an include and the conditionals around it."""
     if last.depth == 0:
         return last.end
@@ -260,7 +260,7 @@ def _behind(last: Directive, directives: Sequence[Directive]) -> int:
 
 
 def _create_beside(
-    source: SourceFile, directives: Sequence[Directive], name: str, lines: str
+    source: SourceFile, directives: Sequence[ScopedDirective], name: str, lines: str
 ) -> tuple[Edit, ...]:
     """Use a file's existing `#define CREATE_TRACE_POINTS`: what follows it is created with it."""
     define = next(d for d in directives if d.keyword == "define" and d.word == _CREATE)
@@ -284,7 +284,7 @@ def _create_beside(
     return tuple(edits)
 
 
-def add_exports(kernel: Kernel, path: str, header: str, names: Collection[str]) -> tuple[Edit, ...]:
+def add_exports(kernel: KernelTree, path: str, header: str, names: Collection[str]) -> tuple[Edit, ...]:
     """Return the edit that exports tracepoints to GPL modules, in the file that creates them.
 
     Those that are already exported are skipped.

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import Event, EventClass
-    from tracepoint.place.headers import Target
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.headers import TargetHeader
+    from tracepoint.place.kernel import KernelTree
 
 # scripts/checkpatch.pl rejects blanks inside brackets, which columns need.
 STYLE = Style(
@@ -55,7 +55,7 @@ class Declaration:
     notes: tuple[str, ...] = ()
 
 
-def declare(kernel: Kernel, given: EventText) -> Declaration:
+def declare(kernel: KernelTree, given: EventText) -> Declaration:
     """Return the changes that declare events in the header of their system.
 
     Raises PlaceError with the reason: text that cannot be read, a system or header that is not
@@ -72,7 +72,7 @@ def declare(kernel: Kernel, given: EventText) -> Declaration:
     return _existing(kernel, given, fragment, path)
 
 
-def _find_header(kernel: Kernel, given: EventText, system: str) -> tuple[str, bool]:
+def _find_header(kernel: KernelTree, given: EventText, system: str) -> tuple[str, bool]:
     """Return the header for a system, and whether it has to be created."""
     usual = f"include/trace/events/{system}.h"
     if given.header:
@@ -102,7 +102,7 @@ def _find_header(kernel: Kernel, given: EventText, system: str) -> tuple[str, bo
     )
 
 
-def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
+def _existing(kernel: KernelTree, given: EventText, fragment: Fragment, path: str) -> Declaration:
     loader = KernelLoader(kernel)
     target = read_target(kernel.source(path), fragment.system, loader)
     events = read_events(given, fragment.system, target.header.classes, loader)
@@ -120,7 +120,7 @@ def _existing(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -
     return Declaration(path, events, tuple(edits), notes=(*notes, *more))
 
 
-def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Declaration:
+def _new(kernel: KernelTree, given: EventText, fragment: Fragment, path: str) -> Declaration:
     if not fragment.system.isidentifier():
         raise PlaceError(f"{fragment.system}: the name of a new system must be a C identifier")
     loader = KernelLoader(kernel)
@@ -138,7 +138,7 @@ def _new(kernel: Kernel, given: EventText, fragment: Fragment, path: str) -> Dec
 
 
 def _body(
-    kernel: Kernel,
+    kernel: KernelTree,
     given: EventText,
     fragment: Fragment,
     existing: Sequence[EventClass],
@@ -169,7 +169,7 @@ def _adapt(text: str, origin: str, existing: Iterable[EventClass], arity: int | 
     return apply_edits(text, edits)
 
 
-def _check_names(kernel: Kernel, events: Sequence[Event], target: Target | None) -> None:
+def _check_names(kernel: KernelTree, events: Sequence[Event], target: TargetHeader | None) -> None:
     names: set[str] = set()
     for event in events:
         if event.name in names:

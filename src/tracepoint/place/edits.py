@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.source.text import SourceFile
 
 # The pattern for comments allows no backtracking that joins two of them.
@@ -88,7 +88,7 @@ def check_edits(file: SourceFile, edits: Iterable[Edit]) -> None:
 class _Kept:
     """A `return` that is rewritten with a variable: its statement, the variable, the calls before it."""
 
-    statement: Statement
+    statement: StatementSpan
     name: str
     lines: list[str]
 
@@ -100,12 +100,12 @@ class Editor:
     variables of functions by the token of their brace.
     """
 
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: SourceCode) -> None:
         self.code = code
         self.text = code.file.text
         self.newline = "\r\n" if "\r\n" in self.text[:1000] else "\n"
         self._edits: list[tuple[tuple[int, int], Edit]] = []
-        self._braced: dict[int, Statement] = {}
+        self._braced: dict[int, StatementSpan] = {}
         self._split_closers: set[int] = set()
         self._moved: set[int] = set()
         self._spread: set[int] = set()
@@ -144,28 +144,32 @@ class Editor:
         begin = self.text.rfind("\n", 0, start) + 1
         return not self.text[begin:start].strip()
 
-    def inner_indent(self, block: Statement) -> str:
+    def inner_indent(self, block: StatementSpan) -> str:
         """Return the indentation of statements in a block or body."""
-        for child in block.children if block.kind is Kind.BLOCK else []:
-            if child.kind is not Kind.LABEL and self.is_first(child.first):
+        for child in block.children if block.kind is StatementKind.BLOCK else []:
+            if child.kind is not StatementKind.LABEL and self.is_first(child.first):
                 return self.indent_of(child.first)
         return self.owner_indent(block) + "\t"
 
-    def owner_indent(self, block: Statement) -> str:
+    def owner_indent(self, block: StatementSpan) -> str:
         """Return the indentation of the statement that a block is the body of."""
         owner = block
-        if block.kind is Kind.BLOCK and block.parent is not None and block.parent.kind is not Kind.BLOCK:
+        if (
+            block.kind is StatementKind.BLOCK
+            and block.parent is not None
+            and block.parent.kind is not StatementKind.BLOCK
+        ):
             owner = block.parent
         return self.indent_of(owner.first)
 
-    def indent_for(self, statement: Statement) -> str:
+    def indent_for(self, statement: StatementSpan) -> str:
         """Return the indentation of lines beside a statement."""
-        if statement.kind is not Kind.LABEL and self.is_first(statement.first):
+        if statement.kind is not StatementKind.LABEL and self.is_first(statement.first):
             return self.indent_of(statement.first)
         parent = statement.parent
         return self.inner_indent(parent) if parent is not None else "\t"
 
-    def before(self, statement: Statement, lines: list[str]) -> None:
+    def before(self, statement: StatementSpan, lines: list[str]) -> None:
         """Put lines before a statement, and before the comment that belongs to it."""
         start = self.code.tokens[statement.first].start
         if self.is_first(statement.first):
@@ -179,13 +183,13 @@ class Editor:
         self.edit(begin, start, block + self.indent_for(statement))
         self._split_closer(statement)
 
-    def has_blank_after(self, statement: Statement) -> bool:
+    def has_blank_after(self, statement: StatementSpan) -> bool:
         """Return whether there is a blank line or a directive between a statement and the next one."""
         end = self.code.tokens[statement.last].end
         between = self.text[end : self.code.tokens[statement.last + 1].start]
         return bool(BLANK_LINE.search(between)) or "\n#" in between
 
-    def own_line(self, statement: Statement) -> None:
+    def own_line(self, statement: StatementSpan) -> None:
         """Put a statement on a line of its own."""
         if self.is_first(statement.first) or statement.first in self._moved:
             return
@@ -195,7 +199,7 @@ class Editor:
         self.edit(blank.start() if blank else start, start, self.newline + self.indent_for(statement))
         self._split_closer(statement)
 
-    def spread(self, body: Statement) -> None:
+    def spread(self, body: StatementSpan) -> None:
         """Split a function whose body begins on the line of its opening brace."""
         code = self.code
         is_spread = code.line(body.first) != code.line(body.last) or self.is_first(body.first)
@@ -207,7 +211,7 @@ class Editor:
         if body.children:
             self.own_line(body.children[0])
 
-    def keep(self, statement: Statement, name: str, lines: list[str]) -> None:
+    def keep(self, statement: StatementSpan, name: str, lines: list[str]) -> None:
         """Write `return f();` as `name = f();`, the lines, `return name;`."""
         if statement.first in self._kept:
             self._kept[statement.first].lines += lines
@@ -219,7 +223,7 @@ class Editor:
         self._realign(statement, len(f"{name} =") - len("return"))
         self._kept[statement.first] = _Kept(statement, name, lines)
 
-    def _realign(self, statement: Statement, columns: int) -> None:
+    def _realign(self, statement: StatementSpan, columns: int) -> None:
         """Shift the lines of a statement that are aligned to one of its parentheses."""
         code = self.code
         stack: list[int] = []
@@ -238,7 +242,7 @@ class Editor:
             if code.texts[at] == "(":
                 stack.append(at)
 
-    def at_end(self, block: Statement, lines: list[str]) -> None:
+    def at_end(self, block: StatementSpan, lines: list[str]) -> None:
         """Put lines before the brace that ends a block."""
         close = self.code.tokens[block.last].start
         if self.is_first(block.last):
@@ -256,7 +260,7 @@ class Editor:
         """Put lines at an offset that begins a line."""
         self.edit(offset, offset, "".join(line + self.newline for line in lines), rank)
 
-    def split(self, declaration: Statement, condition: str, lines: list[str]) -> None:
+    def split(self, declaration: StatementSpan, condition: str, lines: list[str]) -> None:
         """Put lines after a declaration, outside its branch: `#endif`, the lines, the branch again."""
         end = self.code.tokens[declaration.last].end
         rest = _REST.match(self.text, end)
@@ -269,7 +273,7 @@ class Editor:
             self.edit(at, at, f"{condition}{self.newline}", _LAST)
         self.at_line(at, lines, _PLAIN)
 
-    def top_of(self, statement: Statement) -> int:
+    def top_of(self, statement: StatementSpan) -> int:
         """Return the offset at which `before` would put lines."""
         start = self.code.tokens[statement.first].start
         return (
@@ -289,7 +293,7 @@ class Editor:
             at = line
         return at
 
-    def after(self, statement: Statement, lines: list[str], indent: str) -> None:
+    def after(self, statement: StatementSpan, lines: list[str], indent: str) -> None:
         """Put lines after a statement and the comment that ends its line."""
         end = self.code.tokens[statement.last].end
         rest = _REST.match(self.text, end)
@@ -307,7 +311,9 @@ class Editor:
         following = self.code.tokens[statement.last + 1]
         block = self.newline + self.newline.join(lines) + self.newline
         parent = statement.parent
-        is_close = parent is not None and parent.kind is Kind.BLOCK and parent.last == statement.last + 1
+        is_close = (
+            parent is not None and parent.kind is StatementKind.BLOCK and parent.last == statement.last + 1
+        )
         if is_close and parent is not None:
             if parent.last in self._split_closers:  # the newline before it is already there
                 self.edit(end, end, block.removesuffix(self.newline))
@@ -319,10 +325,10 @@ class Editor:
     def _code_after(self, end: int, start: int) -> int:
         return start if not self.text[end:start].strip() else end
 
-    def _split_closer(self, statement: Statement) -> None:
+    def _split_closer(self, statement: StatementSpan) -> None:
         """Put the closing brace of a block on its own line, if it is on a statement's line."""
         parent = statement.parent
-        if parent is None or parent.kind is not Kind.BLOCK or parent.last in self._split_closers:
+        if parent is None or parent.kind is not StatementKind.BLOCK or parent.last in self._split_closers:
             return
         last = parent.children[-1].last
         start = self.code.tokens[parent.last].start
@@ -332,38 +338,46 @@ class Editor:
             begin = blank.start() if blank else start
             self.edit(begin, start, self.newline + self.owner_indent(parent))
 
-    def brace(self, body: Statement) -> None:
+    def brace(self, body: StatementSpan) -> None:
         """Put braces around a body, and around the other arms of its `if`."""
         owner = body.parent
         if owner is None:
             return
         head = owner
-        while head.parent is not None and head.parent.kind is Kind.IF and head.parent.children[-1] is head:
-            if head.parent.else_at < 0 or head.kind is not Kind.IF:
+        while (
+            head.parent is not None
+            and head.parent.kind is StatementKind.IF
+            and head.parent.children[-1] is head
+        ):
+            if head.parent.else_at < 0 or head.kind is not StatementKind.IF:
                 break
             head = head.parent
-        arm: Statement | None = head
+        arm: StatementSpan | None = head
         while arm is not None:
             following = None
             for child in arm.children:
-                if child.kind is Kind.IF and arm.kind is Kind.IF and arm.children[1:] == [child]:
+                if (
+                    child.kind is StatementKind.IF
+                    and arm.kind is StatementKind.IF
+                    and arm.children[1:] == [child]
+                ):
                     following = child
-                elif child.kind is not Kind.BLOCK:
+                elif child.kind is not StatementKind.BLOCK:
                     self._braced[child.first] = child
-            arm = following if head.kind is Kind.IF else None
+            arm = following if head.kind is StatementKind.IF else None
 
-    def bodies(self) -> list[Statement]:
+    def bodies(self) -> list[StatementSpan]:
         """Return the bodies that get braces."""
         return list(self._braced.values())
 
-    def _write_braces(self, body: Statement) -> None:
+    def _write_braces(self, body: StatementSpan) -> None:
         owner = body.parent
         if owner is None:
             return
         code, text = self.code, self.text
-        is_else = owner.kind is Kind.IF and owner.children[0] is not body
+        is_else = owner.kind is StatementKind.IF and owner.children[0] is not body
         opener = owner.else_at if is_else else owner.first
-        if not is_else and owner.kind is not Kind.DO and owner.header is not None:
+        if not is_else and owner.kind is not StatementKind.DO and owner.header is not None:
             opener = owner.header[1]
         self.edit(code.tokens[opener].end, code.tokens[opener].end, " {")
         if is_else and code.texts[opener - 1] == "}" and self.is_first(opener):
@@ -374,9 +388,9 @@ class Editor:
         indent = self.indent_of(owner.first)
         end = code.tokens[body.last].end
         next_word = -1
-        if owner.kind is Kind.IF and not is_else:
+        if owner.kind is StatementKind.IF and not is_else:
             next_word = owner.else_at
-        elif owner.kind is Kind.DO:
+        elif owner.kind is StatementKind.DO:
             next_word = body.last + 1
         if next_word >= 0 and self.is_first(next_word):
             start = code.tokens[next_word].start
@@ -394,5 +408,5 @@ class Editor:
         self.edit(end, stop, f"{self.newline}{indent}}}{tail}")
 
 
-def _depth(statement: Statement) -> int:
+def _depth(statement: StatementSpan) -> int:
     return sum(1 for _ in statement.ancestors())

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 from tracepoint.source.lexer import Kind as TokenKind
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
@@ -15,7 +15,7 @@ from tracepoint.source.text import SourceFile
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
 
 _MAX_SHOWN = 4
 _MAX_COMPARED = 2000
@@ -31,7 +31,7 @@ def normal(text: str) -> list[str]:
     return [token.text for token in lex(SourceFile("<statement>", text)) if token.kind is not TokenKind.END]
 
 
-def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> Statement:
+def find_by_text(code: SourceCode, body: StatementSpan, text: str, line: int = 0) -> StatementSpan:
     """Return the statement with this text; a line chooses among several.
 
     The text of an `if`, loop or switch may end after its parentheses.  Raises PlaceError when there is
@@ -55,17 +55,21 @@ def find_by_text(code: Code, body: Statement, text: str, line: int = 0) -> State
     return found[0]
 
 
-def _is_braces(statement: Statement) -> bool:
+def _is_braces(statement: StatementSpan) -> bool:
     """Return whether it is just the braces of a function, an `if` or a loop."""
     parent = statement.parent
-    return statement.kind is Kind.BLOCK and (parent is None or parent.kind is not Kind.BLOCK)
+    return statement.kind is StatementKind.BLOCK and (
+        parent is None or parent.kind is not StatementKind.BLOCK
+    )
 
 
-def _matches(code: Code, statement: Statement, wanted: list[str]) -> bool:
+def _matches(code: SourceCode, statement: StatementSpan, wanted: list[str]) -> bool:
     if not wanted or code.texts[statement.first] != wanted[0]:
         return False
     texts = code.texts[statement.first : statement.last + 1]
-    if texts in (wanted, [*wanted, ";"]) or (statement.kind is Kind.LABEL and texts == [*wanted, ":"]):
+    if texts in (wanted, [*wanted, ";"]) or (
+        statement.kind is StatementKind.LABEL and texts == [*wanted, ":"]
+    ):
         return True
     if statement.header is None or code.texts[statement.first] == "do":
         return False
@@ -79,7 +83,7 @@ def short(text: str) -> str:
     return joined if len(joined) <= 60 else joined[:57] + "..."
 
 
-def _not_found(code: Code, body: Statement, text: str, wanted: list[str]) -> PlaceError:
+def _not_found(code: SourceCode, body: StatementSpan, text: str, wanted: list[str]) -> PlaceError:
     bare = wanted[:-1] if wanted[-1:] == [";"] else wanted
     for at in range(body.first, body.last - len(bare) + 1):
         if bare and code.texts[at : at + len(bare)] == bare:
@@ -95,11 +99,11 @@ def _not_found(code: Code, body: Statement, text: str, wanted: list[str]) -> Pla
     return code.error(f"`{short(text)}` is not a statement of this function{advice}", body.first)
 
 
-def _source(code: Code, statement: Statement) -> str:
+def _source(code: SourceCode, statement: StatementSpan) -> str:
     return code.file.text[code.tokens[statement.first].start : code.tokens[statement.last].end]
 
 
-def _part_of_one(code: Code, body: Statement, text: str, at: int) -> PlaceError:
+def _part_of_one(code: SourceCode, body: StatementSpan, text: str, at: int) -> PlaceError:
     around = innermost(body, at)
     if around.header is not None and around.header[0] <= at <= around.header[1]:
         reason = f"is in the header of a `{code.texts[around.first]}`, where no call can be added"
@@ -107,7 +111,7 @@ def _part_of_one(code: Code, body: Statement, text: str, at: int) -> PlaceError:
     return code.error(f"`{short(text)}` is only part of a statement: give all of it", at)
 
 
-def innermost(body: Statement, at: int) -> Statement:
+def innermost(body: StatementSpan, at: int) -> StatementSpan:
     """Return the smallest statement around a token."""
     found = body
     while True:
@@ -121,7 +125,7 @@ def innermost(body: Statement, at: int) -> Statement:
         found = inner
 
 
-def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> Statement:
+def find_by_line(code: SourceCode, body: StatementSpan, line: int, *, is_after: bool) -> StatementSpan:
     """Return the statement that begins in a line or contains it.
 
     The line of a closing brace refers to the whole statement, if the call goes after it.  Raises
@@ -147,7 +151,11 @@ def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> S
         return starting[0]
     found = innermost(body, tokens[0])
     is_closer = tokens[0] == found.last and code.texts[tokens[0]] == "}"
-    if found.kind is Kind.BLOCK and found.parent is not None and found.parent.kind is not Kind.BLOCK:
+    if (
+        found.kind is StatementKind.BLOCK
+        and found.parent is not None
+        and found.parent.kind is not StatementKind.BLOCK
+    ):
         found = found.parent
     if code.texts[tokens[0]] in {"}", "else", "{"} and not (
         is_after and is_closer and code.line(found.last) == line
@@ -156,15 +164,17 @@ def find_by_line(code: Code, body: Statement, line: int, *, is_after: bool) -> S
     return found
 
 
-def _starting(body: Statement, tokens: Sequence[int]) -> list[Statement]:
+def _starting(body: StatementSpan, tokens: Sequence[int]) -> list[StatementSpan]:
     """Return the outermost statements that begin at one of these tokens; labels only when alone."""
-    begins = [s for s in body.walk() if s is not body and s.kind is not Kind.BLOCK and s.first in tokens]
+    begins = [
+        s for s in body.walk() if s is not body and s.kind is not StatementKind.BLOCK and s.first in tokens
+    ]
     outer = [s for s in begins if not any(around in begins for around in s.ancestors())]
-    others = [s for s in outer if s.kind is not Kind.LABEL]
+    others = [s for s in outer if s.kind is not StatementKind.LABEL]
     return others or outer
 
 
-def _nothing_there(code: Code, body: Statement, line: int) -> PlaceError:
+def _nothing_there(code: SourceCode, body: StatementSpan, line: int) -> PlaceError:
     lines = sorted({code.line(s.first) for s in body.walk() if s is not body})
     before = [n for n in lines if n < line]
     behind = [n for n in lines if n > line]

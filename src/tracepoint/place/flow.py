@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 from tracepoint.source.brackets import split_arguments
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
 
 #: Functions and macros that do not return.
 _NO_RETURN = frozenset(
@@ -20,7 +20,7 @@ _NO_RETURN = frozenset(
 _ALWAYS = frozenset({"1", "true"})
 
 
-def falls_through(code: Code, statement: Statement) -> bool:
+def falls_through(code: SourceCode, statement: StatementSpan) -> bool:
     r"""Return whether running a statement can reach the place after it; doubtful cases count as yes.
 
     >>> from tracepoint.place.code import read_code
@@ -32,43 +32,43 @@ def falls_through(code: Code, statement: Statement) -> bool:
     False
     """
     match statement.kind:
-        case Kind.RETURN | Kind.JUMP:
+        case StatementKind.RETURN | StatementKind.JUMP:
             return False
-        case Kind.BLOCK:
+        case StatementKind.BLOCK:
             return _reaches(code, statement, len(statement.children))
-        case Kind.IF:
+        case StatementKind.IF:
             children = statement.children
             return len(children) < 2 or any(falls_through(code, child) for child in children)
-        case Kind.LOOP | Kind.DO:
+        case StatementKind.LOOP | StatementKind.DO:
             return not _is_endless(code, statement) or _is_left(code, statement)
-        case Kind.SWITCH:
+        case StatementKind.SWITCH:
             return _leaves_switch(code, statement)
-        case Kind.EXPRESSION:
+        case StatementKind.EXPRESSION:
             return not (code.texts[statement.first] in _NO_RETURN and code.texts[statement.first + 1] == "(")
     return True
 
 
-def is_reached(code: Code, block: Statement, index: int) -> bool:
+def is_reached(code: SourceCode, block: StatementSpan, index: int) -> bool:
     """Return whether control can reach the place before child `index` of a block."""
-    if block.kind is not Kind.BLOCK:
+    if block.kind is not StatementKind.BLOCK:
         return True
     return _reaches(code, block, index)
 
 
-def _reaches(code: Code, block: Statement, index: int) -> bool:
+def _reaches(code: SourceCode, block: StatementSpan, index: int) -> bool:
     children = block.children
     at = index - 1
     while at >= 0:
-        if children[at].kind is Kind.LABEL:
+        if children[at].kind is StatementKind.LABEL:
             return True
         if not falls_through(code, children[at]):
             return False
         at -= 1
     owner = block.parent
-    return not (owner is not None and owner.kind is Kind.SWITCH and not block.is_value)
+    return not (owner is not None and owner.kind is StatementKind.SWITCH and not block.is_value)
 
 
-def _is_endless(code: Code, loop: Statement) -> bool:
+def _is_endless(code: SourceCode, loop: StatementSpan) -> bool:
     if loop.header is None:
         return False
     first, last = loop.header
@@ -82,24 +82,24 @@ def _is_endless(code: Code, loop: Statement) -> bool:
     return False
 
 
-def _is_left(code: Code, loop: Statement) -> bool:
+def _is_left(code: SourceCode, loop: StatementSpan) -> bool:
     """Return whether a `break` belongs to this loop or switch."""
     stack = list(loop.children)
     while stack:
         statement = stack.pop()
-        if statement.kind is Kind.JUMP and code.texts[statement.first] == "break":
+        if statement.kind is StatementKind.JUMP and code.texts[statement.first] == "break":
             return True
-        if statement.kind not in {Kind.LOOP, Kind.DO, Kind.SWITCH}:
+        if statement.kind not in {StatementKind.LOOP, StatementKind.DO, StatementKind.SWITCH}:
             stack.extend(statement.children)
             stack.extend(statement.values)
     return False
 
 
-def _leaves_switch(code: Code, switch: Statement) -> bool:
+def _leaves_switch(code: SourceCode, switch: StatementSpan) -> bool:
     body = switch.children[0]
-    if body.kind is not Kind.BLOCK or _is_left(code, switch):
+    if body.kind is not StatementKind.BLOCK or _is_left(code, switch):
         return True
     has_default = any(
-        child.kind is Kind.LABEL and code.texts[child.first] == "default" for child in body.children
+        child.kind is StatementKind.LABEL and code.texts[child.first] == "default" for child in body.children
     )
     return not has_default or falls_through(code, body)

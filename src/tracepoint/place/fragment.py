@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.model.event import Event, EventClass, TraceHeader
-    from tracepoint.place.outline import Directive
+    from tracepoint.place.outline import ScopedDirective
     from tracepoint.source.preprocess import Loader
 
 #: The maximum number of characters of a declaration file; the longest header of the kernel has 100,000.
@@ -135,7 +135,7 @@ def _merged(group: Sequence[EventText], fragments: Sequence[Fragment]) -> EventT
     )
 
 
-def _check_balance(directives: Iterable[Directive], origin: str) -> None:
+def _check_balance(directives: Iterable[ScopedDirective], origin: str) -> None:
     depth = 0
     for directive in directives:
         depth += directive.keyword in ("if", "ifdef", "ifndef")
@@ -146,7 +146,7 @@ def _check_balance(directives: Iterable[Directive], origin: str) -> None:
         raise PlaceError(f"{origin}: an #if without #endif, or the other way round")
 
 
-def _is_frame(directive: Directive) -> bool:
+def _is_frame(directive: ScopedDirective) -> bool:
     """Return whether a directive belongs to the header as a whole, so that the target already has it."""
     if directive.keyword == "include":
         return True

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.place.functions import find_functions
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 from tracepoint.place.variables import split_commas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.sites import Site
 
 #: Functions that free what an argument points to, and the index of that argument.
@@ -33,14 +33,14 @@ class Freed(NamedTuple):
     is_sure: bool
 
 
-def freed_pointers(code: Code, site: Site) -> dict[str, Freed]:
+def freed_pointers(code: SourceCode, site: Site) -> dict[str, Freed]:
     """Return the names that the calls before a place free, unless they are assigned after it.
 
     Only calls that run whenever the place is reached count: a branch before it may not have been taken.
     """
     found: dict[str, Freed] = {}
     for statement in _before(site):
-        if statement.kind is not Kind.EXPRESSION:
+        if statement.kind is not StatementKind.EXPRESSION:
             for name in [name for name in found if _is_set(code, statement, name)]:
                 del found[name]
             continue
@@ -55,16 +55,16 @@ def freed_pointers(code: Code, site: Site) -> dict[str, Freed]:
     return found
 
 
-def _before(site: Site) -> Iterator[Statement]:
+def _before(site: Site) -> Iterator[StatementSpan]:
     """Yield the statements before a place in its block and in the enclosing blocks, in order."""
-    chain: list[list[Statement]] = []
-    here: Statement | None = site.block
+    chain: list[list[StatementSpan]] = []
+    here: StatementSpan | None = site.block
     index = site.index
     while here is not None:
-        if here.kind is Kind.BLOCK:
+        if here.kind is StatementKind.BLOCK:
             chain.append(here.children[:index])
         parent = here.parent
-        if parent is not None and parent.kind is Kind.BLOCK and not here.is_value:
+        if parent is not None and parent.kind is StatementKind.BLOCK and not here.is_value:
             index = parent.children.index(here)
         else:
             index = 0
@@ -73,11 +73,11 @@ def _before(site: Site) -> Iterator[Statement]:
         yield from statements
 
 
-def _is_set(code: Code, statement: Statement, name: str) -> bool:
+def _is_set(code: SourceCode, statement: StatementSpan, name: str) -> bool:
     return any(code.texts[at + 1] == "=" for at in code.uses(name, statement.first, statement.last, 100))
 
 
-def _freed_argument(code: Code, at: int) -> tuple[str, bool] | None:
+def _freed_argument(code: SourceCode, at: int) -> tuple[str, bool] | None:
     """Return the plain name that the call at a token frees, and whether that is certain; else None."""
     function = code.texts[at]
     arguments = [
@@ -94,7 +94,7 @@ def _freed_argument(code: Code, at: int) -> tuple[str, bool] | None:
     return arguments[number], is_sure
 
 
-def _freed_parameter(code: Code, name: str) -> int | None:
+def _freed_parameter(code: SourceCode, name: str) -> int | None:
     """Return the parameter that a function of this file frees at the level of its body, or None."""
     for function in find_functions(code):
         if name not in function.names:
@@ -111,7 +111,7 @@ def _freed_parameter(code: Code, name: str) -> int | None:
     return None
 
 
-def _depth(code: Code, start: int, at: int) -> int:
+def _depth(code: SourceCode, start: int, at: int) -> int:
     """Return how many braces are open at a token since `start`, the brace there included."""
     texts = code.texts[start:at]
     return texts.count("{") - texts.count("}")

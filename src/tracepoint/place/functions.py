@@ -10,7 +10,7 @@ from tracepoint.place.heads import made_function
 from tracepoint.place.variables import ATTRIBUTES, STORAGE, Variable, declared, split_commas
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
 
 _MAX_OLD_PARAMETERS = 12
 #: The maximum number of tokens before a function's name; the kernel has up to 20.
@@ -40,7 +40,7 @@ class Function:
     remarks: tuple[str, ...] = ()
 
 
-def find_functions(code: Code) -> list[Function]:
+def find_functions(code: SourceCode) -> list[Function]:
     r"""Return the functions of a file in their order.
 
     >>> from tracepoint.place.code import read_code
@@ -74,7 +74,7 @@ def find_functions(code: Code) -> list[Function]:
     return found
 
 
-def _function(code: Code, head: int, brace: int, before: int) -> Function | None:
+def _function(code: SourceCode, head: int, brace: int, before: int) -> Function | None:
     """Read the head of a function before its brace; None if the brace begins something else."""
     close = code.match.get(brace, -1)
     declarator = _declarator(code, head, brace)
@@ -106,7 +106,7 @@ def _function(code: Code, head: int, brace: int, before: int) -> Function | None
     return Function((name,), begin, name_at, brace, close, params, kind, frozenset(words), trouble)
 
 
-def _given_name(code: Code, name_at: int, group: int) -> str:
+def _given_name(code: SourceCode, name_at: int, group: int) -> str:
     """Return the name of a function, or for `FNAME(fetch)(...)` the name in the parentheses."""
     inner = name_at + 1
     if inner != group and code.texts[inner] == "(" and code.match[inner] + 1 == group:
@@ -115,7 +115,7 @@ def _given_name(code: Code, name_at: int, group: int) -> str:
     return code.texts[name_at]
 
 
-def _same_heads(code: Code, head: int, name_at: int, group: int) -> bool:
+def _same_heads(code: SourceCode, head: int, name_at: int, group: int) -> bool:
     """Return whether the heads of a function in all branches of a conditional differ only in attributes."""
     name = code.texts[name_at]
     parameters = code.texts[group : code.match[group]]
@@ -128,7 +128,7 @@ def _same_heads(code: Code, head: int, name_at: int, group: int) -> bool:
     )
 
 
-def _words_after(code: Code, at: int, brace: int) -> set[str]:
+def _words_after(code: SourceCode, at: int, brace: int) -> set[str]:
     """Return the attributes between a function's parameters and its brace."""
     words = set()
     while at < brace:
@@ -140,7 +140,7 @@ def _words_after(code: Code, at: int, brace: int) -> set[str]:
     return words
 
 
-def made_by_macro(code: Code, name_at: int, brace: int, close: int) -> Function:
+def made_by_macro(code: SourceCode, name_at: int, brace: int, close: int) -> Function:
     """Return the function whose head is a macro call."""
     made = made_function(code, name_at)
     return Function(
@@ -157,7 +157,7 @@ def made_by_macro(code: Code, name_at: int, brace: int, close: int) -> Function:
     )
 
 
-def _declarator(code: Code, head: int, brace: int) -> tuple[int, int] | None:
+def _declarator(code: SourceCode, head: int, brace: int) -> tuple[int, int] | None:
     """Search back from a brace; return the tokens of the name and of the parameters' parenthesis."""
     at = brace - 1
     while at >= head:
@@ -178,7 +178,7 @@ def _declarator(code: Code, head: int, brace: int) -> tuple[int, int] | None:
     return None
 
 
-def _is_attribute(code: Code, name: int, head: int) -> bool:
+def _is_attribute(code: SourceCode, name: int, head: int) -> bool:
     """Return whether `__name(...)` follows the parameters: then a function's parenthesis is before it."""
     if not code.texts[name].startswith("__"):
         return False
@@ -188,7 +188,7 @@ def _is_attribute(code: Code, name: int, head: int) -> bool:
     return code.texts[at] == ")" and at > head and code.texts[at - 1] != ","
 
 
-def _after_group(code: Code, head: int, at: int, group: int) -> tuple[int, int] | None:
+def _after_group(code: SourceCode, head: int, at: int, group: int) -> tuple[int, int] | None:
     """`FNAME(fetch)(params)` and `(*name(params))(params of the result)`."""
     if code.texts[at] != ")" or at not in code.match:
         return None
@@ -201,7 +201,7 @@ def _after_group(code: Code, head: int, at: int, group: int) -> tuple[int, int] 
     return None
 
 
-def _specifiers(code: Code, head: int, name_at: int) -> tuple[int, str, set[str]]:
+def _specifiers(code: SourceCode, head: int, name_at: int) -> tuple[int, str, set[str]]:
     """Return where a function's head begins, its return type, and the other words before its name."""
     begin, types, words = _words_before(code, head, name_at)
     before = name_at - 1
@@ -218,7 +218,7 @@ def _specifiers(code: Code, head: int, name_at: int) -> tuple[int, str, set[str]
     return begin, " ".join(reversed(types)).replace("* *", "**"), words
 
 
-def _words_before(code: Code, head: int, name_at: int) -> tuple[int, list[str], set[str]]:
+def _words_before(code: SourceCode, head: int, name_at: int) -> tuple[int, list[str], set[str]]:
     """Search back from a function's name; return the position, the reversed words of the type, the others."""
     types: list[str] = []
     words: set[str] = set()
@@ -254,7 +254,7 @@ def _is_modifier(text: str) -> bool:
     return text.startswith("__") and not text.endswith("_t") and not is_number
 
 
-def _old_style(code: Code, before: int, head: int, brace: int) -> int:
+def _old_style(code: SourceCode, before: int, head: int, brace: int) -> int:
     """Return the name in `f(a, b) int a; int b; {`, or -1."""
     if head != brace:
         return -1
@@ -267,7 +267,7 @@ def _old_style(code: Code, before: int, head: int, brace: int) -> int:
     return -1
 
 
-def read_parameters(code: Code, group: int) -> tuple[Variable, ...]:
+def read_parameters(code: SourceCode, group: int) -> tuple[Variable, ...]:
     """Return the named parameters of a function from the token of its parenthesis."""
     params: list[Variable] = []
     for begin, end in split_commas(code, group + 1, code.match[group]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from tracepoint.diagnostics import Edit
 from tracepoint.errors import PlaceError, SourceError
 from tracepoint.model.read import read_header_text
-from tracepoint.place.outline import Directive, Guard, find_guard, read_directives
+from tracepoint.place.outline import Guard, ScopedDirective, find_guard, read_directives
 from tracepoint.source.types import COMMON_TYPES
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ _FORWARD = re.compile(r"(?:[ \t]*\n)*(?:(?:struct|union)\s+\w+;[ \t]*\n)+")
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class TargetHeader:
     """A trace header that events can be added to.
 
     `at` is the offset for a declaration; `shareable` are the classes that it may use; `names`
@@ -34,7 +34,7 @@ class Target:
 
     source: SourceFile
     header: TraceHeader
-    directives: tuple[Directive, ...]
+    directives: tuple[ScopedDirective, ...]
     guard: Guard
     at: int
     shareable: tuple[EventClass, ...]
@@ -69,7 +69,7 @@ class Target:
             return [Edit(self.source.path, there.end(), there.end(), lines)]
         return [Edit(self.source.path, at, at, "\n" + lines)]
 
-    def _includes(self) -> list[Directive]:
+    def _includes(self) -> list[ScopedDirective]:
         inside = (d for d in self.directives if self.guard.inner_start <= d.start < self.guard.inner_end)
         return [d for d in inside if d.included and d.depth == 1]
 
@@ -79,7 +79,7 @@ class Target:
         return found[-1].end if found else self.guard.inner_start
 
 
-def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target:
+def read_target(source: SourceFile, system: str, loader: KernelLoader) -> TargetHeader:
     """Return where to add an event of `system`; raises PlaceError with the reason if there is no place."""
     path = source.path
     directives = tuple(read_directives(source.text))
@@ -111,14 +111,14 @@ def read_target(source: SourceFile, system: str, loader: KernelLoader) -> Target
         and _depth_at(conditions, cls.origin.span.start) == 1
         and cls.macro in ("DECLARE_EVENT_CLASS", "TRACE_EVENT")
     )
-    return Target(source, header, directives, guard, at, shareable, _names(header, directives))
+    return TargetHeader(source, header, directives, guard, at, shareable, _names(header, directives))
 
 
 def _place_for(
     header: TraceHeader,
     system: str,
-    directives: Sequence[Directive],
-    conditions: Sequence[Directive],
+    directives: Sequence[ScopedDirective],
+    conditions: Sequence[ScopedDirective],
     guard: Guard,
 ) -> int:
     """Before the guard's #endif if the system is in effect there, else after the system's last event."""
@@ -143,7 +143,7 @@ def _place_for(
     return newline + 1 if newline >= 0 else len(text)
 
 
-def _before_where(directives: Sequence[Directive], guard: Guard, text: str) -> int:
+def _before_where(directives: Sequence[ScopedDirective], guard: Guard, text: str) -> int:
     """Return the end of the guard, or the start of the directives there that set the header's path."""
     at = guard.inner_end
     for directive in reversed([d for d in directives if guard.inner_start <= d.start < at]):
@@ -154,12 +154,12 @@ def _before_where(directives: Sequence[Directive], guard: Guard, text: str) -> i
     return at
 
 
-def _depth_at(conditions: Sequence[Directive], offset: int) -> int:
+def _depth_at(conditions: Sequence[ScopedDirective], offset: int) -> int:
     before = [d for d in conditions if d.start < offset]
     return sum(-1 if d.keyword == "endif" else 1 for d in before)
 
 
-def _names(header: TraceHeader, directives: Iterable[Directive]) -> frozenset[str]:
+def _names(header: TraceHeader, directives: Iterable[ScopedDirective]) -> frozenset[str]:
     names = {d.word for d in directives if d.keyword == "define"}
     names.update(cls.name for cls in header.classes)
     names.update(event.name for event in header.events)

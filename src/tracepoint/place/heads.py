@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.place.variables import Variable, declared, split_commas
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
 
 _SYSCALL = re.compile(r"(COMPAT_)?SYSCALL_(?:32_)?DEFINE(\d)")
 _BPF = re.compile(r"BPF_CALL_(\d)")
@@ -43,7 +43,7 @@ class Made:
     remarks: tuple[str, ...] = ()
 
 
-def made_function(code: Code, at: int) -> Made:
+def made_function(code: SourceCode, at: int) -> Made:
     """Return the function that the macro call at a token makes of the braces after it."""
     macro = code.texts[at]
     parts = list(split_commas(code, at + 2, code.match[at + 1]))
@@ -63,7 +63,7 @@ def made_function(code: Code, at: int) -> Made:
 
 
 def _pairs(
-    code: Code, macro: str, parts: list[tuple[int, int]], n_params: int
+    code: SourceCode, macro: str, parts: list[tuple[int, int]], n_params: int
 ) -> tuple[tuple[Variable, ...], str]:
     """Read `name, type, name, type, name`; the macro's name has the count."""
     halves = [part for part in parts[1:] if code.texts[part[0]] in _HALVES]

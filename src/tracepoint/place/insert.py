@@ -22,7 +22,7 @@ from tracepoint.place.returns import (
     value_variable,
     with_value,
 )
-from tracepoint.place.scope import Scope
+from tracepoint.place.scope import FunctionScope
 from tracepoint.place.sites import (
     Site,
     check_reached,
@@ -32,7 +32,7 @@ from tracepoint.place.sites import (
     put_entry,
     site_at,
 )
-from tracepoint.place.statements import Kind, Statement, read_body
+from tracepoint.place.statements import StatementKind, StatementSpan, read_body
 from tracepoint.place.structs import Structs
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tracepoint.diagnostics import Edit, Span
     from tracepoint.source.text import SourceFile
 
-__all__ = ["RETURN_VALUE", "Call", "Place", "Placement", "Where", "place_call", "place_calls"]
+__all__ = ["RETURN_VALUE", "EventCall", "InsertionPoint", "Placement", "Where", "place_call", "place_calls"]
 
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
@@ -56,7 +56,7 @@ class Where(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class InsertionPoint:
     """A function and a place in it.
 
     `BEFORE` and `AFTER` need `statement`, its text with any white space, or `line`, a line number
@@ -71,7 +71,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class EventCall:
     """A call of `trace_<event>(args)`.
 
     `args` are C expressions, which may contain RETURN_VALUE at `Where.RETURNS`. `guard` adds `if
@@ -98,7 +98,9 @@ class Placement:
     notes: tuple[str, ...] = ()
 
 
-def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | None = None) -> Placement:
+def place_call(
+    source: SourceFile, place: InsertionPoint, call: EventCall, structs: Structs | None = None
+) -> Placement:
     r"""Return the edits that add a call to a function of a C file.
 
     `structs` knows the members of structs, by default those that the file itself defines.
@@ -108,8 +110,8 @@ def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | 
 
     >>> from tracepoint.source.text import SourceFile, apply_edits
     >>> text = "int f(struct page *page)\n{\n\tif (!page)\n\t\treturn -1;\n\treturn g(page);\n}\n"
-    >>> call = Call("f_done", ("page", "RETURN_VALUE"))
-    >>> found = place_call(SourceFile("a.c", text), Place("f", Where.RETURNS), call)
+    >>> call = EventCall("f_done", ("page", "RETURN_VALUE"))
+    >>> found = place_call(SourceFile("a.c", text), InsertionPoint("f", Where.RETURNS), call)
     >>> print(apply_edits(text, found.edits).expandtabs(4), end="")
     int f(struct page *page)
     {
@@ -128,7 +130,7 @@ def place_call(source: SourceFile, place: Place, call: Call, structs: Structs | 
 
 
 def place_calls(
-    source: SourceFile, requests: Iterable[tuple[Place, Call]], structs: Structs | None = None
+    source: SourceFile, requests: Iterable[tuple[InsertionPoint, EventCall]], structs: Structs | None = None
 ) -> tuple[Edit, ...]:
     r"""Return the edits that add several calls to a C file; see place_call() for each.
 
@@ -137,8 +139,9 @@ def place_calls(
 
     >>> from tracepoint.source.text import SourceFile, apply_edits
     >>> text = "void f(int a)\n{\n\tif (a)\n\t\tg(a);\n}\n"
-    >>> places = [Place("f", where, "g(a);") for where in (Where.BEFORE, Where.AFTER)]
-    >>> found = place_calls(SourceFile("a.c", text), [(place, Call(place.where, ("a",))) for place in places])
+    >>> places = [InsertionPoint("f", where, "g(a);") for where in (Where.BEFORE, Where.AFTER)]
+    >>> calls = [(place, EventCall(place.where, ("a",))) for place in places]
+    >>> found = place_calls(SourceFile("a.c", text), calls)
     >>> print(apply_edits(text, found).expandtabs(4), end="")
     void f(int a)
     {
@@ -161,7 +164,12 @@ class _Placer:
     """One placement in progress."""
 
     def __init__(
-        self, source: SourceFile, place: Place, call: Call, structs: Structs, editor: Editor | None = None
+        self,
+        source: SourceFile,
+        place: InsertionPoint,
+        call: EventCall,
+        structs: Structs,
+        editor: Editor | None = None,
     ) -> None:
         _check_request(source, place, call)
         self.place = place
@@ -227,7 +235,9 @@ class _Placer:
 
     def _check(self, site: Site) -> None:
         check_instrumentable(self.code, self.function, site)
-        scope = Scope(self.code, self.function, self.body, site, names=self.names, structs=self.structs)
+        scope = FunctionScope(
+            self.code, self.function, self.body, site, names=self.names, structs=self.structs
+        )
         self.notes += scope.check(self.arguments, self.call.params)
 
     def _known_names(self) -> frozenset[str]:
@@ -254,9 +264,11 @@ class _Placer:
             statement = find_by_line(code, self.body, place.line, is_after=is_after)
         check_whole(code, statement)
         check_reached(code, statement, is_after=is_after)
-        if statement.kind is Kind.DECLARATION and self._beside_declaration(statement, is_after=is_after):
+        if statement.kind is StatementKind.DECLARATION and self._beside_declaration(
+            statement, is_after=is_after
+        ):
             return
-        if statement.kind is Kind.LABEL:
+        if statement.kind is StatementKind.LABEL:
             self._check_label(statement, is_after=is_after)
         site = site_at(code, statement, is_after=is_after)
         self._check(site)
@@ -270,10 +282,10 @@ class _Placer:
             self.editor.brace(statement)
         self.spans.append(code.span(statement.first, statement.last))
 
-    def _beside_declaration(self, statement: Statement, *, is_after: bool) -> bool:
+    def _beside_declaration(self, statement: StatementSpan, *, is_after: bool) -> bool:
         """Handle a declaration at the start of a block; False when it is among statements."""
         parent = statement.parent
-        if parent is None or parent.kind is not Kind.BLOCK:
+        if parent is None or parent.kind is not StatementKind.BLOCK:
             return False
         index = parent.children.index(statement)
         n_leading = count_declarations(self.code, parent, 0, self._known_names())
@@ -289,7 +301,7 @@ class _Placer:
         self._after_declarations(entry_site(self.code, parent, n_leading))
         return True
 
-    def _check_label(self, label: Statement, *, is_after: bool) -> None:
+    def _check_label(self, label: StatementSpan, *, is_after: bool) -> None:
         """Refuse what a compiler would warn about next to labels."""
         parent = label.parent
         if parent is None:
@@ -298,12 +310,12 @@ class _Placer:
         near = parent.children[index + 1 : index + 2] if is_after else parent.children[:index][-1:]
         if not near:
             return
-        if is_after and near[0].kind is Kind.DECLARATION:
+        if is_after and near[0].kind is StatementKind.DECLARATION:
             raise self.code.error(
                 "a call after this label would be a statement before a declaration", near[0].first
             )
         words = {self.code.texts[near[0].first], self.code.texts[label.first]}
-        if near[0].kind is Kind.LABEL and words <= {"case", "default"}:
+        if near[0].kind is StatementKind.LABEL and words <= {"case", "default"}:
             reason = "a call between two labels of a switch would fall through: put it after the last of them"
             raise self.code.error(reason, label.first)
 
@@ -323,7 +335,7 @@ class _Placer:
             self.editor.at_end(self.body, self._lines(self.editor.inner_indent(self.body), self._args()))
             self.spans.append(self.code.span(end.token, end.token))
 
-    def _note_order(self, returns: list[Statement]) -> None:
+    def _note_order(self, returns: list[StatementSpan]) -> None:
         for statement in returns:
             if any(
                 self.code.texts[at] == "(" and self.code.is_name(at - 1)
@@ -333,7 +345,7 @@ class _Placer:
                 self.notes.append(f"in line {line} the call comes before the returned value is computed")
                 return
 
-    def _before_return(self, statement: Statement, args: tuple[str, ...]) -> None:
+    def _before_return(self, statement: StatementSpan, args: tuple[str, ...]) -> None:
         check_whole(self.code, statement)
         self._check(site_at(self.code, statement))
         self.editor.before(statement, self._lines(self.editor.indent_for(statement), args))
@@ -341,7 +353,7 @@ class _Placer:
             self.editor.brace(statement)
         self.spans.append(self.code.span(statement.first, statement.last))
 
-    def _with_values(self, returns: list[Statement]) -> None:
+    def _with_values(self, returns: list[StatementSpan]) -> None:
         """Put calls that name the returned value."""
         code = self.code
         spelled = {id(s): simple_value(code, s, self.locals) for s in returns}
@@ -364,7 +376,7 @@ class _Placer:
                 self.function.name_at,
             )
 
-    def _keep_value(self, statement: Statement, name: str) -> None:
+    def _keep_value(self, statement: StatementSpan, name: str) -> None:
         """Write `return f();` as `ret = f();`, the call, `return ret;`."""
         check_whole(self.code, statement)
         self._check(site_at(self.code, statement))
@@ -407,7 +419,7 @@ class _Placer:
             self.notes.append(f"braces are added in line {self.code.line(body.first)}")
 
 
-def put_first(editor: Editor, body: Statement, line: str, *, has_more: bool) -> None:
+def put_first(editor: Editor, body: StatementSpan, line: str, *, has_more: bool) -> None:
     """Put a declaration at the start of a function."""
     tokens = editor.code.tokens
     end = tokens[body.first].end
@@ -418,7 +430,7 @@ def put_first(editor: Editor, body: Statement, line: str, *, has_more: bool) -> 
     editor.edit(end, end, f"{editor.newline}{line}{blank}{tail}", rank=(-1, 0))
 
 
-def _check_request(source: SourceFile, place: Place, call: Call) -> None:
+def _check_request(source: SourceFile, place: InsertionPoint, call: EventCall) -> None:
     check_file(source)
     if not _NAME.fullmatch(call.event):
         raise PlaceError(f"`{call.event[:60]}` is not a valid event name")

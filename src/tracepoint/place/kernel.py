@@ -26,7 +26,7 @@ class TreeFile(NamedTuple):
 
 
 @dataclass(slots=True)
-class Kernel:
+class KernelTree:
     """A kernel tree: its index, and `read`, which returns a file's content or None when there is none.
 
     `assign_str_arity` is the number of arguments that `__assign_str` takes there, None when the tree

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.tree.makefiles import MAKEFILES, include_flags
 
 if TYPE_CHECKING:
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.kernel import KernelTree
     from tracepoint.source.text import SourceFile
 
 _ARCH = re.compile(r"arch/(\w+)/")
@@ -28,7 +28,7 @@ class KernelLoader:
     of its Makefile are found too.
     """
 
-    def __init__(self, kernel: Kernel, path: str = "") -> None:
+    def __init__(self, kernel: KernelTree, path: str = "") -> None:
         self._kernel = kernel
         self._added: dict[str, tuple[str, ...]] = {}
         self._folder = str(PurePosixPath(path).parent)
@@ -69,7 +69,7 @@ class KernelLoader:
         return self._added[folder]
 
 
-def includers(kernel: Kernel, path: str) -> list[SourceFile]:
+def includers(kernel: KernelTree, path: str) -> list[SourceFile]:
     """Return the C files in the same folder that include a file, as kernel/sched/build_policy.c does rt.c."""
     folder, _, own = path.rpartition("/")
     lists = "".join(kernel.text(f"{folder}/{name}") or "" for name in MAKEFILES) if folder else ""

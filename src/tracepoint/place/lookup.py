@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
 from tracepoint.place.functions import Function, find_functions
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.sites import Site
     from tracepoint.source.text import SourceFile
 
@@ -44,7 +44,7 @@ def check_file(file: SourceFile) -> None:
         raise PlaceError(f"{path} is not linked into the kernel: it has no tracepoints")
 
 
-def pick_function(code: Code, name: str, line: int) -> Function:
+def pick_function(code: SourceCode, name: str, line: int) -> Function:
     """Return the function of this name; a line chooses one of several.
 
     Raises PlaceError when there is none, when several match, or when its head is not understood.
@@ -71,11 +71,11 @@ def pick_function(code: Code, name: str, line: int) -> Function:
     return function
 
 
-def _last_line(code: Code, function: Function) -> int:
+def _last_line(code: SourceCode, function: Function) -> int:
     return code.line(function.close) if function.close >= 0 else code.file.n_lines
 
 
-def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError:
+def _no_function(code: SourceCode, name: str, functions: list[Function]) -> PlaceError:
     for directive in code.directives:
         if directive.keyword == "define" and len(directive.tokens) > 2 and directive.tokens[2].text == name:
             return PlaceError(
@@ -106,7 +106,7 @@ def _no_function(code: Code, name: str, functions: list[Function]) -> PlaceError
     return PlaceError(f"{code.file.path} defines no function {name}(){advice}")
 
 
-def _maker(code: Code, name: str) -> int:
+def _maker(code: SourceCode, name: str) -> int:
     """Return the token of a macro outside functions with a name among its arguments, or -1."""
     at = 0
     while at < len(code.texts):
@@ -117,7 +117,7 @@ def _maker(code: Code, name: str) -> int:
     return -1
 
 
-def check_function(code: Code, function: Function, body: Statement) -> list[str]:
+def check_function(code: SourceCode, function: Function, body: StatementSpan) -> list[str]:
     """Return notes about tracepoints in a function; raise PlaceError when none are allowed in it."""
     name = function.names[0]
     notes = list(function.remarks)
@@ -146,7 +146,9 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
         notes.append(
             f"{code.file.path} is part of the tracer: make sure that recording does not run {name}()"
         )
-    code_statements = [s for s in body.children if s.kind not in {Kind.DECLARATION, Kind.EMPTY}]
+    code_statements = [
+        s for s in body.children if s.kind not in {StatementKind.DECLARATION, StatementKind.EMPTY}
+    ]
     if code_statements and all(
         code.texts[s.first] in {"asm", "__asm__", "asm_inline"} for s in code_statements
     ):
@@ -156,7 +158,7 @@ def check_function(code: Code, function: Function, body: Statement) -> list[str]
     return notes
 
 
-def _check_recording(code: Code, function: Function) -> None:
+def _check_recording(code: SourceCode, function: Function) -> None:
     """Raise PlaceError for code that runs while a record is written: the event would recurse."""
     is_notrace = "notrace" in function.words
     if is_notrace or _RECORDING.fullmatch(code.file.path):
@@ -168,7 +170,7 @@ def _check_recording(code: Code, function: Function) -> None:
         )
 
 
-def check_instrumentable(code: Code, function: Function, site: Site) -> None:
+def check_instrumentable(code: SourceCode, function: Function, site: Site) -> None:
     """Raise PlaceError for a place in noinstr code outside the marks that allow instrumentation."""
     is_marked = bool(code.uses("instrumentation_begin", function.open, function.close))
     if not is_marked and not function.words & _NO_TRACING:
@@ -178,7 +180,7 @@ def check_instrumentable(code: Code, function: Function, site: Site) -> None:
     is_open = False
     for statement in body.walk():
         if (
-            statement.kind is Kind.EXPRESSION
+            statement.kind is StatementKind.EXPRESSION
             and statement.first < site.token
             and id(statement.parent) in chain
         ):

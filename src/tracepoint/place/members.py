@@ -9,7 +9,7 @@ from tracepoint.place.variables import ATTRIBUTES, STORAGE, declared, split_comm
 from tracepoint.source.ctype import BASIC_WORDS, QUALIFIERS, TAG_WORDS
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.variables import Variable
 
 #: Nested structs; the kernel has at most 8.
@@ -37,7 +37,7 @@ _GROUPS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StructMember:
     """One member: its type as C text without the name (empty if unknown), and how many `[]` follow the name.
 
     `body` is the struct or union that is defined inline, if any.
@@ -57,16 +57,16 @@ class Body:
     empty if there are none.
     """
 
-    members: dict[str, Member] = field(default_factory=dict)
+    members: dict[str, StructMember] = field(default_factory=dict)
     embedded: list[tuple[str, str]] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
     doubt: str = ""
 
-    def add(self, name: str, member: Member) -> None:
+    def add(self, name: str, member: StructMember) -> None:
         """Add a member; if another branch or definition disagrees, its type is not known."""
         known = self.members.setdefault(name, member)
         if (known.type, known.n_dimensions) != (member.type, member.n_dimensions):
-            self.members[name] = Member("")
+            self.members[name] = StructMember("")
 
     def take(self, other: Body) -> None:
         """Add all members of another body."""
@@ -77,7 +77,7 @@ class Body:
         self.doubt = self.doubt or other.doubt
 
 
-def read_members(code: Code, brace: int) -> Body:
+def read_members(code: SourceCode, brace: int) -> Body:
     r"""Return the members between the brace at a token and its partner.
 
     All branches of `#if` count.  Macros with unknown members are recorded as a doubt.
@@ -94,7 +94,7 @@ def read_members(code: Code, brace: int) -> Body:
     return _Reader(code).body(brace + 1, code.match[brace], 0)
 
 
-def count_dimensions(code: Code, variable: Variable) -> int:
+def count_dimensions(code: SourceCode, variable: Variable) -> int:
     """Return how many `[]` follow the name of a variable."""
     at = variable.at + 1
     count = 0
@@ -105,7 +105,7 @@ def count_dimensions(code: Code, variable: Variable) -> int:
 
 
 class _Reader:
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: SourceCode) -> None:
         self.code = code
         self.texts = code.texts
 
@@ -172,7 +172,7 @@ class _Reader:
             found.take(inner)
         for variable in names:
             kind = f"{keyword} {tag}".strip() + (f" {variable.type}" if variable.type else "")
-            found.add(variable.name, Member(kind, count_dimensions(self.code, variable), inner))
+            found.add(variable.name, StructMember(kind, count_dimensions(self.code, variable), inner))
         return stop + 1
 
     def after_attributes(self, at: int) -> int:
@@ -189,7 +189,7 @@ class _Reader:
             name_at = names[0].at - 1
             while self.texts[name_at] == "]":
                 name_at = self.code.match[name_at] - 1
-            found.add(self.texts[name_at], Member(""))
+            found.add(self.texts[name_at], StructMember(""))
             return
         if n_types != 1:  # a macro without parentheses that may hold members
             word = word or names[0].name
@@ -197,7 +197,7 @@ class _Reader:
             found.doubt = found.doubt or f"`{word}`"
         for variable in names:
             kind = variable.type if n_types == 1 else ""
-            found.add(variable.name, Member(kind, count_dimensions(self.code, variable)))
+            found.add(variable.name, StructMember(kind, count_dimensions(self.code, variable)))
 
     def type_names(self, at: int, stop: int) -> tuple[int, str]:
         """Count the types before a name, and return the first that is not a basic type."""
@@ -229,14 +229,14 @@ class _Reader:
             index, first = _GROUPS[name]
             inner = self.body(parts[first][0], close, level + 1)
             found.take(inner)
-            found.add(self.texts[parts[index][0]], Member("struct", 0, inner))
+            found.add(self.texts[parts[index][0]], StructMember("struct", 0, inner))
             return
         if name in _ONE_MEMBER and len(parts) > _ONE_MEMBER[name]:
             begin, end = parts[_ONE_MEMBER[name]]
-            found.members.update((text, Member("")) for text in self.texts[begin:end])
+            found.members.update((text, StructMember("")) for text in self.texts[begin:end])
             return
         if name not in {"static_assert", "_Static_assert"}:
             found.doubt = found.doubt or f"the macro {name}()"
             for inside in range(at + 2, close):
                 if code.is_name(inside):
-                    found.members.setdefault(self.texts[inside], Member(""))
+                    found.members.setdefault(self.texts[inside], StructMember(""))

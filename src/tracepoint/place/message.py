@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tracepoint.model.event import Event
     from tracepoint.model.field import Field
-    from tracepoint.place.patch import Change
+    from tracepoint.place.patch import FileChange
 
 COLUMNS = 75
 _MAX_SUBJECT = 200
@@ -219,7 +219,7 @@ def make_subject(prefix: str, names: Sequence[str], *, are_new: bool) -> str:
 def write_mail(
     message: Message,
     author: Author,
-    changes: Sequence[Change],
+    changes: Sequence[FileChange],
     *,
     number: int = 1,
     total: int = 1,
@@ -246,7 +246,7 @@ def write_cover(
     message: Message,
     author: Author,
     patches: Sequence[Message],
-    changes: Sequence[Change],
+    changes: Sequence[FileChange],
     *,
     generator: str = "tracepoint",
 ) -> str:

@@ -6,23 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.place.sites import Site, macro_declares
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 from tracepoint.place.variables import Variable, declared, declared_by_macro, is_declaration
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.functions import Function
 
 
 @dataclass(frozen=True, slots=True)
-class FileNames:
+class NamesOfFile:
     """The names in a file: `declared` outside functions or by `#define`, and `used` anywhere."""
 
     declared: frozenset[str]
     used: frozenset[str]
 
 
-def file_names(code: Code) -> FileNames:
+def file_names(code: SourceCode) -> NamesOfFile:
     r"""Collect the names of a file.
 
     >>> from tracepoint.place.code import read_code
@@ -44,14 +44,14 @@ def file_names(code: Code) -> FileNames:
             names.add(texts[at])
         at += 1
     used = {texts[at] for at in range(len(texts)) if code.is_name(at)}
-    return FileNames(frozenset(names), frozenset(used))
+    return NamesOfFile(frozenset(names), frozenset(used))
 
 
-def _is_enum(code: Code, brace: int) -> bool:
+def _is_enum(code: SourceCode, brace: int) -> bool:
     return "enum" in code.texts[max(0, brace - 3) : brace]
 
 
-def visible(code: Code, site: Site, function: Function) -> dict[str, list[Variable]]:
+def visible(code: SourceCode, site: Site, function: Function) -> dict[str, list[Variable]]:
     """Return the parameters and locals that are visible at a place, the innermost of a name first."""
     found: dict[str, list[Variable]] = {}
 
@@ -61,19 +61,19 @@ def visible(code: Code, site: Site, function: Function) -> dict[str, list[Variab
         for variable in reversed(variables):
             found.setdefault(variable.name, []).append(variable)
 
-    here: Statement | None = site.block
+    here: StatementSpan | None = site.block
     index = site.index
     while here is not None:
-        if here.kind is Kind.BLOCK:
+        if here.kind is StatementKind.BLOCK:
             for child in reversed(here.children[:index]):
-                if child.kind is Kind.DECLARATION:
+                if child.kind is StatementKind.DECLARATION:
                     add(declared(code, child.first, child.last))
                 elif macro_declares(code, here, child, frozenset()):
                     made += declared_by_macro(code, child.first) or []
-        elif here.kind is Kind.LOOP:
+        elif here.kind is StatementKind.LOOP:
             add(_header_variables(code, here))
         parent = here.parent
-        is_child = parent is not None and parent.kind is Kind.BLOCK and not here.is_value
+        is_child = parent is not None and parent.kind is StatementKind.BLOCK and not here.is_value
         index = parent.children.index(here) if parent is not None and is_child else 0
         here = parent
     add(list(function.params))
@@ -82,7 +82,7 @@ def visible(code: Code, site: Site, function: Function) -> dict[str, list[Variab
     return found
 
 
-def _header_variables(code: Code, loop: Statement) -> list[Variable]:
+def _header_variables(code: SourceCode, loop: StatementSpan) -> list[Variable]:
     if loop.header is None or code.texts[loop.first] != "for":
         return []
     first = loop.header[0] + 1
@@ -92,14 +92,14 @@ def _header_variables(code: Code, loop: Statement) -> list[Variable]:
     return []
 
 
-def all_declared(code: Code, body: Statement, function: Function) -> dict[str, list[Variable]]:
+def all_declared(code: SourceCode, body: StatementSpan, function: Function) -> dict[str, list[Variable]]:
     """Return every parameter and local of a function by name, wherever it is visible."""
     found: dict[str, list[Variable]] = {}
     variables = list(function.params)
     for statement in body.walk():
-        if statement.kind is Kind.DECLARATION:
+        if statement.kind is StatementKind.DECLARATION:
             variables += declared(code, statement.first, statement.last)
-        elif statement.kind is Kind.LOOP:
+        elif statement.kind is StatementKind.LOOP:
             variables += _header_variables(code, statement)
     for variable in variables:
         found.setdefault(variable.name, []).append(variable)

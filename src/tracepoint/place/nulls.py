@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.place.statements import Kind
+from tracepoint.place.statements import StatementKind
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.sites import Site
-    from tracepoint.place.statements import Statement
+    from tracepoint.place.statements import StatementSpan
 
 _HINTS = frozenset({"unlikely", "likely"})
 _TESTS = {"IS_ERR": "an error", "IS_ERR_OR_NULL": "an error or NULL"}
 
 
-def bad_pointers(code: Code, site: Site) -> dict[str, tuple[str, int]]:
+def bad_pointers(code: SourceCode, site: Site) -> dict[str, tuple[str, int]]:
     r"""Return the variables that are invalid pointers at a place: what they are, and the line of the test.
 
     Only `!p`, `p == NULL`, `IS_ERR(p)` and `IS_ERR_OR_NULL(p)` as a whole condition are understood.
@@ -32,10 +32,10 @@ def bad_pointers(code: Code, site: Site) -> dict[str, tuple[str, int]]:
     """
     found: dict[str, tuple[str, int]] = {}
     inner = site.block
-    here: Statement | None = inner
+    here: StatementSpan | None = inner
     while here is not None:
-        is_body = here.kind is Kind.IF and here.header is not None and here.children[:1] == [inner]
-        if (is_body or (here is site.block and here.kind is Kind.IF)) and _is_first_arm(here, site):
+        is_body = here.kind is StatementKind.IF and here.header is not None and here.children[:1] == [inner]
+        if (is_body or (here is site.block and here.kind is StatementKind.IF)) and _is_first_arm(here, site):
             name, what = _tested(code, here)
             is_same = name and not code.uses(name, here.header[1] if here.header else here.first, site.token)
             if is_same:
@@ -44,12 +44,12 @@ def bad_pointers(code: Code, site: Site) -> dict[str, tuple[str, int]]:
     return found
 
 
-def _is_first_arm(statement: Statement, site: Site) -> bool:
+def _is_first_arm(statement: StatementSpan, site: Site) -> bool:
     body = statement.children[0]
     return body.first <= site.token <= body.last + 1
 
 
-def _tested(code: Code, statement: Statement) -> tuple[str, str]:
+def _tested(code: SourceCode, statement: StatementSpan) -> tuple[str, str]:
     """Return the variable that a condition shows to be an invalid pointer, and what it is then."""
     if statement.header is None or code.texts[statement.first] != "if":
         return "", ""

@@ -24,7 +24,7 @@ _DEFINED = re.compile(r"!\s*defined\s*\(?\s*(\w+)")
 _WORD = re.compile(r"\w+")
 
 
-class Directive(NamedTuple):
+class ScopedDirective(NamedTuple):
     """One directive: its text without comments, its lines, and how many conditionals enclose it.
 
     `end` is the offset after its newline.  A conditional's own directives have the depth of
@@ -64,13 +64,13 @@ class Guard(NamedTuple):
     outer: str = ""
 
 
-def read_directives(text: str) -> list[Directive]:
+def read_directives(text: str) -> list[ScopedDirective]:
     r"""Return the directives of a C text.
 
     >>> [(d.keyword, d.rest, d.depth) for d in read_directives("#if A /* b */\n#define C\n#endif\n")]
     [('if', 'A', 0), ('define', 'C', 1), ('endif', '', 0)]
     """
-    found: list[Directive] = []
+    found: list[ScopedDirective] = []
     depth = 0
     for match in _PIECE.finditer(text):
         if match["directive"] is None:
@@ -80,19 +80,19 @@ def read_directives(text: str) -> list[Directive]:
             depth = max(0, depth - 1)
         end = match.end() + (text[match.end() : match.end() + 1] == "\n")
         rest = _COMMENT.sub(" ", match["rest"]).strip()
-        found.append(Directive(keyword, rest, match.start(), end, depth))
+        found.append(ScopedDirective(keyword, rest, match.start(), end, depth))
         if keyword in ("if", "ifdef", "ifndef", "else", "elif"):
             depth += 1
     return found
 
 
-def find_guard(directives: Sequence[Directive]) -> Guard | None:
+def find_guard(directives: Sequence[ScopedDirective]) -> Guard | None:
     """Return the include guard of a header, or None if there is no complete one.
 
     Some guards of trace headers define another name than they test (drivers/gpu/drm/lima): they count
     as guards because they can be read again.
     """
-    open_ifs: list[Directive] = []
+    open_ifs: list[ScopedDirective] = []
     for index, directive in enumerate(directives):
         del open_ifs[directive.depth :]
         if directive.keyword in ("if", "ifdef", "ifndef", "else", "elif"):
@@ -103,7 +103,9 @@ def find_guard(directives: Sequence[Directive]) -> Guard | None:
     return None
 
 
-def _guard_at(directives: Sequence[Directive], index: int, open_ifs: Sequence[Directive]) -> Guard | None:
+def _guard_at(
+    directives: Sequence[ScopedDirective], index: int, open_ifs: Sequence[ScopedDirective]
+) -> Guard | None:
     opening = directives[index]
     found = _DEFINED.match(opening.rest) if opening.keyword == "if" else None
     name = opening.word if opening.keyword == "ifndef" else found[1] if found else ""

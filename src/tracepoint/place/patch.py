@@ -32,7 +32,7 @@ class Region(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """The change of one file: its texts before (None when it is new) and after, and the regions."""
 
     path: str
@@ -62,12 +62,12 @@ def split_lines(text: str) -> list[str]:
     return [line + "\n" for line in lines] + ([last] if last else [])
 
 
-def new_file(path: str, text: str) -> Change:
+def new_file(path: str, text: str) -> FileChange:
     """Return the change that creates a file."""
-    return Change(path, None, text, (Region(0, 0, tuple(split_lines(text))),))
+    return FileChange(path, None, text, (Region(0, 0, tuple(split_lines(text))),))
 
 
-def change_file(path: str, old: str, edits: Iterable[Edit], mode: str = "100644") -> Change:
+def change_file(path: str, old: str, edits: Iterable[Edit], mode: str = "100644") -> FileChange:
     r"""Return the change that edits make to a file; raises PlaceError when two of them conflict.
 
     >>> from tracepoint.diagnostics import Edit
@@ -92,7 +92,7 @@ def change_file(path: str, old: str, edits: Iterable[Edit], mode: str = "100644"
             regions.append(region)
         pieces += (old[at:start], text)
         at = end
-    return Change(path, old, "".join([*pieces, old[at:]]), tuple(regions), mode)
+    return FileChange(path, old, "".join([*pieces, old[at:]]), tuple(regions), mode)
 
 
 def _ordered(path: str, old: str, edits: Iterable[Edit]) -> list[Edit]:
@@ -145,12 +145,12 @@ def _trimmed(line: int, old: list[str], new: list[str]) -> Region:
     return Region(line + first, line + len(old) - last, tuple(new[first : len(new) - last]))
 
 
-def write_diff(changes: Iterable[Change]) -> str:
+def write_diff(changes: Iterable[FileChange]) -> str:
     """Return the changes as git would show them, sorted by path."""
     return "".join(piece for change in sorted(changes, key=lambda c: c.path) for piece in _file_diff(change))
 
 
-def _file_diff(change: Change) -> Iterator[str]:
+def _file_diff(change: FileChange) -> Iterator[str]:
     if change.old == change.new:
         return
     path = change.path
@@ -224,7 +224,7 @@ def blob_name(text: str) -> str:
     return digest.hexdigest()[:_ABBREV]
 
 
-def diffstat(changes: Iterable[Change]) -> str:
+def diffstat(changes: Iterable[FileChange]) -> str:
     """Return the diffstat that git shows below a commit message."""
     shown = sorted((c for c in changes if c.old != c.new), key=lambda c: c.path)
     width = max((len(c.path) for c in shown), default=0)
@@ -240,7 +240,7 @@ def diffstat(changes: Iterable[Change]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _graph(change: Change, most: int, columns: int) -> str:
+def _graph(change: FileChange, most: int, columns: int) -> str:
     if most <= columns:
         return "+" * change.n_added + "-" * change.n_removed
     # Each kind of change that occurs keeps at least one sign.
@@ -248,7 +248,7 @@ def _graph(change: Change, most: int, columns: int) -> str:
     return "+" * added + "-" * removed
 
 
-def _summary(changes: Sequence[Change]) -> str:
+def _summary(changes: Sequence[FileChange]) -> str:
     added = sum(c.n_added for c in changes)
     removed = sum(c.n_removed for c in changes)
     parts = [f" {len(changes)} file{'s' * (len(changes) != 1)} changed"]

@@ -10,7 +10,7 @@ from tracepoint.errors import PlaceError
 from tracepoint.place.arguments import split_text
 from tracepoint.place.fragment import EventText
 from tracepoint.place.from_prototype import write_event
-from tracepoint.place.insert import Place, Where
+from tracepoint.place.insert import InsertionPoint, Where
 from tracepoint.place.kernel import check_path
 from tracepoint.source.lexer import lex
 from tracepoint.source.macros import spell
@@ -32,7 +32,7 @@ class CallAt:
     """
 
     path: str
-    places: tuple[Place, ...]
+    places: tuple[InsertionPoint, ...]
     event: str = ""
     args: tuple[str, ...] = ()
     guard: bool | None = None
@@ -107,11 +107,11 @@ def split_place(word: str) -> tuple[str, str]:
     return path, function.removesuffix("()")
 
 
-def make_places(function: str, chosen: Mapping[str, Any]) -> tuple[Place, ...]:
+def make_places(function: str, chosen: Mapping[str, Any]) -> tuple[InsertionPoint, ...]:
     """Return places from `entry`, `returns`, `before` or `after`, one of which must be set, and `line`.
 
     >>> make_places("f", {"after": "g();", "line": 3})
-    (Place(function='f', where=<Where.AFTER: 'after'>, statement='g();', line=3),)
+    (InsertionPoint(function='f', where=<Where.AFTER: 'after'>, statement='g();', line=3),)
     """
     line = chosen.get("line") or 0
     given = [key for key in _PLACES if chosen.get(key)]
@@ -124,7 +124,7 @@ def make_places(function: str, chosen: Mapping[str, Any]) -> tuple[Place, ...]:
     texts = value if isinstance(value, list) else ["" if value is True else value]
     if not all(isinstance(text, str) for text in texts):
         raise PlaceError(f"{function}: {given[0]} is a statement, or a list of them")
-    return tuple(Place(function, Where(given[0]), text, line) for text in texts)
+    return tuple(InsertionPoint(function, Where(given[0]), text, line) for text in texts)
 
 
 def read_plan(text: str, path: str, read_text: Callable[[str], str]) -> Plan:
@@ -224,7 +224,7 @@ class _Reader:
             self.fail(f"{what}: {error.reason}")
 
 
-def make_call(path: str, places: tuple[Place, ...], chosen: Mapping[str, Any]) -> CallAt:
+def make_call(path: str, places: tuple[InsertionPoint, ...], chosen: Mapping[str, Any]) -> CallAt:
     """Return a call from `call` (`name` or `name(args)`), `args` and `guard`."""
     name, args = split_call(chosen["call"]) if chosen.get("call") else ("", None)
     if args is not None and chosen.get("args") is not None:

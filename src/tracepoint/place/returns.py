@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from tracepoint.place.flow import falls_through
 from tracepoint.place.names import all_declared
 from tracepoint.place.sites import Site, site_at_end
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.functions import Function
-    from tracepoint.place.names import FileNames
+    from tracepoint.place.names import NamesOfFile
     from tracepoint.place.variables import Variable
 
 #: In an argument of a call at `Where.RETURNS`: the value that the function is about to return.
@@ -49,16 +49,16 @@ def with_value(args: Sequence[str], value: str) -> tuple[str, ...]:
 
 
 def find_returns(
-    code: Code, body: Statement, function: Function
-) -> tuple[list[Statement], Site | None, list[str]]:
+    code: SourceCode, body: StatementSpan, function: Function
+) -> tuple[list[StatementSpan], Site | None, list[str]]:
     """Return the return statements, the end of the body if control can reach it, and notes.
 
     Raises PlaceError when some return cannot be seen.
     """
-    returns: list[Statement] = []
+    returns: list[StatementSpan] = []
     notes: list[str] = []
     for statement in body.walk():
-        if statement.kind is Kind.RETURN:
+        if statement.kind is StatementKind.RETURN:
             returns.append(statement)
         for first, last in statement.opaque:
             if "return" in code.texts[first:last]:
@@ -83,7 +83,7 @@ def find_returns(
     return returns, end, notes
 
 
-def _check_unseen(code: Code, body: Statement) -> None:
+def _check_unseen(code: SourceCode, body: StatementSpan) -> None:
     for start, end, why in code.unseen:
         inside = code.tokens[body.first].start < start < code.tokens[body.last].start
         if inside and "differently" in why and re.search(r"\breturn\b", code.file.text[start:end]):
@@ -91,7 +91,7 @@ def _check_unseen(code: Code, body: Statement) -> None:
             raise code.error(f"a `return` {why}: no call can be added before it", at)
 
 
-def _returning_macros(code: Code, body: Statement) -> list[str]:
+def _returning_macros(code: SourceCode, body: StatementSpan) -> list[str]:
     names = {
         directive.tokens[2].text
         for directive in code.directives
@@ -100,7 +100,7 @@ def _returning_macros(code: Code, body: Statement) -> list[str]:
     return sorted(names.intersection(code.texts[body.first : body.last]))
 
 
-def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Variable]]) -> str:
+def simple_value(code: SourceCode, statement: StatementSpan, locals_: dict[str, list[Variable]]) -> str:
     """Return the text of a returned value if it may be repeated, empty if it needs a variable.
 
     It may if it is a constant, a parameter or a local, with a sign or a cheap macro around it: memory
@@ -120,7 +120,7 @@ def simple_value(code: Code, statement: Statement, locals_: dict[str, list[Varia
     return text
 
 
-def _is_fixed(code: Code, at: int, locals_: dict[str, list[Variable]]) -> bool:
+def _is_fixed(code: SourceCode, at: int, locals_: dict[str, list[Variable]]) -> bool:
     """Return whether a name is a constant, or a variable of this function that no other code changes."""
     word = code.texts[at]
     if code.texts[at + 1] == "(":
@@ -132,7 +132,11 @@ def _is_fixed(code: Code, at: int, locals_: dict[str, list[Variable]]) -> bool:
 
 
 def value_variable(
-    code: Code, body: Statement, function: Function, names: FileNames, returns: Sequence[Statement]
+    code: SourceCode,
+    body: StatementSpan,
+    function: Function,
+    names: NamesOfFile,
+    returns: Sequence[StatementSpan],
 ) -> tuple[str, bool]:
     """Return a variable for the returned value, and whether it must be declared first.
 
@@ -156,13 +160,18 @@ def value_variable(
 
 
 def _may_keep(
-    code: Code, body: Statement, variable: Variable, kind: str, returns: Sequence[Statement]
+    code: SourceCode, body: StatementSpan, variable: Variable, kind: str, returns: Sequence[StatementSpan]
 ) -> bool:
     """Return whether a local can hold the returned value: of its type, visible, its address not taken."""
     if variable.type != kind or variable.is_array or variable.words:
         return False
     owner = next(
-        (s for s in body.children if s.kind is Kind.DECLARATION and s.first <= variable.at <= s.last), None
+        (
+            s
+            for s in body.children
+            if s.kind is StatementKind.DECLARATION and s.first <= variable.at <= s.last
+        ),
+        None,
     )
     if owner is None or code.arms[variable.at] is not code.arms[body.first]:
         return False

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError
-from tracepoint.place.access import Follower, NoSuchMemberError, Shape
+from tracepoint.place.access import Follower, NoSuchMemberError, ValueType
 from tracepoint.place.freed import freed_pointers
 from tracepoint.place.members import count_dimensions
 from tracepoint.place.names import all_declared, visible
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracepoint.place.arguments import Access, Argument
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.functions import Function
-    from tracepoint.place.names import FileNames
+    from tracepoint.place.names import NamesOfFile
     from tracepoint.place.sites import Site
-    from tracepoint.place.statements import Statement
+    from tracepoint.place.statements import StatementSpan
     from tracepoint.place.structs import Structs
     from tracepoint.place.variables import Variable
 
@@ -38,17 +38,17 @@ _CONSTANT = re.compile(r"_*[A-Z][A-Z0-9_]*")
 _CURRENT = "struct task_struct *"
 
 
-class Scope:
+class FunctionScope:
     """The names at one place of a function."""
 
     def __init__(
         self,
-        code: Code,
+        code: SourceCode,
         function: Function,
-        body: Statement,
+        body: StatementSpan,
         site: Site,
         *,
-        names: FileNames,
+        names: NamesOfFile,
         structs: Structs,
     ) -> None:
         self.code = code
@@ -178,15 +178,15 @@ class Scope:
         arm = self.code.arms[variable.at]
         return arm is None or arm.holds(self.site.arm)
 
-    def _shape_of(self, name: str) -> Shape | None:
+    def _shape_of(self, name: str) -> ValueType | None:
         """Return the type of a variable, or None if it is not known."""
         variables = self.visible.get(name)
         if not variables:
-            return Shape(_CURRENT) if name == "current" and self.structs.has_headers else None
+            return ValueType(_CURRENT) if name == "current" and self.structs.has_headers else None
         variable = variables[0]
-        return Shape(variable.type, count_dimensions(self.code, variable)) if variable.type else None
+        return ValueType(variable.type, count_dimensions(self.code, variable)) if variable.type else None
 
-    def _follow(self, access: Access) -> Shape | None:
+    def _follow(self, access: Access) -> ValueType | None:
         """Return the type of an access, or None if it is not known."""
         first = self._shape_of(access.name)
         if first is None:
@@ -204,7 +204,7 @@ class Scope:
         """Compare the type of a variable or member with the parameter's, if both are known."""
         given = self._shape_of(argument.plain) if argument.plain else None
         if argument.plain == RETURN_VALUE:
-            given = Shape(self.function.returns)
+            given = ValueType(self.function.returns)
         elif argument.access is not None:
             given = self._follow(argument.access)
         if given is None or not given.type or given.body is not None:

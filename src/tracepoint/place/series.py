@@ -13,7 +13,7 @@ from tracepoint.place.choice import choose_creator, needs_export, warn_missing
 from tracepoint.place.creators import add_exports, add_include, create
 from tracepoint.place.declare import Declaration, declare
 from tracepoint.place.fragment import merge_texts
-from tracepoint.place.insert import Call, place_call, place_calls
+from tracepoint.place.insert import EventCall, place_call, place_calls
 from tracepoint.place.loader import KernelLoader
 from tracepoint.place.message import (
     Fired,
@@ -23,7 +23,7 @@ from tracepoint.place.message import (
     names_of,
     write_message,
 )
-from tracepoint.place.patch import Change, change_file, new_file
+from tracepoint.place.patch import FileChange, change_file, new_file
 from tracepoint.place.plan import shown
 from tracepoint.place.structs import Structs
 from tracepoint.place.subsystem import group_files, prefix_of, subsystem_of
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tracepoint.diagnostics import Edit
-    from tracepoint.place.insert import Place, Placement
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.insert import InsertionPoint, Placement
+    from tracepoint.place.kernel import KernelTree
     from tracepoint.place.plan import CallAt, Plan
     from tracepoint.source.text import SourceFile
 
@@ -45,7 +45,7 @@ class Patch:
     """One patch: its message and its changes."""
 
     message: Message
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +61,9 @@ class Series:
     notes: tuple[str, ...]
 
     @property
-    def changes(self) -> tuple[Change, ...]:
+    def changes(self) -> tuple[FileChange, ...]:
         """What all patches together change, file by file; regions are those of the single patches."""
-        found: dict[str, list[Change]] = defaultdict(list)
+        found: dict[str, list[FileChange]] = defaultdict(list)
         for patch in self.patches:
             for change in patch.changes:
                 found[change.path].append(change)
@@ -84,7 +84,7 @@ class _Step:
     fired: list[Fired] = field(default_factory=list)
 
 
-def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
+def make_series(kernel: KernelTree, plan: Plan, *, is_split: bool = True) -> Series:
     """Return the patches that implement a plan.
 
     With `is_split` false there is one patch, whatever it touches.  Raises PlaceError with the reason
@@ -110,7 +110,7 @@ def make_series(kernel: Kernel, plan: Plan, *, is_split: bool = True) -> Series:
 class _Maker:
     """Collects the edits of a plan by step."""
 
-    def __init__(self, kernel: Kernel, plan: Plan, *, is_split: bool) -> None:
+    def __init__(self, kernel: KernelTree, plan: Plan, *, is_split: bool) -> None:
         self._kernel = kernel
         self._plan = plan
         self.notes: list[str] = []
@@ -128,7 +128,7 @@ class _Maker:
         self._of = {step.folder: step for step in self.steps}
         self._folders = folders
         self._included: set[tuple[str, str]] = set()
-        self._placed: dict[str, list[tuple[Place, Call]]] = defaultdict(list)
+        self._placed: dict[str, list[tuple[InsertionPoint, EventCall]]] = defaultdict(list)
         self._uses: dict[tuple[str, str], list[int]] = defaultdict(list)
         self._kbuild = Kbuild(kernel.text)
         self._structs: dict[str, Structs] = {}
@@ -234,7 +234,7 @@ class _Maker:
         source = self._kernel.source(call.path)
         structs = self._structs.setdefault(call.path, Structs(source, self._kernel))
         place, placement = _place(source, call, params, structs)
-        self._placed[call.path].append((place, Call(call.event, call.args, call.guard, params)))
+        self._placed[call.path].append((place, EventCall(call.event, call.args, call.guard, params)))
         if call.event not in self._new_names:
             self._export_existing(call, header, step)
         self._uses[call.path, header] += [span.start for span in placement.spans]
@@ -300,12 +300,14 @@ class _Maker:
 
 def _place(
     source: SourceFile, call: CallAt, params: tuple[tuple[str, str], ...], structs: Structs
-) -> tuple[Place, Placement]:
+) -> tuple[InsertionPoint, Placement]:
     """Add a call at the first of its places that exists."""
     problems = []
     for place in call.places:
         try:
-            return place, place_call(source, place, Call(call.event, call.args, call.guard, params), structs)
+            return place, place_call(
+                source, place, EventCall(call.event, call.args, call.guard, params), structs
+            )
         except PlaceError as error:
             problems.append(error)
     if len(problems) == 1:
@@ -322,7 +324,7 @@ def _joined(notes: Iterable[str]) -> Iterator[str]:
         yield f"braces are added in line{'s' if len(lines) > 1 else ''} {', '.join(lines)}"
 
 
-def _patches(kernel: Kernel, steps: Sequence[_Step], plan: Plan, why: str) -> Iterator[Patch]:
+def _patches(kernel: KernelTree, steps: Sequence[_Step], plan: Plan, why: str) -> Iterator[Patch]:
     done: dict[str, list[Edit]] = defaultdict(list)
     texts: dict[str, str] = {}
     for step in steps:

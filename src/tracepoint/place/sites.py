@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from tracepoint.place.edits import BLANK_LINE
 from tracepoint.place.flow import falls_through, is_reached
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Arm, Code
+    from tracepoint.place.code import Arm, SourceCode
     from tracepoint.place.edits import Editor
 
 
@@ -22,27 +22,27 @@ class Site:
     and begin again after it, since declarations and statements share it.
     """
 
-    block: Statement
+    block: StatementSpan
     index: int
     token: int
     arm: Arm | None
     split: Arm | None = None
 
 
-def site_at(code: Code, statement: Statement, *, is_after: bool = False) -> Site:
+def site_at(code: SourceCode, statement: StatementSpan, *, is_after: bool = False) -> Site:
     """Return the place before or after a statement, without checking that a call is allowed there."""
     parent = statement.parent or statement
     token = statement.last + 1 if is_after else statement.first
-    index = parent.children.index(statement) + is_after if parent.kind is Kind.BLOCK else 0
+    index = parent.children.index(statement) + is_after if parent.kind is StatementKind.BLOCK else 0
     return Site(parent, index, token, code.arms[statement.first])
 
 
-def site_at_end(code: Code, block: Statement) -> Site:
+def site_at_end(code: SourceCode, block: StatementSpan) -> Site:
     """Return the place before the brace that ends a block."""
     return Site(block, len(block.children), block.last, code.arms[block.last])
 
 
-def count_declarations(code: Code, block: Statement, start: int, names: frozenset[str]) -> int:
+def count_declarations(code: SourceCode, block: StatementSpan, start: int, names: frozenset[str]) -> int:
     """Return how many statements of a block from child `start` on are declarations.
 
     A call in capitals counts when a declaration follows, or when its first argument is not in `names`
@@ -50,21 +50,23 @@ def count_declarations(code: Code, block: Statement, start: int, names: frozense
     """
     n_sure = 0
     for n_seen, child in enumerate(block.children[start:], 1):
-        if child.kind is Kind.DECLARATION or macro_declares(code, block, child, names):
+        if child.kind is StatementKind.DECLARATION or macro_declares(code, block, child, names):
             n_sure = n_seen
-        elif child.kind is not Kind.EMPTY and not _is_call_in_capitals(code, child):
+        elif child.kind is not StatementKind.EMPTY and not _is_call_in_capitals(code, child):
             break
     return n_sure
 
 
-def _is_call_in_capitals(code: Code, statement: Statement) -> bool:
-    if statement.kind is not Kind.EXPRESSION or not code.texts[statement.first].isupper():
+def _is_call_in_capitals(code: SourceCode, statement: StatementSpan) -> bool:
+    if statement.kind is not StatementKind.EXPRESSION or not code.texts[statement.first].isupper():
         return False
     opener = statement.first + 1
     return code.texts[opener] == "(" and code.match[opener] == statement.last - 1
 
 
-def macro_declares(code: Code, block: Statement, statement: Statement, names: frozenset[str]) -> bool:
+def macro_declares(
+    code: SourceCode, block: StatementSpan, statement: StatementSpan, names: frozenset[str]
+) -> bool:
     """Return whether a macro in capitals can only be a declaration of its first argument."""
     if not _is_call_in_capitals(code, statement):
         return False
@@ -75,22 +77,22 @@ def macro_declares(code: Code, block: Statement, statement: Statement, names: fr
     return not name.isupper() and bool(code.uses(name, statement.last, block.last))
 
 
-def check_reached(code: Code, statement: Statement, *, is_after: bool) -> None:
+def check_reached(code: SourceCode, statement: StatementSpan, *, is_after: bool) -> None:
     """Raise PlaceError when a call next to this statement would never run, or is not allowed."""
     parent = statement.parent
     if parent is None:
         return
-    before = parent.children[: parent.children.index(statement)] if parent.kind is Kind.BLOCK else []
+    before = parent.children[: parent.children.index(statement)] if parent.kind is StatementKind.BLOCK else []
     if is_after:
         if not falls_through(code, statement):
             word = code.texts[statement.first]
             raise code.error(f"a call after this `{word}` is never reached", statement.first)
         _check_value(code, statement)
         return
-    if statement.kind is Kind.LABEL and _is_in_switch(parent) and not before:
+    if statement.kind is StatementKind.LABEL and _is_in_switch(parent) and not before:
         raise code.error("a call between `switch` and its first `case` never runs", statement.first)
     if not is_reached(code, parent, len(before)):
-        what = "label" if statement.kind is Kind.LABEL else "statement"
+        what = "label" if statement.kind is StatementKind.LABEL else "statement"
         raise code.error(
             f"a call before this {what} is never reached: control does not fall into it", statement.first
         )
@@ -98,11 +100,15 @@ def check_reached(code: Code, statement: Statement, *, is_after: bool) -> None:
         raise code.error("`fallthrough` must be directly before the label", statement.first)
 
 
-def _is_in_switch(block: Statement) -> bool:
-    return block.parent is not None and block.parent.kind is Kind.SWITCH and block.kind is Kind.BLOCK
+def _is_in_switch(block: StatementSpan) -> bool:
+    return (
+        block.parent is not None
+        and block.parent.kind is StatementKind.SWITCH
+        and block.kind is StatementKind.BLOCK
+    )
 
 
-def _check_value(code: Code, statement: Statement) -> None:
+def _check_value(code: SourceCode, statement: StatementSpan) -> None:
     parent = statement.parent
     if parent is not None and parent.is_value and parent.children[-1] is statement:
         raise code.error(
@@ -110,7 +116,7 @@ def _check_value(code: Code, statement: Statement) -> None:
         )
 
 
-def check_whole(code: Code, statement: Statement) -> None:
+def check_whole(code: SourceCode, statement: StatementSpan) -> None:
     """Raise PlaceError when a conditional begins or ends within a statement."""
     first, last = code.arms[statement.first], code.arms[statement.last]
     if first is not last:
@@ -118,12 +124,12 @@ def check_whole(code: Code, statement: Statement) -> None:
         text = arm.text if arm else ""
         raise code.error(f"this statement crosses the boundary of the branch `{text}`", statement.first)
     parent = statement.parent
-    is_in_if = parent is not None and parent.kind is Kind.IF and statement.kind is Kind.IF
+    is_in_if = parent is not None and parent.kind is StatementKind.IF and statement.kind is StatementKind.IF
     if is_in_if and code.texts[statement.first - 1] == "else":
         raise code.error("this `if` is directly after `else`: name a statement in its body", statement.first)
 
 
-def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
+def entry_site(code: SourceCode, body: StatementSpan, n_declarations: int) -> Site:
     """Return the place after the declarations that begin a block.
 
     Raises PlaceError if there is no such place in some configuration.
@@ -145,7 +151,7 @@ def entry_site(code: Code, body: Statement, n_declarations: int) -> Site:
     return Site(body, n_declarations, token, arm)
 
 
-def _unsplittable(code: Code, block: Statement, n_declarations: int, inner: Arm) -> str:
+def _unsplittable(code: SourceCode, block: StatementSpan, n_declarations: int, inner: Arm) -> str:
     """Return why a branch cannot end after its declarations and begin again, empty when it can."""
     if inner.parent is not code.arms[block.first]:
         return "it is inside another one"
@@ -160,12 +166,12 @@ def _unsplittable(code: Code, block: Statement, n_declarations: int, inner: Arm)
         found = code.arms[child.first]
         if found is not None and found in others:
             others.remove(found)
-            if child.kind is Kind.DECLARATION or macro_declares(code, block, child, frozenset()):
+            if child.kind is StatementKind.DECLARATION or macro_declares(code, block, child, frozenset()):
                 return f"`{found.text}` begins with declarations too"
     return ""
 
 
-def _later_arms(code: Code, first: Arm) -> list[Arm]:
+def _later_arms(code: SourceCode, first: Arm) -> list[Arm]:
     """Return the `#elif` and `#else` branches of the conditional that a branch begins."""
     found: list[Arm] = []
     depth = 0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.errors import PlaceError
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.functions import Function
 
 #: Nested blocks; fs/, mm/ and kernel/ of 6.1 have at most 11.
@@ -26,7 +26,7 @@ _JUMPS = frozenset({"goto", "break", "continue", "fallthrough"})
 _ASM = frozenset({"asm", "__asm__", "__asm", "asm_volatile_goto", "asm_inline", "asm_goto_output"})
 
 
-class Kind(enum.Enum):
+class StatementKind(enum.Enum):
     """What a statement is; `MACRO` is a macro call without a semicolon, `LABEL` a label alone."""
 
     BLOCK = enum.auto()
@@ -44,7 +44,7 @@ class Kind(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Statement:
+class StatementSpan:
     """One statement from token `first` to `last`, both included.
 
     `children` are the statements of a block, or the bodies of an `if`, loop or switch (the `else`
@@ -53,12 +53,12 @@ class Statement:
     expression.  `opaque` are braces in its expressions that were not read.
     """
 
-    kind: Kind
+    kind: StatementKind
     first: int
     last: int
-    parent: Statement | None = None
-    children: list[Statement] = field(default_factory=list)
-    values: list[Statement] = field(default_factory=list)
+    parent: StatementSpan | None = None
+    children: list[StatementSpan] = field(default_factory=list)
+    values: list[StatementSpan] = field(default_factory=list)
     opaque: list[tuple[int, int]] = field(default_factory=list)
     header: tuple[int, int] | None = None
     else_at: int = -1
@@ -68,9 +68,13 @@ class Statement:
     def is_body(self) -> bool:
         """Whether it is the body of an `if`, loop or switch without braces."""
         parent = self.parent
-        return parent is not None and parent.kind is not Kind.BLOCK and self.kind is not Kind.BLOCK
+        return (
+            parent is not None
+            and parent.kind is not StatementKind.BLOCK
+            and self.kind is not StatementKind.BLOCK
+        )
 
-    def walk(self) -> Iterator[Statement]:
+    def walk(self) -> Iterator[StatementSpan]:
         """Yield this statement and every statement in it, in the order of the text."""
         stack = [self]
         while stack:
@@ -79,7 +83,7 @@ class Statement:
             inner = statement.values + statement.children
             stack.extend(sorted(inner, key=lambda s: s.first, reverse=True))
 
-    def ancestors(self) -> Iterator[Statement]:
+    def ancestors(self) -> Iterator[StatementSpan]:
         """Yield the enclosing statements, innermost first."""
         at = self.parent
         while at is not None:
@@ -87,7 +91,7 @@ class Statement:
             at = at.parent
 
 
-def read_body(code: Code, function: Function) -> Statement:
+def read_body(code: SourceCode, function: Function) -> StatementSpan:
     r"""Read the statements of a function; the result is the block of its braces.
 
     Raises PlaceError at a token that is not understood.
@@ -113,7 +117,7 @@ def read_body(code: Code, function: Function) -> Statement:
 
 
 class _Reader:
-    def __init__(self, code: Code) -> None:
+    def __init__(self, code: SourceCode) -> None:
         self.code = code
         self.texts = code.texts
         self.level = 0
@@ -121,9 +125,9 @@ class _Reader:
     def error(self, reason: str, at: int) -> PlaceError:
         return self.code.error(reason, at)
 
-    def block(self, at: int, parent: Statement | None) -> Statement:
+    def block(self, at: int, parent: StatementSpan | None) -> StatementSpan:
         close = self.code.match[at]
-        found = Statement(Kind.BLOCK, at, close, parent)
+        found = StatementSpan(StatementKind.BLOCK, at, close, parent)
         self.level += 1
         if self.level > _MAX_NESTING:
             raise self.error(f"more than {_MAX_NESTING} nested blocks", at)
@@ -135,14 +139,14 @@ class _Reader:
         self.level -= 1
         return found
 
-    def statement(self, at: int, parent: Statement, stop: int) -> Statement:
+    def statement(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
         """Read the statement at a token; it must end before `stop`, the brace of the block around it."""
         text = self.texts[at]
         match text:
             case "{":
                 return self.block(at, parent)
             case ";":
-                return Statement(Kind.EMPTY, at, at, parent)
+                return StatementSpan(StatementKind.EMPTY, at, at, parent)
             case "if" | "for" | "while" | "switch":
                 return self.headed(at, parent, stop)
             case "do":
@@ -153,19 +157,19 @@ class _Reader:
                 raise self.error("this `else` belongs to no `if`", at)
         return self.other(at, parent, stop)
 
-    def other(self, at: int, parent: Statement, stop: int) -> Statement:
+    def other(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
         """Read a statement without a keyword of its own."""
         text = self.texts[at]
         if self.code.is_name(at) and at + 1 < stop:
             if self.texts[at + 1] == ":":
-                return Statement(Kind.LABEL, at, at + 1, parent)
+                return StatementSpan(StatementKind.LABEL, at, at + 1, parent)
             if self.texts[at + 1] == "(" and text not in _ASM and text not in {"return", "goto"}:
                 made = self.macro(at, parent, stop)
                 if made is not None:
                     return made
         return self.simple(at, parent, stop)
 
-    def case(self, at: int, parent: Statement, stop: int) -> Statement:
+    def case(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
         begin, questions = at, 0
         while at < stop:
             text = self.texts[at]
@@ -175,14 +179,14 @@ class _Reader:
                 questions += 1
             elif text == ":":
                 if not questions:
-                    return Statement(Kind.LABEL, begin, at, parent)
+                    return StatementSpan(StatementKind.LABEL, begin, at, parent)
                 questions -= 1
             elif text == ";":
                 break
             at += 1
         raise self.error("this label has no colon", begin)
 
-    def body(self, at: int, parent: Statement, stop: int) -> Statement:
+    def body(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
         """Read the body of an `if` or loop."""
         if at >= stop:
             raise self.error("the body is missing", at)
@@ -190,27 +194,27 @@ class _Reader:
         if self.level > _MAX_NESTING:
             raise self.error(f"more than {_MAX_NESTING} nested statements", at)
         found = self.statement(at, parent, stop)
-        if found.kind is Kind.LABEL:
+        if found.kind is StatementKind.LABEL:
             raise self.error("a label is the body of a statement without braces", at)
         self.level -= 1
         return found
 
-    def headed(self, at: int, parent: Statement, stop: int) -> Statement:
-        kinds = {"if": Kind.IF, "switch": Kind.SWITCH}
-        found = Statement(kinds.get(self.texts[at], Kind.LOOP), at, at, parent)
+    def headed(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
+        kinds = {"if": StatementKind.IF, "switch": StatementKind.SWITCH}
+        found = StatementSpan(kinds.get(self.texts[at], StatementKind.LOOP), at, at, parent)
         if self.texts[at + 1] != "(":
             raise self.error(f"`{self.texts[at]}` without parentheses: its header is a macro", at)
         self._with_body(found, at + 1, stop)
-        return self._else(found, stop) if found.kind is Kind.IF else found
+        return self._else(found, stop) if found.kind is StatementKind.IF else found
 
-    def _with_body(self, found: Statement, paren: int, stop: int) -> None:
+    def _with_body(self, found: StatementSpan, paren: int, stop: int) -> None:
         close = self.code.match[paren]
         found.header = (paren, close)
         self.inner(found, paren + 1, close)
         found.children.append(self.body(close + 1, found, stop))
         found.last = found.children[0].last
 
-    def _else(self, found: Statement, stop: int) -> Statement:
+    def _else(self, found: StatementSpan, stop: int) -> StatementSpan:
         """Read the arms after the first one, without recursion."""
         chain = [found]
         while chain[-1].last + 1 < stop and self.texts[chain[-1].last + 1] == "else":
@@ -222,7 +226,7 @@ class _Reader:
                 last.children.append(self.body(last.else_at + 1, last, stop))
                 last.last = last.children[1].last
                 break
-            arm = Statement(Kind.IF, last.else_at + 1, last.else_at + 1, last)
+            arm = StatementSpan(StatementKind.IF, last.else_at + 1, last.else_at + 1, last)
             self._with_body(arm, last.else_at + 2, stop)
             last.children.append(arm)
             chain.append(arm)
@@ -230,8 +234,8 @@ class _Reader:
             outer.last = outer.children[1].last
         return found
 
-    def do(self, at: int, parent: Statement, stop: int) -> Statement:
-        found = Statement(Kind.DO, at, at, parent)
+    def do(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
+        found = StatementSpan(StatementKind.DO, at, at, parent)
         found.children.append(self.body(at + 1, found, stop))
         at = found.children[0].last + 1
         if at + 1 >= stop or not self.texts[at].startswith("while") or self.texts[at + 1] != "(":
@@ -243,7 +247,7 @@ class _Reader:
         found.last = close + 1 if self.texts[close + 1] == ";" else close
         return found
 
-    def macro(self, at: int, parent: Statement, stop: int) -> Statement | None:
+    def macro(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan | None:
         """Read `NAME(...)` with a body or without a semicolon; None for anything else."""
         code, texts = self.code, self.texts
         close = code.match[at + 1]
@@ -251,7 +255,7 @@ class _Reader:
         if after < stop and texts[after] == "{":
             return self._macro_with_body(at, parent, stop)
         if after >= stop:
-            found = Statement(Kind.MACRO, at, close, parent)
+            found = StatementSpan(StatementKind.MACRO, at, close, parent)
             self.inner(found, at + 2, close)
             return found
         is_next_line = code.line(after) > code.line(close)
@@ -260,23 +264,23 @@ class _Reader:
         if not begins or texts[after] in ATTRIBUTES or not (is_next_line or is_loop):
             return None
         if is_loop or self._is_deeper(after, at):
-            found = Statement(Kind.LOOP, at, at, parent)
+            found = StatementSpan(StatementKind.LOOP, at, at, parent)
             self._with_body(found, at + 1, stop)
             return found
-        found = Statement(Kind.MACRO, at, close, parent)
+        found = StatementSpan(StatementKind.MACRO, at, close, parent)
         self.inner(found, at + 2, close)
         return found
 
-    def _macro_with_body(self, at: int, parent: Statement, stop: int) -> Statement:
+    def _macro_with_body(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
         texts = self.texts
-        found = Statement(Kind.LOOP, at, at, parent)
+        found = StatementSpan(StatementKind.LOOP, at, at, parent)
         self._with_body(found, at + 1, stop)
         after = found.last + 1
         if after < stop and texts[after] == "else":
-            found.kind = Kind.IF
+            found.kind = StatementKind.IF
             return self._else(found, stop)
         if after + 1 < stop and texts[after].startswith("while_") and texts[after + 1] == "(":
-            found.kind = Kind.DO
+            found.kind = StatementKind.DO
             found.last = self.code.match[after + 1]
             if texts[found.last + 1] == ";":
                 found.last += 1
@@ -289,23 +293,23 @@ class _Reader:
             self.code, position(self.code.tokens[outer].start)[0]
         )
 
-    def simple(self, at: int, parent: Statement, stop: int) -> Statement:
+    def simple(self, at: int, parent: StatementSpan, stop: int) -> StatementSpan:
         """Read up to the semicolon."""
-        found = Statement(Kind.EXPRESSION, at, at, parent)
+        found = StatementSpan(StatementKind.EXPRESSION, at, at, parent)
         end = self.inner(found, at, stop)
         if end >= stop:
             raise self.error("no semicolon ends this statement", at)
         found.last = end
         word = self.texts[at]
         if word == "return":
-            found.kind = Kind.RETURN
+            found.kind = StatementKind.RETURN
         elif word in _JUMPS:
-            found.kind = Kind.JUMP
+            found.kind = StatementKind.JUMP
         elif word not in _ASM and is_declaration(self.code, at, end):
-            found.kind = Kind.DECLARATION
+            found.kind = StatementKind.DECLARATION
         return found
 
-    def inner(self, found: Statement, at: int, stop: int) -> int:
+    def inner(self, found: StatementSpan, at: int, stop: int) -> int:
         """Read the expressions of a statement up to a semicolon outside brackets, or `stop`."""
         texts = self.texts
         depth = 0
@@ -336,6 +340,6 @@ class _Reader:
 _KEYWORDS = frozenset("if else for while do switch case default return goto break continue".split())
 
 
-def _indent(code: Code, line: int) -> int:
+def _indent(code: SourceCode, line: int) -> int:
     text = code.file.line_text(line)
     return len(text) - len(text.lstrip())

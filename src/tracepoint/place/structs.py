@@ -15,7 +15,7 @@ from tracepoint.source.closure import IncludeClosure
 from tracepoint.source.text import SourceFile
 
 if TYPE_CHECKING:
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.kernel import KernelTree
 
 # An unterminated comment goes to the end, as in C: otherwise each `/*` in it would be searched from.
 _TEXT = re.compile(r"/\*[^*]*(?:\*(?!/)[^*]*)*(?:\*/|\Z)|//[^\n]*|\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'")
@@ -31,7 +31,7 @@ _MAX_WORDS = 20
 _MAX_DEFINITIONS = 20
 
 
-class Found(NamedTuple):
+class FoundStruct(NamedTuple):
     """A struct or union, combined from its definitions, and the file of the first of them.
 
     `doubt` says why it may have other members than were read, empty if it has none.
@@ -48,7 +48,7 @@ class Structs:
     With a kernel tree everything that the file includes is searched, without one only the file.
     """
 
-    def __init__(self, source: SourceFile, kernel: Kernel | None = None) -> None:
+    def __init__(self, source: SourceFile, kernel: KernelTree | None = None) -> None:
         self.path = source.path
         self.has_headers = kernel is not None
         self._source = source
@@ -60,10 +60,10 @@ class Structs:
         self._closure = IncludeClosure(self._loader, self._roots, self._shared)
         self._is_wide = kernel is None
         self._bare: dict[str, str] = {}
-        self._found: dict[tuple[str, str], Found | None] = {}
+        self._found: dict[tuple[str, str], FoundStruct | None] = {}
         self._level = 0
 
-    def find(self, keyword: str, tag: str) -> Found | None:
+    def find(self, keyword: str, tag: str) -> FoundStruct | None:
         """Return the struct or union of a tag, or None if no include defines it."""
         key = (keyword, tag)
         if key not in self._found:
@@ -143,7 +143,7 @@ class Structs:
             self._bare[file.path] = _TEXT.sub(" ", file.text)
         return self._bare[file.path]
 
-    def _search(self, keyword: str, tag: str) -> Found | None:
+    def _search(self, keyword: str, tag: str) -> FoundStruct | None:
         hint = re.compile(rf"\b{tag}\b[^;,=]{{0,300}}\{{")
         told = re.compile(rf"\b{keyword}\s+(?:{_ATTRIBUTE}\s+)?{tag}\s*(?:{_ATTRIBUTE}\s*)?\{{")
         body = Body()
@@ -170,7 +170,7 @@ class Structs:
             else:
                 body.take(other.body)
                 doubt = doubt or other.doubt
-        return Found(body, path, doubt)
+        return FoundStruct(body, path, doubt)
 
     def _read(self, text: str, start: int, brace: int) -> Body:
         """Read one definition whose opening brace ends at `brace`, macros among its members expanded."""

@@ -6,10 +6,10 @@ import enum
 from typing import TYPE_CHECKING
 
 from tracepoint.place.find import innermost
-from tracepoint.place.statements import Kind, Statement
+from tracepoint.place.statements import StatementKind, StatementSpan
 
 if TYPE_CHECKING:
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
     from tracepoint.place.sites import Site
     from tracepoint.place.variables import Variable
 
@@ -26,7 +26,7 @@ class Certainty(enum.IntEnum):
     ALWAYS = 2
 
 
-def has_value(code: Code, body: Statement, variable: Variable, site: Site) -> Certainty:
+def has_value(code: SourceCode, body: StatementSpan, variable: Variable, site: Site) -> Certainty:
     """Return whether a local has been assigned a value before a place.
 
     In a kernel that compiles, a variable that is read has a value, so every mention before the place counts;
@@ -49,7 +49,7 @@ def has_value(code: Code, body: Statement, variable: Variable, site: Site) -> Ce
     return best
 
 
-def _is_mention(code: Code, at: int) -> bool:
+def _is_mention(code: SourceCode, at: int) -> bool:
     before = code.texts[at - 1]
     if before in {"->", "."} or before in _UNEVALUATED:
         return False
@@ -58,22 +58,25 @@ def _is_mention(code: Code, at: int) -> bool:
     return not (code.texts[at + 1] == ":" and before in {";", "{", "}"})
 
 
-def _certainty(code: Code, body: Statement, at: int, site: Site) -> Certainty:
+def _certainty(code: SourceCode, body: StatementSpan, at: int, site: Site) -> Certainty:
     """Follow a mention outwards to the block or statement that also contains the place."""
     around = {id(site.block), *(id(s) for s in site.block.ancestors())}
     found = Certainty.ALWAYS
-    here: Statement = innermost(body, at)
+    here: StatementSpan = innermost(body, at)
     if here.header is not None and here.header[0] <= at <= here.header[1]:
         found = Certainty.ALWAYS if _runs_always(code, here, at) else Certainty.SOMETIMES
-    inner: Statement | None = None
+    inner: StatementSpan | None = None
     while id(here) not in around:
         parent = here.parent
         if parent is None or (parent is site.block and here.is_body and here.last + 1 == site.token):
             return found
-        if parent.kind in {Kind.IF, Kind.LOOP, Kind.SWITCH} and here in parent.children:
+        if (
+            parent.kind in {StatementKind.IF, StatementKind.LOOP, StatementKind.SWITCH}
+            and here in parent.children
+        ):
             found = Certainty.SOMETIMES
         inner, here = here, parent
-    if here.kind is Kind.IF and inner is not None and inner in here.children:  # the other arm
+    if here.kind is StatementKind.IF and inner is not None and inner in here.children:  # the other arm
         return Certainty.NEVER
     arm = code.arms[at]
     if arm is not None and not arm.holds(site.arm):
@@ -81,7 +84,7 @@ def _certainty(code: Code, body: Statement, at: int, site: Site) -> Certainty:
     return found
 
 
-def _runs_always(code: Code, statement: Statement, at: int) -> bool:
+def _runs_always(code: SourceCode, statement: StatementSpan, at: int) -> bool:
     """Return whether a token of a header is evaluated before the body: not the step of a `for`."""
     if code.texts[statement.first] != "for" or statement.header is None:
         return True
@@ -89,12 +92,12 @@ def _runs_always(code: Code, statement: Statement, at: int) -> bool:
     return n_semicolons < 2
 
 
-def _is_jumped_over(code: Code, body: Statement, site: Site, declared: int, first: int) -> bool:
+def _is_jumped_over(code: SourceCode, body: StatementSpan, site: Site, declared: int, first: int) -> bool:
     """Return whether a `goto` before the first value leads to a label between it and the place."""
     labels = {
         code.texts[s.first]
         for s in body.walk()
-        if s.kind is Kind.LABEL
+        if s.kind is StatementKind.LABEL
         and first < s.first < site.token
         and code.texts[s.first] not in {"case", "default"}
     }

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.place.code import Code
+    from tracepoint.place.code import SourceCode
 
 STORAGE = frozenset("static extern register auto typedef inline __inline __inline__ __always_inline".split())
 _BASE_TYPES = frozenset(
@@ -68,7 +68,7 @@ class Variable:
     words: frozenset[str] = frozenset()
 
 
-def is_declaration(code: Code, first: int, last: int) -> bool:
+def is_declaration(code: SourceCode, first: int, last: int) -> bool:
     r"""Return whether the simple statement from token `first` to its semicolon `last` is a declaration.
 
     >>> from tracepoint.place.code import read_code
@@ -95,7 +95,7 @@ def is_declaration(code: Code, first: int, last: int) -> bool:
     return texts[at] == "*" and _follows_type(code, at, last)
 
 
-def _follows_type(code: Code, at: int, last: int) -> bool:
+def _follows_type(code: SourceCode, at: int, last: int) -> bool:
     """Return whether there is a declarator here: stars, a name, and what may follow a declared name."""
     texts = code.texts
     while texts[at] == "*" or (code.is_name(at) and texts[at] in {"const", "volatile", "__user", "__rcu"}):
@@ -105,7 +105,7 @@ def _follows_type(code: Code, at: int, last: int) -> bool:
     return texts[at + 1] in {";", "=", ",", "[", ")"} or texts[at + 1] in ATTRIBUTES
 
 
-def declared(code: Code, first: int, last: int) -> list[Variable]:
+def declared(code: SourceCode, first: int, last: int) -> list[Variable]:
     """Return the variables of a declaration from token `first` to `last`, its semicolon or one after it.
 
     >>> from tracepoint.place.code import read_code
@@ -132,7 +132,7 @@ def declared(code: Code, first: int, last: int) -> list[Variable]:
     return found
 
 
-def declared_by_macro(code: Code, first: int) -> list[Variable] | None:
+def declared_by_macro(code: SourceCode, first: int) -> list[Variable] | None:
     """Return what a macro such as `DEFINE_WAIT(x)` at this token declares, or None."""
     word = code.texts[first]
     if first + 1 >= len(code.texts) or code.texts[first + 1] != "(" or word in ATTRIBUTES or word in _TYPEOF:
@@ -152,7 +152,7 @@ def declared_by_macro(code: Code, first: int) -> list[Variable] | None:
     return [Variable(code.texts[begin], kind, begin, word not in _VALUELESS, word in _VALUELESS)]
 
 
-def split_commas(code: Code, first: int, last: int) -> Iterator[tuple[int, int]]:
+def split_commas(code: SourceCode, first: int, last: int) -> Iterator[tuple[int, int]]:
     """Yield the start and end (exclusive) of each part between commas outside brackets."""
     begin = at = first
     while at < last:
@@ -169,7 +169,7 @@ def split_commas(code: Code, first: int, last: int) -> Iterator[tuple[int, int]]
 class _Declarator:
     """One declarator: `const struct page *p[3] __aligned(8) = x`, or a later one without its type."""
 
-    def __init__(self, code: Code, begin: int, end: int) -> None:
+    def __init__(self, code: SourceCode, begin: int, end: int) -> None:
         self.code = code
         self.begin = begin
         self.end = end

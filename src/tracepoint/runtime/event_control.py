@@ -9,7 +9,7 @@ from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.declare.event_help import USER_NAMES, event_doc
 from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, Probes, Registration, changing
-from tracepoint.runtime.recording import NONE, Recording
+from tracepoint.runtime.recording import NONE, EventState
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -69,7 +69,7 @@ class EventControl:
         self.tracepoint: Any = None
         self.assign: Callable[..., Any] | None = None
         self.layout: EventFormat = plan.format
-        self._recordings: dict[RecordingInstance, Recording] = {}
+        self._recordings: dict[RecordingInstance, EventState] = {}
         parameters = tuple(event.proto.names)
         self.probes = Probes(event.full_name, parameters, hints, self._apply, reg, unreg)
 
@@ -195,14 +195,14 @@ class EventControl:
         self.disable(instance)
         self._recordings.pop(instance, None)
 
-    def _recording(self, instance: RecordingInstance) -> Recording:
+    def _recording(self, instance: RecordingInstance) -> EventState:
         found = self._recordings.get(instance)
         if found is None:
             # Of two threads that make one, both get that which is kept.
-            found = self._recordings.setdefault(instance, Recording())
+            found = self._recordings.setdefault(instance, EventState())
         return found
 
-    def _entry(self, instance: RecordingInstance, recording: Recording) -> tuple[Any, ...]:
+    def _entry(self, instance: RecordingInstance, recording: EventState) -> tuple[Any, ...]:
         program = recording.compile(self.layout, instance.gate)
         return (
             "record",

@@ -17,7 +17,7 @@ NONE = "none"
 
 
 @dataclass(slots=True)
-class Recording:
+class EventState:
     """One event in one instance.
 
     `was_enabled` tells that it is or once was recorded; `filter_text` is what the `filter` file

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.kernel.tracing import add_array_arguments, change, existing_array, opened
 from tracepoint.cli.status import EXIT_DONE
-from tracepoint.control.events import EventControl, SystemControl
+from tracepoint.control.events import SystemControl, TracefsEvent
 
 if TYPE_CHECKING:
     import argparse
@@ -50,6 +50,6 @@ def _show(args: argparse.Namespace, out: Output) -> int:
         names = found.events if isinstance(found, SystemControl) else [f"{found.system}:{found.name}"]
         for name in names:
             event = array[name]
-            if isinstance(event, EventControl) and event.filter:
+            if isinstance(event, TracefsEvent) and event.filter:
                 out.line(f"{name} {event.filter}")
     return EXIT_DONE

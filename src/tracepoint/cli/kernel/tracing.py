@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
     from tracepoint.control.instance import TraceArray
-    from tracepoint.control.session import Tracing
+    from tracepoint.control.session import TracefsSession
 
 DEFAULT_INSTANCE = "tracepoint"
 
@@ -46,7 +46,7 @@ def add_pid_argument(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def opened(args: argparse.Namespace) -> Iterator[Tracing]:
+def opened(args: argparse.Namespace) -> Iterator[TracefsSession]:
     """Yield the running kernel's tracing, or that of the process that `--pid` names."""
     if args.pid is None:
         with open_tracefs() as tracing:
@@ -68,7 +68,7 @@ def is_top(args: argparse.Namespace) -> bool:
     return bool(args.top) or (args.pid is not None and not args.instance)
 
 
-def existing_array(tracing: Tracing, args: argparse.Namespace) -> TraceArray:
+def existing_array(tracing: TracefsSession, args: argparse.Namespace) -> TraceArray:
     """Return the chosen array; raises TracefsError when the instance does not exist."""
     name = args.instance or DEFAULT_INSTANCE
     if is_top(args):
@@ -106,7 +106,7 @@ def during(args: argparse.Namespace, out: Output, act: Callable[[TraceArray], No
 
 
 @contextlib.contextmanager
-def chosen_array(tracing: Tracing, args: argparse.Namespace) -> Iterator[TraceArray]:
+def chosen_array(tracing: TracefsSession, args: argparse.Namespace) -> Iterator[TraceArray]:
     """Yield the chosen array, or a new instance that is removed at the end."""
     if args.top:
         yield tracing

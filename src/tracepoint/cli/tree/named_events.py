@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.tree.trees import default_tree, searching
-from tracepoint.control.events import EventControl
+from tracepoint.control.events import TracefsEvent
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.model.patterns import matches
@@ -51,7 +51,7 @@ def read_running(word: str) -> list[EventFormat]:
     try:
         with open_tracefs(keeps_journal=False) as tracing:
             events = [tracing[name] for name in tracing.event_names if matches(word, name)]
-            return [event.format for event in events if isinstance(event, EventControl)]
+            return [event.format for event in events if isinstance(event, TracefsEvent)]
     except (TracefsError, OSError):
         return []
 

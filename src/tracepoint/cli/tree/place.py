@@ -19,7 +19,7 @@ from tracepoint.errors import PlaceError, TreeError
 from tracepoint.generate.fileset import FileSet
 from tracepoint.place.fragment import EventText
 from tracepoint.place.from_prototype import write_event
-from tracepoint.place.kernel import Kernel
+from tracepoint.place.kernel import KernelTree
 from tracepoint.place.message import Author, write_cover, write_mail
 from tracepoint.place.plan import Plan, make_call, make_places, read_plan, split_place
 from tracepoint.place.series import make_series
@@ -169,7 +169,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def _place(tree: Tree, plan: Plan, author: Author | None, args: argparse.Namespace, out: Output) -> None:
     folder = Path(tree.root)
     facts = read_facts(folder)
-    kernel = Kernel(tree, tree_reader(folder), facts.assign_str_arity)
+    kernel = KernelTree(tree, tree_reader(folder), facts.assign_str_arity)
     series = make_series(kernel, plan, is_split=not args.one_patch)
     for note in series.notes:
         out.say(f"note: {note}")

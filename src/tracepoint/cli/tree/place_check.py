@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.diagnostics import Diagnostic
-    from tracepoint.place.kernel import Kernel
+    from tracepoint.place.kernel import KernelTree
     from tracepoint.place.series import Series
     from tracepoint.tree.tracing_macros import TreeFacts
 
 _MAX_SHOWN = 5
 
 
-def check_series(kernel: Kernel, series: Series, facts: TreeFacts) -> list[Diagnostic]:
+def check_series(kernel: KernelTree, series: Series, facts: TreeFacts) -> list[Diagnostic]:
     """Return the findings of the new declarations; raises PlaceError when one is an error."""
     found = [finding for path in series.files for finding in _new_findings(kernel, series, path, facts)]
     errors = [finding for finding in found if finding.severity is Severity.ERROR]
@@ -32,7 +32,7 @@ def check_series(kernel: Kernel, series: Series, facts: TreeFacts) -> list[Diagn
     return found
 
 
-def _new_findings(kernel: Kernel, series: Series, path: str, facts: TreeFacts) -> Iterator[Diagnostic]:
+def _new_findings(kernel: KernelTree, series: Series, path: str, facts: TreeFacts) -> Iterator[Diagnostic]:
     change = next(change for change in series.changes if change.path == path)
     if not path.endswith(".h"):
         return
@@ -48,7 +48,7 @@ def _key(finding: Diagnostic) -> tuple[str, str, str]:
     return finding.code, finding.event, finding.message
 
 
-def _findings(kernel: Kernel, path: str, text: str, facts: TreeFacts) -> list[Diagnostic]:
+def _findings(kernel: KernelTree, path: str, text: str, facts: TreeFacts) -> list[Diagnostic]:
     if not text:
         return []
     return check_headers([read_header_text(text, path, loader=KernelLoader(kernel))], facts=facts)

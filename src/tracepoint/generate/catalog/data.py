@@ -24,7 +24,7 @@ _MAY_FIRE = frozenset({SiteKind.CALL, SiteKind.REFERENCE, SiteKind.MACRO})
 _SOURCE = "source"
 
 
-class Kind(enum.StrEnum):
+class TracepointKind(enum.StrEnum):
     """The kind of a tracepoint: with a record, of a system call, at another's tracepoint, or bare."""
 
     EVENT = "event"
@@ -50,7 +50,7 @@ class Appearance:
     says why; `exports` are file, line, and whether for GPL modules only.
     """
 
-    kind: Kind
+    kind: TracepointKind
     file: str
     line: int
     macro: str
@@ -178,7 +178,13 @@ class _Reader:
     def read(self, event: TreeEvent) -> Appearance:
         """Return an event of the tree."""
         tree = self._tree
-        kind = Kind.SYSCALL if event.is_syscall else Kind.CUSTOM if event.is_custom else Kind.EVENT
+        kind = (
+            TracepointKind.SYSCALL
+            if event.is_syscall
+            else TracepointKind.CUSTOM
+            if event.is_custom
+            else TracepointKind.EVENT
+        )
         return Appearance(
             kind=kind,
             file=event.span.path,
@@ -200,7 +206,7 @@ class _Reader:
     def read_bare(self, point: BareTracepoint, sites: list[CallSite]) -> Appearance:
         """Return a tracepoint without an event."""
         return Appearance(
-            kind=Kind.BARE,
+            kind=TracepointKind.BARE,
             file=point.header,
             line=point.line,
             macro=point.macro,

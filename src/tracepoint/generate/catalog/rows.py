@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tracepoint.generate.catalog.data import Kind
+from tracepoint.generate.catalog.data import TracepointKind
 from tracepoint.generate.catalog.text import clean, summary, to_json
 from tracepoint.layout.compare import ChangeKind, Reader
 from tracepoint.layout.compute import COMMON_FIELDS
@@ -23,7 +23,12 @@ if TYPE_CHECKING:
 _Value = TypeVar("_Value", bound="Hashable")
 _CHUNK_BYTES = 96 * 1024
 _READERS = list(Reader)
-_FLAGS = {Kind.EVENT: 0, Kind.SYSCALL: 1, Kind.CUSTOM: 2, Kind.BARE: 4}
+_FLAGS = {
+    TracepointKind.EVENT: 0,
+    TracepointKind.SYSCALL: 1,
+    TracepointKind.CUSTOM: 2,
+    TracepointKind.BARE: 4,
+}
 _UNUSED, _NO_RECORD = 8, 16
 
 

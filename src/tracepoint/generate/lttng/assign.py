@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tracepoint.assign.program import read_program
 from tracepoint.errors import SourceError
 from tracepoint.generate.lttng import statements as st
-from tracepoint.generate.lttng.types import Kind, is_byte, kind_of
+from tracepoint.generate.lttng.types import LttngKind, is_byte, kind_of
 from tracepoint.generate.statements import expression_text
 from tracepoint.model.field import (
     ArrayField,
@@ -48,7 +48,7 @@ _GETTERS = frozenset(("__get_dynamic_array", "__get_rel_dynamic_array"))
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FieldSource:
     """What a field is read from: a C expression (a pointer for arrays), and how many elements."""
 
     text: str
@@ -56,23 +56,23 @@ class Source:
 
 
 @dataclass(slots=True)
-class Plan:
+class AssignmentPlan:
     """How one event's assignment is done: sources, members of TP_locvar, lines of TP_code_pre.
 
     `lost` says of every other field why there is no source for it; `remarks` of some that have
     one how it differs from the record.
     """
 
-    sources: dict[str, Source] = field(default_factory=dict)
+    sources: dict[str, FieldSource] = field(default_factory=dict)
     members: list[str] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
     lost: dict[str, str] = field(default_factory=dict)
     remarks: dict[str, str] = field(default_factory=dict)
 
 
-def plan_assignment(event: Event) -> Plan:
+def plan_assignment(event: Event) -> AssignmentPlan:
     """Find the sources of an event's fields; nothing is raised; what has no source is in `lost`."""
-    plan = Plan()
+    plan = AssignmentPlan()
     try:
         program = read_program(event)
     except SourceError as error:
@@ -107,7 +107,7 @@ class _Planner:
     def __init__(
         self,
         event: Event,
-        plan: Plan,
+        plan: AssignmentPlan,
         pieces: list[st.Piece],
         calls: list[ast.Call],
         declared: frozenset[str],
@@ -163,7 +163,7 @@ class _Planner:
         if one.va_list is None:
             length = one.length.text if one.length is not None else ""
             text = one.source.text if length or self._is_text(one.source) else _as_text(one.source.text)
-            self.plan.sources[one.name] = Source(text, length)
+            self.plan.sources[one.name] = FieldSource(text, length)
             return
         used = self.params | _words(one.va_list) | _words(one.source)
         copy = "copy"
@@ -180,7 +180,7 @@ class _Planner:
             f"\tva_end({copy});",
             "}",
         ]
-        self.plan.sources[one.name] = Source(f"tp_locvar->{one.name}")
+        self.plan.sources[one.name] = FieldSource(f"tp_locvar->{one.name}")
         self.plan.remarks[one.name] = f"text after {VSTRING_BYTES - 1} characters is cut"
 
     def _is_text(self, code: Code) -> bool:
@@ -206,7 +206,7 @@ class _Planner:
         if len(call.arguments) < 2 or not self._is_plain(call.arguments[1]):
             self.plan.lost[one.name] = "it is copied from what other statements compute"
             return
-        self.plan.sources[one.name] = Source(expression_text(call.arguments[1]), length)
+        self.plan.sources[one.name] = FieldSource(expression_text(call.arguments[1]), length)
 
     def _bind_direct(self, piece: st.Piece) -> bool:
         """Make a statement the source of a field where it is its only one; return whether it was."""
@@ -222,23 +222,23 @@ class _Planner:
         self.plan.sources[name] = source
         return True
 
-    def _direct_source(self, one: Field, node: ast.Node) -> Source | None:
+    def _direct_source(self, one: Field, node: ast.Node) -> FieldSource | None:
         match node:
             case ast.Assign(op="=", target=target, value=value) if _is_member(target, one.name):
                 if not self._is_plain(value):
                     return None
-                if kind_of(one.ctype) is not Kind.BYTES:
-                    return Source(expression_text(value))
+                if kind_of(one.ctype) is not LttngKind.BYTES:
+                    return FieldSource(expression_text(value))
                 is_place = isinstance(value, ast.Member | ast.Index | ast.Name) or (
                     isinstance(value, ast.Unary) and value.op == "*"
                 )
-                return Source(expression_text(ast.Unary("&", value))) if is_place else None
+                return FieldSource(expression_text(ast.Unary("&", value))) if is_place else None
             case ast.Call(arguments=(target, value, size)) as call if call.name in _COPIES:
                 is_whole = self._is_target(target, one) and _is_whole(one, size)
                 if not is_whole or not self._is_plain(value):
                     return None
                 length = one.length.text if isinstance(one, ArrayField | DynamicArrayField) else ""
-                return Source(expression_text(value), length)
+                return FieldSource(expression_text(value), length)
         return None
 
     @staticmethod
@@ -249,7 +249,7 @@ class _Planner:
             return _is_member(node, one.name)
         if not isinstance(node, ast.Unary) or node.op != "&":
             return False
-        return kind_of(one.ctype) is Kind.BYTES and _is_member(node.operand, one.name)
+        return kind_of(one.ctype) is LttngKind.BYTES and _is_member(node.operand, one.name)
 
     # Statements that stay
 
@@ -400,8 +400,8 @@ def _member(one: Field) -> str:
     return f"{declare_param(one.ctype, one.name)};"
 
 
-def _local_source(one: Field) -> Source:
+def _local_source(one: Field) -> FieldSource:
     place = f"tp_locvar->{one.name}"
     if isinstance(one, ArrayField | DynamicArrayField):
-        return Source(place, one.length.text)
-    return Source(f"&{place}" if kind_of(one.ctype) is Kind.BYTES else place)
+        return FieldSource(place, one.length.text)
+    return FieldSource(f"&{place}" if kind_of(one.ctype) is LttngKind.BYTES else place)

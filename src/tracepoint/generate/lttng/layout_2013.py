@@ -11,8 +11,8 @@ import re
 from typing import TYPE_CHECKING
 
 from tracepoint.generate.fileset import FileSet
-from tracepoint.generate.lttng.assign import Plan, plan_assignment
-from tracepoint.generate.lttng.types import Kind, is_text, kind_of
+from tracepoint.generate.lttng.assign import AssignmentPlan, plan_assignment
+from tracepoint.generate.lttng.types import LttngKind, is_text, kind_of
 from tracepoint.generate.writer import CodeWriter, fill_template
 from tracepoint.model.field import (
     ArrayField,
@@ -28,7 +28,7 @@ from tracepoint.model.write import declare_param, write_header
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.generate.lttng.assign import Source
+    from tracepoint.generate.lttng.assign import FieldSource
     from tracepoint.model.event import Event, TraceHeader
 
 
@@ -107,7 +107,7 @@ class _Writer:
             code.line(lines[0])
             code.lines("\t" + line for line in lines[1:])
 
-    def _note(self, event: Event, plan: Plan) -> None:
+    def _note(self, event: Event, plan: AssignmentPlan) -> None:
         for one in event.fields:
             if _is_kept(one, plan):
                 continue
@@ -115,12 +115,12 @@ class _Writer:
             self.notes.append(f"{event.event_class.name}.{one.name}: is left out: {why}")
 
 
-def _is_kept(one: Field, plan: Plan) -> bool:
+def _is_kept(one: Field, plan: AssignmentPlan) -> bool:
     source = plan.sources.get(one.name)
     return source is not None and "tp_locvar" not in source.text
 
 
-def _declare(one: Field, source: Source) -> str:
+def _declare(one: Field, source: FieldSource) -> str:
     match one:
         case StringField() if source.length:
             return f"__dynamic_array_text(char, {one.name}, {source.length})"
@@ -135,16 +135,16 @@ def _declare(one: Field, source: Source) -> str:
             suffix = "_text" if is_text(one.ctype) else ""
             return f"{macro}{suffix}({one.ctype}, {one.name}, {source.length})"
     match kind_of(one.ctype):
-        case Kind.BYTES:
+        case LttngKind.BYTES:
             return f"__array_hex(u8, {one.name}, sizeof({one.ctype}))"
-        case Kind.NETWORK:
+        case LttngKind.NETWORK:
             return f"__field_network({one.ctype}, {one.name})"
-        case Kind.POINTER:
+        case LttngKind.POINTER:
             return f"__field_hex({one.ctype}, {one.name})"
     return f"__field({one.ctype}, {one.name})"
 
 
-def _assign(one: Field, source: Source) -> str:
+def _assign(one: Field, source: FieldSource) -> str:
     match one:
         case StringField() if not source.length:
             return f"tp_strcpy({one.name}, {source.text})"
@@ -152,6 +152,6 @@ def _assign(one: Field, source: Source) -> str:
             return f"tp_memcpy({one.name}, {source.text}, {source.length} * sizeof({one.ctype}))"
         case DynamicArrayField() | StringField() | BitmaskField() | SockaddrField():
             return f"tp_memcpy_dyn({one.name}, {source.text})"
-    if kind_of(one.ctype) is Kind.BYTES:
+    if kind_of(one.ctype) is LttngKind.BYTES:
         return f"tp_memcpy({one.name}, {source.text}, sizeof({one.ctype}))"
     return f"tp_assign({one.name}, {source.text})"

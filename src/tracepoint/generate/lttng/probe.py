@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import GenerateError
 from tracepoint.generate.fileset import FileSet
-from tracepoint.generate.lttng.assign import Plan, plan_assignment
+from tracepoint.generate.lttng.assign import AssignmentPlan, plan_assignment
 from tracepoint.generate.lttng.fields import field_call, field_notes
 from tracepoint.generate.lttng.header_macros import private_helpers
 from tracepoint.generate.lttng.layout_2013 import write_2013
 from tracepoint.generate.lttng.print_names import Shown, read_shown
-from tracepoint.generate.lttng.types import Kind, kind_of
+from tracepoint.generate.lttng.types import LttngKind, kind_of
 from tracepoint.generate.writer import CodeWriter, check_include, fill_template
 from tracepoint.model.field import ScalarField
 from tracepoint.model.write import declare_param
@@ -209,12 +209,14 @@ class _Writer:
         for event in events:
             self._write_instance(name, event)
 
-    def _open(self, macro: str, names: list[str], plan: Plan) -> None:
+    def _open(self, macro: str, names: list[str], plan: AssignmentPlan) -> None:
         macro += "_CODE" if plan.code else ""
         macro += "_MAP" if len(names) == 2 else ""
         self.code.line(f"{macro}({', '.join(names)},")
 
-    def _write_parts(self, event_class: EventClass, plan: Plan, shown: Shown, enums: dict[str, str]) -> None:
+    def _write_parts(
+        self, event_class: EventClass, plan: AssignmentPlan, shown: Shown, enums: dict[str, str]
+    ) -> None:
         code = self.code
         with code.block("", ")\n"):
             self._write_proto(event_class, tail=",")
@@ -250,12 +252,12 @@ class _Writer:
         with self.code.block("", ")\n"):
             self._write_proto(event, tail="")
 
-    def _write_enums(self, event_class: EventClass, shown: Shown, plan: Plan) -> dict[str, str]:
+    def _write_enums(self, event_class: EventClass, shown: Shown, plan: AssignmentPlan) -> dict[str, str]:
         """Write an enum for each field whose values have names; return field name -> enum name."""
         enums: dict[str, str] = {}
         for one in event_class.fields:
             pairs = shown.names.get(one.name, ())
-            is_number = isinstance(one, ScalarField) and kind_of(one.ctype) is Kind.INTEGER
+            is_number = isinstance(one, ScalarField) and kind_of(one.ctype) is LttngKind.INTEGER
             if not pairs or not is_number or one.name not in plan.sources:
                 continue
             if pairs not in self.enums:
@@ -266,7 +268,9 @@ class _Writer:
             enums[one.name] = self.enums[pairs]
         return enums
 
-    def _note(self, event_class: EventClass, plan: Plan, shown: Shown, enums: dict[str, str]) -> None:
+    def _note(
+        self, event_class: EventClass, plan: AssignmentPlan, shown: Shown, enums: dict[str, str]
+    ) -> None:
         for one in event_class.fields:
             where = f"{event_class.name}.{one.name}"
             if one.name in plan.lost:

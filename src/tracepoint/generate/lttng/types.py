@@ -17,7 +17,7 @@ _STRUCTS = frozenset(
 )
 
 
-class Kind(enum.Enum):
+class LttngKind(enum.Enum):
     """What a value is to LTTng.
 
     `NETWORK` and `LITTLE` are integers whose byte order is not the machine's choice; `POINTER` is
@@ -32,26 +32,26 @@ class Kind(enum.Enum):
     BYTES = "bytes"
 
 
-def kind_of(ctype: str) -> Kind:
+def kind_of(ctype: str) -> LttngKind:
     """Return what a value of type `ctype` is to LTTng.
 
     >>> kind_of("__be16"), kind_of("struct in6_addr"), kind_of("const char *")
-    (<Kind.NETWORK: 'network'>, <Kind.BYTES: 'bytes'>, <Kind.POINTER: 'pointer'>)
+    (<LttngKind.NETWORK: 'network'>, <LttngKind.BYTES: 'bytes'>, <LttngKind.POINTER: 'pointer'>)
     """
     try:
         parsed = parse_ctype(ctype)
     except SourceError:
-        return Kind.INTEGER
+        return LttngKind.INTEGER
     if parsed.pointers:
-        return Kind.POINTER
+        return LttngKind.POINTER
     if parsed.base in _NETWORK:
-        return Kind.NETWORK
+        return LttngKind.NETWORK
     if parsed.base in _LITTLE:
-        return Kind.LITTLE
+        return LttngKind.LITTLE
     if parsed.array or parsed.base in _STRUCTS or parsed.base.startswith(("struct ", "union ")):
-        return Kind.BYTES
+        return LttngKind.BYTES
     known = int_type_of(parsed)
-    return Kind.BYTES if known is not None and known.size > 8 else Kind.INTEGER
+    return LttngKind.BYTES if known is not None and known.size > 8 else LttngKind.INTEGER
 
 
 def is_text(ctype: str) -> bool:

@@ -20,7 +20,7 @@ _TRAILER = "TRAILER!!!"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ArchiveEntry:
     """One member: `data` is the content (the target for a symbolic link), `mode` as in stat(2).
 
     `device` is the (major, minor) pair of a character or block device.
@@ -31,22 +31,22 @@ class Entry:
     device: tuple[int, int] = (0, 0)
 
 
-def regular(data: bytes, permissions: int = 0o644) -> Entry:
+def regular(data: bytes, permissions: int = 0o644) -> ArchiveEntry:
     """Return a plain file; `permissions` is for instance 0o755 for a program."""
-    return Entry(data, stat.S_IFREG | permissions)
+    return ArchiveEntry(data, stat.S_IFREG | permissions)
 
 
-def link(target: str) -> Entry:
+def link(target: str) -> ArchiveEntry:
     """Return a symbolic link to `target`."""
-    return Entry(target.encode(), stat.S_IFLNK | 0o777)
+    return ArchiveEntry(target.encode(), stat.S_IFLNK | 0o777)
 
 
-def character_device(major: int, minor: int) -> Entry:
+def character_device(major: int, minor: int) -> ArchiveEntry:
     """Return a character device node (needs no root: it exists only inside the archive)."""
-    return Entry(b"", stat.S_IFCHR | 0o600, (major, minor))
+    return ArchiveEntry(b"", stat.S_IFCHR | 0o600, (major, minor))
 
 
-def pack(entries: Mapping[str, Entry]) -> bytes:
+def pack(entries: Mapping[str, ArchiveEntry]) -> bytes:
     """Return the archive of `entries` (path without leading slash -> entry), a large one as gzip -1 makes it.
 
     Missing parent folders are added.  The same entries give the same bytes: times are zero.
@@ -55,17 +55,17 @@ def pack(entries: Mapping[str, Entry]) -> bytes:
     >>> pack({"init": regular(b"x", 0o755)})[:6]
     b'070701'
     """
-    everything = {path: Entry(b"", stat.S_IFDIR | 0o755) for path in _parents(entries)} | dict(entries)
+    everything = {path: ArchiveEntry(b"", stat.S_IFDIR | 0o755) for path in _parents(entries)} | dict(entries)
     parts: list[bytes] = []
     for inode, path in enumerate(sorted(everything), 1):
         parts.append(_member(path, everything[path], inode))
-    parts.append(_member(_TRAILER, Entry(b"", 0), 0))
+    parts.append(_member(_TRAILER, ArchiveEntry(b"", 0), 0))
     archive = b"".join(parts)
     archive += b"\0" * (-len(archive) % 512)
     return gzip.compress(archive, compresslevel=1, mtime=0) if len(archive) > _LARGE else archive
 
 
-def _parents(entries: Mapping[str, Entry]) -> set[str]:
+def _parents(entries: Mapping[str, ArchiveEntry]) -> set[str]:
     folders: set[str] = set()
     for path in entries:
         names = path.split("/")
@@ -77,7 +77,7 @@ def _parents(entries: Mapping[str, Entry]) -> set[str]:
     return folders
 
 
-def _member(path: str, entry: Entry, inode: int) -> bytes:
+def _member(path: str, entry: ArchiveEntry, inode: int) -> bytes:
     if len(entry.data) > 0xFFFFFFFF:
         raise ValueError(f"{path}: {len(entry.data)} bytes do not fit, the archive format ends at 4 GiB")
     name = path.encode() + b"\0"

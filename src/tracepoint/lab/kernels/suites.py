@@ -24,7 +24,7 @@ _ONE_LINE = re.compile(r"deb\s+(?:\[([^]]*)\]\s+)?(\S+)\s+(\S+)\s+(.+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PackageSource:
     """One package source of the machine: `signed_by` is key files or a key's text, empty if unspecified."""
 
     uri: str
@@ -33,7 +33,7 @@ class Source:
     signed_by: str = ""
 
 
-def parse_one_line(text: str) -> list[Source]:
+def parse_one_line(text: str) -> list[PackageSource]:
     """Return the binary package sources of a `.list` file.
 
     >>> parse_one_line("deb [signed-by=/k.gpg] http://mirror/debian sid main")[0].signed_by
@@ -45,11 +45,11 @@ def parse_one_line(text: str) -> list[Source]:
         if found:
             options = dict(word.partition("=")[::2] for word in (found[1] or "").split())
             key = options.get("signed-by", "")
-            sources.append(Source(found[2], (found[3],), tuple(found[4].split()), key))
+            sources.append(PackageSource(found[2], (found[3],), tuple(found[4].split()), key))
     return sources
 
 
-def parse_deb822(text: str) -> list[Source]:
+def parse_deb822(text: str) -> list[PackageSource]:
     r"""Return the enabled binary package sources of a `.sources` file.
 
     >>> parse_deb822("Types: deb\nURIs: http://mirror/debian\nSuites: sid\nComponents: main")[0].suites
@@ -67,7 +67,8 @@ def parse_deb822(text: str) -> list[Source]:
         suites, components = fields.get("suites", "").split(), fields.get("components", "").split()
         key = "\n".join("" if line.strip() == "." else line.strip() for line in _lines(fields))
         sources += [
-            Source(uri, tuple(suites), tuple(components), key) for uri in fields.get("uris", "").split()
+            PackageSource(uri, tuple(suites), tuple(components), key)
+            for uri in fields.get("uris", "").split()
         ]
     return sources
 
@@ -76,7 +77,7 @@ def _lines(fields: dict[str, str]) -> list[str]:
     return fields.get("signed-by", "").splitlines()
 
 
-def find_mirror(etc: Path = _ETC, os_release: Path = _OS_RELEASE) -> Source:
+def find_mirror(etc: Path = _ETC, os_release: Path = _OS_RELEASE) -> PackageSource:
     """Return the source that this machine's own Debian packages come from; LabError when there is none."""
     told = os_release.read_text(errors="replace") if os_release.is_file() else ""
     codename = re.search(r'^VERSION_CODENAME="?([a-z]+)', told, re.MULTILINE)
@@ -94,7 +95,7 @@ def find_mirror(etc: Path = _ETC, os_release: Path = _OS_RELEASE) -> Source:
     return max(fitting, key=lambda s: ("debian" in re.split(r"[/:]", s.uri), len(s.suites)))
 
 
-def _read_sources(etc: Path) -> Iterator[Source]:
+def _read_sources(etc: Path) -> Iterator[PackageSource]:
     parts = sorted((etc / "sources.list.d").glob("*"))
     for path in (etc / "sources.list", *parts):
         if path.suffix in {".list", ".sources"} and path.is_file():
@@ -102,10 +103,10 @@ def _read_sources(etc: Path) -> Iterator[Source]:
             yield from parse_one_line(text) if path.suffix == ".list" else parse_deb822(text)
 
 
-def list_text(mirror: Source, suites: Sequence[str], key_file: str = "") -> str:
+def list_text(mirror: PackageSource, suites: Sequence[str], key_file: str = "") -> str:
     r"""Return the text of a scratch source list; `key_file` replaces a key that is written out.
 
-    >>> list_text(Source("http://mirror/debian", ("sid",), ("main",), "/k.gpg"), ["trixie"])
+    >>> list_text(PackageSource("http://mirror/debian", ("sid",), ("main",), "/k.gpg"), ["trixie"])
     'deb [signed-by=/k.gpg] http://mirror/debian trixie main\n'
     """
     keys = key_file or ",".join(re.split(r"[,\s]+", mirror.signed_by))

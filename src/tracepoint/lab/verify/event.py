@@ -19,7 +19,7 @@ from tracepoint.lab.kernels.headers import fetch_headers, has_unsigned_char, rea
 from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.lab.verify.compare import Difference, find_differences, stale_offsets
 from tracepoint.lab.verify.module import at_the_header, make_module, replaced_parts
-from tracepoint.lab.verify.script import ARCHIVE, Answer, Target, read_answers, write_script
+from tracepoint.lab.verify.script import ARCHIVE, Answer, EventToFire, read_answers, write_script
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compute import compute_layout
 from tracepoint.printk.facts import RenderFacts
@@ -315,7 +315,7 @@ def _generate(stand: _Stand, job: _Job) -> tuple[FileSet, InputPlan] | None:
 def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Verification]:
     """Load the modules, fire everything, and compare."""
     guest = stand.guest
-    targets: list[Target] = []
+    targets: list[EventToFire] = []
     for job in jobs:
         stand.say(f"loading {job.name}")
         if guest.run(f"[ -e /sys/module/{job.name} ]", check=False).status == 0:
@@ -326,7 +326,7 @@ def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Verification]:
             event = simulation.event
             path = f"/sys/kernel/debug/{job.name}/{event.name}"
             targets.append(
-                Target(job.system or event.system, event.name, path, lines, choose_filter(simulation))
+                EventToFire(job.system or event.system, event.name, path, lines, choose_filter(simulation))
             )
     counters = [f"/sys/module/{job.name}/parameters/probes" for job in jobs]
     stand.say(f"firing {len(targets)} events")
@@ -343,7 +343,9 @@ def _show(stand: _Stand, jobs: Sequence[_Job]) -> list[Verification]:
     ]
 
 
-def _compare(simulation: Simulation, answer: Answer, target: Target, replaced: Sequence[str]) -> Verification:
+def _compare(
+    simulation: Simulation, answer: Answer, target: EventToFire, replaced: Sequence[str]
+) -> Verification:
     """Compare the simulations with the kernel's answers."""
     layout = replace(simulation.layout, id=answer.id)
     same = replace(simulation, layout=layout)

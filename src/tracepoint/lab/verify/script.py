@@ -65,7 +65,7 @@ done
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class EventToFire:
     """One event to verify: its names, the file that fires it and the lines to write there.
 
     `filter` is an expression to try (empty: none).
@@ -103,7 +103,7 @@ class Answer:
     texts: tuple[str, ...]
 
 
-def write_script(targets: Sequence[Target], counters: Sequence[str], buffer_kb: int) -> str:
+def write_script(targets: Sequence[EventToFire], counters: Sequence[str], buffer_kb: int) -> str:
     """Return the shell script that examines the targets, fires them, and packs up the results.
 
     `counters` are files that register the modules' own probes when 1 is written, and contain one count
@@ -142,7 +142,7 @@ def read_records(data: bytes) -> list[RawRecord]:
     return list(records_of([(data, pages)]))
 
 
-def read_answers(archive: bytes, targets: Sequence[Target]) -> list[Answer]:
+def read_answers(archive: bytes, targets: Sequence[EventToFire]) -> list[Answer]:
     """Return the answers about each target from the script's archive.
 
     Raises LabError when records were lost, or when text and records do not match.

@@ -23,7 +23,7 @@ from tracepoint.model.event import TraceHeader
 from tracepoint.model.event import Tracepoint as Declared
 from tracepoint.runtime.declare.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.declare.control import add_event
-from tracepoint.runtime.declare.objects import AssignError, Reader
+from tracepoint.runtime.declare.objects import AssignError, ObjectReader
 from tracepoint.runtime.declare.plan import RecordPlan
 from tracepoint.runtime.declare.unsuitable import check_folder, check_size
 from tracepoint.runtime.event_control import EventControl
@@ -200,7 +200,7 @@ class _Stage:
         self._quick_holds = compile_condition(self._condition, *compiled)
 
     def _inputs(self, args: tuple[Any, ...]) -> Inputs:
-        reader = Reader(dict(zip(self._names, args, strict=True)), self._functions, self._constant)
+        reader = ObjectReader(dict(zip(self._names, args, strict=True)), self._functions, self._constant)
         return Inputs(
             self._layout, self._fields, self._params, reader.resolve, self._constant, self._sizes.sizeof
         )
@@ -272,6 +272,6 @@ def _condition_of(
     node = code.expression()
 
     def holds(*args: Any) -> bool:
-        return bool(Reader(dict(zip(parameters, args, strict=True)), functions).read(node))
+        return bool(ObjectReader(dict(zip(parameters, args, strict=True)), functions).read(node))
 
     return holds

@@ -52,7 +52,7 @@ class AssignError(TracepointError):
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class ObjectReader:
     """Reads inputs: `names` are the arguments by the prototype's names, `functions` the user's.
 
     `constant` gives the value of an enumerator or a macro of the headers, or None.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.filter.error import FilterError
 from tracepoint.runtime.dynamic.event_probe import EventProbe, define_probe
-from tracepoint.runtime.dynamic.probe_args import ProbeError
+from tracepoint.runtime.dynamic.probe_args import EventProbeError
 from tracepoint.runtime.dynamic.synthetic import (
     SYSTEM,
     command_lines,
@@ -70,7 +70,7 @@ def _command(state: InstanceState, text: str) -> None:
 def _define_probe(state: InstanceState, words: list[str]) -> None:
     try:
         made = define_probe(state.tracing, words)
-    except ProbeError as error:
+    except EventProbeError as error:
         for text, place in error.entries:
             caret = " " * (len("  Command: ") + place) + "^"
             state.instance.log_error(f"event_probe: error: {text}\n  Command: {' '.join(words)}\n{caret}\n")

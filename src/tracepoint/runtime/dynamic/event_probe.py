@@ -17,7 +17,7 @@ from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.model.python.declare import declare
 from tracepoint.printk.program import compile_print
 from tracepoint.runtime.declare.plan import RecordPlan
-from tracepoint.runtime.dynamic.probe_args import GOOD_NAME, HEAD, ProbeArg, ProbeError, parse_args
+from tracepoint.runtime.dynamic.probe_args import GOOD_NAME, HEAD, EventProbeError, ProbeArg, parse_args
 from tracepoint.runtime.dynamic.probe_values import make_probe_record
 from tracepoint.runtime.event_control import EventControl, RecordingInstance
 from tracepoint.runtime.files.texts import OWN_BY_NAME
@@ -232,23 +232,23 @@ def define_probe(where: Tracing, words: list[str]) -> EventProbe:
     except KeyError:
         source = None
     if source is None or isinstance(source, EventProbe):
-        raise ProbeError("Attached event does not exist", at, errno.ENODEV)
+        raise EventProbeError("Attached event does not exist", at, errno.ENODEV)
     n_words = words.index("if", 2) if "if" in words[2:] else len(words)
     rule = None
     if n_words < len(words):
         if n_words + 1 == len(words):
-            raise ProbeError("No filter rule after 'if'", len(" ".join(words)) + 1)
+            raise EventProbeError("No filter rule after 'if'", len(" ".join(words)) + 1)
         rule = parse_filter(" ".join(words[n_words + 1 :]), source.layout, where.filter_profile)
     try:
         args = parse_args(words[2 : min(n_words, 2 + MAX_ARGS)], source.layout)
-    except ProbeError as error:
+    except EventProbeError as error:
         at += len(words[1]) + 1
         error.entries = [(text, at + place) for text, place in error.entries]
         raise
     name = name or event
     is_own = group == "ftrace" and name in OWN_BY_NAME
     if is_own or any(known.full_name == f"{group}:{name}" for known in where.events):
-        raise ProbeError("Given group/event name is already used by another event", 0, errno.EEXIST)
+        raise EventProbeError("Given group/event name is already used by another event", 0, errno.EEXIST)
     made = EventProbe(group, name, source, args, rule)
     where.add(made)
     return made
@@ -258,10 +258,10 @@ def _read_attached(word: str, at: int) -> tuple[str, str]:
     text = "This requires both group and event name to attach"
     try:
         system, event = _read_name(word, at)
-    except ProbeError as error:
+    except EventProbeError as error:
         raise error.also(text, at) from None
     if not system or not event:
-        raise ProbeError(text, at)
+        raise EventProbeError(text, at)
     return system, event
 
 
@@ -271,16 +271,16 @@ def _read_name(word: str, at: int) -> tuple[str, str]:
     if not slash:
         group, name = "", word
     elif not group:
-        raise ProbeError("Group name is not specified", at)
+        raise EventProbeError("Group name is not specified", at)
     elif len(group) >= MAX_EVENT_NAME:
-        raise ProbeError("Group name is too long", at)
+        raise EventProbeError("Group name is too long", at)
     elif _GOOD_GROUP.fullmatch(group) is None:
-        raise ProbeError("Group name must follow the same rules as C identifiers", at)
+        raise EventProbeError("Group name must follow the same rules as C identifiers", at)
     at += len(group) + len(slash)
     if not name and not slash:
-        raise ProbeError("Event name is not specified", at)
+        raise EventProbeError("Event name is not specified", at)
     if len(name) >= MAX_EVENT_NAME:
-        raise ProbeError("Event name is too long", at)
+        raise EventProbeError("Event name is too long", at)
     if name and GOOD_NAME.fullmatch(name) is None:
-        raise ProbeError("Event name must follow the same rules as C identifiers", at)
+        raise EventProbeError("Event name must follow the same rules as C identifiers", at)
     return group, name

@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"0[xX][0-9a-fA-F]+|0[0-7]*|[1-9][0-9]*")
 _BITFIELD = re.compile(r"b(0[xX][0-9a-fA-F]+|[0-9]+)@(0[xX][0-9a-fA-F]+|[0-9]+)/")
 
 
-class ProbeError(Exception):
+class EventProbeError(Exception):
     """A definition that is refused: (text, offset) of each entry for the log, and the errno."""
 
     def __init__(self, text: str = "", offset: int = 0, number: int = errno.EINVAL) -> None:
@@ -41,7 +41,7 @@ class ProbeError(Exception):
         self.entries = [(text, offset)] if text else []
         self.number = number
 
-    def also(self, text: str, offset: int) -> ProbeError:
+    def also(self, text: str, offset: int) -> EventProbeError:
         """Add an entry and return itself."""
         self.entries.append((text, offset))
         return self
@@ -83,7 +83,7 @@ _TYPES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
+class FieldOperand:
     """A field of the record."""
 
     place: FieldFormat
@@ -119,14 +119,14 @@ class Fixed:
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class VariableOperand:
     """`$name`, before it is known what has this name."""
 
     name: str
     is_text = False
 
 
-Source = Field | Comm | Quoted | Fixed | Variable
+Source = FieldOperand | Comm | Quoted | Fixed | VariableOperand
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def parse_args(words: list[str], event: EventFormat) -> tuple[ProbeArg, ...]:
         offset = made[-1].offset + made[-1].n_bytes if made else HEAD
         try:
             made.append(_parse_arg(word, number, {arg.name for arg in made}, offset, event))
-        except ProbeError as error:
+        except EventProbeError as error:
             error.entries = [(text, at + place) for text, place in error.entries]
             raise
         at += len(word) + 1
@@ -188,20 +188,20 @@ def parse_args(words: list[str], event: EventFormat) -> tuple[ProbeArg, ...]:
 def _parse_arg(word: str, number: int, used: set[str], offset: int, event: EventFormat) -> ProbeArg:
     name, equals, body = word.partition("=")
     if equals and len(name) > MAX_NAME:
-        raise ProbeError("Argument name is too long")
+        raise EventProbeError("Argument name is too long")
     if equals and not name:
-        raise ProbeError("Argument name is not specified")
+        raise EventProbeError("Argument name is not specified")
     if not equals:
         name, body = f"arg{number}", word
     if GOOD_NAME.fullmatch(name) is None:
-        raise ProbeError("Argument name must follow the same rules as C identifiers")
+        raise EventProbeError("Argument name must follow the same rules as C identifiers")
     if name in RESERVED or name in used:
-        raise ProbeError("This argument name is already used")
+        raise EventProbeError("This argument name is already used")
     start = len(word) - len(body)
     if len(body) > MAX_EXPRESSION:
-        raise ProbeError("Argument expression is too long", start)
+        raise EventProbeError("Argument expression is too long", start)
     if not body:
-        raise ProbeError("No argument expression", start)
+        raise EventProbeError("No argument expression", start)
     return _Body(body, start, event).read(name, offset)
 
 
@@ -219,13 +219,13 @@ class _Body:
         type_name, count = self._array(type_text, at) if colon else ("x64", 0)
         kind = _find_type(type_name)
         if kind is None:
-            raise ProbeError("Unknown type is specified", at)
+            raise EventProbeError("Unknown type is specified", at)
         if offset - HEAD + kind.n_bytes * max(count, 1) > MAX_SIZE:
-            raise ProbeError("Event too big (too many fields?)", self.start, errno.E2BIG)
+            raise EventProbeError("Event too big (too many fields?)", self.start, errno.E2BIG)
         fetch = _fetch(text, self.start)
         bits = self._bits(type_name, kind, at)
         if count and not (kind.is_text or (fetch.steps and not fetch.steps[-1][1])):
-            raise ProbeError("String accepts only memory argument", at)
+            raise EventProbeError("String accepts only memory argument", at)
         found = Fetch(_resolve(fetch.source, self.event), fetch.steps)
         _check_reachable(found, kind, count, self.start)
         return ProbeArg(name, self.text, kind, offset, count, found, bits)
@@ -238,14 +238,14 @@ class _Body:
         at += len(name) + 1
         digits, close, tail = rest.partition("]")
         if not close:
-            raise ProbeError("Array is not closed", at + len(rest))
+            raise EventProbeError("Array is not closed", at + len(rest))
         if tail:
-            raise ProbeError("Array has wrong suffix", at + len(digits) + 1)
+            raise EventProbeError("Array has wrong suffix", at + len(digits) + 1)
         count = read_u64(digits.encode(errors="replace"))
         if not count or count >= 1 << 32:
-            raise ProbeError("Invalid array size", at)
+            raise EventProbeError("Invalid array size", at)
         if count > MAX_COUNT:
-            raise ProbeError("Array number is too big", at)
+            raise EventProbeError("Array number is too big", at)
         return name, count
 
     @staticmethod
@@ -257,7 +257,7 @@ class _Body:
         width, low = (read_u64(part.encode()) or 0 for part in match.groups()) if match else (0, 0)
         n_bits = 8 * kind.n_bytes
         if not width or width + low > n_bits:
-            raise ProbeError("Invalid bitfield", at)
+            raise EventProbeError("Invalid bitfield", at)
         return n_bits - (width + low), n_bits - width
 
 
@@ -273,9 +273,9 @@ def _fetch(text: str, offset: int) -> Fetch:
     """Read what is fetched: parse_probe_arg(); `offset` is where carets count from."""
     match text[:1]:
         case "$":
-            return Fetch(Variable(text[1:]))
+            return Fetch(VariableOperand(text[1:]))
         case "%":
-            error = ProbeError("Invalid $-variable specified", offset)
+            error = EventProbeError("Invalid $-variable specified", offset)
             raise error.also("Invalid fetch argument", offset)
         case "@":
             return _address(text[1:], offset)
@@ -284,18 +284,18 @@ def _fetch(text: str, offset: int) -> Fetch:
         case "\\":
             return Fetch(_immediate(text[1:], offset))
         case _:
-            raise ProbeError("Invalid fetch argument", offset)
+            raise EventProbeError("Invalid fetch argument", offset)
 
 
 def _address(text: str, offset: int) -> Fetch:
     if text[:1].isdecimal():
         value = read_u64(text.encode(errors="replace"))
         if value is None:
-            raise ProbeError("Invalid memory address", offset, _why_no_number(text))
+            raise EventProbeError("Invalid memory address", offset, _why_no_number(text))
         return Fetch(Fixed(value), ((0, False),))
     if text.startswith("+"):
-        raise ProbeError("File offset is not available with kprobe", offset)
-    raise ProbeError(NO_MEMORY, offset, errno.ENOENT)
+        raise EventProbeError("File offset is not available with kprobe", offset)
+    raise EventProbeError(NO_MEMORY, offset, errno.ENOENT)
 
 
 def _dereference(text: str, offset: int) -> Fetch:
@@ -304,19 +304,19 @@ def _dereference(text: str, offset: int) -> Fetch:
     text = (text[0] + text[2:] if is_user else text).removeprefix("+")
     digits, brace, rest = text.partition("(")
     if not brace:
-        raise ProbeError("Dereference needs a brace", offset)
+        raise EventProbeError("Dereference needs a brace", offset)
     n_bytes = read_s64(digits.encode(errors="replace"))
     if n_bytes is None:
-        raise ProbeError("Invalid dereference offset", offset, _why_no_number(digits))
+        raise EventProbeError("Invalid dereference offset", offset, _why_no_number(digits))
     offset += len(digits) + 1 + (not text.startswith("-"))
     inner, close, _ = rest.rpartition(")")
     if not close:
-        raise ProbeError("Dereference brace is not closed", offset + len(rest))
+        raise EventProbeError("Dereference brace is not closed", offset + len(rest))
     found = _fetch(inner, offset)
     if isinstance(found.source, Quoted) and not found.steps:
-        raise ProbeError("$comm can not be dereferenced", offset)
+        raise EventProbeError("$comm can not be dereferenced", offset)
     if len(found.steps) == MAX_DEREFERENCES:
-        raise ProbeError("Dereference is too much nested", offset)
+        raise EventProbeError("Dereference is too much nested", offset)
     # The kernel keeps 32 bits of it.
     n_bytes = (n_bytes + (1 << 31)) % (1 << 32) - (1 << 31)
     return Fetch(found.source, (*found.steps, (n_bytes, is_user)))
@@ -326,13 +326,13 @@ def _immediate(text: str, offset: int) -> Source:
     """Read what stands after a backslash: a number, or a text in quotes."""
     if text.startswith('"'):
         if len(text) < 2 or not text.endswith('"'):
-            raise ProbeError("String is not closed with '\"'", offset + 1 + len(text))
+            raise EventProbeError("String is not closed with '\"'", offset + 1 + len(text))
         return Quoted(text[1:-1])
     raw = text.removeprefix("+").encode(errors="replace")
     is_signed = text[:1] in ("-", "+")
     value = (read_s64(raw) if is_signed else read_u64(raw)) if text[:1].isdecimal() or is_signed else None
     if value is None:
-        raise ProbeError("Invalid immediate value", offset + 1, _why_no_number(text))
+        raise EventProbeError("Invalid immediate value", offset + 1, _why_no_number(text))
     return Fixed(value)
 
 
@@ -345,23 +345,23 @@ def _why_no_number(text: str) -> int:
 
 def _resolve(source: Source, event: EventFormat) -> Source:
     """Look a `$name` up: trace_eprobe_tp_arg_update(); raises ProbeError (ENOENT)."""
-    if not isinstance(source, Variable):
+    if not isinstance(source, VariableOperand):
         return source
     if any(place.name == source.name for place in event.event_fields):
-        return Field(event[source.name])
+        return FieldOperand(event[source.name])
     if source.name in ("comm", "COMM"):
         return Comm()
-    raise ProbeError("Attached event does not have this field", 0, errno.ENOENT)
+    raise EventProbeError("Attached event does not have this field", 0, errno.ENOENT)
 
 
 def _check_reachable(fetch: Fetch, kind: FetchType, count: int, start: int) -> None:
     """Refuse what a kernel would read from its memory as a number: there is none that could be shown."""
     if kind.is_text:
         if count:
-            raise ProbeError(NO_MEMORY, start)
+            raise EventProbeError(NO_MEMORY, start)
         return
     if fetch.source.is_text and not fetch.steps:
-        raise ProbeError(NO_ADDRESS, start)
+        raise EventProbeError(NO_ADDRESS, start)
     is_in_record = fetch.source.is_text and len(fetch.steps) == 1 and not fetch.steps[0][1]
     if fetch.steps and not is_in_record:
-        raise ProbeError(NO_MEMORY, start)
+        raise EventProbeError(NO_MEMORY, start)

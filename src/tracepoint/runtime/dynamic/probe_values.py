@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.record.field import location_origin, unpack_location
-from tracepoint.runtime.dynamic.probe_args import HEAD, WORD, Comm, Field, Fixed, Quoted
+from tracepoint.runtime.dynamic.probe_args import HEAD, WORD, Comm, FieldOperand, Fixed, Quoted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,17 +73,17 @@ def _memory(arg: ProbeArg, record: bytes, comm: Callable[[], bytes]) -> tuple[by
             return comm()[: COMM_BYTES - 1].ljust(COMM_BYTES, b"\0"), 0
         case Quoted(text):
             return text.encode(errors="surrogateescape") + b"\0", 0
-        case Field(place) if place.is_data_loc:
+        case FieldOperand(place) if place.is_data_loc:
             word = int.from_bytes(_bytes(record, place.offset, 4), "little")
             return record, unpack_location(word, location_origin(place))[0]
-        case Field(place):
+        case FieldOperand(place):
             return record, place.offset
     return b"", 0
 
 
 def _number(source: Source, record: bytes) -> int:
     """Return a number as the kernel reads a field: 1, 2, 4 or else 8 bytes."""
-    if not isinstance(source, Field):
+    if not isinstance(source, FieldOperand):
         return source.value if isinstance(source, Fixed) else 0
     place = source.place
     size = place.size if place.size in _LONG_SIZES else WORD

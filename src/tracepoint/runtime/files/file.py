@@ -207,7 +207,7 @@ def first_word(data: bytes) -> tuple[bytes, int]:
     return data[start:end], min(end + 1, len(data))
 
 
-class Tree:
+class FileTree:
     """Paths over a root folder: what a mount and a socket serve."""
 
     def __init__(self, root: Folder) -> None:

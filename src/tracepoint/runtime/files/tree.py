@@ -17,9 +17,9 @@ from tracepoint.runtime.dynamic.synthetic import synthetic_file
 from tracepoint.runtime.files.events import events_folder, pid_file, set_event_file
 from tracepoint.runtime.files.file import (
     File,
+    FileTree,
     Folder,
     Handle,
-    Tree,
     failure,
     fixed_folder,
     made_folder,
@@ -77,7 +77,7 @@ class _Counted(Handle):
         self._inner.close()
 
 
-class ControlFiles(Tree):
+class ControlFiles(FileTree):
     """The control files of a hierarchy.
 
     `n_cpus` is how many CPUs per_cpu shows; the machine's without it.

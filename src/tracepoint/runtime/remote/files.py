@@ -75,9 +75,9 @@ class ProcessFiles:
         self._files.rmdir(path)
 
     @_as_system_error()
-    def open_pages(self, path: str) -> Pages:
+    def open_pages(self, path: str) -> RemotePages:
         """Open a `trace_pipe_raw`; its reads never wait."""
-        return Pages(self._files.open(path, os.O_RDONLY | os.O_NONBLOCK))
+        return RemotePages(self._files.open(path, os.O_RDONLY | os.O_NONBLOCK))
 
     @_as_system_error()
     def kallsyms(self) -> str:
@@ -89,7 +89,7 @@ class ProcessFiles:
         return {}
 
 
-class Pages:
+class RemotePages:
     """An open `trace_pipe_raw`."""
 
     def __init__(self, handle: RemoteHandle) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Mapping
 
-    from tracepoint.runtime.static_keys.sites import Place
+    from tracepoint.runtime.static_keys.sites import KeySite
 
 # CPython versions on which tests/runtime/test_static_keys.py was run.
 TRIED_VERSIONS = ((3, 11, 2), (3, 11, 7), (3, 12, 1), (3, 13, 0))
@@ -188,7 +188,7 @@ def _passes_self_test() -> bool:
     return len(calls) == 2 + 2 * 60
 
 
-def _site_of(place: Place) -> _Site:
+def _site_of(place: KeySite) -> _Site:
     return _Site(weakref.ref(place.code), place.index, place.oparg, place.n_skipped)
 
 

@@ -22,7 +22,7 @@ _NEEDED = ("STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "LOAD_FAST_CHECK")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class KeySite:
     """One call: its code, the code unit where it begins, what stands there, and units to jump over."""
 
     code: CodeType
@@ -41,7 +41,7 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
         waiting += [constant for constant in found.co_consts if isinstance(constant, CodeType)]
 
 
-def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> Iterator[Place]:
+def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> Iterator[KeySite]:
     """Yield the places in a code object; those nested in it are not looked into.
 
     `resolve` gets a global name and an attribute, or an empty text, and answers with the
@@ -64,7 +64,7 @@ def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> It
         if stop - start - 1 > MAX_JUMP or stop >= n_units or _is_crossed(steps, start, stop):
             continue
         if not _is_needed(steps[at : steps.index(end, at)]):
-            yield Place(code, start, step.arg or 0, stop - start - 1, name)
+            yield KeySite(code, start, step.arg or 0, stop - start - 1, name)
 
 
 def _end_of_statement(steps: Sequence[dis.Instruction], at: int) -> dis.Instruction | None:

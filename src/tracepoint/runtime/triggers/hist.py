@@ -14,7 +14,7 @@ from tracepoint.record.field import field_bytes, integer, is_text
 from tracepoint.runtime.files.file import U64
 from tracepoint.runtime.fire.this_thread import current_cpu
 from tracepoint.runtime.rings.symbols import stack_of
-from tracepoint.runtime.triggers.hist_rows import Entry, HistRows, Key, Value
+from tracepoint.runtime.triggers.hist_rows import HistEntry, HistRows, Key, Value
 from tracepoint.runtime.triggers.hist_text import hist_text
 from tracepoint.trigger.error import HistError
 from tracepoint.trigger.expression import (
@@ -208,7 +208,7 @@ class RunningHist:
             if len(table.entries) >= spec.size:
                 table.n_dropped += 1
                 return
-            entry = table.entries[key] = Entry(sums=[0] * len(spec.values))
+            entry = table.entries[key] = HistEntry(sums=[0] * len(spec.values))
         table.n_hits += 1
         entry.n_hits += 1
         for i, operand in enumerate(spec.values):
@@ -224,7 +224,7 @@ class RunningHist:
         synthetic: Synthetic | None,
         record: RawRecord,
         values: dict[str, Value],
-        entry: Entry,
+        entry: HistEntry,
     ) -> None:
         if action.handler != "onmatch" and not _has_moved(action, entry):
             return
@@ -236,13 +236,15 @@ class RunningHist:
             given = [self._parameter(word, record, values, entry) for word in action.values]
             synthetic.tracepoint(*map(_fitting, synthetic.fields, given))
 
-    def _parameter(self, word: str, record: RawRecord, values: dict[str, Value], entry: Entry) -> Value:
+    def _parameter(self, word: str, record: RawRecord, values: dict[str, Value], entry: HistEntry) -> Value:
         if word in values:
             return values[word]
         name = _qualified(word)[2]
         return entry.variables[name[1:]] if name.startswith("$") else self._raw(Operand(name), record)
 
-    def _evaluate(self, node: Expression, record: RawRecord, values: dict[str, Value], entry: Entry) -> Value:
+    def _evaluate(
+        self, node: Expression, record: RawRecord, values: dict[str, Value], entry: HistEntry
+    ) -> Value:
         if isinstance(node, Operand):
             if node.number is not None:
                 return node.number
@@ -307,7 +309,7 @@ def _value_of(found: _Reference, key: Key) -> Value:
     return entry.variables[found.name]
 
 
-def _has_moved(action: Action, entry: Entry) -> bool:
+def _has_moved(action: Action, entry: HistEntry) -> bool:
     """Whether a tracked variable is larger than before (onmax), or another (onchange); keep it then."""
     value, before = _as_number(entry.variables[action.argument[1:]]), entry.tracked.get(str(action), 0)
     has_moved = value > before if action.handler == "onmax" else value != before

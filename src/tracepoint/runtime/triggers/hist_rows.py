@@ -9,7 +9,7 @@ Key = tuple[Value, ...]
 
 
 @dataclass(slots=True)
-class Entry:
+class HistEntry:
     """One row: hits, sums, variables, what `onmax` and `onchange` saw, and what `save()` kept."""
 
     n_hits: int = 0
@@ -23,7 +23,7 @@ class Entry:
 class HistRows:
     """The rows of a hist trigger; triggers with one name share it."""
 
-    entries: dict[Key, Entry] = field(default_factory=dict)
+    entries: dict[Key, HistEntry] = field(default_factory=dict)
     n_hits: int = 0
     n_dropped: int = 0
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tracepoint.runtime.files.state import InstanceState
-    from tracepoint.runtime.triggers.hist_rows import Entry, HistRows, Key, Value
+    from tracepoint.runtime.triggers.hist_rows import HistEntry, HistRows, Key, Value
     from tracepoint.trigger.expression import Operand
     from tracepoint.trigger.hist import HistSpec
 
@@ -64,7 +64,7 @@ def _hundredths(value: int, total: int) -> int | None:
     return value * 10000 // total if total else 0
 
 
-def _sort_value(hist: ShownHist, name: str, row: tuple[Key, Entry]) -> tuple[bool, Value]:
+def _sort_value(hist: ShownHist, name: str, row: tuple[Key, HistEntry]) -> tuple[bool, Value]:
     key, entry = row
     spec, operand = hist.spec, hist.spec.sorted_by(name)
     value: Value = entry.n_hits
@@ -75,7 +75,7 @@ def _sort_value(hist: ShownHist, name: str, row: tuple[Key, Entry]) -> tuple[boo
     return isinstance(value, str), value
 
 
-def _row(hist: ShownHist, key: Key, entry: Entry, shares: list[_Share]) -> str:
+def _row(hist: ShownHist, key: Key, entry: HistEntry, shares: list[_Share]) -> str:
     keys = ", ".join(
         _shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
     )

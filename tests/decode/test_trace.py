@@ -1,5 +1,7 @@
 """`open_trace`: recorded files as tables, against the reader of single records."""
 
+import sys
+
 import pytest
 
 import tracepoint as tp
@@ -174,3 +176,20 @@ def test_reprs_are_short(tmp_path):
         assert repr(table["n"]) == "<Column n, number, 3 rows>"
         assert table._repr_html_().count("<tr>") == 4
         assert table.schema["name"] == "dictionary<i, U>"
+
+
+def test_another_interpreter_reads_it_too():
+    interpreters = pytest.importorskip("_xxsubinterpreters", reason="Python has interpreters of another name")
+    other = interpreters.create()
+    program = (
+        f"import sys; sys.path[:] = {sys.path!r}\n"
+        "import tracepoint as tp\n"
+        f"with tp.open_trace({str(GOLDEN / FILES[0])!r}) as trace:\n"
+        "    table = trace['sched_switch']\n"
+        "    assert (len(table), trace.n_records) == (10, 400)\n"
+        "    assert table['prev_comm'].tolist()[0] == 'swapper/1'\n"
+    )
+    try:
+        interpreters.run_string(other, program)
+    finally:
+        interpreters.destroy(other)

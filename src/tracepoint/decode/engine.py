@@ -33,6 +33,7 @@ from tracepoint.decode.rows import (
     shown_time,
 )
 from tracepoint.record.decode import DECODE
+from tracepoint.record.extension import is_main_interpreter
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.damage import Damage
 
@@ -58,7 +59,12 @@ _NO_SLOT = 0xFFFF
 
 
 def n_threads() -> int:
-    """Return how many threads read: one for each CPU that this process may run on."""
+    """Return how many threads read: one for each CPU that this process may run on.
+
+    An interpreter that is not the main one may not be allowed threads.
+    """
+    if not is_main_interpreter():
+        return 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

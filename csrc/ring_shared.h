@@ -1,6 +1,6 @@
 /* Shared by the writing and the reading side of a ring; no other file includes it. */
-#ifndef TP_RING_PARTS_H
-#define TP_RING_PARTS_H
+#ifndef TP_RING_SHARED_H
+#define TP_RING_SHARED_H
 
 #include <string.h>
 

@@ -94,7 +94,7 @@ def test_filter(run, files):
     assert status == 4
     assert "did you mean prev_pid?" in err
     status, _, err = run("filter", "sched", "pid == 1")
-    assert (status, err.count("left without one")) == (0, 2)
+    assert (status, err.count("no filter was set")) == (0, 2)
     assert run("filter", "--instance", "nosuch", "sched")[0] == 4
 
 

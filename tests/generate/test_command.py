@@ -132,7 +132,7 @@ def test_any_file_gives_a_name_that_c_takes(file: str, made: str, tmp_path: Path
 def test_a_page_is_made_from_declarations(capsys) -> None:
     file = EXAMPLES / "kernel/sched/sched_switch-6.1.format"
     assert main(["generate", "markdown", str(file)]) == 2
-    assert "a page is made from declarations, in headers" in capsys.readouterr().err
+    assert "a page is generated from declarations in headers" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Value = int | float | str | bytes | list[int] | None
 
-_OFFSET_SIZE = 8
-
 
 def _cast(buffer: Buffer, code: str) -> memoryview[Any]:
     data: Any = memoryview(buffer).cast("B")

@@ -21,10 +21,10 @@ _SHOWN_ROWS = 10
 
 
 class Table:
-    """The records of one event by time, a column for each field; decoded when it is first asked for rows.
+    """The records of one event by time, a column for each field; decoded on first use.
 
     `format` is the event's.  The columns are `common_timestamp` (ns), `common_cpu`, the common fields and the
-    event's own.  Whoever takes Arrow data takes a table as it is: `pyarrow.table(table)`,
+    event's own.  Libraries that take Arrow data take a table directly: `pyarrow.table(table)`,
     `polars.DataFrame(table)`, `duckdb.from_arrow(table)`.
     """
 

@@ -1,10 +1,9 @@
-"""A trace that is open: `open_trace` gives a `Trace`, and a trace the tables of its events."""
+"""An open trace: `open_trace` returns a `Trace`, which has a table for each event."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +12,7 @@ from tracepoint.decode.rows import ALL_TIMES, MAX_TIME, MIN_TIME, NO_ID, Window
 from tracepoint.decode.table import Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
+from tracepoint.model.patterns import matches
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.tracedat import open_tracedat
@@ -31,10 +31,10 @@ _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,
 
 
 class Trace:
-    """The ring buffer of a recording, of which tables are read when they are asked for.
+    """The ring buffer of a recording; tables of its events are decoded on first use.
 
-    `file` is the container; `instance` the name of the ring buffer, empty for the top one; `window` the times
-    in ns that count.
+    `file` is the container; `instance` the name of the ring buffer, empty for the top one; `window` the
+    range of times in ns.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Trace:
 
     @property
     def clock(self) -> str:
-        """The name of the trace clock; empty when the file does not tell it."""
+        """The name of the trace clock; empty when the file does not name it."""
         return (self._buffer.clock if self._buffer is not None else "") or self.file.clock
 
     @property
@@ -87,7 +87,7 @@ class Trace:
     def between(self, start_ns: int | None, stop_ns: int | None) -> Trace:
         """Return the same trace from `start_ns` on and before `stop_ns`; None: no limit.
 
-        Pages outside are not looked at, so a short time of a large file costs little.
+        Pages outside this range are skipped, so a short range of a large file costs little.
         """
         start = self.window.start if start_ns is None else max(start_ns, self.window.start)
         stop = self.window.stop if stop_ns is None else min(stop_ns, self.window.stop)
@@ -141,9 +141,9 @@ class Trace:
     def tables(self, *patterns: str) -> dict[str, Table]:
         """Return the recorded events that match, all without patterns, decoded in one go.
 
-        A pattern is as in `set_event`: `sched:*`, `*:sched_*`, `sched_switch`.
+        A pattern is as in `set_event`: `sched:*`, `*:sched_*`, `sched_switch`, or a system, `sched`.
         """
-        names = [name for name in self.events if not patterns or any(_matches(name, p) for p in patterns)]
+        names = [name for name in self.events if not patterns or any(matches(p, name) for p in patterns)]
         names = [name for name in names if name in self._texts]
         forms = [self.format(name) for name in names]
         read = read_columns(self._cpus, forms, self.window, self._threads)
@@ -183,7 +183,7 @@ class Trace:
 
     @cached_property
     def lost(self) -> dict[int, int]:
-        """How many events were lost on each CPU as pages tell it; LOST_UNKNOWN (-1): some, not counted."""
+        """How many events each CPU lost, as its pages report it; LOST_UNKNOWN (-1): some, not counted."""
         found = dict.fromkeys(sorted(cpu.cpu for cpu in self._cpus), 0)
         for cpu, _, blocks in self._counts:
             for head in (head for block in blocks for head in block.heads):
@@ -205,10 +205,6 @@ class Trace:
         return (*self.file.damage, *found)
 
 
-def _matches(name: str, pattern: str) -> bool:
-    return fnmatchcase(name, pattern if ":" in pattern else f"*:{pattern}")
-
-
 def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     return f"no {what} {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
@@ -218,8 +214,8 @@ def open_trace(path: str | os.PathLike[str], *, instance: str = "", threads: int
     """Open a recording: a trace.dat of version 6 or 7.
 
     `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
-    process may use.  Raises OSError, DecodeError for a file that cannot be begun, and KeyError for an
-    instance that is not there.
+    process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an
+    unknown instance.
     """
     trace = Trace(open_tracedat(path), "", ALL_TIMES, threads)
     if not instance:

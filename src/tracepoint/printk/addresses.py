@@ -112,18 +112,6 @@ def uuid_text(data: bytes, letters: str) -> str:
     return text.upper() if letters[1:] in ("B", "L") else text
 
 
-def hex_text(data: bytes, letters: str) -> str:
-    """Return bytes as `%*ph[CDN]` does."""
-    match letters[1:]:
-        case "C":
-            return data.hex(":")
-        case "D":
-            return data.hex("-")
-        case "N":
-            return data.hex()
-    return data.hex(" ")
-
-
 def bitmap_number(data: bytes, n_bits: int, long_size: int, *, is_big_endian: bool) -> int:
     """Return an array of unsigned long as one number of `n_bits` bits."""
     order = "big" if is_big_endian else "little"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from tracepoint.runtime.files.state import InstanceState
 
 POLL_S = 0.01
-PAGE = 4096
 
 
 def never() -> bool:

@@ -53,7 +53,7 @@ static bool kernel_trusts_tsc(void)
 }
 
 /*
- * Both clocks at one moment: CLOCK_MONOTONIC between two readings of the counter.  Whoever is interrupted
+ * Both clocks at one moment: CLOCK_MONOTONIC between two readings of the counter.  A thread that is interrupted
  * in between tries again; false when every try was.
  */
 static bool look(struct moment *ret)
@@ -140,7 +140,7 @@ uint64_t tp_clock_local_slowly(void)
 	uint64_t ns = tp_clock_ns(CLOCK_MONOTONIC);
 	struct moment now = { 0 };
 
-	/* Somebody else may be at it, in another thread or below this signal handler. */
+	/* Another thread may be doing this or below this signal handler. */
 	if (trust == TRUST_NO || atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire))
 		return ns;
 	if (trust == TRUST_UNKNOWN)

@@ -167,7 +167,7 @@ static inline uint64_t cut_word(uint64_t word, bool *has_ended)
 
 /*
  * Return where the index of the name of a task is kept, an array of 16 bytes: many records, few names.
- * What stands after the NUL does not count.
+ * What follows the NUL does not count.
  */
 static inline struct name *name_place(struct name *names, const unsigned char *data)
 {

@@ -100,7 +100,7 @@ class Related:
 class Diagnostic:
     """One finding: code (`TP301`), rule name, message, place, and what to do about it.
 
-    `label` stands beside the caret; `related` are further places (expansion chains, the
+    `label` is shown next to the caret; `related` are further places (expansion chains, the
     declaration of the field); `help` are sentences of advice; `event` is `system:event`, or the name
     of a class that has no event, when the finding belongs to one.
     """

@@ -81,7 +81,7 @@ class GenerateError(TracepointError):
 class PlaceError(TracepointError):
     """A call that cannot be put where it was asked for; `reason` says why.
 
-    `span` is the place in the source that stands against it, None when there is none.
+    `span` is the place in the source that prevents it, None when there is none.
     """
 
     def __init__(self, reason: str, span: Span | None = None) -> None:

@@ -189,7 +189,7 @@ FORMS: dict[type[ast.Node], Callable[..., Value]] = {
 
 
 def kind_of(machine: Machine, node: ast.Node) -> IntType | None:
-    """Return the integer type of an expression; None for a pointer or when nothing here tells it."""
+    """Return the integer type of an expression; None for a pointer or when it is unknown here."""
     found = Typer(partial(_known, machine), machine.shapes.long_size).of(node)
     return found.kind if found is not None else None
 

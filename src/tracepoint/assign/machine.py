@@ -110,7 +110,7 @@ class Machine:
     """One run of an assignment; `record` is replaced once the dynamic lengths are known.
 
     `forms` says what each kind of expression means, `functions` each function; `is_exploring`
-    walks all branches to find the inputs; `is_target` tells that the left side of an assignment is
+    walks all branches to find the inputs; `is_target` says that the left side of an assignment is
     evaluated; `overrides` holds what was stored to things outside of the record; `strings` the text
     at made-up addresses.
     """
@@ -190,7 +190,7 @@ class Machine:
             raise CannotFollowError(f"the assignment did not end within {MAX_STEPS} steps")
 
     def evaluate(self, node: ast.Node, want: Want = NO_WANT) -> Value:
-        """Return what an expression stands for: an object, an address, or something outside."""
+        """Return what an expression denotes: an object, an address, or something outside."""
         self.step()
         form = self.forms.get(type(node))
         if form is None:
@@ -300,7 +300,7 @@ class Machine:
         return node
 
     def ask(self, outside: Outside, want: Want) -> InputValue | Value:
-        """Ask for an input; raises CannotFollowError when nobody knows it."""
+        """Ask for an input; raises CannotFollowError when it is not known."""
         node, ctype, role = outside.node, outside.ctype, want.role
         if role in ("bytes", "string"):
             while isinstance(node, ast.Cast) and node.ctype.pointers:
@@ -334,7 +334,7 @@ class Machine:
         return value
 
     def input_int(self, outside: Outside, want: Want) -> Int:
-        """Return the integer that an input stands for."""
+        """Return the integer value of an input."""
         value = self.ask(outside, want)
         if value is None or is_value(value):
             return self.to_int(value, want) if value is not None else Int(0, LLONG)

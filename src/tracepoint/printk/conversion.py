@@ -76,7 +76,7 @@ def parse_format(text: str) -> list[str | Conversion]:
     """Split a printk format string into literal text and conversions.
 
     `%%` becomes text; what the kernel does not know stays a `Conversion`, to be refused by
-    whoever compiles it.
+    the caller that compiles it.
 
     >>> [p if isinstance(p, str) else p.text for p in parse_format("a=%-5d 100%% %pI6c:%s")]
     ['a=', '%-5d', ' 100% ', '%pI6c', ':', '%s']

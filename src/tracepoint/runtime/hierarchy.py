@@ -1,7 +1,7 @@
 """The events of this process as tracefs shows a kernel's: systems, events, instances.
 
 `tracing` is the hierarchy of the process; `tracing["shop:order_placed"]` an event, `tracing["shop"]` a
-system.  Whoever wants another, as tests do, makes a `Tracing()` and hands it in where events are declared.
+system.  Code that needs another, as tests do, makes a `Tracing()` and hands it in where events are declared.
 """
 
 from __future__ import annotations
@@ -300,7 +300,7 @@ class Tracing(Instance):
             self._events[control.full_name] = control
 
     def remove(self, control: EventControl) -> None:
-        """Take an event away for which nobody listens."""
+        """Remove an event that nothing uses."""
         with _lock:
             self._events.pop(control.full_name)
 

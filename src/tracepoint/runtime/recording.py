@@ -20,7 +20,7 @@ NONE = "none"
 class EventState:
     """One event in one instance.
 
-    `was_enabled` tells that it is or once was recorded; `filter_text` is what the `filter` file
+    `was_enabled` says that it is or once was recorded; `filter_text` is what the `filter` file
     shows, `parsed` its meaning; `gate` is a filter that no file shows (`set_event_pid`,
     `tracing_cpumask`); `n_soft` counts the triggers that need the event (soft mode); `program` is
     what the core runs.

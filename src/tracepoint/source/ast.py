@@ -55,7 +55,7 @@ class Char(Node):
 class String(Node):
     """A string literal; adjacent literals are already joined and escapes decoded (latin-1 bytes).
 
-    A macro name between literals that stands for a string (`"a" PRIu64 "b"`) is kept in
+    A macro name between literals that expands to a string (`"a" PRIu64 "b"`) is kept in
     `pieces` as a `Name`; `pieces` is empty for a plain literal.
     """
 

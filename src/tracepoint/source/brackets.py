@@ -1,4 +1,4 @@
-"""Brackets of C: where one closes, what stands outside of them, and the parts between commas.
+"""Brackets of C: where one closes, what is outside of them, and the parts between commas.
 
 Tokens are whatever has a `text`: those of the lexer, or the pieces of a formatter.  The text of a literal
 has its quotes, and that of a comment its slash, so neither is taken for a bracket.

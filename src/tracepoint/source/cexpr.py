@@ -374,7 +374,7 @@ class _Parser:
         return arguments, height
 
     def field_name(self) -> ast.Node | None:
-        """Read the name of a record's member where it stands alone; it may end in `_t` as types do."""
+        """Read the name of a record's member where it is alone; it may end in `_t` as types do."""
         token = self.tokens[self.at]
         is_alone = self.at + 1 < self.stop and self.tokens[self.at + 1].text in (",", ")")
         if token.kind is not Kind.NAME or not is_alone:

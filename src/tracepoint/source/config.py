@@ -108,7 +108,7 @@ class Config:
         return "1" if given == "y" else given
 
     def number(self, name: str) -> int | None:
-        """Return the value of an option that is a number, None when nobody gave one."""
+        """Return the value of an option that is a number, None when it has none."""
         text = self.options.get(name) or (NUMBERS_BY_DEFAULT.get(name) if self.is_on_by_default else None)
         try:
             return int(text, 0) if text else None

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     SizeOf = Callable[[CType], int | None]
     Place = Callable[[ast.Node], tuple[int, CType] | None]
 
-# What stands for constants, and expands to what is none for a reader of macros.
+# Macros of constants that expand to what a reader of macros does not see as constant.
 _FOLDED = frozenset({"BIT", "BIT_ULL", "ilog2"})
 
 

@@ -117,7 +117,7 @@ def _canonical_words(words: list[str]) -> str | None:
 
 
 class _TypeScanner:
-    """Reads one type from a token sequence; `at` is where it stands."""
+    """Reads one type from a token sequence; `at` is the current index."""
 
     def __init__(self, tokens: Sequence[Token], at: int, stop: int) -> None:
         self.tokens = tokens

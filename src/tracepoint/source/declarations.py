@@ -139,5 +139,5 @@ def _read_typedef(tokens: Sequence[Token], at: int, found: Declarations) -> int:
 
 
 def _is_pointer_name(tokens: Sequence[Token], at: int) -> bool:
-    """Return whether `*name)` stands at an index, as in `typedef void (*name)(int);`."""
+    """Return whether `*name)` is at an index, as in `typedef void (*name)(int);`."""
     return at + 2 < len(tokens) and tokens[at].text == "*" and tokens[at + 2].text == ")"

@@ -25,7 +25,7 @@ _TAGGED = frozenset(("struct", "union"))
 class Definition:
     """One definition: the name or tag that it defines, its lines of C, and all words in it.
 
-    `enumerators` are those that it defines on the way; `is_function` tells functions from types.
+    `enumerators` are those that it defines on the way; `is_function` distinguishes functions from types.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """The directives of files that are included for their macros: the rest of their text is never read.
 
-What a `#define` stands for becomes tokens when somebody uses it; most macros of a tree nobody does.
+The body of a `#define` becomes tokens on first use; most macros of a tree are never used.
 """
 
 from __future__ import annotations

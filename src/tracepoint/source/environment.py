@@ -1,7 +1,7 @@
 """What a header's names stand for: macros, constants, typedefs and enums around it.
 
 The header's own macros come first.  When a loader was given, the files that it includes,
-directly or not, are searched on demand: nothing is read before somebody asks.
+directly or not, are searched on demand: nothing is read before it is needed.
 """
 
 from __future__ import annotations
@@ -166,12 +166,12 @@ class Environment:
         return found.enumerator(name, self.evaluate) if name in found.enumerators else None
 
     def _meaning(self, name: str) -> Macro | Declarations | None:
-        """Return what a name stands for: a macro, or the declarations that hold the enumerator or typedef.
+        """Return what a name refers to: a macro, or the declarations that hold the enumerator or typedef.
 
         The nearest file decides: what is after it is not read.
         """
         macro = self.macros.get(name)
-        # `#define IPPROTO_TCP IPPROTO_TCP` only tells that the enumerator is there.
+        # `#define IPPROTO_TCP IPPROTO_TCP` only says that the enumerator exists.
         if macro is not None and macro.text != name:
             return macro
         if name in self.own.enumerators:
@@ -197,7 +197,7 @@ class Environment:
 
     def evaluate(self, tokens: Sequence[Token]) -> int | None:
         """Evaluate tokens as an integer constant expression; None when some part is unknown."""
-        # An option that nobody gave a number must not count as 1 here.
+        # An option without a number must not count as 1 here.
         expanded = [t for t in Expander(self._lookup_unprotected).expand(tokens) if t.kind is not Kind.END]
         if not expanded:
             return None
@@ -214,7 +214,7 @@ class Environment:
         return self._shared.declared[file.path]
 
     def typedef(self, name: str) -> str | None:
-        """Return the type that a typedef stands for, as text; None when it is not to be seen."""
+        """Return the type that a typedef names, as text; None when it is not to be seen."""
         if name in self.own.typedefs:
             return self.own.typedefs[name]
         if self.closure is None:
@@ -245,7 +245,7 @@ class Environment:
                     yield declared
 
     def expand_value(self, tokens: Sequence[Token]) -> list[Token]:
-        """Expand tokens of a constant expression: an option that nobody gave a number stays a name."""
+        """Expand tokens of a constant expression: an option without a number stays a name."""
         return [t for t in Expander(self._lookup_unprotected).expand(tokens) if t.kind is not Kind.END]
 
     def struct(self, name: str) -> StructBody | None:

@@ -90,7 +90,7 @@ class ByteOrder:
     """A function that puts the bytes of a number in another order.
 
     `is_big` is the order that it converts from or to (both are the same), None for one that always
-    swaps; `is_pointer` tells that it takes the number's address.
+    swaps; `is_pointer` says that it takes the number's address.
     """
 
     kind: IntType

@@ -53,9 +53,9 @@ class Expansion:
 class Token:
     """One preprocessing token; treat it as immutable.
 
-    `start` and `end` are offsets in `file.text`, `space` tells whether white space stood before
+    `start` and `end` are offsets in `file.text`, `space` says whether white space came before
     it, `first` whether it is the first token of its logical line, `expansion` which macro body
-    it was copied from (None when it stands in the text itself).  `is_painted` marks a macro name
+    it was copied from (None when it is in the text itself).  `is_painted` marks a macro name
     that must not be expanded again, because it came out of its own expansion.
     """
 

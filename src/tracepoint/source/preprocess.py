@@ -42,7 +42,7 @@ class Directive:
     """One directive of the file itself: its keyword, its tokens, where it stood in the output.
 
     `n_output` counts the expanded tokens before it; `depth` the open conditionals; `is_active`
-    whether the branch it stands in was read.
+    whether the branch it is in was read.
     """
 
     keyword: str
@@ -416,8 +416,8 @@ def preprocess(
     decides from a name and whether it is quoted which includes are followed; the macros of
     `preload` files are known before the first line; with `assumes_features`, what an architecture
     may have (`Config.is_feature`) counts as defined; `find_elsewhere` finds a macro, by name and the
-    includes so far, that takes one of the file's macros as an argument; `is_part` tells of an
-    included file whether its text counts as the file's own; `is_outside` whether what stands around
+    includes so far, that takes one of the file's macros as an argument; `is_part` says of an
+    included file whether its text counts as the file's own; `is_outside` whether what is around
     the file defines a name, None when that cannot be known.  Raises SourceError when expansion or
     nesting grows without bound.
 

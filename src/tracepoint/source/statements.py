@@ -288,7 +288,7 @@ class _Reader:
         return lambda: _simple_statement(inner)
 
     def _is_macro_loop(self) -> bool:
-        """Tell whether a macro such as `list_for_each_entry(a, b, c)` stands before a body."""
+        """Return whether a macro such as `list_for_each_entry(a, b, c)` comes before a body."""
         if self._tokens[self._at].kind is not Kind.NAME or self._text(1) != "(" or starts_type(self._text()):
             return False
         after = self._match[self._at + 1] + 1
@@ -308,7 +308,7 @@ class _Reader:
         return _failing(f"{name}() walks over what is not known here")
 
     def _group(self) -> list[Token] | None:
-        """Return what stands in the parentheses that come next, None when there are none."""
+        """Return the contents of the parentheses that come next, None when there are none."""
         if self._text() != "(":
             return None
         start, self._at = self._at + 1, self._match[self._at] + 1

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class MacroCall:
     """One call: the name's token, the arguments' tokens split at top-level commas, the `)`.
 
-    `arguments` of `F()` is one empty list, as for the preprocessor; `inner` is all that stands
+    `arguments` of `F()` is one empty list, as for the preprocessor; `inner` is all that is
     between the parentheses.
     """
 
@@ -36,7 +36,7 @@ class MacroCall:
 
 
 def read_call(tokens: Sequence[Token], at: int) -> tuple[MacroCall, int] | None:
-    """Read the call whose name stands at `at`; returns it and the index after its `)`.
+    """Read the call whose name is at `at`; returns it and the index after its `)`.
 
     None when no `(` follows or it never closes.
     """

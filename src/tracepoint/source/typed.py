@@ -55,7 +55,7 @@ class Typer:
     """Types expressions on a machine with a `long` of 4 or 8 bytes.
 
     `leaf` is asked for names, members, elements, calls, `sizeof`, addresses and what pointers lead to; it
-    may type what stands in them, and returns None for what it does not know.
+    may type what is in them, and returns None for what it does not know.
     """
 
     def __init__(self, leaf: Callable[[Typer, ast.Node], Typed | None], long_size: int = 8) -> None:

@@ -141,7 +141,7 @@ _INT_TYPES = {long_size: _sized(long_size) for long_size in (4, 8)}
 
 
 def int_type_named(name: str, long_size: int = 8) -> IntType | None:
-    """Return the integer type that a name without qualifiers stands for, None when it is none or not known.
+    """Return the integer type that a name without qualifiers has, None when it is none or not known.
 
     `long_size` is 4 or 8 bytes; plain `char` is signed.
 

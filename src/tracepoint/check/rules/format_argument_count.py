@@ -67,5 +67,5 @@ def check(context: CheckContext) -> Iterator[Finding]:
 
 
 def _may_be_many(node: object) -> bool:
-    """Return whether an argument may be a macro, not found, that stands for several."""
+    """Return whether an argument may be an unknown macro that expands to several."""
     return isinstance(node, Name) and node.name.isupper()

@@ -37,7 +37,7 @@ _KNOWN = frozenset({"__entry", "entry", "NULL", "true", "false", NO_ARGUMENTS})
 class Rewriter:
     """Rewrites expressions of one event class.
 
-    `variables` are those of the class; `is_constant` tells names that the compiler knows as numbers;
+    `variables` are those of the class; `is_constant` recognises names that the compiler knows as numbers;
     `write_block` writes the statements of a statement expression.
     """
 
@@ -80,7 +80,7 @@ class Rewriter:
         """Return the C text of a rewritten expression; raises GenerateError as `known` does."""
         return expression_text(self.known(node))
 
-    # What stands for a variable
+    # What replaces a variable
 
     def variable_for(self, node: ast.Node) -> ast.Node | None:
         """Return the variable that an expression is, or None."""

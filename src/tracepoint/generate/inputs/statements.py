@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def write_statements(body: Iterable[Statement], rewriter: Rewriter, value: ast.Node | None = None) -> str:
     """Return the text of the statements; declarations that are no longer used are omitted.
 
-    `value` is the last expression of a statement expression, which stands for its value.
+    `value` is the last expression of a statement expression, which is its value.
     """
     made = _each(body, rewriter)
     if value is not None:

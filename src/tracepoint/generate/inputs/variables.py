@@ -37,7 +37,7 @@ class InputVariable:
     """One variable: its C name and type, and the input that it replaces.
 
     `text` is the input, with `[*]` for the index of an array; `size` the bytes of one element;
-    `count` the elements (0: no array); `is_buffer` tells a pointer to `BUFFER_BYTES` bytes, `is_format` that
+    `count` the elements (0: no array); `is_buffer` marks a pointer to `BUFFER_BYTES` bytes, `is_format` that
     the kernel takes them for a printf format.
     """
 

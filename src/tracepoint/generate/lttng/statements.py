@@ -256,7 +256,7 @@ def rewrite(text: str) -> str:
 
 
 def _place(getter: str, member: str, after: str) -> str:
-    """Return what stands for a getter and its field when `after` follows."""
+    """Return what replaces a getter and its field when `after` follows."""
     if getter in _LENGTHS:
         return f"sizeof({member})"
     if getter.endswith("_str"):

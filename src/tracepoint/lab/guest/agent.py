@@ -94,7 +94,7 @@ while [ $silent -lt 50 ]; do
     answer $? /run/lab/output
     ;;
   stream)
-    # A pipe, so that nobody waits for what the script left running; held open, so that it has no end before.
+    # A pipe, so that what the script left running is not waited for; held open, so that it has no early end.
     rm -f /run/lab/pipe
     mkfifo /run/lab/pipe
     exec 4<>/run/lab/pipe

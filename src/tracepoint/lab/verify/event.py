@@ -45,7 +45,7 @@ MODULE = "tp_verify"
 _HZ = 250
 _MEMORY_MB = 384
 _SECONDS = 120
-# Addresses as the simulation knows them, %p as it stands: what cannot be compared otherwise.
+# Addresses as the simulation knows them, %p unchanged: what cannot be compared otherwise.
 _APPEND = "no_hash_pointers nokaslr"
 _SYMBOLS = ("%ps", "%pS", "%pB", "%pf", "%pF")
 _RECORD_OVERHEAD = 16

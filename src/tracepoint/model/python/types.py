@@ -67,7 +67,7 @@ if TYPE_CHECKING:
         from tracepoint.model.char_arrays import char_array as char_array  # noqa: PLC0414 - mypy wants it so
     else:
 
-        class char_array(Protocol):  # noqa: N801 - it stands for a function
+        class char_array(Protocol):  # noqa: N801 - it is used as a function
             """What takes any text, and a length in brackets."""
 
             def isidentifier(self) -> bool:

@@ -97,7 +97,7 @@ def trace_calls(
     """Make a function fire `NAME_entry` and `NAME_exit` of `system`; `name` is the function's without it.
 
     The entry has the arguments as text, the exit the time in ns (`duration_ns`), and what was returned
-    (`result` makes its text) or raised.  Nothing is turned into text while nobody listens.  Coroutine
+    (`result` makes its text) or raised.  Nothing is turned into text while the event is off.  Coroutine
     functions and generators, also asynchronous ones, stay what they are: their entry is where their
     body begins, their exit where it ends, and the time between has their waiting in it.  Raises
     DeclarationTypeError for what is not a function.  `tracing` is the hierarchy that gets the events.
@@ -126,7 +126,7 @@ def trace_calls(
 
 @dataclass(slots=True)
 class _Call:
-    """The two events of a function; `begin` gives the time, 0 when nobody listens."""
+    """The two events of a function; `begin` gives the time, 0 while it is off."""
 
     entry: Any
     exit: Any
@@ -160,7 +160,7 @@ def _wrapper_of(function: Callable[..., Any], call: _Call) -> Callable[..., Any]
     entry, exit_ = call.entry, call.exit
 
     def traced(*args: Any, **kwargs: Any) -> Any:
-        # Asked here, not in begin(): this is all that a call costs while nobody listens.
+        # Asked here, not in begin(): this is all that a call costs while the events are off.
         if not entry and not exit_:
             return function(*args, **kwargs)
         begin = call.begin(args, kwargs)

@@ -2,7 +2,7 @@
 
 Kernel: kernel/trace/trace_events_user.c, include/uapi/linux/user_events.h (since 6.4, CONFIG_USER_EVENTS).
 A process describes its events in `user_events_data`; the kernel sets a bit in the process's memory while
-somebody listens, and records what is written.
+a tracer has enabled it, and records what is written.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class UserEvents:
             raise
 
     def is_enabled(self, name: str) -> bool:
-        """Whether somebody listens to event `system:name` in the kernel; KeyError for one not bridged."""
+        """Return whether event `system:name` is enabled in the kernel; KeyError for one not bridged."""
         return bool(self._words[self._numbers[name]])
 
     def close(self) -> None:
@@ -189,7 +189,7 @@ class UserEvents:
             try:
                 os.writev(file, (index, memoryview(record)[_HEAD:]))
             except OSError as error:
-                # EBADF: whoever listened has just gone.
+                # EBADF: the last tracer has just disabled it.
                 if error.errno != errno.EBADF:
                     self.n_refused += 1
 

@@ -114,7 +114,7 @@ class _Writer:
     # Leaves
 
     def input(self, node: ast.Node) -> str:
-        """Return source for what an input stands for: `objects.ObjectReader.read` written out."""
+        """Return source for the value of an input: `objects.ObjectReader.read` written out."""
         match node:
             case ast.Name(name=name):
                 return self._input_name(name)

@@ -1,4 +1,4 @@
-"""Defaults that are called when an event fires: where a field comes from if nobody gives it."""
+"""Defaults that are called when an event fires: where a field that the caller leaves out comes from."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tracepoint.runtime.hierarchy import Instance, Tracing
 
-# Whoever declares events by hand comes here for all of it: this module listens when it is imported.
+# Programs that declare events by hand import this module for all of it: it listens when it is imported.
 __all__ = [
     "DeclaredEvent",
     "EventMethods",

@@ -48,7 +48,7 @@ def show_floats(print_format: str, floats: Mapping[str, str], event: str = "") -
     """Return a print format (with REC->) in which `%f` of the fields `floats` is shown by integers.
 
     `%f`, `%g` and `%e` all show digits around a point: as many places as a precision says, up to 7,
-    else 6.  From 2**63 on, and for what is not a number, `huge `, `inf ` or `nan ` stands before zeros.
+    else 6.  From 2**63 on, and for what is not a number, `huge `, `inf ` or `nan ` comes before zeros.
     Raises LayoutError for `%f` of anything but such a field, and for such a field shown otherwise.
     """
     literal, arguments = _split(print_format)
@@ -94,7 +94,7 @@ def _split(print_format: str) -> tuple[str | None, list[str]]:
 
 
 def _expressions(bits: str, shape: _Shape, n_places: int) -> Iterator[str]:
-    """Yield what stands before the digits, the digits before the point and those after it."""
+    """Yield what comes before the digits, the digits before the point and those after it."""
     exponent = f"(({bits} >> {shape.fraction}) & {shape.special})"
     # A constant of 64 bits makes the bits of a float 64 bits wide as well.
     fraction = f"({bits} & {(1 << shape.fraction) - 1}ULL)"

@@ -1,6 +1,6 @@
 """Events by name, for pickles: `shop:order_placed` is looked up in the process that loads one.
 
-The core's tracepoint objects say that they live here.  Whoever makes one loads this module too, for
+The tracepoint objects of the core say that they live here.  Code that makes one loads this module too, for
 there are picklers that look only at modules that are loaded.
 """
 

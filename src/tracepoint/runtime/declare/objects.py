@@ -78,7 +78,7 @@ class ObjectReader:
         return self._call(ast.Call(call.function, given))
 
     def read(self, node: ast.Node) -> Any:
-        """Return the object that an expression stands for."""
+        """Return the object that an expression denotes."""
         match node:
             case ast.Number(value=value) | ast.Char(value=value) | ast.String(value=value):
                 return value

@@ -77,7 +77,7 @@ def check_names(event: str, layout: EventFormat) -> None:
 def check_event(event: Event) -> None:
     """Raise LayoutError for a name that cannot be a folder, EventError for a print format without quotes."""
     check_folder(event.system, event.name)
-    # Layouts put quotes around whatever stands there.
+    # Layouts put quotes around any text there.
     if not event.printk.text.lstrip().startswith('"'):
         raise EventError(
             f"{event.full_name}: printk is written as in C, the format in double quotes and then the values: "

@@ -48,7 +48,7 @@ class _Feed:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody listens."""
+        """Whether nothing is attached."""
         return not self._probes
 
     def add(self, probe: EventProbe) -> None:
@@ -79,7 +79,7 @@ _feeds: dict[EventControl, _Feed] = {}
 class EventProbe(EventControl):
     """An event probe: `source` is the event that it is attached to.
 
-    Whoever registers a function gets the bytes of that event's record.
+    A registered function gets the bytes of that event's record.
     """
 
     def __init__(

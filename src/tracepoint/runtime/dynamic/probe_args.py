@@ -160,7 +160,7 @@ class ProbeArg:
 
     @property
     def ctype(self) -> str:
-        """What `format` shows: the number of elements is not told."""
+        """What `format` shows: the number of elements is left out."""
         return f"{self.kind.shown}[]" if self.count else self.kind.shown
 
 
@@ -207,7 +207,7 @@ def _parse_arg(word: str, number: int, used: set[str], offset: int, event: Event
 
 @dataclass(slots=True)
 class _Body:
-    """What stands after `=`: traceprobe_parse_probe_arg_body(); `start` is where it begins in its word."""
+    """The text after `=`: traceprobe_parse_probe_arg_body(); `start` is where it begins in its word."""
 
     text: str
     start: int
@@ -323,7 +323,7 @@ def _dereference(text: str, offset: int) -> Fetch:
 
 
 def _immediate(text: str, offset: int) -> Source:
-    """Read what stands after a backslash: a number, or a text in quotes."""
+    """Read what follows a backslash: a number, or a text in quotes."""
     if text.startswith('"'):
         if len(text) < 2 or not text.endswith('"'):
             raise EventProbeError("String is not closed with '\"'", offset + 1 + len(text))

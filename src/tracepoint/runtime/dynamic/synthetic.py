@@ -72,9 +72,9 @@ def remove(state: InstanceState, name: str) -> None:
 
 
 def forget_event(state: InstanceState, control: EventControl) -> None:
-    """Take an event away for which nobody listens; raises OSError (EBUSY).
+    """Remove an event that nothing uses; raises OSError (EBUSY).
 
-    Who recorded it begins anew, since nothing tells any more what its records are:
+    Instances that recorded it are cleared, since its records can no longer be decoded:
     trace_remove_event_call() in kernel/trace/trace_events.c.
     """
     instances = (state.tracing, *state.tracing.instances.values())

@@ -98,7 +98,7 @@ class TextHandle(Handle):
 class StreamHandle(TextHandle):
     """An open file whose content is made piece by piece while it is read on.
 
-    Reading from 0 begins anew, and so does going back.
+    Reading from 0 starts again, and so does going back.
     """
 
     def __init__(

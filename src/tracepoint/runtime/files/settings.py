@@ -164,7 +164,7 @@ def fire_marker(state: InstanceState, text: bytes) -> None:
     """Run the triggers of events/ftrace/print: they see the text without the newline that is added."""
     triggers: TriggerSet | None = state.triggers.get(PRINT)
     if triggers is not None:
-        # The thread that serves a mount differs from write to write: the process stands for whoever wrote.
+        # The thread that serves a mount differs from write to write: the process is taken for the writer.
         tid = os.getpid()
         record = struct.pack("<HBBiQ", PRINT_ID, 0, 0, tid, MARKER) + text.ljust(MAX_MARKER, b"\0")
         triggers.run(RawRecord(state.instance.buffer.now(), 0, record))

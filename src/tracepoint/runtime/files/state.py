@@ -191,7 +191,7 @@ class InstanceState:
             self.snapshot = {}
 
     def take_snapshot(self) -> None:
-        """Move what was recorded into the snapshot, and begin anew; raises OSError (EBUSY)."""
+        """Move what was recorded into the snapshot, and start with empty rings; raises OSError (EBUSY)."""
         self.arm_snapshot()
         self.snapshot = self.take_pages()
 

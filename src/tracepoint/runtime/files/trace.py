@@ -28,7 +28,7 @@ POLL_S = 0.01
 
 
 def never() -> bool:
-    """Say that nobody interrupted: what a file system replaces."""
+    """Return False: a read is not interrupted; a file system replaces this."""
     return False
 
 
@@ -111,7 +111,7 @@ def snapshot_file(state: InstanceState, cpu: int = -1) -> File:
         elif value == 1:
             state.take_snapshot()
         elif state.snapshot is not None:
-            # Made anew: a reader may have the old one.
+            # Made again: a reader may have the old one.
             state.snapshot = {n: pages for n, pages in state.snapshot.items() if cpu not in (-1, n)}
 
     return File(lambda: snapshot_text(state, cpu), write)

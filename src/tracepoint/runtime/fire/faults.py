@@ -1,4 +1,4 @@
-"""What failed while the traced program ran, kept for whoever asks: as `csrc/module.c` keeps it."""
+"""What failed while the traced program ran, kept until it is asked for, as `csrc/module.c` keeps it."""
 
 from __future__ import annotations
 

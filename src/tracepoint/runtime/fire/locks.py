@@ -21,7 +21,7 @@ def make_process_lock() -> threading.RLock:
 
 
 def _take_all() -> None:
-    """Wait for one lock at a time while holding none, so that nobody can wait for us meanwhile."""
+    """Wait for one lock at a time while holding none, so that no other thread can wait for this one."""
     locks = list(_locks)
     first = 0
     while locks:

@@ -46,7 +46,7 @@ class RingBuffer(Protocol):
         """Return all pages of a ring without taking them; raises KeyError."""
 
     def clear(self) -> None:
-        """Take everything and begin counting anew."""
+        """Take everything out and reset the counts."""
 
     def stats(self) -> Counts:
         """Return the counts of all rings together."""

@@ -111,7 +111,7 @@ class Probes:
 
     @staticmethod
     def _is_same(key: object, other: Registration) -> bool:
-        # Bound methods are made anew at every access, hence == for the probe.
+        # Bound methods are created at every access, hence == for the probe.
         return isinstance(key, Registration) and key.probe == other.probe and key.data is other.data
 
     def remove(self, registration: object) -> None:

@@ -270,7 +270,7 @@ class Buffer:
             return item.ring.peek()
 
     def clear(self) -> None:
-        """Take everything and begin counting anew; events that began before are not recorded."""
+        """Take everything out and reset the counts; events that began before are not recorded."""
         self._cleared = _next_generation()
         self._retired = dict.fromkeys(COUNTS, 0)
         for item in self._rings:
@@ -465,7 +465,7 @@ class Tracepoint:
 
 def event_by_name(name: str) -> Tracepoint:
     """Return the event of that name in this process; raises AttributeError."""
-    # Not at the top: whoever unloads the runtime and loads it again has another one.
+    # Not at the top: a runtime that is unloaded and loaded again has another one.
     found: Tracepoint = getattr(importlib.import_module("tracepoint.runtime.declare.named"), name)
     return found
 

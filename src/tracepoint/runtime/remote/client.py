@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _UCRED = struct.Struct("3i")
 MAX_IDLE = 8
 MAX_PIECE = 1 << 18
-# Nobody saves more than the rings of a process: what says so is not an answer.
+# No process saves more than its rings: an answer that claims more is invalid.
 MAX_ANSWER = 1 << 40
-# For commands, which somebody waits for: the other side answers every request but `save` at once.
+# For commands, which users wait for: the other side answers every request but `save` at once.
 ANSWER_WAIT_S = 30.0
 
 

@@ -226,7 +226,7 @@ class Listener:
         self._pid = os.getpid()
         self._places = threading.Semaphore(MAX_CONNECTIONS)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        # Nobody can come in between: the folder is closed to others.
+        # No other process can interfere: the folder is closed to others.
         self._socket.bind(str(self.path))
         self.path.chmod(0o600)
         self._socket.listen(MAX_CONNECTIONS)
@@ -240,7 +240,7 @@ class Listener:
             except OSError as error:
                 if error.errno not in _SHORTAGES:
                     return
-                # The program has no descriptor left: it may have one soon, and nobody waits for us.
+                # The program has no descriptor left: it may have one soon, and no caller waits.
                 time.sleep(WAIT_S)
                 continue
             if not is_owner(stream) or not self._places.acquire(blocking=False):
@@ -270,7 +270,7 @@ class Listener:
 
 
 def is_owner(stream: socket.socket) -> bool:
-    """Return whether the other side runs as this user, or as root: SO_PEERCRED, which nobody can forge."""
+    """Return whether the other side runs as this user, or as root: SO_PEERCRED, which cannot be forged."""
     raw = stream.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size)
     _, uid, _ = _UCRED.unpack(raw)
     return uid in (os.geteuid(), 0)

@@ -34,7 +34,7 @@ class MappedRing:
 class RingFiles(NamedTuple):
     """All rings of a directory; `formats` are those of each process by the events' numbers.
 
-    `damage` tells what could not be read: a name and a reason each.
+    `damage` lists what could not be read: a name and a reason each.
     """
 
     directory: Path

@@ -66,7 +66,7 @@ class MappedRecord:
 class MappedRings:
     """All rings of a directory, as they were when they were looked at last.
 
-    `damage` tells what could not be read: a name and a reason each.
+    `damage` lists what could not be read: a name and a reason each.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -152,7 +152,7 @@ class MappedRings:
 def open_rings(directory: Path | str) -> MappedRings:
     """Read the rings that processes write, or wrote, into a directory.
 
-    Whoever writes may go on; nothing is taken out.  Raises TracepointError without such a directory
+    The process may go on writing; nothing is taken out.  Raises TracepointError without such a directory
     and without the C core.
     """
     path = Path(directory)

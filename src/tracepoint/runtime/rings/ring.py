@@ -260,7 +260,7 @@ class Ring:
         return made
 
     def clear(self) -> None:
-        """Take everything and begin counting anew."""
+        """Take everything out and reset the counts."""
         while (found := self._page_to_read()) is not None:
             self._consume(found[0])
         self._base = {

@@ -1,6 +1,6 @@
 """Ring files of several processes as one trace.dat: a server with its workers, or who was killed.
 
-Event numbers differ from process to process.  In the file a number stands for one format: records of
+Event numbers differ from process to process.  In the file a number identifies one format: records of
 events that have the same name and the same fields get the same one.
 """
 

@@ -22,7 +22,7 @@ _tables: dict[int, Kallsyms] = {}
 
 
 def address_of(name: str) -> int:
-    """Return the address that stands for a name without blanks, the same for the life of the process."""
+    """Return the address that represents a name without blanks, the same for the life of the process."""
     return _addresses.setdefault(name, _FIRST + _STEP * len(_addresses))
 
 

@@ -1,4 +1,4 @@
-"""Modules that get static keys as they are imported, whoever finds and loads them."""
+"""Modules that get static keys as they are imported, by any finder and loader."""
 
 from __future__ import annotations
 

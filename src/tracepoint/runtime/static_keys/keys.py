@@ -151,7 +151,7 @@ def why_not() -> str:
         options = str(sysconfig.get_config_var("CONFIG_ARGS"))
     except OSError as error:
         # The program has no file descriptor left: it goes on with plain calls.
-        return f"nobody knows how this Python was built: {error}"
+        return f"how this Python was built is unknown: {error}"
     if "experimental-jit" in options:
         return "a Python with a just-in-time compiler keeps copies of the code"
     return "" if _passes_self_test() else "the self-test failed"

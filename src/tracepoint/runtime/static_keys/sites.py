@@ -23,7 +23,7 @@ _NEEDED = ("STORE_NAME", "STORE_GLOBAL", "STORE_DEREF", "LOAD_FAST_CHECK")
 
 @dataclass(frozen=True, slots=True)
 class KeySite:
-    """One call: its code, the code unit where it begins, what stands there, and units to jump over."""
+    """One call: its code, the code unit where it begins, the opcodes there, and units to jump over."""
 
     code: CodeType
     index: int
@@ -48,7 +48,7 @@ def find_places(code: CodeType, resolve: Callable[[str, str], str | None]) -> It
     tracepoint's name, or None.  A call that is used as an expression, that is too long for one
     jump, that jumps lead into or that gives variables a value is none.
     """
-    # Read before anything is changed: the interpreter keeps these bytes for whoever copies the code.
+    # Read before anything is changed: the interpreter keeps these bytes for copies of the code.
     n_units = len(code.co_code) // 2
     steps = list(dis.get_instructions(code))
     for at, step in enumerate(steps):

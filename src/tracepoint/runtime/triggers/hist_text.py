@@ -79,7 +79,7 @@ def _row(hist: ShownHist, key: Key, entry: HistEntry, shares: list[_Share]) -> s
     keys = ", ".join(
         _shown_key(hist, operand, value) for operand, value in zip(hist.spec.keys, key, strict=True)
     )
-    # Nothing stands before the bracket when a stack has lines of its own.
+    # Nothing comes before the bracket when a stack has lines of its own.
     text = f"{{ {keys}}}" if any(isinstance(value, tuple) for value in key) else f"{{ {keys} }}"
     if hist.spec.has_hitcount:
         text += f" hitcount: {entry.n_hits:10}"

@@ -122,7 +122,7 @@ class RunningTrigger:
 
 
 def record_stack(state: InstanceState, frame: FrameType | None) -> None:
-    """Record the Python stack of whoever fired, without the frames of this room."""
+    """Record the Python stack of the caller, without the frames of this room."""
     while frame is not None and frame.f_code.co_filename.startswith(_HERE):
         frame = frame.f_back
     addresses = stack_of(frame)
@@ -211,7 +211,7 @@ class TriggerSet:
         self._add(made)
 
     def remove_hist(self, hist: RunningHist) -> None:
-        """Remove a hist trigger that another one made, when nobody reads its variable any more."""
+        """Remove a hist trigger that another one made, when its variable is no longer read."""
         if hist in self._items and not _Others(self._state).is_read(hist):
             self._remove([hist])
 

@@ -6,6 +6,7 @@ import gc
 import importlib
 import marshal
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -338,11 +339,24 @@ def test_tracebacks_keep_their_lines(keys, hit):
 
 def test_nothing_is_changed_where_it_was_not_tried(keys, hit, monkeypatch):
     run = make("def run(note):\n hit(note(1))\n", hit)
-    monkeypatch.setattr(keys, "TRIED_VERSIONS", ())
+    monkeypatch.setattr(keys, "TRIED_BYTE_CODES", {})
     assert "was not tried" in keys.why_not()
     assert not keys.static_keys()
     assert keys.patch(run) == 0
     assert not any(isinstance(finder, keys.Finder) for finder in sys.meta_path)
+
+
+def test_a_patch_release_of_a_tried_byte_code_passes_the_self_test_in_a_process_first(keys, monkeypatch):
+    monkeypatch.setattr(keys, "TRIED_VERSIONS", ())
+    assert keys.why_not() == ""
+
+
+@pytest.mark.parametrize("executable", ["", "/no/such/python", shutil.which("false")])
+def test_an_interpreter_that_does_not_pass_there_is_left_alone(keys, monkeypatch, executable):
+    monkeypatch.setattr(keys, "TRIED_VERSIONS", ())
+    monkeypatch.setattr(sys, "executable", executable)
+    assert keys.why_not() == "the self-test failed in a process of its own"
+    assert not keys.static_keys()
 
 
 def test_without_positions_calls_stay_calls(c_core):

@@ -208,7 +208,7 @@ def test_code_goes_when_its_function_goes(keys, hit):
 def test_a_self_test_that_fails_means_calls(keys, hit, monkeypatch):
     """Where poking does not do what it should, everything stays a call, without a word."""
     run = make("def run(note):\n hit(note(1))\n return 5\n", hit)
-    keys._passes_self_test.cache_clear()
+    keys.passes_self_test.cache_clear()
     lame = SimpleNamespace(poke=lambda *args: False)
     monkeypatch.setattr(mechanism, "DEFAULT", mechanism.Mechanism(mechanism.DEFAULT.core, lame))
     try:
@@ -219,7 +219,7 @@ def test_a_self_test_that_fails_means_calls(keys, hit, monkeypatch):
         assert run(notes.append) == 5
         assert notes == [1]
     finally:
-        keys._passes_self_test.cache_clear()
+        keys.passes_self_test.cache_clear()
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from tracepoint.model.event import Event
 from tracepoint.model.field import Field
 from tracepoint.model.origin import Code
-from tracepoint.model.python import declare as tp
+from tracepoint.model.python import fields
+from tracepoint.model.python.declare import declare
 from tracepoint.model.write import header_of, write_header
 
 INCLUDES = (
@@ -104,7 +105,7 @@ def numbers(draw: Draw, depth: int = 2) -> str:
 @composite
 def integers(draw: Draw, name: str) -> Piece:
     ctype = draw(one_of(sorted(INTEGERS)))
-    made = tp.fields.scalar(ctype, name, draw(one_of(["", "", "FILTER_OTHER"])))
+    made = fields.scalar(ctype, name, draw(one_of(["", "", "FILTER_OTHER"])))
     here = f"__entry->{name}"
     value = draw(numbers())
     assign = draw(one_of([f"{here} = {value};", f"if (n) {here} = {value}; else {here} = 0;"]))
@@ -137,7 +138,7 @@ def shown_numbers(draw: Draw, name: str, here: str, modifier: str) -> tuple[str,
 
 @composite
 def pointers(draw: Draw, name: str) -> Piece:
-    made = tp.fields.scalar(draw(one_of(POINTERS)), name)
+    made = fields.scalar(draw(one_of(POINTERS)), name)
     source = draw(one_of(["p->owner", "p", "p->sub.next"]))
     shown = draw(one_of(["%p", "%px", "%20p"]))
     return Piece(made, f"__entry->{name} = (void *){source};", f"{name}={shown}", (f"__entry->{name}",))
@@ -145,7 +146,7 @@ def pointers(draw: Draw, name: str) -> Piece:
 
 @composite
 def structs(draw: Draw, name: str) -> Piece:
-    made = tp.fields.struct_field("struct in6_addr", name)
+    made = fields.struct_field("struct in6_addr", name)
     form = draw(one_of(["%pI6c", "%pI6", "%pi6"]))
     return Piece(made, f"__entry->{name} = p->peer;", f"{name}={form}", (f"&__entry->{name}",))
 
@@ -171,7 +172,7 @@ def arrays(draw: Draw, name: str) -> Piece:
         shown += [("%pM", here), ("%pmR", here)] if count >= 6 else []
         shown += [("%pUb", here), ("%pUL", here)] if count == 16 else []
     form, argument = draw(one_of(shown))
-    return Piece(tp.fields.array(ctype, name, str(count)), assign, f"{name}={form}", (argument,))
+    return Piece(fields.array(ctype, name, str(count)), assign, f"{name}={form}", (argument,))
 
 
 @composite
@@ -190,7 +191,7 @@ def char_arrays(draw: Draw, name: str) -> Piece:
     # What memcpy copied need not end.
     form = draw(one_of(["%.5s", "%-10.4s", "%.*s"] if "memcpy" in assign else ["%s", "%-20s", "%.3s"]))
     return Piece(
-        tp.fields.array("char", name, length),
+        fields.array("char", name, length),
         assign,
         f"{name}={form}",
         ("4", here) if "*" in form else (here,),
@@ -212,7 +213,7 @@ def dynamic_arrays(draw: Draw, name: str, rel: bool = False) -> Piece:
             f'__print_hex_dump("", DUMP_PREFIX_OFFSET, 16, 1, {get}{what}, {n}, true)',
         ]
     return Piece(
-        tp.fields.dynamic_array(ctype, name, length, rel=rel), assign, f"{name}=%s", (draw(one_of(shown)),)
+        fields.dynamic_array(ctype, name, length, rel=rel), assign, f"{name}=%s", (draw(one_of(shown)),)
     )
 
 
@@ -221,7 +222,7 @@ def strings(draw: Draw, name: str, rel: bool = False) -> Piece:
     source = draw(one_of(["text", "p->name", 'n ? text : "none"']))
     get, put = ("__get_rel_str", "__assign_rel_str") if rel else ("__get_str", "__assign_str")
     form = draw(one_of(["%s", "%-12s", "%.4s", "%20.3s"]))
-    made = tp.fields.string(name, source, rel=rel)
+    made = fields.string(name, source, rel=rel)
     return Piece(made, f"{put}({name}, {source});", f"{name}={form}", (f"{get}({name})",))
 
 
@@ -229,13 +230,13 @@ def strings(draw: Draw, name: str, rel: bool = False) -> Piece:
 def string_lens(draw: Draw, name: str, rel: bool = False) -> Piece:
     length = draw(one_of(["p->name_len", "3"]))
     get, put = ("__get_rel_str", "__assign_rel_str_len") if rel else ("__get_str", "__assign_str_len")
-    made = tp.fields.string_len(name, "p->name", length, rel=rel)
+    made = fields.string_len(name, "p->name", length, rel=rel)
     return Piece(made, f"{put}({name}, p->name, {length});", f"{name}=%s", (f"{get}({name})",))
 
 
 @composite
 def vstrings(draw: Draw, name: str) -> Piece:
-    made = tp.fields.vstring(name, "vaf->fmt", "vaf->va")
+    made = fields.vstring(name, "vaf->fmt", "vaf->va")
     form = draw(one_of(["%s", "%.9s"]))
     return Piece(
         made, f"__assign_vstr({name}, vaf->fmt, vaf->va);", f"{name}={form}", (f"__get_str({name})",)
@@ -246,7 +247,7 @@ def vstrings(draw: Draw, name: str) -> Piece:
 def bitmasks(draw: Draw, name: str, rel: bool = False) -> Piece:
     n_bits = draw(one_of(["64", "20", "130"]))
     get, put = ("__get_rel_bitmask", "__assign_rel_bitmask") if rel else ("__get_bitmask", "__assign_bitmask")
-    made = tp.fields.bitmask(name, n_bits, rel=rel)
+    made = fields.bitmask(name, n_bits, rel=rel)
     return Piece(made, f"{put}({name}, p->ports, {n_bits});", f"{name}=%s", (f"{get}({name})",))
 
 
@@ -255,7 +256,7 @@ def cpumasks(draw: Draw, name: str, rel: bool = False) -> Piece:
     get, put = ("__get_rel_cpumask", "__assign_rel_cpumask") if rel else ("__get_cpumask", "__assign_cpumask")
     source = draw(one_of(["cpumask_bits(p->cpus)", "cpumask_bits(p->others)"]))
     return Piece(
-        tp.fields.cpumask(name, rel=rel), f"{put}({name}, {source});", f"{name}=%s", (f"{get}({name})",)
+        fields.cpumask(name, rel=rel), f"{put}({name}, {source});", f"{name}=%s", (f"{get}({name})",)
     )
 
 
@@ -266,7 +267,7 @@ def sockaddrs(draw: Draw, name: str, rel: bool = False) -> Piece:
         ("__get_rel_sockaddr", "__assign_rel_sockaddr") if rel else ("__get_sockaddr", "__assign_sockaddr")
     )
     form = draw(one_of(["%pISpc", "%pISc", "%pIS"]))
-    made = tp.fields.sockaddr(name, length, rel=rel)
+    made = fields.sockaddr(name, length, rel=rel)
     return Piece(made, f"{put}({name}, p->address, {length});", f"{name}={form}", (f"{get}({name})",))
 
 
@@ -308,7 +309,7 @@ def declarations(draw: Draw, number: int) -> Event:
     arguments = "".join(f", {argument}" for piece in order for argument in piece.arguments)
     arguments += ", 6, 42" if "*" in glue else ""
     locals_ = "int i; " if any("for (i" in piece.assign for piece in pieces) else ""
-    return tp.declare(
+    return declare(
         f"w{number:02}",
         system="verified",
         proto=PROTO,

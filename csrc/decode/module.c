@@ -32,9 +32,11 @@ static bool grow(void **array, uint64_t n, size_t item)
 {
 	void *made = n > SIZE_MAX / item ? NULL : realloc(*array, n * item);
 
-	if (made)
-		*array = made;
-	return made != NULL;
+	if (!made)
+		return false;
+	tp_ask_huge(made, n * item);
+	*array = made;
+	return true;
 }
 
 /* Make room for `more` records and marks: half as much again, so that growing stays cheap. */
@@ -146,9 +148,16 @@ static PyObject *heads_of(const struct found *found)
 	return heads;
 }
 
-static PyObject *column(const void *items, uint64_t n, size_t item)
+/* Hand an array over without copying it: what it has room for beyond its items is given back. */
+static PyObject *column(PyObject *module, void *array, uint64_t n, size_t item)
 {
-	return PyBytes_FromStringAndSize(items, (Py_ssize_t)(n * item));
+	void **items = array, *kept = n ? realloc(*items, n * item) : NULL;
+	struct tp_block *block = n && !kept ? NULL : tp_block_adopt(kept, n * item);
+
+	/* Of an array without items nothing is kept. */
+	if (kept)
+		*items = block ? NULL : kept;
+	return block ? tp_buffer_of(module, block) : PyErr_NoMemory();
 }
 
 static PyObject *read_pages(PyObject *module, PyObject *args)
@@ -159,7 +168,6 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	Py_buffer data;
 	bool is_read;
 
-	(void)module;
 	if (!PyArg_ParseTuple(args, "y*IIIIp:read_pages", &data, &layout.data_offset, &layout.data_size,
 			      &layout.commit_offset, &layout.long_size, &layout.is_big))
 		return NULL;
@@ -169,9 +177,10 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	is_read = read_all(data.buf, (uint64_t)data.len, &layout, &found);
 	Py_END_ALLOW_THREADS
 	if (is_read)
-		made = Py_BuildValue("(NNNN)", column(found.stamps, found.n, sizeof(*found.stamps)),
-				     column(found.offsets, found.n, sizeof(*found.offsets)),
-				     column(found.lengths, found.n, sizeof(*found.lengths)), heads_of(&found));
+		made = Py_BuildValue("(NNNN)", column(module, &found.stamps, found.n, sizeof(*found.stamps)),
+				     column(module, &found.offsets, found.n, sizeof(*found.offsets)),
+				     column(module, &found.lengths, found.n, sizeof(*found.lengths)),
+				     heads_of(&found));
 	else
 		PyErr_NoMemory();
 	free(found.stamps);

@@ -17,7 +17,9 @@ def read_pages(
     long_size: int,
     is_big_endian: bool,
     /,
-) -> tuple[bytes, bytes, bytes, list[tuple[int, int, int, int, tuple[tuple[int, int], ...], str, int]]]: ...
+) -> tuple[
+    Buffer, Buffer, Buffer, list[tuple[int, int, int, int, tuple[tuple[int, int], ...], str, int]]
+]: ...
 
 @final
 class Buffer:

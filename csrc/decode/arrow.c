@@ -3,7 +3,8 @@
  *
  * A node describes one array, its children and its dictionary; every struct that is given away holds a reference
  * to its node and may be released by any thread, with no interpreter around.
- * The twin is src/tracepoint/decode/arrow.py.
+ * What is handed over is described by src/tracepoint/decode/arrow.py.  There is no twin: without this
+ * module no Arrow data is handed over.
  */
 #include "columns.h"
 

@@ -53,7 +53,7 @@ class Tracepoint:
     """A hook in the code: called as a function; false, and next to free, while nothing listens.
 
     An event is a type of its own, whose metatype this is, because the interpreter calls types directly.  Type
-    checkers are not told: they would take calling an event for making one.
+    checkers do not see it: they would take calling an event for making one.
     """
 
     control: Any

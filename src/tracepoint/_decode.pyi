@@ -1,6 +1,7 @@
 """Records out of pages, and their columns, in C.
 
-The twins are `tracepoint.record.pages.read_pages_slowly`, and in `tracepoint.decode` rows, fill and arrow.
+The twins are `tracepoint.record.pages.read_pages_slowly`, and in `tracepoint.decode` rows and fill;
+the Arrow functions have none.
 """
 
 from array import array

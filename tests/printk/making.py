@@ -4,7 +4,7 @@ import re
 import struct
 
 from tracepoint.layout.format import EventFormat, FieldFormat
-from tracepoint.printk.facts import NO_FACTS
+from tracepoint.printk.facts import NO_FACTS, Rendered
 from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
@@ -54,7 +54,7 @@ def both(program, record, facts=NO_FACTS):
     """Render by the twin and by C, which must agree; the two are one where C is not built."""
     result = render_record(program, record, facts)
     lines = Printer({0: program}, facts, any_type=True).render_list([record])
-    shown = lines.odd.get(0)
+    shown = lines.noted.get(0)
     assert lines.texts == [result.text]
     noted = ((), True) if shown is None else (shown.notes, shown.is_exact)
     assert noted == (result.notes, result.is_exact)
@@ -77,3 +77,9 @@ def line(print_fmt, *fields, **how):
 
 def words(text):
     return re.findall(r"\S+", text)
+
+
+def render_records(program, records, facts=NO_FACTS):
+    """What `render_record` returns for each of many records of one event."""
+    lines = Printer({0: program}, facts, any_type=True).render_list(records)
+    return [lines.noted.get(index) or Rendered(text) for index, text in enumerate(lines.texts)]

@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from printk import pages
+from printk.making import render_records
 from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import NO_FACTS, Rendered, RenderFacts, read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
-from tracepoint.printk.printer import Printer, render_records
+from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 
@@ -86,7 +87,7 @@ class Tally:
         if number not in self.printers:
             self.printers[number] = Printer({number: program}, self.facts)
         lines = self.printers[number].render_list([record])
-        return lines.odd.get(0) or Rendered(lines.texts[0])
+        return lines.noted.get(0) or Rendered(lines.texts[0])
 
     @property
     def types(self):

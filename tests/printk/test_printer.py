@@ -7,12 +7,12 @@ from array import array
 
 import pytest
 
-from printk.making import both, make
+from printk.making import both, make, render_records
 from tracepoint.layout.format import EventFormat
 from tracepoint.printk import ops, printer
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
-from tracepoint.printk.printer import Printer, pack_slots, render_records
+from tracepoint.printk.printer import Printer, pack_slots
 from tracepoint.printk.program import PrintProgram, compile_print
 from tracepoint.printk.texts import AddressTexts
 from tracepoint.record.decode import DECODE
@@ -81,7 +81,7 @@ def test_records_of_many_events(big):
     assert lines.texts[:3] == ["x=0", "y=1", "z=2"]
     assert lines.texts[3] == "Unknown type 700"
     assert lines.texts[6] == "a=<cut>"
-    assert sorted(lines.odd) == [3, 4, 5, 6]
+    assert sorted(lines.noted) == [3, 4, 5, 6]
     assert shown.render_slowly(*places(records)) == lines
 
 
@@ -91,7 +91,7 @@ def test_places_outside_of_the_buffer_are_not_read():
     offsets, lengths = array("Q", [0, 4, 1 << 40, (1 << 64) - 4]), array("I", [12, 12, 12, 12])
     found = shown.render(record, memoryview(offsets), memoryview(lengths))
     assert found.texts[0] == "5"
-    assert sorted(found.odd) == [1, 2, 3]
+    assert sorted(found.noted) == [1, 2, 3]
 
 
 def test_notes_are_those_of_the_twin_in_their_order():

@@ -36,14 +36,14 @@ _SLOT = struct.Struct("=QQ")
 _U64 = (1 << 64) - 1
 # A few records first: what is looked up for them is known to the next.
 _FIRST_STEP, _MOST_STEP = 512, 1 << 16
-_ODD = re.compile(rb"[^\0]")
+_NOTED = re.compile(rb"[^\0]")
 
 
 class Lines(NamedTuple):
     """The texts of records, and by their index those that have notes or are not the kernel's text."""
 
     texts: list[str]
-    odd: dict[int, Rendered]
+    noted: dict[int, Rendered]
 
 
 def _slot_value(op: NumberOp, machine: Machine, facts: RenderFacts) -> int | None:
@@ -138,8 +138,8 @@ class Printer:
         """Add the lines of some records, those that were left too; what these looked up is known then."""
         start = len(lines.texts)
         texts, states = found
-        for odd in _ODD.finditer(states):
-            index = odd.start()
+        for match in _NOTED.finditer(states):
+            index = match.start()
             state = states[index]
             if state & (_LEFT | _UNKNOWN):
                 at = struct.unpack_from("=Q", offsets, 8 * index)[0]
@@ -150,7 +150,7 @@ class Printer:
                     continue
             else:
                 rendered = Rendered(texts[index], _notes(state))
-            lines.odd[start + index] = rendered
+            lines.noted[start + index] = rendered
         lines.texts.extend(texts)
         self._texts.pack()
 
@@ -160,8 +160,8 @@ class Printer:
             memoryview(offsets).cast("B").cast("Q"), memoryview(lengths).cast("B").cast("I"), strict=True
         )
         rendered = [self._one(bytes(data[at : at + size])) for at, size in places]
-        odd = {index: one for index, one in enumerate(rendered) if one.notes or not one.is_exact}
-        return Lines([one.text for one in rendered], odd)
+        noted = {index: one for index, one in enumerate(rendered) if one.notes or not one.is_exact}
+        return Lines([one.text for one in rendered], noted)
 
     def render_list(self, records: Sequence[bytes]) -> Lines:
         """Return the lines of records."""
@@ -189,19 +189,3 @@ def _notes(state: int) -> tuple[str, ...]:
     if state & _NOTE_SYMBOLS:
         notes.insert(0 if state & _SYMBOLS_FIRST else len(notes), NO_SYMBOLS_NOTE)
     return tuple(notes)
-
-
-def render_records(
-    program: PrintProgram, records: Sequence[bytes], facts: RenderFacts = NO_FACTS
-) -> list[Rendered]:
-    """Return what `render_record` returns for each of many records of one event.
-
-    >>> from tracepoint.layout.format import EventFormat, FieldFormat
-    >>> from tracepoint.printk.program import compile_print
-    >>> field = FieldFormat("a", "u32", 8, 4, is_signed=False)
-    >>> program = compile_print(EventFormat("demo", "one", (field,), '"a=%#x", REC->a', n_common=0))
-    >>> [str(line) for line in render_records(program, [bytes(12), bytes(8) + b"abc"])]
-    ['a=0x0', 'a=<cut>']
-    """
-    lines = Printer({0: program}, facts, any_type=True).render_list(records)
-    return [lines.odd.get(index) or Rendered(text) for index, text in enumerate(lines.texts)]

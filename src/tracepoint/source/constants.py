@@ -36,8 +36,8 @@ def constant_value(
     """Evaluate an integer constant expression as C does; None when it is not constant.
 
     `lookup` gives the value of a name (an enum constant) or None, `sizeof` the size of a type
-    that is not a plain integer, `long_size` is 4 or 8 bytes, `place` says where a member of a struct
-    stands (in bytes) and of which type it is.
+    that is not a plain integer, `long_size` is 4 or 8 bytes, `place` gives the offset of a member of a
+    struct (in bytes) and its type.
 
     >>> from tracepoint.source.cexpr import parse_expression
     >>> constant_value(parse_expression("1u - 2 > 0 ? sizeof(long) * 2 : X"), lambda name: None)

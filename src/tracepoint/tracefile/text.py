@@ -289,7 +289,7 @@ class TextWriter:
         for number in dict.fromkeys(numbers):
             self._program(number)
         lines = self._printer.render_list(data)
-        for index, rendered in lines.odd.items():
+        for index, rendered in lines.noted.items():
             if (program := self._program(numbers[index])) is not None and rendered.notes:
                 self._note(program.format, rendered.notes)
         return [f"{self._names[number]}{text}\n" for number, text in zip(numbers, lines.texts, strict=True)]

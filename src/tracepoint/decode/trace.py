@@ -15,7 +15,7 @@ from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.tracedat import open_tracedat
+from tracepoint.tracefile.opening import open_container
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.engine import PartCounts
     from tracepoint.layout.format import EventFormat
     from tracepoint.tracefile.buffers import CpuData, TraceBuffer
-    from tracepoint.tracefile.tracedat import TraceFile
+    from tracepoint.tracefile.container import Container
 
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
@@ -38,7 +38,7 @@ class Trace:
     """
 
     def __init__(
-        self, file: TraceFile, instance: str = "", window: Window = ALL_TIMES, threads: int = 0
+        self, file: Container, instance: str = "", window: Window = ALL_TIMES, threads: int = 0
     ) -> None:
         self.file = file
         self.instance = instance
@@ -211,13 +211,13 @@ def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def open_trace(path: str | os.PathLike[str], *, instance: str = "", threads: int = 0) -> Trace:
-    """Open a recording: a trace.dat of version 6 or 7.
+    """Open a recording: a trace.dat of version 6 or 7, or a folder of `trace_pipe_raw` files with formats.
 
     `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
     process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an
     unknown instance.
     """
-    trace = Trace(open_tracedat(path), "", ALL_TIMES, threads)
+    trace = Trace(open_container(path), "", ALL_TIMES, threads)
     if not instance:
         return trace
     try:

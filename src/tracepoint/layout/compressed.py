@@ -30,6 +30,8 @@ _MAX_WINDOW = 1 << 27
 _STEP = 1 << 10
 _AT_ONCE = 1 << 20
 _ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_NEEDS_ZSTD = "compressed with zstd, which needs a library: pip install zstandard"
 _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
 _LZ4_BLOCK = 8 << 20
@@ -108,6 +110,57 @@ def _expand_stdlib(library: Any) -> Callable[[bytes, int], bytes]:
     return expand
 
 
+class _ZstdExpander:
+    """A library's expander of one frame, as those of `lzma` and `zlib` are used."""
+
+    def __init__(self, expander: Any, error: type[Exception]) -> None:
+        self._expander = expander
+        self._error = error
+
+    @property
+    def eof(self) -> bool:
+        """Whether the frame has ended."""
+        return bool(self._expander.eof)
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows the frame."""
+        return bytes(self._expander.unused_data)
+
+    def decompress(self, data: bytes) -> bytes:
+        """Return what more data gives; raises ValueError for damaged data."""
+        try:
+            return bytes(self._expander.decompress(data))
+        except self._error as error:
+            raise ValueError(str(error)) from None
+
+
+def new_expander(head: bytes) -> Any:
+    """Return what expands a stream that begins with `head`, a block at a time; None for plain data.
+
+    It has `decompress(data)`, `eof` and `unused_data`, as `lzma.LZMADecompressor`.  Raises LayoutError for
+    zstd where no library for it is installed.
+    """
+    if head[:6] == b"\xfd7zXZ\0":
+        return lzma.LZMADecompressor()
+    if head[:3] == b"BZh":
+        return bz2.BZ2Decompressor()
+    if head[:2] == b"\x1f\x8b":
+        return zlib.decompressobj(wbits=31)
+    if head[:4] != _ZSTD_MAGIC:
+        return None
+    name = find_zstd_name()
+    if not name:
+        raise LayoutError(_NEEDS_ZSTD)
+    library = import_module(name)
+    if name == "zstandard":
+        expander = library.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
+    else:
+        options = {library.DecompressionParameter.window_log_max: _MAX_WINDOW.bit_length() - 1}
+        expander = library.ZstdDecompressor(options=options)
+    return _ZstdExpander(expander, library.ZstdError)
+
+
 def decompress(data: bytes) -> bytes:
     """Undo xz, lzma, gzip, bzip2, zstd or lz4, as of modules and kernels; other bytes come back as they are.
 
@@ -134,10 +187,10 @@ def _decompress(data: bytes) -> bytes | None:
         return _whole(zlib.decompressobj(wbits=31), data)
     if data[:4] == _LZ4_MAGIC:
         return _expand_lz4(data)
-    if data[:4] == b"\x28\xb5\x2f\xfd":
+    if data[:4] == _ZSTD_MAGIC:
         zstd = load_zstd()
         if zstd is None:
-            raise LayoutError("compressed with zstd, which needs a library: pip install zstandard")
+            raise LayoutError(_NEEDS_ZSTD)
         return zstd.expand(data, _MAX_OBJECT)
     return None
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.printk.program import PrintProgram
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.tracedat import TraceFile
+    from tracepoint.tracefile.container import Container
 
 # The other clocks count ns; kernel/trace/trace.c: trace_clocks[].
 CLOCKS_NOT_IN_NS = frozenset({"counter", "uptime", "x86-tsc"})
@@ -380,7 +380,7 @@ def _latency_header(options: TextOptions, n_entries: int, n_written: int, n_cpus
     return head if options.verbose else head + _LATENCY_COLUMNS
 
 
-def facts_of(trace: TraceFile, known: RenderFacts = NO_FACTS) -> RenderFacts:
+def facts_of(trace: Container, known: RenderFacts = NO_FACTS) -> RenderFacts:
     """Return what a recording gives a renderer, with what else is `known` (HZ, constants, variables)."""
     return RenderFacts(
         Kallsyms(trace.kallsyms) if trace.kallsyms else known.kallsyms,

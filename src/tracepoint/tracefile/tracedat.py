@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from tracepoint.errors import DecodeError, LayoutError
-from tracepoint.layout.format import read_format
+from tracepoint.errors import DecodeError
 from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout, check_header_event, read_page_layout
 from tracepoint.tracefile import sections
 from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.container import DamageLog, read_formats
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.head import read_head
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     Thing = TypeVar("Thing")
 
-_MAX_DAMAGE = 10_000
 # What the writers of trace.dat make themselves; the other options are the recording's own.
 _PARTS = range(OptionId.HEADER_INFO, OptionId.CMDLINES + 1)
 _PLACES = {OptionId.DONE, OptionId.BUFFER, OptionId.STRINGS, OptionId.BUFFER_TEXT, OptionId.CPUCOUNT,
@@ -57,7 +56,7 @@ class TraceFile:
     instances; `latency_text` the text of a latency trace, which has no pages.
     """
 
-    def __init__(self, data: Bytes, path: str = "") -> None:
+    def __init__(self, data: Bytes, path: str = "", log: DamageLog | None = None) -> None:
         self._data = data
         self.path = path
         self.head = read_head(data, path)
@@ -66,7 +65,7 @@ class TraceFile:
         self.is_big_endian = self.head.is_big_endian
         self.long_size = self.head.long_size
         self.page_size = self.head.page_size
-        self._damage: dict[Damage, None] = {}
+        self._log = DamageLog() if log is None else log
         self._codec: Codec | None = codec_named(self.head.compression)
         read = read_version6 if self.version == 6 else read_version7
         self._parts = read(data, self.head, self._codec, path, self._report)
@@ -94,11 +93,10 @@ class TraceFile:
     @property
     def damage(self) -> tuple[Damage, ...]:
         """What could not be read so far, in the order it was found; at most 10,000 entries."""
-        return tuple(self._damage)
+        return self._log.all()
 
     def _report(self, damage: Damage) -> None:
-        if len(self._damage) < _MAX_DAMAGE:
-            self._damage[damage] = None
+        self._log.report(damage)
 
     def _part(self, number: OptionId, read: Callable[[Cursor], Thing], otherwise: Thing) -> Thing:
         """Read one part; when it is damaged, report that and return `otherwise`."""
@@ -154,17 +152,9 @@ class TraceFile:
     @cached_property
     def events(self) -> dict[int, EventFormat]:
         """The records' formats by their id; a text that is not a format is reported."""
-        found = {}
         # A long of the kernel is as wide as its commit word, whatever the recorder's own was.
-        long_size = self.layout.long_size
-        for system, text in self.formats:
-            try:
-                event = read_format(text, system, is_big_endian=self.is_big_endian, long_size=long_size)
-            except LayoutError as error:
-                self._report(Damage(None, 0, f"a format of {system}: {error}"))
-            else:
-                found[event.id] = event
-        return found
+        big, long_size = self.is_big_endian, self.layout.long_size
+        return read_formats(self.formats, self._report, is_big_endian=big, long_size=long_size)
 
     def _text(self, number: OptionId, *, is_wide: bool = False) -> str:
         what = number.name.lower()

@@ -1,0 +1,233 @@
+"""Folders of `trace_pipe_raw`: the pages of each CPU as files, with the formats and texts of tracefs.
+
+The files may have the names of tracefs (`per_cpu/cpu0/trace_pipe_raw`, `instances/NAME/per_cpu/…`) or flat
+ones (`cpu0.pipe_raw`, `cpu0.raw`, `trace.dat.cpu0`), and may be compressed.  Formats are `events/*/*/format`
+or in a tar file; these and the texts may be next to the folder too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tarfile
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import DecodeError
+from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text, read_page_layout
+from tracepoint.record.page import SIZE_MASK
+from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
+from tracepoint.tracefile.content import TraceContent
+from tracepoint.tracefile.cursor import decode
+from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.recording import stats_options
+from tracepoint.tracefile.tracedat import chosen_clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cursor import Bytes
+
+_PACKED = r"(?:\.(?:zst|gz|xz|bz2))?"
+_CPU_FILE = re.compile(
+    r"(?:instances/(?P<instance>[^/]+)/)?(?:.*[/.])??(?:per_cpu/)?"
+    r"cpu(?P<cpu>\d{1,4})(?:[/.](?:trace_pipe_raw|pipe_raw|raw))?" + _PACKED,
+    re.ASCII,
+)
+_FORMAT = re.compile(r"(?:.*/)?(?P<system>[^/]+)/[^/]+/format")
+_FORMATS_TAR = re.compile(r".*(?:format|event).*\.tar" + _PACKED)
+_ENDS = ("", ".zst", ".gz", ".xz", ".bz2")
+_LONG = re.compile(r"field:(?:unsigned )?long \w+;\toffset:\d+;\tsize:([48]);")
+_MAX_TEXT = 1 << 27
+_MAX_FORMAT = 1 << 20
+_MAX_FILES = 1 << 16
+
+
+def cpu_files(folder: Path) -> dict[str, dict[int, Path]]:
+    """Return the files of pages in a folder by instance (empty: the top one) and CPU."""
+    found: dict[str, dict[int, Path]] = {}
+    for path in _walk(folder):
+        name = path.relative_to(folder).as_posix()
+        if (match := _CPU_FILE.fullmatch(name)) is not None:
+            found.setdefault(match["instance"] or "", {})[int(match["cpu"])] = path
+    return found
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the files that may hold pages, in order; `events` holds thousands that do not."""
+    for top, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name != "events")
+        yield from (Path(top, name) for name in sorted(names))
+        if top.count(os.sep) - str(folder).count(os.sep) >= 4:
+            folders.clear()
+
+
+def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
+    """Open a folder of `trace_pipe_raw`; raises DecodeError when it has no files of pages, and OSError."""
+    files = cpu_files(folder)
+    if not files:
+        raise DecodeError("no pages: per_cpu/cpu0/trace_pipe_raw or cpu0.pipe_raw", str(folder))
+    if not any(path.stat().st_size for paths in files.values() for path in paths.values()):
+        reason = "every trace_pipe_raw is empty; in a live tracefs, `tracepoint record` reads them"
+        raise DecodeError(reason, str(folder))
+    opened: list[Bytes] = []
+
+    def load(report: Report) -> Parts:
+        return _Folder(folder, files, opened, report).load()
+
+    return PartsContainer(str(folder), load, opened, log)
+
+
+class _Folder:
+    """A folder while it is read."""
+
+    def __init__(
+        self, folder: Path, files: dict[str, dict[int, Path]], opened: list[Bytes], report: Report
+    ) -> None:
+        self._folder = folder
+        self._files = files
+        self._opened = opened
+        self._report = report
+
+    def load(self) -> Parts:
+        data = {
+            name: {cpu: self._map(path) for cpu, path in sorted(paths.items())}
+            for name, paths in sorted(self._files.items())
+        }
+        formats = tuple(self._formats())
+        layout = self._layout(formats, [block for found in data.values() for block in found.values()])
+        clock = chosen_clock(self._text("trace_clock"))
+        buffers = tuple(
+            TraceBuffer(
+                name,
+                clock,
+                tuple(
+                    CpuData(cpu, 0, len(block), layout, block, None, self._report)
+                    for cpu, block in found.items()
+                ),
+            )
+            for name, found in data.items()
+        )
+        content = TraceContent(
+            (),
+            formats,
+            header_page_text(layout),
+            self._text("header_event", "events/header_event") or HEADER_EVENT,
+            self._text("kallsyms", "proc/kallsyms"),
+            self._text("printk_formats"),
+            self._text("saved_cmdlines"),
+            self._text("saved_tgids") or None,
+            options=tuple(o for name in data for o in stats_options(self._stats(name), name)),
+            n_cpus=1 + max(cpu for found in data.values() for cpu in found),
+            is_big_endian=layout.is_big_endian,
+            long_size=layout.long_size,
+            page_size=layout.page_size,
+        )
+        return Parts(content, buffers)
+
+    def _map(self, path: Path) -> Bytes:
+        data = map_file(path, self._report)
+        self._opened.append(data)
+        return data
+
+    def _find(self, *names: str) -> Path | None:
+        """Return the file of a name in the folder, else next to it, as it is or compressed."""
+        for folder in (self._folder, self._folder.parent):
+            for name in names:
+                for end in _ENDS:
+                    path = folder / f"{name}{end}"
+                    if path.is_file():
+                        return path
+        return None
+
+    def _text(self, *names: str) -> str:
+        path = self._find(*names)
+        return "" if path is None else self._read(path)
+
+    def _read(self, path: Path) -> str:
+        data = map_file(path, self._report)
+        try:
+            if len(data) > _MAX_TEXT:
+                self._report(Damage(None, _MAX_TEXT, f"{path.name} is longer than 128 MiB"))
+            return decode(bytes(data[:_MAX_TEXT]))
+        finally:
+            unmap(data)
+
+    def _stats(self, instance: str) -> dict[int, str]:
+        found = {}
+        for cpu, path in self._files[instance].items():
+            name = path.name.partition(".")[0] if path.name.startswith("cpu") else ""
+            stats = path.with_name(f"{name}.stats" if name else "stats")
+            if stats.is_file():
+                found[cpu] = self._read(stats)
+        return found
+
+    def _formats(self) -> Iterator[tuple[str, str]]:
+        for folder in (self._folder, self._folder.parent):
+            paths = sorted((folder / "events").glob("*/*/format"))
+            if paths:
+                yield from ((path.parent.parent.name, self._read(path)) for path in paths[:_MAX_FILES])
+                return
+            for path in sorted(folder.iterdir()):
+                if _FORMATS_TAR.fullmatch(path.name):
+                    yield from self._packed_formats(path)
+                    return
+        self._report(Damage(None, 0, "no formats: events/*/*/format, or formats.tar next to the pages"))
+
+    def _packed_formats(self, path: Path) -> Iterator[tuple[str, str]]:
+        data = map_file(path, self._report)
+        try:
+            with tarfile.open(fileobj=BytesIO(memoryview(data)), mode="r:") as archive:
+                yield from _members(archive)
+        except tarfile.TarError as error:
+            self._report(Damage(None, 0, f"{path.name}: {error}"))
+        finally:
+            unmap(data)
+
+    def _layout(self, formats: Iterable[tuple[str, str]], data: list[Bytes]) -> PageLayout:
+        text = self._text("header_page", "events/header_page")
+        longs = (match[1] for _, format_text in formats if (match := _LONG.search(format_text)))
+        long_size = int(next(longs, "8"))
+        guess = PageLayout(8 + long_size, 4096 - 8 - long_size, 8, long_size)
+        layout = guess
+        if text:
+            try:
+                layout = read_page_layout(text)
+            except DecodeError as error:
+                self._report(Damage(None, 0, error.reason))
+        is_big = _is_big_endian(data, layout)
+        return PageLayout(
+            layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, is_big
+        )
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, str]]:
+    for n_files, member in enumerate(archive):
+        if n_files >= _MAX_FILES:
+            return
+        match = _FORMAT.fullmatch(member.name)
+        if match is None or not member.isreg() or member.size > _MAX_FORMAT:
+            continue
+        file = archive.extractfile(member)
+        if file is not None:
+            yield match["system"], decode(file.read())
+
+
+def _is_big_endian(data: list[Bytes], layout: PageLayout) -> bool:
+    """Say in which byte order the sizes of the first pages make sense; pages do not say it."""
+    place = slice(layout.commit_offset, layout.commit_offset + layout.long_size)
+    for block in data:
+        word = bytes(block[place])
+        fits = [_is_commit(int.from_bytes(word, order), layout) for order in ("little", "big")]
+        if fits[0] != fits[1]:
+            return fits[1]
+    return False
+
+
+def _is_commit(word: int, layout: PageLayout) -> bool:
+    # Flags are added as a negative int, so the upper half of a long of 8 bytes has no bit or all.
+    return 0 < word & SIZE_MASK <= layout.data_size and word >> 32 in (0, 0xFFFFFFFF)

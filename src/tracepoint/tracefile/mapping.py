@@ -1,0 +1,112 @@
+"""Files as bytes, mapped; what is compressed or cannot be mapped goes through a temporary file.
+
+So memory stays bounded whatever the size: the temporary file has no name, is in the folder that `TMPDIR`
+names, and is gone when it is unmapped.
+"""
+
+from __future__ import annotations
+
+import lzma
+import mmap
+import os
+import stat
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from tracepoint.errors import DecodeError, LayoutError
+from tracepoint.layout.compressed import new_expander
+from tracepoint.tracefile.damage import Damage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tracepoint.tracefile.cursor import Bytes
+
+    Report = Callable[[Damage], None]
+
+# What compressed data may grow to: traces shrink to a tenth, texts to a fiftieth; more than this is a bomb.
+_MAX_GROWTH = 1000
+_ALWAYS_ALLOWED = 1 << 26
+# So short that even a bomb gives little at once.
+_STEP = 1 << 10
+_BLOCK = 1 << 16
+_HEAD = 16
+
+
+def map_file(path: str | os.PathLike[str], report: Report) -> Bytes:
+    """Return the bytes of a file, of a pipe or of standard input (`-`), expanded where they are compressed.
+
+    Of compressed data that is damaged, `report` gets the place, and what is before it is returned.  Raises
+    OSError, and DecodeError for data that needs a library or grows more than a thousandfold.
+    """
+    name = os.fspath(path)
+    if name == "-":
+        data = _spooled(iter(lambda: sys.stdin.buffer.read(_BLOCK), b""))
+    else:
+        with Path(path).open("rb") as file:
+            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                data = map_whole(file)
+            else:
+                data = _spooled(iter(lambda: file.read(_BLOCK), b""))
+    try:
+        expander = new_expander(bytes(data[:_HEAD]))
+    except LayoutError as error:
+        raise DecodeError(str(error), name, 0) from None
+    if expander is None:
+        return data
+    try:
+        return _spooled(_expanded(data, expander, name, report))
+    finally:
+        unmap(data)
+
+
+def map_whole(file: IO[bytes]) -> Bytes:
+    """Map an open file; an empty one, which cannot be mapped, gives no bytes."""
+    size = os.fstat(file.fileno()).st_size
+    return mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+
+
+def unmap(data: Bytes) -> None:
+    """Let go of what `map_file` returned; nothing more can be read from it."""
+    if isinstance(data, mmap.mmap):
+        data.close()
+
+
+def _spooled(blocks: Iterable[bytes]) -> Bytes:
+    """Write blocks to a temporary file without a name and map it."""
+    with tempfile.TemporaryFile(prefix="tracepoint-") as file:
+        for block in blocks:
+            file.write(block)
+        file.flush()
+        return map_whole(file)
+
+
+def _expanded(data: Bytes, expander: Any, path: str, report: Report) -> Iterator[bytes]:
+    """Yield what compressed data expands to; frames may follow each other."""
+    limit, total, ended_at = len(data) * _MAX_GROWTH + _ALWAYS_ALLOWED, 0, 0
+    for at in range(0, len(data), _STEP):
+        step = bytes(data[at : at + _STEP])
+        while step:
+            if expander.eof:
+                ended_at = at + _STEP - len(step)
+                expander = new_expander(step.ljust(_HEAD, b"\0"))
+                if expander is None:
+                    # gzip's own tool passes over zeros at the end of a tape block.
+                    if step.strip(b"\0"):
+                        report(Damage(None, ended_at, "what follows the compressed data was left out"))
+                    return
+            try:
+                made = expander.decompress(step)
+            except (lzma.LZMAError, zlib.error, ValueError, EOFError, OSError) as error:
+                report(Damage(None, at, f"the compressed data is damaged: {error}"))
+                return
+            total += len(made)
+            if total > limit:
+                raise DecodeError("compressed data that grows more than a thousandfold", path, at)
+            yield made
+            step = expander.unused_data if expander.eof else b""
+    if not expander.eof:
+        report(Damage(None, len(data), "the compressed data is cut off"))

@@ -1,0 +1,51 @@
+"""Opening a recording of any form, which its content says and not its name: `open_container`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import DecodeError
+from tracepoint.tracefile.container import DamageLog
+from tracepoint.tracefile.folder import cpu_files, open_folder
+from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.tracedat import TraceFile
+
+if TYPE_CHECKING:
+    from tracepoint.tracefile.container import Container
+    from tracepoint.tracefile.cursor import Bytes
+
+_CAN_OPEN = "a trace.dat of version 6 or 7, or a folder of trace_pipe_raw files"
+
+
+def open_container(path: str | os.PathLike[str]) -> Container:
+    """Open a file, a folder, a pipe or standard input (`-`); files may be compressed (zstd, gzip, xz, bzip2).
+
+    Raises OSError, and DecodeError for what is none of the forms that can be read, or whose head is damaged.
+    """
+    log = DamageLog()
+    if Path(path).is_dir():
+        return _open_in_folder(Path(path), log)
+    data = map_file(path, log.report)
+    try:
+        return _open_bytes(data, os.fspath(path), log)
+    except BaseException:
+        unmap(data)
+        raise
+
+
+def _open_in_folder(folder: Path, log: DamageLog) -> Container:
+    if cpu_files(folder):
+        return open_folder(folder, log)
+    raise DecodeError(f"nothing here that can be opened: {_CAN_OPEN}", str(folder))
+
+
+def _open_bytes(data: Bytes, path: str, log: DamageLog) -> Container:
+    if not data:
+        raise DecodeError("an empty file", path, 0)
+    head = bytes(data[:64])
+    if head.startswith(MAGIC):
+        return TraceFile(data, path, log)
+    raise DecodeError(f"begins with {head[:8].hex(' ')}, which is not {_CAN_OPEN}", path, 0)

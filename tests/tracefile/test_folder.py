@@ -1,0 +1,100 @@
+"""Folders of `trace_pipe_raw`: names of files, formats beside, byte orders, what is missing."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import tarfile
+
+import pytest
+
+import tracepoint as tp
+from oracles import data_file
+from tracefile.making import content_of
+from tracepoint.errors import DecodeError
+from tracepoint.record.page import LOST_UNKNOWN
+
+
+def put(folder, name, data):
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+
+
+def pages_of(content, name=""):
+    buffer = next(buffer for buffer in content.buffers if buffer.name == name)
+    return {cpu.cpu: b"".join(bytes(block) for block in cpu.blocks) for cpu in buffer.cpus}
+
+
+def tar_of(formats):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for system, text in formats:
+            name = text.split("\n", 1)[0].removeprefix("name: ")
+            member = tarfile.TarInfo(f"formats/events/{system}/{name}/format")
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text.encode()))
+    return file.getvalue()
+
+
+def put_formats(folder, content):
+    for system, text in content.formats:
+        put(folder, f"events/{system}/{text.split(chr(10), 1)[0].removeprefix('name: ')}/format", text)
+
+
+@pytest.mark.parametrize("is_big_endian", [False, True])
+@pytest.mark.parametrize("name", ["per_cpu/cpu{}/trace_pipe_raw", "cpu{}.pipe_raw", "trace.dat.cpu{}"])
+def test_pages_with_formats_next_to_them(tmp_path, name, is_big_endian):
+    content = content_of(is_big_endian, n_records=40)
+    for cpu, data in pages_of(content).items():
+        put(tmp_path, name.format(cpu), data)
+    put_formats(tmp_path, content)
+    put(tmp_path, "events/header_page", content.header_page)
+    put(tmp_path, "saved_cmdlines", "7 seven\n")
+    put(tmp_path, "trace_clock", "local [mono]\n")
+    with tp.open_trace(tmp_path) as trace:
+        assert trace["tick"]["n"].tolist() == list(range(40))
+        assert (trace.clock, trace.damage, trace.file.saved_cmdlines) == ("mono", (), "7 seven\n")
+        assert trace.file.is_big_endian == is_big_endian
+
+
+def test_instances_compressed_files_and_a_tar_in_the_folder_above(tmp_path):
+    content = content_of(n_records=20, instances=("other",))
+    for name, place in (("", ""), ("other", "instances/other/")):
+        for cpu, data in pages_of(content, name).items():
+            put(tmp_path, f"copy/{place}per_cpu/cpu{cpu}/trace_pipe_raw.gz", gzip.compress(data))
+    put(tmp_path, "formats-6.1.tar.gz", gzip.compress(tar_of(content.formats)))
+    with tp.open_trace(tmp_path / "copy", instance="other") as trace:
+        assert trace["demo:tick"]["n"].tolist() == list(range(20))
+        assert trace.instances == ("other",)
+        again = trace.file.content()
+        assert [buffer.name for buffer in again.buffers] == ["", "other"]
+
+
+def test_what_is_missing_is_said(tmp_path):
+    put(tmp_path, "cpu0.pipe_raw", b"")
+    with pytest.raises(DecodeError, match="live tracefs"):
+        tp.open_trace(tmp_path)
+    content = content_of(n_records=10)
+    put(tmp_path, "cpu0.pipe_raw", pages_of(content)[0] + b"rest")
+    put(tmp_path, "header_page", "no such thing")
+    put(tmp_path, "formats.tar", b"no tar" * 200)
+    with tp.open_trace(tmp_path) as trace:
+        assert trace.n_records == 5
+        reasons = " ".join(damage.reason for damage in trace.damage)
+        assert all(word in reasons for word in ("header_page", "formats.tar", "left over", "has no format"))
+        assert LOST_UNKNOWN not in trace.lost.values()
+
+
+@pytest.mark.oracle
+def test_counts_are_those_of_the_kernel():
+    folder = data_file("raw")
+    stats = {cpu: (folder / f"cpu{cpu}.stats").read_text() for cpu in range(4)}
+    entries = {cpu: int(text.split()[1]) for cpu, text in stats.items()}
+    with tp.open_trace(folder) as trace:
+        assert trace.damage == ()
+        assert trace.n_records == sum(entries.values()) == 45638
+        assert len(trace.file.events) == 1336
+        tables = trace.tables().values()
+        for cpu, n_records in entries.items():
+            assert sum(table["common_cpu"].tolist().count(cpu) for table in tables) == n_records

@@ -180,6 +180,7 @@ static bool render_all(struct job *job)
 static PyObject *strings_of(const struct job *job)
 {
 	PyObject *list = PyList_New((Py_ssize_t)job->n);
+	const char *lines = job->out.text ? job->out.text : "";
 	uint64_t start = 0;
 
 	for (size_t n = 0; list && n < job->n; n++) {
@@ -188,7 +189,7 @@ static PyObject *strings_of(const struct job *job)
 		if (job->states[n] & (TP_PRINT_LEFT | STATE_UNKNOWN))
 			Py_INCREF(text);
 		else
-			text = PyUnicode_DecodeUTF8(job->out.text + start, (Py_ssize_t)(job->ends[n] - start),
+			text = PyUnicode_DecodeUTF8(lines + start, (Py_ssize_t)(job->ends[n] - start),
 						    "surrogateescape");
 		if (!text)
 			Py_CLEAR(list);

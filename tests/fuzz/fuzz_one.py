@@ -1,4 +1,7 @@
-"""One atheris process: fuzz_one.py TARGET [libFuzzer options and corpus folders]."""
+"""One atheris process: fuzz_one.py TARGET MODULE [libFuzzer options and corpus folders].
+
+MODULE is the `_decode` to use, built with sanitizers and coverage; "-" for the one that is installed.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,13 @@ from pathlib import Path
 
 import atheris
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "tools")]
 with atheris.instrument_imports(include=["tracepoint"]):
+    if sys.argv[2] != "-":
+        import build_core
+
+        build_core.load(Path(sys.argv[2]))
     import targets
 
 
@@ -19,7 +27,7 @@ def main() -> None:
     def one_input(data: bytes) -> None:
         targets.run_target(name, data)
 
-    atheris.Setup([sys.argv[0], *sys.argv[2:]], one_input)
+    atheris.Setup([sys.argv[0], *sys.argv[3:]], one_input)
     atheris.Fuzz()
 
 

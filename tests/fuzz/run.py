@@ -1,7 +1,8 @@
 """`make fuzz`: every target under atheris for its share of the time; what breaks goes to the corpus.
 
-A crash, a hang of a minute or more than 2 GB is written to tests/fuzz/corpus/TARGET, from where the
-ordinary test suite runs it for ever.
+With clang, the C module is built with AddressSanitizer, UndefinedBehaviorSanitizer and libFuzzer's coverage, so
+the search goes by the branches of C as by those of Python.  A crash, a hang of a minute or more than 2 GB is
+written to tests/fuzz/corpus/TARGET, from where the ordinary test suite runs it permanently.
 """
 
 from __future__ import annotations
@@ -9,14 +10,23 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import random
+import shutil
+import struct
 import subprocess
 import sys
+import sysconfig
+from dataclasses import replace
 from pathlib import Path
 
-from targets import TARGETS
+from targets import PRINTED, TARGETS, page_layout
+
+from tracepoint.printk.program import compile_print
+from tracepoint.record.write import write_pages
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+BUILD = ROOT / "build/fuzz"
 HANG_S = 60
 MEMORY_MB = 2048
 MAX_BYTES = 65536
@@ -30,11 +40,81 @@ SEED_FILES = {
     "format": [(ROOT / "tests", "**/*.format")],
     "object": [(CACHE / "kernels", "*/lib/modules/*/kernel/drivers/**/*.ko"), (ROOT / "tests", "**/*.o")],
     "btf": [(Path("/sys/kernel/btf"), "*")],
+    "tracedat": [(ROOT / "tests/tracefile/golden", "*.dat")],
 }
+# Print formats of the event that `targets.py` has, which use every kind of instruction.
+PRINTS = (
+    '"%d %u %#x %5.3d|%-8ld", REC->n, REC->n, REC->n, REC->n, (long)REC->n',
+    '"%s %.3s %*s", __get_str(s), __get_str(s), REC->n, __get_str(s)',
+    '"%p %pK %ps %pS %pe", REC->p, REC->p, REC->p, REC->p, REC->p',
+    '"%s", __print_flags(REC->n, "|", {1, "A"}, {2, "B"}, {0x10, "C"})',
+    '"%s %s", __print_symbolic(REC->n, {0, "no"}, {-1, "all"}), REC->n ? "yes" : "no"',
+    '"%s %s", __print_hex(REC->b, 8), __print_hex_str(REC->b, REC->n & 7)',
+    '"%s", __print_array(__get_rel_dynamic_array(r), __get_rel_dynamic_array_len(r) / 2, 2)',
+    '"%pI4 %pi4 %pI6c %pM %pUb %pUL %8ph %*phC", REC->b, REC->b, REC->b, REC->b, REC->b, REC->b, REC->b, REC->n, REC->b',
+    '"%s %c%%", __get_bitmask(s), REC->n >> 2 & 0x7f',
+    '"%llu %lld", REC->n * 3ull / (REC->n + 1), (REC->n << 3) % 7 - ~REC->n',
+)
+SANITIZERS = ["-fsanitize=address,undefined,fuzzer-no-link", "-fno-sanitize-recover=all"]
+# A freed block is kept for a while; the default of 256 MB would count as memory of the target.
+ASAN_OPTIONS = "detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1"
+
+
+def build_sanitized() -> tuple[str, str]:
+    """Return the C module and the library of sanitizers that atheris brings; "-" and "" without clang."""
+    compiler = next(
+        filter(None, map(shutil.which, ("clang", *(f"clang-{n}" for n in range(21, 13, -1))))), None
+    )
+    atheris = importlib.util.find_spec("atheris")
+    library = Path(str(atheris and atheris.origin)).parent.parent / "asan_with_fuzzer.so"
+    if compiler is None or not library.exists():
+        sys.stderr.write("fuzz: no clang, so C runs without sanitizers: apt-get install clang\n")
+        return "-", ""
+    folder = BUILD / "sanitized"
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = ["-std=gnu11", "-O1", "-g", "-fPIC", "-w", f"-I{sysconfig.get_path('include')}", *SANITIZERS]
+    sources = sorted((ROOT / "csrc/decode").glob("*.c"))
+    made = [folder / f"{source.stem}.o" for source in sources]
+    for source, target in zip(sources, made, strict=True):
+        subprocess.run([compiler, "-c", *flags, str(source), "-o", str(target)], check=True)
+    module = folder / f"_decode{sysconfig.get_config_var('EXT_SUFFIX')}"
+    # Linked without sanitizers: their functions come from the library that is loaded first.
+    subprocess.run([compiler, "-shared", *map(str, made), "-o", str(module)], check=True)
+    return str(module), str(library)
+
+
+def make_page_seeds(folder: Path) -> None:
+    """Write pages of each layout that `targets.py` makes, with records of its event."""
+    for choice in range(16):
+        rng, layout = random.Random(choice), page_layout(choice)
+        order = ">" if layout.is_big_endian else "<"
+        record = (
+            struct.pack(order + "HBBiiIQ8sI", 7, 0, 0, 1, -1, 4 << 16 | 36, 1 << 40, b"12345678", 0) + b"abc"
+        )
+        records = [(10**9 + n * rng.randrange(1 << 29), record[: layout.data_size // 2]) for n in range(20)]
+        (folder / f"layout{choice}").write_bytes(bytes([choice]) + write_pages(records, layout))
+
+
+def make_print_seeds(name: str, folder: Path) -> None:
+    """Write a record with each print format: as text, or as the packed program of it."""
+    record = (
+        struct.pack("<HBBiiIQ8sI", 7, 0, 0, 1, 3, 4 << 16 | 36, 1 << 40, b"12345678", 4)
+        + b"abc\0\x01\0\x02\0"
+    )
+    for number, text in enumerate(PRINTS):
+        packed = compile_print(replace(PRINTED, print_fmt=text)).packed
+        data = record[8:] + b"\0\0\0\0" + text.encode() if name == "printk" else record.ljust(64) + packed
+        (folder / f"print{number}").write_bytes(data)
 
 
 def make_seeds(name: str, folder: Path) -> None:
     """Copy small real files that this machine has; a search that starts from them goes deeper."""
+    if name in ("pages", "columns"):
+        make_page_seeds(folder)
+        return
+    if name in ("printk", "program"):
+        make_print_seeds(name, folder)
+        return
     kind = name if name in SEED_FILES or name in ("filter", "json") else "header"
     for place, pattern in SEED_FILES.get(kind, []):
         small = [p for p in sorted(place.glob(pattern)) if p.is_file() and p.stat().st_size <= MAX_BYTES]
@@ -44,22 +124,23 @@ def make_seeds(name: str, folder: Path) -> None:
                 copy.write_bytes(path.read_bytes())
 
 
-def fuzz(name: str, seconds: int) -> bool:
+def fuzz(name: str, seconds: int, module: str, sanitizers: str) -> bool:
     """Fuzz one target and return whether nothing was found."""
     found = HERE / "corpus" / name
-    work = ROOT / "build/fuzz" / name
-    seeds = ROOT / "build/fuzz/seeds" / name
+    work = BUILD / name
+    seeds = BUILD / "seeds" / name
     for folder in (found, work, seeds):
         folder.mkdir(parents=True, exist_ok=True)
     make_seeds(name, seeds)
     done = subprocess.run(
         [
-            *(sys.executable, str(HERE / "fuzz_one.py"), name),
+            *(sys.executable, str(HERE / "fuzz_one.py"), name, module),
             *(f"-max_total_time={seconds}", f"-timeout={HANG_S}", f"-rss_limit_mb={MEMORY_MB}"),
             *("-print_final_stats=1", "-verbosity=1", f"-max_len={MAX_BYTES}", f"-artifact_prefix={found}/"),
             *(f"-dict={HERE / 'words.dict'}", str(work), str(seeds), str(found)),
         ],
         cwd=ROOT,
+        env={**os.environ, "LD_PRELOAD": sanitizers, "ASAN_OPTIONS": ASAN_OPTIONS},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -86,7 +167,8 @@ def main() -> int:
     os.nice(10)
     names = args.targets or list(TARGETS)
     share = max(1, int(args.minutes * 60 / len(names)))
-    verdicts = [fuzz(name, share) for name in names]
+    module, sanitizers = build_sanitized()
+    verdicts = [fuzz(name, share, module, sanitizers) for name in names]
     return 0 if all(verdicts) else 1
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from array import array
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.check.engine import check_header, fix_text
+from tracepoint.decode import engine
+from tracepoint.decode.rows import ALL_TIMES
+from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.filter.parse import parse_filter
 from tracepoint.lab.simulate.event import simulate_event
@@ -26,14 +31,21 @@ from tracepoint.printk.facts import NO_FACTS, Rendered
 from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
+from tracepoint.record.decode import DECODE
+from tracepoint.record.layout import PageLayout
+from tracepoint.record.pages import read_pages, read_pages_slowly
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile, decode, encode
+from tracepoint.tracefile.buffers import CpuData
+from tracepoint.tracefile.tracedat import read_tracedat
 from tracepoint.tree.index.store import IndexData
 from tracepoint.tree.query.tree import Tree
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from tracepoint.layout.format import EventFormat
 
 
 def _fuzz_lexer(data: bytes) -> None:
@@ -104,21 +116,34 @@ def _fuzz_write(data: bytes) -> None:
 def _fuzz_printk(data: bytes) -> None:
     """The first bytes are a record, the rest, after a zero byte, is a print format; C agrees with the twin."""
     record, _, text = data.partition(b"\0\0\0\0")
-    program = compile_print(replace(_PRINTED, print_fmt=decode(text)))
+    program = compile_print(replace(PRINTED, print_fmt=decode(text)))
     expected = render_record(program, bytes(8) + record)
     lines = Printer({0: program}, NO_FACTS, any_type=True).render_list([bytes(8) + record])
     assert (lines.noted.get(0) or Rendered(lines.texts[0])) == expected
 
 
+def _fuzz_program(data: bytes) -> None:
+    """A record of 64 bytes, then a packed print program with its slots: C refuses it or runs it."""
+    if DECODE is None:
+        return
+    record, packed = data[:64], data[64:]
+    try:
+        loaded = DECODE.load_prints([(7, packed, bytes(16 * 8))], len(record) & 3, False)
+    except ValueError:
+        return
+    places = array("Q", [0, 0]), array("I", [len(record), len(record) // 2])
+    DECODE.render_prints(loaded, b"", record, *places, True)
+
+
 def _fuzz_filter(data: bytes) -> None:
-    parse_filter(data, _PRINTED)
+    parse_filter(data, PRINTED)
 
 
 def _fuzz_json(data: bytes) -> None:
     read_json(decode(data))
 
 
-_PRINTED = read_format(
+PRINTED = read_format(
     "name: a\nID: 7\nformat:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n\n"
     "\tfield:int n;\toffset:8;\tsize:4;\tsigned:1;\n"
@@ -129,6 +154,60 @@ _PRINTED = read_format(
     'print fmt: "", \n',
     "fuzz",
 )
+
+
+def page_layout(choice: int) -> PageLayout:
+    """A layout of pages, small or of the usual size, with any long and byte order."""
+    long_size = 4 if choice & 1 else 8
+    size = (64, 128, 512, 4096)[choice >> 2 & 3] - 8 - long_size
+    return PageLayout(8 + long_size, size, 8, long_size, is_big_endian=bool(choice & 2))
+
+
+def _fuzz_pages(data: bytes) -> None:
+    """The first byte chooses the layout of the pages that follow; C agrees with the twin."""
+    layout, pages = page_layout(data[0] if data else 0), data[1:]
+    found, expected = read_pages(pages, layout), read_pages_slowly(pages, layout)
+    assert found.heads == expected.heads
+    assert [*found.stamps] == [*expected.stamps]
+    assert [*found.offsets] == [*expected.offsets]
+    assert [*found.lengths] == [*expected.lengths]
+
+
+@contextmanager
+def _in_python() -> Iterator[None]:
+    held, engine.DECODE = engine.DECODE, None
+    try:
+        yield
+    finally:
+        engine.DECODE = held
+
+
+def _fuzz_columns(data: bytes) -> None:
+    """Pages as above, of two CPUs; columns and counts in C are those of the twin."""
+    layout, pages = page_layout(data[0] if data else 0), data[1:]
+    half = len(pages) // 2
+    cpus = [CpuData(n, 0, len(part), layout, part) for n, part in enumerate((pages[:half], pages[half:]))]
+    form = replace(PRINTED, is_big_endian=layout.is_big_endian)
+
+    def read(forms: list[EventFormat]) -> object:
+        columns = engine.read_columns(cpus, forms, ALL_TIMES, 1)
+        return [[c.tolist() for c in event] for event in columns], engine.count_records(cpus, ALL_TIMES, 1)
+
+    found = read([form])
+    with _in_python():
+        assert repr(read([form])) == repr(found)
+
+
+def _fuzz_tracedat(data: bytes) -> None:
+    """A whole file: what is right is read, the rest is damage or an error."""
+    trace = Trace(read_tracedat(data))
+    for name in ("", *trace.instances):
+        part = trace.open_instance(name)
+        for table in part.tables().values():
+            assert table.__arrow_c_stream__()
+        assert part.lost is not None
+        assert part.damage is not None
+
 
 _HEADER = "include/trace/events/fuzz.h"
 _TRACE_HEADER = """#undef TRACE_SYSTEM
@@ -171,6 +250,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "btf": _fuzz_btf,
     "cexpr": _fuzz_cexpr,
     "check": _fuzz_check,
+    "columns": _fuzz_columns,
     "filter": _fuzz_filter,
     "fmt": _fuzz_fmt,
     "format": _fuzz_format,
@@ -178,8 +258,11 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "json": _fuzz_json,
     "lexer": _fuzz_lexer,
     "object": _fuzz_object,
+    "pages": _fuzz_pages,
     "place": _fuzz_place,
     "printk": _fuzz_printk,
+    "program": _fuzz_program,
+    "tracedat": _fuzz_tracedat,
     "try": _fuzz_try,
     "write": _fuzz_write,
 }

@@ -1,7 +1,8 @@
 /*
  * Records out of pages into columns, and columns to others through the Arrow C data interface.
  *
- * collect.c finds the records, columns.c copies their fields, strings.c keeps each string once, arrow.c hands over.
+ * collect.c finds the records, tasks.c counts those of tasks, columns.c copies their fields, strings.c keeps each
+ * string once, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -71,6 +72,7 @@ int tp_add_buffer_type(PyObject *module);
 struct tp_rows *tp_rows_of(PyObject *capsule);
 
 PyObject *tp_count_pages(PyObject *module, PyObject *args);
+PyObject *tp_count_tasks(PyObject *module, PyObject *args);
 PyObject *tp_collector(PyObject *module, PyObject *args);
 PyObject *tp_collect_pages(PyObject *module, PyObject *args);
 PyObject *tp_merge_rows(PyObject *module, PyObject *args);
@@ -83,6 +85,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 
 #define TP_COLUMN_METHODS                                                                                              \
 	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, start, stop, counts)" },        \
+	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at, start, stop)" },             \
 	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
 	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert, start, stop)" },                        \

@@ -13,7 +13,8 @@ from tracepoint.cli.main import main
 from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.runtime.fire import mechanism as core
 from tracepoint.runtime.rings.mapped import open_rings
-from tracepoint.tracefile.text import TextWriter, facts_of, read_tgids
+from tracepoint.tracefile.recording import read_tgids
+from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
 pytestmark = pytest.mark.programs

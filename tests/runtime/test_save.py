@@ -16,7 +16,8 @@ from tracepoint.model.python.types import s32, u64
 from tracepoint.runtime.files.tree import ControlFiles
 from tracepoint.runtime.rings.save import save
 from tracepoint.tracefile.compression import has_zstd
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
+from tracepoint.tracefile.recording import read_tgids
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
 kshark = kernelshark.kshark

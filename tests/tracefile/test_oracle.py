@@ -15,7 +15,8 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.layout import read_page_layout
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.compression import has_zstd
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_pairs, read_tgids
+from tracepoint.tracefile.recording import read_pairs, read_tgids
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.write import write_tracedat
 

@@ -9,15 +9,8 @@ from tracefile.making import GOLDEN, HASHED, KNOWN, TICK_ID, content_of, tgids_i
 from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.record.raw import RawRecord
-from tracepoint.tracefile.text import (
-    TextOptions,
-    TextWriter,
-    facts_of,
-    flags_text,
-    microseconds,
-    read_pairs,
-    read_tgids,
-)
+from tracepoint.tracefile.recording import read_pairs, read_tgids
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, flags_text, microseconds
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 
 EVENTS = {TICK_ID: read_format(tick_format(), "demo")}

@@ -18,7 +18,8 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.layout import read_page_layout
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
-from tracepoint.tracefile.text import TextOptions, TextWriter, read_pairs, read_tgids
+from tracepoint.tracefile.recording import read_pairs, read_tgids
+from tracepoint.tracefile.text import TextOptions, TextWriter
 
 MADE = json.loads(lzma.decompress((GOLDEN / "variants.json.xz").read_bytes()))
 OPTIONS = {

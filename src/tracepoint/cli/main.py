@@ -111,6 +111,14 @@ COMMANDS = {
             "tracepoint read tests/tracefile/golden/cut.v6.dat 'sched:*wak*' irq --format jsonl",
         ),
     ),
+    "stat": Command(
+        "trace.stat",
+        "show what is in a trace.dat: its span, its losses, its records by event, CPU and task",
+        (
+            "tracepoint stat tests/tracefile/golden/cut.v6.dat",
+            "tracepoint stat tests/tracefile/golden/cut.v6.dat --json --quick",
+        ),
+    ),
     "index": Command(
         "tree.index",
         "index a kernel tree: its events, call sites, exports",

@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 from array import array
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ from tracepoint.decode.rows import (
     Window,
     collect_slowly,
     count_pages_slowly,
+    count_tasks_slowly,
     merge_slowly,
     shown_time,
 )
@@ -162,28 +164,45 @@ def _count_block(data: memoryview | bytes, cpu: CpuData, window: Window, counts:
 
 
 class PartCounts(NamedTuple):
-    """What a part of a CPU's pages holds: its records by event id, and what its pages tell."""
+    """What a part of a CPU's pages holds: its records by event id and by task, and what its pages tell."""
 
     cpu: int
     by_id: dict[int, int]
     found: list[Found]
+    by_task: dict[int, int]
 
 
-def count_records(cpus: Iterable[CpuData], window: Window, threads: int) -> list[PartCounts]:
-    """Return what the pages of CPUs hold, in any order; damage is reported to the file."""
+def _count_tasks(data: memoryview | bytes, cpu: CpuData, pid_at: int, window: Window) -> dict[int, int]:
+    if DECODE is None:
+        return count_tasks_slowly(data, cpu.layout, pid_at, window)
+    found: dict[int, int] = DECODE.count_tasks(data, _numbers(cpu.layout), pid_at, *window)
+    return found
+
+
+def count_records(
+    cpus: Iterable[CpuData], window: Window, threads: int, pid_at: int | None = None
+) -> list[PartCounts]:
+    """Return what the pages of CPUs hold, in any order; damage is reported to the file.
+
+    Tasks are counted when `pid_at`, where all records have their id, is given; then every record counts,
+    whatever the window.
+    """
 
     def count(part: Part) -> PartCounts:
         cpu, counts, all_found = part[0], array("Q", bytes(8 * (N_IDS + 1))), []
+        by_task: Counter[int] = Counter()
         for data, at, is_exact in _blocks(part):
             found = _count_block(data, cpu, window, counts)
             for head in found.heads:
                 if head.fault:
                     cpu.report(Damage(cpu.cpu, at + head.fault_at if is_exact else at, head.fault))
             all_found.append(found)
+            if pid_at is not None:
+                by_task.update(_count_tasks(data, cpu, pid_at, ALL_TIMES))
         by_id = {number: n for number, n in enumerate(counts) if n}
         if N_IDS in by_id:
             by_id[NO_ID] = by_id.pop(N_IDS)
-        return PartCounts(cpu.cpu, by_id, all_found)
+        return PartCounts(cpu.cpu, by_id, all_found, dict(by_task))
 
     with _running(threads) as run:
         return run(count, _parts(cpus, window))

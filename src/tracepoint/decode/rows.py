@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections import Counter
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracepoint.record.page import walk_pages
 
@@ -96,6 +97,17 @@ def count_pages_slowly(
     pages = (page for page in walk_pages(data, layout) if page.fault or page.lost)
     heads = [HeadFacts(page.stamp, page.lost, page.fault, page.fault_at) for page in pages]
     return Found(heads, first, last)
+
+
+def count_tasks_slowly(data: Buffer, layout: PageLayout, pid_at: int, window: Window) -> dict[int, int]:
+    """Count the records of each task in a buffer of whole pages: its id is the int32 at `pid_at`."""
+    order: Literal["big", "little"] = "big" if layout.is_big_endian else "little"
+    pids = (
+        int.from_bytes(record[pid_at : pid_at + 4], order, signed=True)
+        for stamp, _, record in _walk(data, layout, 0)
+        if window.start <= stamp < window.stop and len(record) >= pid_at + 4
+    )
+    return dict(Counter(pids))
 
 
 def id_of(record: bytes, *, is_big_endian: bool) -> int:

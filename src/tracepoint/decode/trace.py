@@ -185,8 +185,9 @@ class Trace:
     def lost(self) -> dict[int, int]:
         """How many events each CPU lost, as its pages report it; LOST_UNKNOWN (-1): some, not counted."""
         found = dict.fromkeys(sorted(cpu.cpu for cpu in self._cpus), 0)
-        for cpu, _, blocks in self._counts:
-            for head in (head for block in blocks for head in block.heads):
+        for part in self._counts:
+            cpu = part.cpu
+            for head in (head for block in part.found for head in block.heads):
                 is_known = LOST_UNKNOWN not in (head.lost, found[cpu])
                 found[cpu] = found[cpu] + head.lost if is_known else LOST_UNKNOWN
         return found
@@ -203,6 +204,12 @@ class Trace:
         if short:
             found.append(Damage(None, 0, f"{counted(short, 'record')} too short for an id"))
         return (*self.file.damage, *found)
+
+
+def names_by_id(file: Container) -> dict[int, str]:
+    """Return the events of a file, recorded or not, as `system:event` by number."""
+    heads = ((system, _HEAD.match(text)) for system, text in file.formats)
+    return {int(head["id"]): f"{system}:{head['name']}" for system, head in heads if head is not None}
 
 
 def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:

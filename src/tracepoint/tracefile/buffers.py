@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import merge
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
 from tracepoint.record.pages import read_pages, records_of
@@ -28,6 +29,14 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 _COUNT_SIZE = 4
+
+
+class Chunk(NamedTuple):
+    """Where the compressed bytes of a chunk begin in the file, how many they are and become."""
+
+    start: int
+    packed: int
+    unpacked: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +89,18 @@ class CpuData:
             return
         if cursor.left not in (0, _COUNT_SIZE):
             self.report(Damage(self.cpu, cursor.at, f"{cursor.left} bytes are left over after the chunks"))
+
+    def chunks(self, most: int) -> list[Chunk]:
+        """Return where up to `most` compressed chunks are; damage ends the list."""
+        end = min(self.offset + self.size + _COUNT_SIZE, len(self.data))
+        cursor = Cursor(self.data, self.offset, end, big=self.layout.is_big_endian)
+        found = []
+        with suppress(DecodeError):
+            for _ in range(min(cursor.u32(), most)):
+                packed, unpacked = cursor.u32(), cursor.u32()
+                found.append(Chunk(cursor.at, packed, min(unpacked, MAX_CHUNK)))
+                cursor.skip(packed, "a chunk")
+        return found
 
     def pages(self) -> Iterator[tuple[bytes, Pages]]:
         """Yield each block with its pages; damage is reported."""

@@ -102,6 +102,30 @@ def stats_options(texts: Mapping[int, str], instance: str = "") -> tuple[Option,
     return (*head, *(text_option(OptionId.CPUSTAT, f"CPU: {n}\n{text}") for n, text in texts.items()))
 
 
+def read_pairs(text: str) -> dict[int, str]:
+    r"""Read `saved_cmdlines`: pid to command name; lines of another shape are passed over.
+
+    >>> read_pairs("117 sh\n15 rcu preempt\n")
+    {117: 'sh', 15: 'rcu preempt'}
+    """
+    found = {}
+    for line in text.split("\n"):
+        pid, _, name = line.strip(" \0").partition(" ")
+        if pid.isascii() and pid.isdigit() and len(pid) <= 10:
+            found[int(pid)] = name
+    return found
+
+
+def read_tgids(text: str) -> dict[int, int]:
+    r"""Read `saved_tgids`: pid to the pid of its process.
+
+    >>> read_tgids("120 118\n")
+    {120: 118}
+    """
+    pairs = read_pairs(text).items()
+    return {pid: int(tgid) for pid, tgid in pairs if tgid.isascii() and tgid.isdigit() and len(tgid) <= 10}
+
+
 def version_option(variables: Mapping[str, int]) -> Option:
     """Make the option VERSION: who recorded, and values that print formats read in the kernel's memory."""
     words = "".join(f" {name}={value:#x}" for name, value in variables.items())

@@ -18,7 +18,7 @@ from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.record.page import LOST_UNKNOWN, U64
-from tracepoint.tracefile.recording import variables_of
+from tracepoint.tracefile.recording import read_pairs, variables_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -67,30 +67,6 @@ class TextOptions:
     def is_in_ns(self) -> bool:
         """Whether the clock counts nanoseconds."""
         return self.clock not in CLOCKS_NOT_IN_NS
-
-
-def read_pairs(text: str) -> dict[int, str]:
-    r"""Read `saved_cmdlines`: pid to command name; lines of another shape are passed over.
-
-    >>> read_pairs("117 sh\n15 rcu preempt\n")
-    {117: 'sh', 15: 'rcu preempt'}
-    """
-    found = {}
-    for line in text.split("\n"):
-        pid, _, name = line.strip(" \0").partition(" ")
-        if pid.isascii() and pid.isdigit() and len(pid) <= 10:
-            found[int(pid)] = name
-    return found
-
-
-def read_tgids(text: str) -> dict[int, int]:
-    r"""Read `saved_tgids`: pid to the pid of its process.
-
-    >>> read_tgids("120 118\n")
-    {120: 118}
-    """
-    pairs = read_pairs(text).items()
-    return {pid: int(tgid) for pid, tgid in pairs if tgid.isascii() and tgid.isdigit() and len(tgid) <= 10}
 
 
 def flags_text(flags: int, preempt_count: int) -> str:

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
-from tracepoint.errors import TracepointError
+from tracepoint.cli.trace.buffer import buffer_named, uname_of
 from tracepoint.model.patterns import matches
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
-from tracepoint.tracefile.options import OptionId, find_options
-from tracepoint.tracefile.recording import losses_of
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, read_tgids
+from tracepoint.tracefile.recording import losses_of, read_tgids
+from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.index.store import cache_folder
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.tracedat import TraceFile
 
 _MAX_SHOWN = 10
@@ -85,7 +83,7 @@ class _Reading:
 
     def __init__(self, trace: TraceFile, args: argparse.Namespace) -> None:
         self._trace = trace
-        self._buffer = _buffer_named(trace, args.instance)
+        self._buffer = buffer_named(trace, args.instance)
         self._patterns = args.pattern
         self._names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._wanted = {n for n, name in self._names.items() if any(matches(p, name) for p in self._patterns)}
@@ -147,22 +145,8 @@ class _Reading:
             yield json.dumps(data, separators=(",", ":")) + "\n"
 
 
-def _buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
-    for buffer in trace.buffers:
-        if buffer.name == name:
-            return buffer
-    names = ", ".join(buffer.name or "the top one" for buffer in trace.buffers) or "none"
-    wanted = f"instance {name!r}" if name else "top buffer"
-    raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
-
-
-def _uname(trace: TraceFile) -> list[str]:
-    """Return the words of uname: system, machine name, release, the rest."""
-    return " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()
-
-
 def _release(trace: TraceFile) -> str:
-    words = _uname(trace)
+    words = uname_of(trace)
     return words[2] if len(words) > 2 else ""
 
 
@@ -174,7 +158,7 @@ def _kernel_files(trace: TraceFile, given: list[Path]) -> KernelFiles:
     if "_stext" not in trace.kallsyms:
         return KernelFiles()
     roots = [Path("/"), *sorted(cache_folder().glob("kernels/*")), *sorted(cache_folder().glob("headers/*"))]
-    version = " ".join(_uname(trace)[3:])
+    version = " ".join(uname_of(trace)[3:])
     return find_kernel_files(_release(trace), version, roots, sorted(cache_folder().glob("sources/*")))
 
 

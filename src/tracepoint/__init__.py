@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tracepoint import diagnostics, errors
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
+    from tracepoint.convert.perfetto.write import write_perfetto
     from tracepoint.decode.trace import open_trace
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.errors import (
@@ -71,6 +72,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "control.session": "open_tracefs",
+    "convert.perfetto.write": "write_perfetto",
     "decode.trace": "open_trace",
     "diagnostics": "Diagnostic",
     "errors": "FaultWarning LossWarning TracepointError",
@@ -172,6 +174,7 @@ __all__ = [
     "write_format",
     "write_header",
     "write_json",
+    "write_perfetto",
     "write_python",
 ]
 

@@ -119,6 +119,14 @@ COMMANDS = {
             "tracepoint stat tests/tracefile/golden/cut.v6.dat --json --quick",
         ),
     ),
+    "convert": Command(
+        "trace.convert",
+        "write a trace.dat in another format: perfetto",
+        (
+            "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/cut.pftrace",
+            "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/sched.out sched --to perfetto",
+        ),
+    ),
     "index": Command(
         "tree.index",
         "index a kernel tree: its events, call sites, exports",

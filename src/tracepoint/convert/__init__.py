@@ -1,0 +1,1 @@
+"""A trace in other formats: for Perfetto."""

@@ -1,0 +1,1 @@
+"""Perfetto traces: events as its own recorder writes them, for its UI and SQL."""

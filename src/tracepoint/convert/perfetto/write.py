@@ -1,0 +1,165 @@
+"""A recording as a Perfetto trace, record by record in bounded memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.convert.perfetto.encode import encode_unknown, encoder_of
+from tracepoint.convert.perfetto.messages import PACKET, Bundle, Event, Packet, Stats, SystemInfo, Tree
+from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
+from tracepoint.decode.rows import signed_time
+from tracepoint.errors import TracepointError
+from tracepoint.model.patterns import matches
+from tracepoint.tracefile.options import OptionId, find_options
+from tracepoint.tracefile.recording import losses_of, read_pairs, read_tgids
+from tracepoint.tree.writing import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator
+    from pathlib import Path
+
+    from tracepoint.decode.trace import Trace
+    from tracepoint.record.raw import RawRecord
+    from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+    from tracepoint.tracefile.container import Container
+
+    Progress = Callable[[int], None]
+
+_BUNDLE_BYTES = 1 << 17
+_SEQUENCE = 1
+# Of times there are too many different ones for a cache.
+_stamp = varint.__wrapped__
+
+
+def write_perfetto(
+    trace: Trace, path: Path, patterns: Collection[str] = (), progress: Progress = lambda _: None
+) -> None:
+    r"""Write the records of a trace, within its window, as a Perfetto trace.
+
+    `patterns` choose events as `Trace.tables` does; `progress` is called with the number of records written
+    since the last call.  The file appears when it is complete.  Raises OSError, and
+    TracepointError for a trace without pages.
+
+    >>> import tempfile, tracepoint as tp
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "cut.pftrace")
+    ...     with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
+    ...         write_perfetto(trace, path, ["sched"])
+    ...     path.read_bytes()[:1]
+    b'\n'
+    """
+    buffer = next((b for b in trace.file.buffers if b.name == trace.instance), None)
+    if buffer is None:
+        raise TracepointError(f"{trace.file.path}: a trace without pages cannot be converted")
+    write_whole(path, _packets(trace, buffer, patterns, progress), 0o644)
+
+
+def _packets(
+    trace: Trace, buffer: TraceBuffer, patterns: Collection[str], progress: Progress
+) -> Iterator[bytes]:
+    file = trace.file
+    names = {number: f"{form.system}:{form.name}" for number, form in file.events.items()}
+    encoders = {
+        number: encoder_of(form)
+        for number, form in file.events.items()
+        if not patterns or any(matches(pattern, names[number]) for pattern in patterns)
+    }
+    otherwise = None if patterns else encode_unknown
+    window, is_big = trace.window, file.is_big_endian
+    yield from _machine(file)
+    yield from _tasks(file, max(trace.span[0], 0))
+    yield _losses(file, buffer, Stats.BEGIN)
+    for cpu in buffer.cpus:
+        for bundle, n_records in _bundles(cpu, encoders, otherwise, is_big, window):
+            yield _packet(message(Packet.FTRACE_EVENTS, bundle))
+            progress(n_records)
+    yield _losses(file, buffer, Stats.END)
+
+
+def _packet(data: bytes) -> bytes:
+    return message(PACKET, data + number(Packet.SEQUENCE, _SEQUENCE))
+
+
+def _bundles(
+    cpu: CpuData,
+    encoders: dict[int, Callable[[bytes], bytes]],
+    otherwise: Callable[[bytes], bytes] | None,
+    is_big: bool,
+    window: tuple[int, int],
+) -> Iterator[tuple[bytes, int]]:
+    """Yield bundles of one CPU with the number of their events; each loss begins a new one."""
+    parts: list[bytes] = []
+    n_bytes, n_events, is_after_loss = 0, 0, False
+    where, start, stop = cpu.cpu, *window
+    for record in cpu.records():
+        stamp = signed_time(record.timestamp)
+        if (record.lost or n_bytes > _BUNDLE_BYTES or record.cpu != where) and parts:
+            yield _bundle(where, parts, is_after_loss), n_events
+            parts, n_bytes, n_events, is_after_loss = [], 0, 0, False
+        where, is_after_loss = record.cpu, is_after_loss or bool(record.lost)
+        encode = encoders.get(record.id(is_big_endian=is_big), otherwise)
+        if encode is None or not start <= stamp < stop:
+            continue
+        event = _event(record, stamp, encode(record.data), is_big)
+        parts.append(event)
+        n_bytes, n_events = n_bytes + len(event), n_events + 1
+    if parts or is_after_loss:
+        yield _bundle(where, parts, is_after_loss), n_events
+
+
+_CPU, _LOST = number_key(Bundle.CPU), number(Bundle.LOST_EVENTS, 1)
+_EVENT = bytes_key(Bundle.EVENT)
+_TIME, _PID = number_key(Event.TIMESTAMP), number_key(Event.PID)
+
+
+def _bundle(cpu: int, events: Iterable[bytes], is_after_loss: bool) -> bytes:
+    return b"".join([_CPU, varint(cpu), *events, _LOST if is_after_loss else b""])
+
+
+def _event(record: RawRecord, stamp: int, body: bytes, is_big: bool) -> bytes:
+    pid = varint(record.pid(is_big_endian=is_big))
+    data = b"".join((_TIME, _stamp(stamp), _PID, pid, body))
+    return _EVENT + varint(len(data)) + data
+
+
+def _machine(file: Container) -> Iterator[bytes]:
+    """Yield the packet with the words of uname, from which the release decides how states are read."""
+    words = " ".join(option.text for option in find_options(file.options, OptionId.UNAME)).split()
+    if len(words) < 3:
+        return
+    fields = (
+        text(SystemInfo.SYSTEM, words[0]),
+        text(SystemInfo.VERSION, " ".join(words[3:-1])),
+        text(SystemInfo.RELEASE, words[2]),
+        text(SystemInfo.MACHINE, words[-1]),
+    )
+    yield _packet(message(Packet.SYSTEM_INFO, message(SystemInfo.UTSNAME, b"".join(fields))))
+
+
+def _tasks(file: Container, stamp: int) -> Iterator[bytes]:
+    """Yield the packet with the names of processes and threads, for which the recording has saved_tgids."""
+    comms, tgids = read_pairs(file.saved_cmdlines), read_tgids(file.saved_tgids or "")
+    parts = []
+    for pid in sorted({tgid for tgid in tgids.values() if tgid}):
+        name = text(Tree.COMMAND, comms[pid]) + number(Tree.IS_COMM, 1) if pid in comms else b""
+        parts.append(message(Tree.PROCESS, number(Tree.PID, pid) + name))
+    for pid, tgid in sorted(tgids.items()):
+        if pid and tgid:
+            name = text(Tree.NAME, comms[pid]) if pid in comms else b""
+            parts.append(message(Tree.THREAD, number(Tree.TID, pid) + number(Tree.TGID, tgid) + name))
+    if parts:
+        yield _packet(number(Packet.TIMESTAMP, stamp) + message(Packet.PROCESS_TREE, b"".join(parts)))
+
+
+def _losses(file: Container, buffer: TraceBuffer, phase: int) -> bytes:
+    """Return the packet with what the recorder counted: nothing at the begin, all at the end."""
+    lost = losses_of(file.options, buffer.name)
+    counts = (
+        (Stats.OVERRUN, lost.overrun),
+        (Stats.COMMIT_OVERRUN, lost.commit_overrun),
+        (Stats.DROPPED, lost.dropped),
+    )
+    of_phase = b"".join(number(field, n if phase == Stats.END else 0) for field, n in counts)
+    stats = number(Stats.PHASE, phase) + message(Stats.CPU_STATS, number(Stats.CPU, 0) + of_phase)
+    return _packet(message(Packet.FTRACE_STATS, stats))

@@ -38,6 +38,7 @@ from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile, decode, encode
 from tracepoint.tracefile.buffers import CpuData
+from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.tracedat import read_tracedat
 from tracepoint.tree.index.store import IndexData
 from tracepoint.tree.query.tree import Tree
@@ -141,6 +142,14 @@ def _fuzz_filter(data: bytes) -> None:
 
 def _fuzz_json(data: bytes) -> None:
     read_json(decode(data))
+
+
+def _fuzz_recording(data: bytes) -> None:
+    """A file of any form, all its records read."""
+    trace = Trace(read_container(data), threads=1)
+    trace.tables()
+    assert trace.n_records >= 0
+    assert all(damage.reason for damage in trace.damage)
 
 
 PRINTED = read_format(
@@ -263,6 +272,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "printk": _fuzz_printk,
     "program": _fuzz_program,
     "tracedat": _fuzz_tracedat,
+    "recording": _fuzz_recording,
     "try": _fuzz_try,
     "write": _fuzz_write,
 }

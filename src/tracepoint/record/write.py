@@ -150,6 +150,12 @@ class PageWriter:
             self._data.clear()
             self._lost_before = 0
 
+    def take(self) -> bytes:
+        """Return the pages that have ended, and keep them no longer."""
+        done = b"".join(self._done)
+        self._done.clear()
+        return done
+
     def pages(self) -> bytes:
         """End the page that is being written and return all of them."""
         self.flush()

@@ -98,7 +98,7 @@ class _Folder:
             name: {cpu: self._map(path) for cpu, path in sorted(paths.items())}
             for name, paths in sorted(self._files.items())
         }
-        formats = tuple(self._formats())
+        formats = tuple(find_formats(self._folder, self._report))
         layout = self._layout(formats, [block for found in data.values() for block in found.values()])
         clock = chosen_clock(self._text("trace_clock"))
         buffers = tuple(
@@ -146,16 +146,7 @@ class _Folder:
 
     def _text(self, *names: str) -> str:
         path = self._find(*names)
-        return "" if path is None else self._read(path)
-
-    def _read(self, path: Path) -> str:
-        data = map_file(path, self._report)
-        try:
-            if len(data) > _MAX_TEXT:
-                self._report(Damage(None, _MAX_TEXT, f"{path.name} is longer than 128 MiB"))
-            return decode(bytes(data[:_MAX_TEXT]))
-        finally:
-            unmap(data)
+        return "" if path is None else _read_text(path, self._report)
 
     def _stats(self, instance: str) -> dict[int, str]:
         found = {}
@@ -163,30 +154,8 @@ class _Folder:
             name = path.name.partition(".")[0] if path.name.startswith("cpu") else ""
             stats = path.with_name(f"{name}.stats" if name else "stats")
             if stats.is_file():
-                found[cpu] = self._read(stats)
+                found[cpu] = _read_text(stats, self._report)
         return found
-
-    def _formats(self) -> Iterator[tuple[str, str]]:
-        for folder in (self._folder, self._folder.parent):
-            paths = sorted((folder / "events").glob("*/*/format"))
-            if paths:
-                yield from ((path.parent.parent.name, self._read(path)) for path in paths[:_MAX_FILES])
-                return
-            for path in sorted(folder.iterdir()):
-                if _FORMATS_TAR.fullmatch(path.name):
-                    yield from self._packed_formats(path)
-                    return
-        self._report(Damage(None, 0, "no formats: events/*/*/format, or formats.tar next to the pages"))
-
-    def _packed_formats(self, path: Path) -> Iterator[tuple[str, str]]:
-        data = map_file(path, self._report)
-        try:
-            with tarfile.open(fileobj=BytesIO(memoryview(data)), mode="r:") as archive:
-                yield from _members(archive)
-        except tarfile.TarError as error:
-            self._report(Damage(None, 0, f"{path.name}: {error}"))
-        finally:
-            unmap(data)
 
     def _layout(self, formats: Iterable[tuple[str, str]], data: list[Bytes]) -> PageLayout:
         text = self._text("header_page", "events/header_page")
@@ -203,6 +172,41 @@ class _Folder:
         return PageLayout(
             layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, is_big
         )
+
+
+def _read_text(path: Path, report: Report) -> str:
+    data = map_file(path, report)
+    try:
+        if len(data) > _MAX_TEXT:
+            report(Damage(None, _MAX_TEXT, f"{path.name} is longer than 128 MiB"))
+        return decode(bytes(data[:_MAX_TEXT]))
+    finally:
+        unmap(data)
+
+
+def find_formats(folder: Path, report: Report) -> Iterator[tuple[str, str]]:
+    """Yield the (system, text) of `events/*/*/format`, or of a tar file, in a folder or the one above."""
+    for place in (folder, folder.parent):
+        paths = sorted((place / "events").glob("*/*/format"))
+        if paths:
+            yield from ((path.parent.parent.name, _read_text(path, report)) for path in paths[:_MAX_FILES])
+            return
+        for path in sorted(place.iterdir()):
+            if _FORMATS_TAR.fullmatch(path.name):
+                yield from _packed_formats(path, report)
+                return
+    report(Damage(None, 0, "no formats: events/*/*/format, or formats.tar next to the pages"))
+
+
+def _packed_formats(path: Path, report: Report) -> Iterator[tuple[str, str]]:
+    data = map_file(path, report)
+    try:
+        with tarfile.open(fileobj=BytesIO(memoryview(data)), mode="r:") as archive:
+            yield from _members(archive)
+    except tarfile.TarError as error:
+        report(Damage(None, 0, f"{path.name}: {error}"))
+    finally:
+        unmap(data)
 
 
 def _members(archive: tarfile.TarFile) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Opening a recording of any form, which its content says and not its name: `open_container`."""
+"""Opening a recording of any form, which its content says and not its name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from tracepoint.tracefile.container import DamageLog
 from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.perfdata import PERF_MAGICS, open_perfdata
 from tracepoint.tracefile.tracedat import TraceFile
 
 if TYPE_CHECKING:
     from tracepoint.tracefile.container import Container
     from tracepoint.tracefile.cursor import Bytes
 
-_CAN_OPEN = "a trace.dat of version 6 or 7, or a folder of trace_pipe_raw files"
+_CAN_OPEN = "a trace.dat of version 6 or 7, a perf.data, or a folder of trace_pipe_raw files"
 
 
 def open_container(path: str | os.PathLike[str]) -> Container:
@@ -30,7 +31,7 @@ def open_container(path: str | os.PathLike[str]) -> Container:
         return _open_in_folder(Path(path), log)
     data = map_file(path, log.report)
     try:
-        return _open_bytes(data, os.fspath(path), log)
+        return read_container(data, os.fspath(path), log)
     except BaseException:
         unmap(data)
         raise
@@ -42,10 +43,17 @@ def _open_in_folder(folder: Path, log: DamageLog) -> Container:
     raise DecodeError(f"nothing here that can be opened: {_CAN_OPEN}", str(folder))
 
 
-def _open_bytes(data: Bytes, path: str, log: DamageLog) -> Container:
+def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) -> Container:
+    """Read a recording from the bytes of one file; `path` is for messages.
+
+    Raises DecodeError for what is none of the forms that can be read, or whose head is damaged.
+    """
+    log = DamageLog() if log is None else log
     if not data:
         raise DecodeError("an empty file", path, 0)
     head = bytes(data[:64])
     if head.startswith(MAGIC):
         return TraceFile(data, path, log)
+    if head.startswith(PERF_MAGICS):
+        return open_perfdata(data, path, log)
     raise DecodeError(f"begins with {head[:8].hex(' ')}, which is not {_CAN_OPEN}", path, 0)

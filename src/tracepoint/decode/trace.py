@@ -218,7 +218,7 @@ def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def open_trace(path: str | os.PathLike[str], *, instance: str = "", threads: int = 0) -> Trace:
-    """Open a recording: a trace.dat, a perf.data, or a folder of `trace_pipe_raw` files with formats.
+    """Open a recording: a trace.dat, a perf.data, a text of `trace`, or a folder of `trace_pipe_raw` files.
 
     `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
     process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an

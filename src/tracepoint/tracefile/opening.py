@@ -12,13 +12,17 @@ from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.mapping import map_file, unmap
 from tracepoint.tracefile.perfdata import PERF_MAGICS, open_perfdata
+from tracepoint.tracefile.textfile import is_text_file, open_text
 from tracepoint.tracefile.tracedat import TraceFile
 
 if TYPE_CHECKING:
     from tracepoint.tracefile.container import Container
     from tracepoint.tracefile.cursor import Bytes
 
-_CAN_OPEN = "a trace.dat of version 6 or 7, a perf.data, or a folder of trace_pipe_raw files"
+_CAN_OPEN = (
+    "a trace.dat of version 6 or 7, a perf.data, a text of trace, trace_pipe, trace-cmd report or perf "
+    "script, or a folder of trace_pipe_raw files"
+)
 
 
 def open_container(path: str | os.PathLike[str]) -> Container:
@@ -56,4 +60,6 @@ def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) ->
         return TraceFile(data, path, log)
     if head.startswith(PERF_MAGICS):
         return open_perfdata(data, path, log)
+    if is_text_file(data):
+        return open_text(data, path, log)
     raise DecodeError(f"begins with {head[:8].hex(' ')}, which is not {_CAN_OPEN}", path, 0)

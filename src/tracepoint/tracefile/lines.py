@@ -1,0 +1,113 @@
+"""The lines of `trace`, `trace_pipe`, `trace-cmd report` and `perf script`: task, CPU, time, event, text."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_TRACE = re.compile(
+    r"\s{0,40}(?P<comm>.{0,60}?)-(?P<pid>\d{1,10})\s{1,40}(?:\(\s{0,9}(?P<tgid>[\d-]{1,10})\)\s{1,9})?\[(?P<cpu>\d{1,5})\]\s+"
+    r"(?:(?P<flags>[.dDbXnNpzZHhs][.nNp][.zZhHs][.0-9a-f][.0-9a-f]?[.0-9a-f]?)\s+)?"
+    r"(?P<time>\d{1,19}(?:\.(?P<part>\d{6,9}))?): (?P<rest>.*)",
+    re.DOTALL,
+)
+_PERF = re.compile(
+    r"\s{0,40}(?P<comm>.{0,60}?)\s{1,40}(?:(?P<tgid>\d{1,10})/)?(?P<pid>-?\d{1,10})\s{1,40}\[(?P<cpu>\d{1,5})\]\s+(?P<flags>)"
+    r"(?P<time>\d{1,12}\.(?P<part>\d{6,9})):\s+(?:\d+\s+)?(?P<rest>[\w-]+:[\w-]+:.*)",
+    re.DOTALL,
+)
+_NAME = re.compile(r"(?P<system>[A-Za-z_][\w-]*:(?=\S+:))?(?P<name>[A-Za-z_][\w.-]*):\s*")
+_SYSCALL = re.compile(r"(?P<name>sys_\w+)(?P<exit> -> )?")
+_LOST = re.compile(
+    r"CPU:(?P<cpu>\d{1,5}) \[(?:LOST (?P<n>\d{1,18} )?EVENTS|(?P<m>\d{1,18}) EVENTS DROPPED)\]"
+)
+_FLAG_BITS = (
+    {"d": 0x01, "D": 0x81, "b": 0x80, "X": 0x02},
+    {"n": 0x04, "p": 0x20, "N": 0x24},
+    {"h": 0x08, "H": 0x18, "s": 0x10, "z": 0x40, "Z": 0x48},
+)
+MAX_LINE = 1 << 16
+
+
+class TraceLine(NamedTuple):
+    """One record as a line shows it; `system` is empty where the line does not name it."""
+
+    cpu: int
+    stamp: int
+    pid: int
+    comm: str
+    tgid: int
+    flags: int
+    preempt_count: int
+    system: str
+    event: str
+    text: str
+
+
+def read_line(text: str) -> TraceLine | None:
+    """Read one line, without its end; None when it is no record."""
+    match = _TRACE.fullmatch(text) or _PERF.fullmatch(text)
+    if match is None:
+        return None
+    stamp = int(match["time"]) if match["part"] is None else _nanoseconds(match["time"])
+    system, event, body = split_event(match["rest"])
+    tgid = match["tgid"] or ""
+    flags, count = read_flags(match["flags"] or "")
+    return TraceLine(
+        int(match["cpu"]), stamp, int(match["pid"]), match["comm"].strip(),
+        int(tgid) if tgid.isdigit() else 0, flags, count, system, event, body,
+    )  # fmt: skip
+
+
+def _nanoseconds(text: str) -> int:
+    seconds, _, part = text.partition(".")
+    return int(seconds) * 10**9 + int(part.ljust(9, "0"))
+
+
+def split_event(text: str) -> tuple[str, str, str]:
+    """Return system, event and body of what follows the time.
+
+    >>> split_event("sched_wakeup: comm=a")
+    ('', 'sched_wakeup', 'comm=a')
+    >>> split_event("sched:sched_wakeup: comm=a")
+    ('sched', 'sched_wakeup', 'comm=a')
+    >>> split_event("sys_write -> 0x2")
+    ('syscalls', 'sys_exit_write', 'sys_write -> 0x2')
+    """
+    match = _NAME.match(text)
+    if match is not None:
+        return (match["system"] or "")[:-1], match["name"], text[match.end() :]
+    call = _SYSCALL.match(text)
+    if call is not None:
+        kind = "exit" if call["exit"] else "enter"
+        return "syscalls", f"sys_{kind}_{call['name'][4:]}", text
+    return "", "function" if " <-" in text else "line", text
+
+
+def read_flags(text: str) -> tuple[int, int]:
+    """Return `common_flags` and `common_preempt_count` of the characters that show them.
+
+    >>> read_flags("d.h1.")
+    (9, 1)
+    """
+    flags = 0
+    for letter, bits in zip(text, _FLAG_BITS, strict=False):
+        flags |= bits.get(letter, 0)
+    counts = text[3:5].replace(".", "0").ljust(2, "0")
+    return flags, int(counts[0], 16) | int(counts[1], 16) << 4
+
+
+def read_lost(text: str) -> tuple[int, int] | None:
+    """Return CPU and number of events of a line about a loss, -1: not counted; None for another line."""
+    match = _LOST.match(text.lstrip())
+    if match is None:
+        return None
+    number = match["n"] or match["m"]
+    return int(match["cpu"]), int(number) if number else -1
+
+
+def is_text(head: str) -> bool:
+    """Say whether a file that begins with `head` is one of these texts."""
+    if head.startswith("# tracer:"):
+        return True
+    return any(read_line(line) or read_lost(line) for line in head[:MAX_LINE].split("\n")[:60])

@@ -1,0 +1,240 @@
+"""Texts of `trace`, `trace_pipe`, `trace-cmd report` and `perf script` as recordings.
+
+Each line becomes a record: the common fields, the text of the line, and the fields that the print format
+shows where the format of the event is known. What the text does not show is not in the record's format.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.layout.format import EventFormat, FieldFormat, write_format
+from tracepoint.printk.scan import compile_scanner
+from tracepoint.record.layout import header_page_text
+from tracepoint.tracefile.container import Parts, PartsContainer, read_formats
+from tracepoint.tracefile.content import TraceContent
+from tracepoint.tracefile.cursor import decode, encode
+from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.folder import find_formats
+from tracepoint.tracefile.lines import MAX_LINE, is_text, read_line, read_lost
+from tracepoint.tracefile.spool import PageSpool, spool_layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.printk.scan import Scanner
+    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.container import DamageLog
+    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.lines import TraceLine
+
+_COMMON = (
+    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
+    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
+    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
+    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
+)
+_TEXT = FieldFormat("text", "__data_loc char[]", 8, 4, is_signed=True)
+_TEXT_FMT = '"%s", __get_str(text)'
+_FIXED = 12
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+_MAX_KINDS = 1 << 13
+# A record has to fit into a page.
+_MAX_TEXT = 1 << 13
+_UNTYPED = "text"
+
+
+def is_text_file(data: Bytes) -> bool:
+    """Say whether the content of a file is a text of records."""
+    head = bytes(data[:MAX_LINE])
+    return b"\0" not in head and is_text(decode(head))
+
+
+def open_text(data: Bytes, path: str, log: DamageLog) -> PartsContainer:
+    """Open a text of records; formats are looked for next to it."""
+    opened = [data]
+    return PartsContainer(path, lambda report: _TextFile(data, path, opened, report).load(), opened, log)
+
+
+class _Kind:
+    """How the records of one event are made: its format and where its values go."""
+
+    def __init__(self, number: int, system: str, name: str, scanner: Scanner | None = None) -> None:
+        self.scanner = scanner
+        fields, at = [], _FIXED
+        for field in scanner.fields if scanner else ():
+            size = 4 if field.is_data_loc else field.size
+            at += -at % (size if size in _CODES else 1)
+            ctype = "__data_loc char[]" if field.is_data_loc else field.ctype
+            fields.append(replace(field, ctype=ctype, offset=at, size=size))
+            at += size
+        self.size = at + -at % 4
+        self._fields = fields
+        self.format = EventFormat(system, name, (*_COMMON, _TEXT, *fields), _TEXT_FMT, number)
+
+    def record(self, line: TraceLine, values: tuple[int | str, ...]) -> bytes:
+        made = bytearray(self.size)
+        struct.pack_into("<HBBi", made, 0, self.format.id, line.flags, line.preempt_count, line.pid)
+        self._put_text(made, 8, line.text)
+        for field, value in zip(self._fields, values, strict=True):
+            if isinstance(value, int):
+                struct.pack_into("<" + _CODES[field.size], made, field.offset, value)
+            elif field.is_data_loc:
+                self._put_text(made, field.offset, value)
+            else:
+                text = encode(value)[: field.size]
+                made[field.offset : field.offset + len(text)] = text
+        return bytes(made)
+
+    @staticmethod
+    def _put_text(made: bytearray, at: int, text: str) -> None:
+        data = encode(text)[:_MAX_TEXT] + b"\0"
+        # Offset and length have 16 bits each; what does not fit is cut.
+        data = data[: max(0xFFFF - len(made), 0)]
+        struct.pack_into("<HH", made, at, min(len(made), 0xFFFF), len(data))
+        made += data
+
+
+class _TextFile:
+    """A text while it is read."""
+
+    def __init__(self, data: Bytes, path: str, opened: list[Bytes], report: Report) -> None:
+        self._data = data
+        self._path = path
+        self._opened = opened
+        self._report = report
+        self._spool = PageSpool(spool_layout(), report)
+        # By system and name as a line has them, and as the recording has them.
+        self._typed: dict[tuple[str, str], _Kind] = {}
+        self._named: dict[tuple[str, str], _Kind] = {}
+        self._made: dict[tuple[str, str], _Kind] = {}
+        self._known: dict[str, EventFormat] = {}
+        self._free = iter(range(1, 1 << 16))
+        self._comms: dict[int, str] = {}
+        self._tgids: dict[int, int] = {}
+        self._n_other = 0
+        self._n_unscanned: dict[str, int] = {}
+
+    def load(self) -> Parts:
+        self._find_known()
+        for line in self._lines():
+            self._take(line)
+        if self._n_other:
+            self._report(Damage(None, 0, f"{self._n_other} lines that are no records"))
+        for name, n_lines in self._n_unscanned.items():
+            reason = (
+                f"{n_lines} lines of {name} are not of its print format: they are text:{name.split(':')[1]}"
+            )
+            self._report(Damage(None, 0, reason))
+        buffer = self._spool.finish(self._opened, "")
+        layout = self._spool.layout
+        names = {pid: name for pid, name in self._comms.items() if pid and name not in ("<...>", ":-1")}
+        content = TraceContent(
+            (),
+            tuple((kind.format.system, write_format(kind.format)) for kind in self._made.values()),
+            header_page_text(layout),
+            saved_cmdlines="".join(f"{pid} {name}\n" for pid, name in names.items()),
+            saved_tgids="".join(f"{pid} {tgid}\n" for pid, tgid in self._tgids.items()) or None,
+            n_cpus=max((cpu.cpu + 1 for cpu in buffer.cpus), default=1),
+            page_size=layout.page_size,
+        )
+        return Parts(content, (buffer,))
+
+    def _find_known(self) -> None:
+        if self._path in ("", "-"):
+            return
+        numbers: set[int] = set()
+        # That there are none is no damage here: a text is read without them too.
+        texts = list(find_formats(Path(self._path).absolute().parent, lambda _: None))
+        for form in read_formats(texts, self._report, is_big_endian=False, long_size=8).values():
+            self._known.setdefault(form.name, form)
+            self._known[f"{form.system}:{form.name}"] = form
+            numbers.add(form.id)
+        self._free = (number for number in range(1, 1 << 16) if number not in numbers)
+
+    def _lines(self) -> Iterator[TraceLine]:
+        """Yield the records; lines after one that are none are a part of its text, as a stack is."""
+        held: TraceLine | None = None
+        for text in self._texts():
+            line = read_line(text)
+            if line is None:
+                lost = read_lost(text)
+                if lost is not None:
+                    self._spool.lose(lost[0], held.stamp if held else 0, lost[1])
+                elif text.startswith("#") or not text.strip():
+                    continue
+                elif held is None:
+                    self._n_other += 1
+                elif len(held.text) < _MAX_TEXT:
+                    held = held._replace(text=f"{held.text}\n{text}")
+                continue
+            if held is not None:
+                yield held
+            held = line
+        if held is not None:
+            yield held
+
+    def _texts(self) -> Iterator[str]:
+        at, end = 0, len(self._data)
+        while at < end:
+            stop = self._data.find(b"\n", at)  # type: ignore[union-attr]
+            stop = end if stop < 0 else stop
+            yield decode(bytes(self._data[at : min(stop, at + MAX_LINE)])).rstrip("\r")
+            at = stop + 1
+
+    def _take(self, line: TraceLine) -> None:
+        self._comms.setdefault(line.pid, line.comm)
+        if line.tgid:
+            self._tgids[line.pid] = line.tgid
+        kind, values = self._kind(line)
+        self._spool.add(line.cpu, line.stamp, kind.record(line, values))
+
+    def _kind(self, line: TraceLine) -> tuple[_Kind, tuple[int | str, ...]]:
+        """Return how a line's record is made, and the values of its fields.
+
+        An event whose first line is not of its print format has no fields, as system calls in the text of
+        the kernel.
+        """
+        typed = self._typed.get((line.system, line.event))
+        if typed is not None and typed.scanner is not None:
+            values = typed.scanner.scan(line.text)
+            if values is not None:
+                return typed, values
+            name = f"{typed.format.system}:{typed.format.name}"
+            self._n_unscanned[name] = self._n_unscanned.get(name, 0) + 1
+            return self._untyped(_UNTYPED, line.event), ()
+        untyped = self._named.get((line.system, line.event))
+        if untyped is not None:
+            return untyped, ()
+        return self._first(line)
+
+    def _first(self, line: TraceLine) -> tuple[_Kind, tuple[int | str, ...]]:
+        key = (line.system, line.event)
+        form = self._known.get(f"{line.system}:{line.event}" if line.system else line.event)
+        if form is None:
+            untyped = self._untyped(line.system or _UNTYPED, line.event)
+        else:
+            scanner = compile_scanner(form)
+            values = None if scanner is None else scanner.scan(line.text)
+            made = self._made.get((form.system, form.name))
+            if scanner is not None and values is not None and made is None:
+                typed = self._typed[key] = _Kind(form.id, form.system, form.name, scanner)
+                self._made[form.system, form.name] = typed
+                return typed, values
+            untyped = made or _Kind(form.id, form.system, form.name)
+            self._made[form.system, form.name] = untyped
+        if len(self._named) < _MAX_KINDS:
+            self._named[key] = untyped
+        return untyped, ()
+
+    def _untyped(self, system: str, name: str) -> _Kind:
+        """Return the kind of records of which only the text is known: one for all events past a number."""
+        if (system, name) not in self._made and len(self._made) >= _MAX_KINDS:
+            system, name = _UNTYPED, "other"
+        found = self._made.get((system, name))
+        if found is None:
+            found = self._made[system, name] = _Kind(next(self._free), system, name)
+        return found

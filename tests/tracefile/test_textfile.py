@@ -1,0 +1,177 @@
+"""Texts of records typed back into columns: against the recording that they are of."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+
+import pytest
+
+import tracepoint as tp
+from oracles import data_file
+from tracefile.making import GOLDEN, content_of, written
+from tracefile.perfmaking import PerfMaker
+from tracefile.test_folder import put_formats
+from tracepoint.tracefile.lines import read_flags, read_line, split_event
+from tracepoint.tracefile.text import TextWriter, facts_of, flags_text
+from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
+
+# What lines do not show, or not exactly.
+NOT_COMPARED = {"text", "common_type", "common_timestamp"}
+
+
+def compare(text, recorded, *, but=(), unit_ns=1000):
+    """Every column that the text gives has the values of the recording; returns how many were compared."""
+    n_columns = 0
+    assert text.n_records == recorded.n_records
+    tables = text.tables()
+    for name, found in tables.items():
+        if name in but:
+            continue
+        wanted = recorded[name]
+        assert len(found) == len(wanted), name
+        times = [(t + unit_ns // 2) // unit_ns * unit_ns for t in wanted["common_timestamp"].tolist()]
+        assert found["common_timestamp"].tolist() == times
+        for column in set(found.columns) - NOT_COMPARED:
+            if column in wanted.columns:
+                assert found[column].tolist() == wanted[column].tolist(), (name, column)
+                n_columns += 1
+    return n_columns
+
+
+def test_the_text_that_we_write_is_read_back(tmp_path):
+    with open_tracedat(GOLDEN / "cut.v6.dat") as recorded:
+        writer = TextWriter(recorded.events, facts_of(recorded))
+        text = "# tracer: nop\n#\n" + "".join(writer.lines(recorded.buffers[0].records()))
+        put_formats(tmp_path, recorded.content())
+    path = tmp_path / "trace"
+    path.write_text(text)
+    with tp.open_trace(path) as read, tp.open_trace(GOLDEN / "cut.v6.dat") as recorded:
+        assert read.events == recorded.events
+        assert compare(read, recorded) > 100
+        assert read.damage == ()
+        assert read["sched_switch"]["next_comm"].tolist() == recorded["sched_switch"]["next_comm"].tolist()
+        # What is shown is the line as it was.
+        again = TextWriter(read.file.events, facts_of(read.file))
+        lines = list(again.lines(read.file.buffers[0].records()))
+        assert [line.split(": ", 1)[1] for line in lines if "sched_switch" in line] == [
+            line.split(": ", 1)[1] for line in text.splitlines(keepends=True) if "sched_switch" in line
+        ]
+
+
+def test_without_formats_the_text_is_a_column(tmp_path):
+    path = tmp_path / "pipe"
+    path.write_text(
+        "   my task-12      [003] d.h1.    10.634872: some_event: a=1 b=x\n"
+        "          <idle>-0       [001] ..s..    10.634873: <stack trace>\n => one\n => two\n"
+        "CPU:1 [LOST 5 EVENTS]\n"
+        "          sh-104     (    103) [001] .....    11.000001: sys_write(fd: 1, buf: 5, count: 2)\n"
+        "          sh-104     (-------) [001] .....    11.000002: bright_x64_sys <-do_call\n"
+    )
+    with tp.open_trace(path) as trace:
+        assert trace["some_event"].to_dicts()[0] | {"common_type": 0} == {
+            "common_timestamp": 10634872000, "common_cpu": 3, "common_type": 0, "common_flags": 9,
+            "common_preempt_count": 1, "common_pid": 12, "text": "a=1 b=x",
+        }  # fmt: skip
+        assert trace["line"]["text"].tolist() == ["<stack trace>\n => one\n => two"]
+        assert trace["function"]["text"].tolist() == ["bright_x64_sys <-do_call"]
+        assert trace["syscalls:sys_enter_write"]["text"].tolist() == ["sys_write(fd: 1, buf: 5, count: 2)"]
+        assert trace.lost == {1: 5, 3: 0}
+        assert (trace.file.saved_tgids, trace.damage) == ("104 103\n", ())
+        assert "12 my task\n" in trace.file.saved_cmdlines
+
+
+def test_lines_that_do_not_fit_are_kept_as_text(tmp_path):
+    put_formats(tmp_path, content_of())
+    path = tmp_path / "trace"
+    lines = ["n=1 name=a", "n=2 name=b c", "n=two name=b", "n=99999999999999999999999999 name=b"]
+    path.write_text(
+        "".join(f"  a-1  [000] .....  1.00000{n}: tick: {text}\n" for n, text in enumerate(lines))
+    )
+    with tp.open_trace(path) as trace:
+        assert trace["demo:tick"]["n"].tolist() == [1, 2]
+        assert trace["demo:tick"]["name"].tolist() == ["a", "b c"]
+        assert trace["text:tick"]["text"].tolist() == lines[2:]
+        assert [damage.reason for damage in trace.damage] == [
+            "2 lines of demo:tick are not of its print format: they are text:tick"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("  sh-104   [000]    10.629994: sys_exit:             NR 33 = 1", (0, 10629994000, 104, "", "sys_exit")),
+        ("  a b-1  [002] d...1 10.629994123: x: ", (2, 10629994123, 1, "", "x")),
+        ("sh   104 [000]    10.629676:   raw_syscalls:sys_exit: NR 1", (0, 10629676000, 104, "raw_syscalls", "sys_exit")),
+        ("sh   104/105 [001] 10.629676:    1 sched:sched_switch: a", (1, 10629676000, 105, "sched", "sched_switch")),
+        ("  sh-104  [000] .....  123456789: tick: a", (0, 123456789, 104, "", "tick")),
+    ],
+)  # fmt: skip
+def test_lines_of_every_tool(line, expected):
+    found = read_line(line)
+    assert (found.cpu, found.stamp, found.pid, found.system, found.event) == expected
+
+
+def test_flags_and_names():
+    for flags in range(256):
+        for count in (0, 1, 15, 0x31):
+            again = read_flags(flags_text(flags, count))
+            assert flags_text(*again) == flags_text(flags, count)
+    assert read_line("#           TASK-PID  CPU#  |||||  TIMESTAMP  FUNCTION") is None
+    assert split_event("0: hello") == ("", "line", "0: hello")
+
+
+@pytest.mark.oracle
+def test_text_of_the_kernel_has_the_values_of_its_recording():
+    recorded = tp.open_trace(data_file("small.v6.dat.zst"))
+    with recorded, tp.open_trace(data_file("small.trace.txt.zst")) as text:
+        # What was written to trace_marker has the name of a function in the text.
+        assert len(text["tracing_mark_write"]) == len(recorded["ftrace:print"]) == 1
+        assert set(text.events.items()) ^ set(recorded.events.items()) == {
+            ("text:tracing_mark_write", 1),
+            ("ftrace:print", 1),
+        }
+        assert text.damage == ()
+        assert compare(text, recorded, but={"text:tracing_mark_write"}) > 300
+
+
+@pytest.mark.oracle
+@pytest.mark.skipif(not shutil.which("perf") or not shutil.which("trace-cmd"), reason="no perf or trace-cmd")
+@pytest.mark.parametrize("tool", ["perf", "trace-cmd"])
+def test_texts_of_the_tools_have_the_values_of_their_recording(tmp_path, tool):
+    original = GOLDEN / "cut.v6.dat"
+    with open_tracedat(original) as recorded:
+        put_formats(tmp_path, recorded.content())
+        (tmp_path / "made").write_bytes(PerfMaker(recorded).file())
+    command = {
+        "perf": ["perf", "script", "-f", "--ns", "-F", "comm,tid,cpu,time,event,trace", "-i", str(tmp_path / "made")],
+        "trace-cmd": ["trace-cmd", "report", "-t", "-N", "-i", str(original)],
+    }[tool]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, check=True)
+    path = tmp_path / "text"
+    path.write_bytes(done.stdout)
+    with tp.open_trace(path) as text, tp.open_trace(original) as recorded:
+        assert text.n_records == recorded.n_records
+        found, wanted = text["sched_switch"], recorded["sched_switch"]
+        assert {"prev_comm", "next_pid"} <= set(found.columns)
+        for column in set(found.columns) - {"text", "common_type", "common_flags", "common_preempt_count"}:
+            assert found[column].tolist() == wanted[column].tolist(), column
+
+
+def test_a_text_of_many_events_is_read_in_bounds(tmp_path):
+    path = tmp_path / "trace"
+    path.write_text(
+        "".join(f"  a-1  [{9000 if n == 9 else 0:03d}] .....  1.000000: e{n}: x\n" for n in range(9500))
+    )
+    with tp.open_trace(path) as trace:
+        assert len(trace.events) <= (1 << 13) + 1
+        assert any("impossible CPUs" in damage.reason for damage in trace.damage)
+
+
+def test_texts_in_a_big_endian_recording_can_be_written(tmp_path):
+    recorded = read_tracedat(written(content_of(True, n_records=9)))
+    writer = TextWriter(recorded.events, facts_of(recorded), is_big_endian=True)
+    put_formats(tmp_path, recorded.content())
+    (tmp_path / "t").write_text("".join(writer.lines(recorded.buffers[0].records())))
+    with tp.open_trace(tmp_path / "t") as trace:
+        assert trace["tick"]["n"].tolist() == list(range(9))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
     from tracepoint.convert.perfetto.write import write_perfetto
+    from tracepoint.convert.sql import sql
     from tracepoint.decode.trace import open_trace
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.errors import (
@@ -73,6 +74,7 @@ _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "control.session": "open_tracefs",
     "convert.perfetto.write": "write_perfetto",
+    "convert.sql": "sql",
     "decode.trace": "open_trace",
     "diagnostics": "Diagnostic",
     "errors": "FaultWarning LossWarning TracepointError",
@@ -161,6 +163,7 @@ __all__ = [
     "save",
     "simulate_event",
     "sites",
+    "sql",
     "static_keys",
     "string_t",
     "task_name",

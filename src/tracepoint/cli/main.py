@@ -127,6 +127,14 @@ COMMANDS = {
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/sched.out sched --to perfetto",
         ),
     ),
+    "sql": Command(
+        "trace.sql",
+        "run SQL over the events of a trace.dat, by DuckDB",
+        (
+            "tracepoint sql tests/tracefile/golden/cut.v6.dat 'select count(*) from sched.sched_switch'",
+            "tracepoint sql tests/tracefile/golden/cut.v6.dat 'from sched_waking limit 2' --format csv",
+        ),
+    ),
     "index": Command(
         "tree.index",
         "index a kernel tree: its events, call sites, exports",

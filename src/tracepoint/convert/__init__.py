@@ -1,1 +1,1 @@
-"""A trace in other formats: for Perfetto."""
+"""A trace in other formats: for Perfetto, for DuckDB."""

@@ -1,0 +1,98 @@
+"""`tracepoint sql`: SQL over the events of a recording."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from io import StringIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.cli.status import EXIT_DONE
+from tracepoint.convert.sql import TraceDatabase
+from tracepoint.decode.trace import open_trace
+from tracepoint.errors import TracepointError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator
+
+    from tracepoint.cli.output import Output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("file", metavar="FILE", help="a trace.dat, or a folder of trace_pipe_raw files")
+    parser.add_argument("query", nargs="?", metavar="QUERY", help="events are views: sched.sched_switch")
+    parser.add_argument("--format", choices=("table", "csv", "jsonl"), default="table", help="default: table")
+    parser.add_argument("--shell", action="store_true", help="read queries from stdin, each up to its ;")
+    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the rows of a query, or of each query of stdin."""
+    if args.query is None and not args.shell:
+        raise TracepointError("no query: give one, or --shell")
+    with open_trace(args.file, instance=args.instance) as trace:
+        database = TraceDatabase(trace)
+        if args.query is not None:
+            _print(database, args.query, args.format, out)
+        for query in _queries(out) if args.shell else ():
+            try:
+                _print(database, query, args.format, out)
+            except TracepointError as error:
+                out.error(str(error))
+            out.flush()
+    return EXIT_DONE
+
+
+def _queries(out: Output) -> Iterator[str]:
+    """Yield the queries of stdin, asking for them where a person types."""
+    lines: list[str] = []
+    is_asking = sys.stdin.isatty()
+    while True:
+        if is_asking:
+            out.write("   ...> " if lines else "tracepoint> ")
+            out.flush()
+        line = sys.stdin.readline()
+        lines.append(line)
+        if not line or line.rstrip().endswith(";"):
+            query = "".join(lines).strip()
+            if query:
+                yield query
+            lines = []
+        if not line:
+            return
+
+
+def _print(database: TraceDatabase, query: str, form: str, out: Output) -> None:
+    names, rows = database.rows(query)
+    if form == "table":
+        # All rows decide how wide a column is.
+        for line in _table(names, [[_shown(value) for value in row] for row in rows]):
+            out.line(line)
+    elif form == "csv":
+        for row in chain([names], rows):
+            out.write(_csv_line(row))
+    else:
+        for row in rows:
+            out.line(json.dumps(dict(zip(names, row, strict=True)), separators=(",", ":"), default=str))
+
+
+def _table(names: list[str], rows: list[list[str]]) -> Iterator[str]:
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    yield "  ".join(name.ljust(width) for name, width in zip(names, widths, strict=True)).rstrip()
+    yield "  ".join("-" * width for width in widths)
+    for row in rows:
+        yield "  ".join(value.ljust(width) for value, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _shown(value: Any) -> str:
+    return "NULL" if value is None else " ".join(str(value).split("\n"))
+
+
+def _csv_line(row: Iterable[Any]) -> str:
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerow(row)
+    return text.getvalue()

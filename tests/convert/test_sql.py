@@ -1,0 +1,87 @@
+"""SQL over the events of a trace: which are views, what is decoded, what the command prints."""
+
+import json
+import sys
+from io import StringIO
+
+import pytest
+
+import tracepoint as tp
+from tracefile.making import GOLDEN
+from tracepoint.cli.main import main
+from tracepoint.convert.sql import TraceDatabase
+
+CUT = str(GOLDEN / "cut.v6.dat")
+pytest.importorskip("duckdb", reason="no DuckDB: pip install duckdb")
+
+
+@pytest.fixture
+def trace():
+    with tp.open_trace(CUT) as trace:
+        yield trace
+
+
+@pytest.fixture
+def run(monkeypatch):
+    def call(*words, stdin=""):
+        out, err = StringIO(), StringIO()
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        monkeypatch.setattr(sys, "stdin", StringIO(stdin))
+        return main(["sql", CUT, *words]), out.getvalue(), err.getvalue()
+
+    return call
+
+
+def test_every_recorded_event_is_a_view_with_its_rows(trace):
+    database = TraceDatabase(trace)
+    for name, n_records in trace.events.items():
+        system, _, short = name.partition(":")
+        assert database.run(f"select count(*) from {system}.{short}").fetchall() == [(n_records,)], name
+    rows = database.run("select * from sched_switch").fetchall()
+    assert [list(row) for row in rows] == [list(row.values()) for row in trace["sched_switch"]]
+
+
+def test_only_named_events_are_decoded(trace):
+    database = TraceDatabase(trace)
+    database.run("select 1 from SCHED.sched_switch join irq.softirq_entry using (common_pid)")
+    assert "2 events named" in repr(database)
+
+
+def test_a_trace_without_records_has_views_without_rows(trace):
+    assert tp.sql(trace.between(0, 1), "select count(*) from sched_switch").fetchall() == [(0,)]
+
+
+def test_what_duckdb_refuses_is_our_error(trace):
+    with pytest.raises(tp.TracepointError, match="nothing"):
+        tp.sql(trace, "select nothing from sched_switch")
+
+
+def test_without_duckdb_the_error_says_how_to_get_it(trace, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(tp.TracepointError, match=r"pip install 'tracepoint\[sql\]'"):
+        tp.sql(trace, "select 1")
+
+
+def test_the_command_prints_a_table(run):
+    status, out, _ = run(
+        "select next_comm, count(*) as n from sched_switch group by 1 order by 2 desc, 1 limit 2"
+    )
+    assert status == 0
+    assert out == "next_comm    n\n-----------  -\nrcu_preempt  4\nswapper/0    4\n"
+
+
+def test_csv_and_json_lines(run):
+    query = "select common_cpu, next_comm from sched_switch limit 1"
+    assert run(query, "--format", "csv")[1] == "common_cpu,next_comm\n1,rcu_preempt\n"
+    assert json.loads(run(query, "--format", "jsonl")[1]) == {"common_cpu": 1, "next_comm": "rcu_preempt"}
+
+
+def test_the_shell_runs_queries_and_goes_on_after_an_error(run):
+    status, out, err = run("--shell", "--format", "csv", stdin="select 7\nas a;\nselect b;\nselect 8 as c")
+    assert (status, out) == (0, "a\n7\nc\n8\n")
+    assert 'column "b"' in err
+
+
+def test_no_query_is_an_error(run):
+    assert run()[0] == 2

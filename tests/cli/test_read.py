@@ -183,7 +183,7 @@ def test_damage_is_said(run, file_of) -> None:
 def test_file_that_is_none(run, file_of) -> None:
     status, _, err = run(file_of(b"hello"))
     assert status == 2
-    assert "not a trace.dat" in err
+    assert "is not a trace.dat" in err
     assert "some.dat" in err
 
 

@@ -100,6 +100,17 @@ def test_other_samples_and_damage_are_said(tmp_path):
         opened(tmp_path, b"PERFILE2" + bytes(100))
 
 
+def test_a_recording_without_tracepoints_says_so(tmp_path):
+    maker = PerfMaker(read_tracedat(written(content_of(n_records=20))))
+    # The type of each event: hardware instead of tracepoint.
+    data = maker.pipe().replace(maker.attr(maker.ids[0]), bytes(4) + maker.attr(maker.ids[0])[4:])
+    with opened(tmp_path, data) as trace:
+        assert trace.events == {}
+        assert [damage.reason for damage in trace.damage] == [
+            "20 samples of other events than tracepoints were left out"
+        ]
+
+
 @pytest.mark.parametrize("step", [1, 7])
 def test_a_file_cut_off_anywhere_gives_what_is_there(tmp_path, step):
     recorded = read_tracedat(written(content_of(n_records=6)))

@@ -76,6 +76,8 @@ def test_without_formats_the_text_is_a_column(tmp_path):
         assert trace["line"]["text"].tolist() == ["<stack trace>\n => one\n => two"]
         assert trace["function"]["text"].tolist() == ["bright_x64_sys <-do_call"]
         assert trace["syscalls:sys_enter_write"]["text"].tolist() == ["sys_write(fd: 1, buf: 5, count: 2)"]
+        lines = "".join(TextWriter(trace.file.events).lines(trace.file.buffers[0].records()))
+        assert "11.000001: sys_enter_write: sys_write(fd: 1, buf: 5, count: 2)" in lines
         assert trace.lost == {1: 5, 3: 0}
         assert (trace.file.saved_tgids, trace.damage) == ("104 103\n", ())
         assert "12 my task\n" in trace.file.saved_cmdlines

@@ -18,7 +18,9 @@ _ENTER, _EXIT = "sys_enter_", "sys_exit_"
 
 def is_syscall(form: EventFormat) -> bool:
     """Return whether an event is one of a system call (system `syscalls`)."""
-    return form.system == "syscalls" and form.name.startswith((_ENTER, _EXIT))
+    # One that was made from a text has that text instead of a number.
+    is_text = any(field.name == "text" and field.is_data_loc for field in form.fields)
+    return form.system == "syscalls" and form.name.startswith((_ENTER, _EXIT)) and not is_text
 
 
 def _shown(form: EventFormat, field: FieldFormat) -> ops.TextOp:

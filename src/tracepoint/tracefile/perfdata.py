@@ -145,7 +145,8 @@ class _PerfData:
     def _content(self, n_cpus: int) -> TraceContent:
         tracing = self._tracing
         formats = tracing.formats
-        if not tracing.is_found and self._path not in ("", "-"):
+        has_tracepoints = any(attr.type == TRACEPOINT for attr in self._attrs)
+        if has_tracepoints and not tracing.is_found and self._path not in ("", "-"):
             formats = tuple(find_formats(Path(self._path).absolute().parent, self._report))
         saved = {tid: name for tid, name in self._comms.items() if tid}
         lines = "".join(f"{tid} {name}\n" for tid, name in saved.items())

@@ -9,10 +9,10 @@ from tracepoint.tracefile.options import OptionId, find_options
 
 if TYPE_CHECKING:
     from tracepoint.tracefile.buffers import TraceBuffer
-    from tracepoint.tracefile.tracedat import TraceFile
+    from tracepoint.tracefile.container import Container
 
 
-def buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
+def buffer_named(trace: Container, name: str) -> TraceBuffer:
     """Return the ring buffer of an instance, the top one for an empty name; raises TracepointError."""
     for buffer in trace.buffers:
         if buffer.name == name:
@@ -22,6 +22,6 @@ def buffer_named(trace: TraceFile, name: str) -> TraceBuffer:
     raise TracepointError(f"{trace.path}: no {wanted}; buffers: {names}")
 
 
-def uname_of(trace: TraceFile) -> list[str]:
+def uname_of(trace: Container) -> list[str]:
     """Return the words of uname: system, machine name, release, the rest."""
     return " ".join(option.text for option in find_options(trace.options, OptionId.UNAME)).split()

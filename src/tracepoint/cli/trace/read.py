@@ -1,4 +1,4 @@
-"""`tracepoint read`: the records of a trace.dat as the kernel's `trace` shows them, or as JSON lines."""
+"""`tracepoint read`: the records of a recording as the kernel's `trace` shows them, or as JSON lines."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tracepoint.cli.trace.buffer import buffer_named, uname_of
 from tracepoint.model.patterns import matches
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.opening import open_container, read_container
 from tracepoint.tracefile.recording import losses_of, read_tgids
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
-from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.opening import check_regular
@@ -26,14 +26,18 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.tracedat import TraceFile
+    from tracepoint.tracefile.container import Container
 
 _MAX_SHOWN = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("file", metavar="FILE", help="a trace.dat of version 6 or 7, or - for stdin")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="a recording of any form that can be opened, or - for stdin",
+    )
     parser.add_argument(
         "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
     )
@@ -58,10 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the records by time; the exit status is 1 when a pattern matches no event of the file."""
     if args.file == "-":
-        trace = read_tracedat(read_bytes(Path("-"), (b"",)), "-")
+        trace = read_container(read_bytes(Path("-"), (b"",)), "-")
     else:
-        check_regular(args.file)
-        trace = open_tracedat(args.file)
+        if not Path(args.file).is_dir():
+            check_regular(args.file)
+        trace = open_container(args.file)
     with trace:
         if trace.latency_text:
             out.write(trace.latency_text)
@@ -81,7 +86,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 class _Reading:
     """One buffer of a file while it is printed."""
 
-    def __init__(self, trace: TraceFile, args: argparse.Namespace) -> None:
+    def __init__(self, trace: Container, args: argparse.Namespace) -> None:
         self._trace = trace
         self._buffer = buffer_named(trace, args.instance)
         self._patterns = args.pattern
@@ -145,12 +150,12 @@ class _Reading:
             yield json.dumps(data, separators=(",", ":")) + "\n"
 
 
-def _release(trace: TraceFile) -> str:
+def _release(trace: Container) -> str:
     words = uname_of(trace)
     return words[2] if len(words) > 2 else ""
 
 
-def _kernel_files(trace: TraceFile, given: list[Path]) -> KernelFiles:
+def _kernel_files(trace: Container, given: list[Path]) -> KernelFiles:
     """Return the files with facts about the recorded kernel: those named, else what is installed of it."""
     if given:
         return sum((given_kernel_files(path) for path in given), KernelFiles())
@@ -162,7 +167,7 @@ def _kernel_files(trace: TraceFile, given: list[Path]) -> KernelFiles:
     return find_kernel_files(_release(trace), version, roots, sorted(cache_folder().glob("sources/*")))
 
 
-def _say_what_is_missing(trace: TraceFile, reading: _Reading, out: Output) -> None:
+def _say_what_is_missing(trace: Container, reading: _Reading, out: Output) -> None:
     if reading.n_lost or reading.is_lost_unknown:
         more = " or more" if reading.is_lost_unknown else ""
         out.warn(f"{reading.n_lost}{more} events were lost while recording")

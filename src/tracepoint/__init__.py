@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tracepoint.control.session import open_tracefs
     from tracepoint.convert.perfetto.write import write_perfetto
     from tracepoint.convert.sql import sql
+    from tracepoint.convert.tracedat import write_cut
     from tracepoint.decode.trace import open_trace
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.errors import (
@@ -75,6 +76,7 @@ _HOMES = {
     "control.session": "open_tracefs",
     "convert.perfetto.write": "write_perfetto",
     "convert.sql": "sql",
+    "convert.tracedat": "write_cut",
     "decode.trace": "open_trace",
     "diagnostics": "Diagnostic",
     "errors": "FaultWarning LossWarning TracepointError",
@@ -174,6 +176,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "write_cut",
     "write_format",
     "write_header",
     "write_json",

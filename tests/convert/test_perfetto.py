@@ -76,7 +76,7 @@ def exported(tmp_path):
     def export(source, *patterns):
         path = tmp_path / "out.pftrace"
         with tp.open_trace(source) as trace:
-            tp.write_perfetto(trace, path, patterns)
+            tp.write_perfetto(trace, str(path), patterns)
         return path
 
     return export

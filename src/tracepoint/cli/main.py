@@ -127,6 +127,14 @@ COMMANDS = {
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/sched.out sched --to perfetto",
         ),
     ),
+    "cut": Command(
+        "trace.cut",
+        "write some events, or a range of times, of a trace.dat as a trace.dat of its own",
+        (
+            "tracepoint cut tests/tracefile/golden/cut.v6.dat sched -o /tmp/sched.dat",
+            "tracepoint cut tests/tracefile/golden/cut.v6.dat --from 10.63 --to 10.65 -o /tmp/window.dat",
+        ),
+    ),
     "sql": Command(
         "trace.sql",
         "run SQL over the events of a trace.dat, by DuckDB",

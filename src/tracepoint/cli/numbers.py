@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 #: More than eleven days; anything that waits longer is a service.
 MAX_SECONDS = 1e6
+# What 64 bits of ns hold.
+_MAX_TRACE_SECONDS = 1 << 33
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
@@ -45,6 +48,21 @@ def seconds(text: str) -> float:
     if not 0 <= number <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds from 0 to {MAX_SECONDS:g}")
     return number
+
+
+def nanoseconds(text: str) -> int:
+    """Read a time of a trace in seconds, exactly, as ns.
+
+    >>> nanoseconds("10.629676474")
+    10629676474
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite() or abs(number) > _MAX_TRACE_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds")
+    return int(number.scaleb(9))
 
 
 def add_jobs_argument(parser: argparse.ArgumentParser) -> None:

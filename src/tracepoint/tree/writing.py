@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 
 def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> None:
@@ -36,6 +36,21 @@ def write_beside(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:
             discard(fresh)
             raise
     return fresh
+
+
+@contextlib.contextmanager
+def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
+    """Give a new file to write, which can seek; it replaces `path` at the end, or is removed on an error."""
+    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
+        fresh = Path(stream.name)
+        try:
+            yield cast("BinaryIO", stream)
+            stream.close()
+            fresh.chmod(mode)
+            fresh.replace(path)
+        except BaseException:
+            discard(fresh)
+            raise
 
 
 def discard(path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.convert.perfetto.encode import encode_unknown, encoder_of
@@ -15,8 +16,8 @@ from tracepoint.tracefile.recording import losses_of, read_pairs, read_tgids
 from tracepoint.tree.writing import write_whole
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Collection, Iterable, Iterator
-    from pathlib import Path
 
     from tracepoint.decode.trace import Trace
     from tracepoint.record.raw import RawRecord
@@ -32,7 +33,10 @@ _stamp = varint.__wrapped__
 
 
 def write_perfetto(
-    trace: Trace, path: Path, patterns: Collection[str] = (), progress: Progress = lambda _: None
+    trace: Trace,
+    path: str | os.PathLike[str],
+    patterns: Collection[str] = (),
+    progress: Progress = lambda _: None,
 ) -> None:
     r"""Write the records of a trace, within its window, as a Perfetto trace.
 
@@ -52,7 +56,7 @@ def write_perfetto(
     buffer = next((b for b in trace.file.buffers if b.name == trace.instance), None)
     if buffer is None:
         raise TracepointError(f"{trace.file.path}: a trace without pages cannot be converted")
-    write_whole(path, _packets(trace, buffer, patterns, progress), 0o644)
+    write_whole(Path(path), _packets(trace, buffer, patterns, progress), 0o644)
 
 
 def _packets(

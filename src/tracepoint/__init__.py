@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tracepoint import diagnostics, errors
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
+    from tracepoint.convert.parquet import write_parquet
     from tracepoint.convert.perfetto.write import write_perfetto
     from tracepoint.convert.sql import sql
     from tracepoint.convert.tracedat import write_cut
@@ -74,6 +75,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "control.session": "open_tracefs",
+    "convert.parquet": "write_parquet",
     "convert.perfetto.write": "write_perfetto",
     "convert.sql": "sql",
     "convert.tracedat": "write_cut",
@@ -180,6 +182,7 @@ __all__ = [
     "write_format",
     "write_header",
     "write_json",
+    "write_parquet",
     "write_perfetto",
     "write_python",
 ]

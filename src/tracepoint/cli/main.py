@@ -121,7 +121,7 @@ COMMANDS = {
     ),
     "convert": Command(
         "trace.convert",
-        "write a trace.dat in another format: perfetto",
+        "write a trace.dat in another format: perfetto, parquet",
         (
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/cut.pftrace",
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/sched.out sched --to perfetto",

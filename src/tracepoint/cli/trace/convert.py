@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.convert.parquet import write_parquet
 from tracepoint.convert.perfetto.write import write_perfetto
 from tracepoint.decode.trace import open_trace
 from tracepoint.errors import TracepointError
@@ -20,6 +21,7 @@ _ENDINGS = {
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
+_WRITERS = {"parquet": write_parquet, "perfetto": write_perfetto}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,14 +33,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
     )
-    parser.add_argument("--to", choices=sorted({*_ENDINGS.values()}), help="default: by the ending of OUT")
+    parser.add_argument("--to", choices=sorted(_WRITERS), help="default: by the ending of OUT")
     parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
-    if args.to is None and args.output.suffix not in _ENDINGS:
+    form = args.to or _ENDINGS.get(args.output.suffix)
+    if form is None:
         endings = ", ".join(_ENDINGS)
         raise TracepointError(
             f"{args.output}: which format? name it with --to, or end the name with {endings}"
@@ -48,7 +51,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for pattern in missing:
             out.say(f"tracepoint: no event of {args.file} matches {pattern!r}")
         with out.progress("records", trace.n_records) as progress:
-            write_perfetto(trace, args.output, args.pattern, progress.step)
+            _WRITERS[form](trace, args.output, args.pattern, progress.step)
         for damage in trace.damage[:10]:
             cpu = "" if damage.cpu is None else f"cpu {damage.cpu}, "
             out.warn(f"{args.file}: {cpu}offset {damage.offset:#x}: {damage.reason}")

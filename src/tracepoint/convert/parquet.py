@@ -1,0 +1,73 @@
+"""A trace as a Parquet dataset: a file for each event, in folders that name trace, host and event."""
+
+from __future__ import annotations
+
+import shutil
+from importlib import import_module
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from tracepoint.errors import TracepointError
+from tracepoint.layout.format import write_format
+from tracepoint.model.patterns import matches
+from tracepoint.tracefile.options import OptionId, find_options
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Collection
+
+    from tracepoint.decode.trace import Trace
+
+    Progress = Callable[[int], None]
+
+
+def write_parquet(
+    trace: Trace,
+    folder: str | os.PathLike[str],
+    patterns: Collection[str] = (),
+    progress: Progress = lambda _: None,
+) -> None:
+    """Write the events of a trace, within its window, in `trace=ID/host=NAME/event=SYSTEM.EVENT`.
+
+    `patterns` choose events as `Trace.tables` does; `progress` is called with the number of records written
+    since the last call.  Rows are in the order of time, and the metadata of each `part-0.parquet` has the
+    text of the event's `format`.  The folder `trace=ID` appears below `folder` when it is complete; one
+    event at a time is in memory.  Raises OSError, FileExistsError where there is such a folder, and
+    TracepointError without pyarrow.
+    """
+    parquet = _library("pyarrow.parquet")
+    target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
+    if target.exists():
+        raise FileExistsError(17, "File exists", str(target))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    try:
+        fresh.chmod(0o755)
+        for name in trace.events:
+            # One without a format has no columns.
+            if name in trace and (not patterns or any(matches(pattern, name) for pattern in patterns)):
+                place = fresh / f"host={quote(_host(trace), safe='')}" / f"event={name.replace(':', '.')}"
+                place.mkdir(parents=True)
+                table = trace[name].arrow()
+                table = table.replace_schema_metadata({"format": write_format(trace.format(name))})
+                parquet.write_table(table, place / "part-0.parquet", compression="zstd")
+                progress(len(table))
+        fresh.rename(target)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
+
+
+def _host(trace: Trace) -> str:
+    """Return the name of the machine, of which uname is the second word."""
+    words = " ".join(option.text for option in find_options(trace.file.options, OptionId.UNAME)).split()
+    return words[1] if len(words) > 1 else "unknown"
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise TracepointError("pyarrow is not installed: pip install 'tracepoint[arrow]'") from None

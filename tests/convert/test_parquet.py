@@ -1,0 +1,70 @@
+"""A trace as a Parquet dataset: its folders, its values, what is left after an interruption."""
+
+import sys
+from io import StringIO
+
+import pytest
+
+import tracepoint as tp
+from tracefile.making import GOLDEN
+from tracepoint.cli.main import main
+
+CUT = GOLDEN / "cut.v6.dat"
+parquet = pytest.importorskip("pyarrow.parquet", reason="no pyarrow: pip install pyarrow")
+
+
+@pytest.fixture
+def trace():
+    with tp.open_trace(CUT) as trace:
+        yield trace
+
+
+def test_every_event_has_a_file_with_its_rows_and_its_format(trace, tmp_path):
+    tp.write_parquet(trace, str(tmp_path))
+    host = tmp_path / "trace=cut.v6" / "host=%28none%29"
+    assert {path.name for path in host.iterdir()} == {f"event={n.replace(':', '.')}" for n in trace.events}
+    for name, table in trace.tables().items():
+        path = host / f"event={name.replace(':', '.')}" / "part-0.parquet"
+        read = parquet.ParquetFile(path).read()
+        assert read.to_pylist() == table.to_dicts(), name
+        text = read.schema.metadata[b"format"].decode()
+        assert tp.read_format(text, table.format.system) == table.format
+
+
+def test_duckdb_reads_it_as_one_dataset(trace, tmp_path):
+    duckdb = pytest.importorskip("duckdb", reason="no DuckDB: pip install duckdb")
+    tp.write_parquet(trace, tmp_path, ["sched"])
+    found = duckdb.connect().execute(
+        "select event, count(*) from read_parquet(?, hive_partitioning = true, union_by_name = true) group by 1",
+        [str(tmp_path / "**" / "*.parquet")],
+    )
+    assert dict(found.fetchall()) == {
+        name.replace(":", "."): n for name, n in trace.events.items() if name.startswith("sched:")
+    }
+
+
+def test_what_is_there_is_not_replaced(trace, tmp_path):
+    tp.write_parquet(trace, tmp_path, ["sched_switch"])
+    with pytest.raises(FileExistsError):
+        tp.write_parquet(trace, tmp_path, ["irq"])
+
+
+def test_a_write_that_fails_leaves_nothing(trace, tmp_path):
+    def fail(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        tp.write_parquet(trace, tmp_path, (), fail)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_without_pyarrow_the_error_says_how_to_get_it(trace, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    with pytest.raises(tp.TracepointError, match=r"pip install 'tracepoint\[arrow\]'"):
+        tp.write_parquet(trace, tmp_path)
+
+
+def test_the_command_writes_the_dataset(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "stdout", StringIO())
+    assert main(["convert", str(CUT), str(tmp_path / "data"), "sched", "--to", "parquet"]) == 0
+    assert len([*(tmp_path / "data").rglob("*.parquet")]) == 9

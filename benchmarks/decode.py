@@ -101,4 +101,15 @@ def every_field() -> Row:
     return Row("every field of every event, one core", rate, "M/s", 15, False, f"best {best:.1f}")
 
 
-ROWS = (table_against_report, compressed_against_plain, decoding_alone, every_field)
+def read_against_report() -> Row:
+    """The text of the whole file: the commands as a whole."""
+    path, report = recordings()[1], report_cpu()
+    spent = statistics.median(
+        cpu_of([sys.executable, "-m", "tracepoint", "read", "-q", str(path)]) for _ in range(3)
+    )
+    return Row(
+        "text of a whole file against trace-cmd report", report / spent, "times", 8, False, f"{spent:.2f} s"
+    )
+
+
+ROWS = (table_against_report, compressed_against_plain, decoding_alone, every_field, read_against_report)

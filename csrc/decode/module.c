@@ -200,6 +200,8 @@ static PyMethodDef functions[] = {
 	  "load_prints(programs of (id, packed, slots), facts, is_big_endian): what render_prints() takes" },
 	{ "render_prints", tp_render_prints, METH_VARARGS,
 	  "render_prints(prints, texts, data, offsets, lengths, wants_strings): lines and states" },
+	{ "render_lines", tp_render_lines, METH_VARARGS,
+	  "render_lines(prints, texts, *tables, flags, count, sources): text, what is left and notes" },
 	TP_COLUMN_METHODS,
 	{ NULL, NULL, 0, NULL },
 };

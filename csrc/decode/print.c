@@ -326,8 +326,12 @@ static bool add_symbol(struct run *run, uint64_t address, uint32_t style)
 
 	if (is_caller && !address)
 		return line_add(&run->line, "0", 1);
-	if (run->program->facts & TP_PRINT_HAS_SYMBOLS)
-		return add_known(run, address, style);
+	if (run->program->facts & TP_PRINT_HAS_SYMBOLS) {
+		/* %pB looks the address before up, which 0 does not have. */
+		if (is_caller || !address || address >= run->texts->lowest)
+			return add_known(run, address, style);
+		return add_hex(run, address);
+	}
 	note(run, TP_PRINT_NOTE_SYMBOLS);
 	if (!is_caller)
 		return add_hex(run, address);

@@ -146,10 +146,13 @@ struct tp_print_text {
 	uint32_t style, at, size, unused;
 };
 
-/* The table: a power of two of slots, and the texts.  Slots are checked when they are met. */
+/*
+ * The table: the number of slots, a power of two, the address below which there are no symbols, slots and texts.
+ * Slots are checked when they are met.
+ */
 struct tp_print_texts {
 	const unsigned char *slots, *data;
-	uint64_t n_slots, data_size;
+	uint64_t n_slots, lowest, data_size;
 };
 
 /* Facts that are no numbers of one program. */
@@ -191,6 +194,9 @@ enum tp_print_state {
 const char *tp_print_load(struct tp_print_program *program, const void *packed, size_t size, const void *slots,
 			  size_t slots_size, unsigned int facts);
 void tp_print_free(struct tp_print_program *program);
+
+/* Append bytes; false without memory. */
+bool tp_print_append(struct tp_print_out *out, const void *bytes, size_t size);
 
 /* Append the line of a record; nothing is appended unless it is done. */
 unsigned int tp_print_record(const struct tp_print_program *program, const struct tp_print_texts *texts,

@@ -264,20 +264,22 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 
 bool tp_print_take_texts(struct tp_print_texts *texts, const void *buffer, size_t size)
 {
-	uint64_t n;
+	uint64_t head[2], n;
 
 	*texts = (struct tp_print_texts){ .n_slots = 0 };
 	if (!size)
 		return true;
-	if (size < sizeof(n))
+	if (size < sizeof(head))
 		return false;
-	memcpy(&n, buffer, sizeof(n));
-	if (n < 2 || n & (n - 1) || n > (size - sizeof(n)) / sizeof(struct tp_print_text))
+	memcpy(head, buffer, sizeof(head));
+	n = head[0];
+	if (n < 2 || n & (n - 1) || n > (size - sizeof(head)) / sizeof(struct tp_print_text))
 		return false;
-	texts->slots = (const unsigned char *)buffer + sizeof(n);
+	texts->slots = (const unsigned char *)buffer + sizeof(head);
 	texts->data = texts->slots + n * sizeof(struct tp_print_text);
 	texts->n_slots = n;
-	texts->data_size = size - sizeof(n) - n * sizeof(struct tp_print_text);
+	texts->lowest = head[1];
+	texts->data_size = size - sizeof(head) - n * sizeof(struct tp_print_text);
 	return true;
 }
 

@@ -5,7 +5,6 @@
  * src/tracepoint/printk/printer.py.
  */
 #include "decode.h"
-#include "print.h"
 
 static const char SET_NAME[] = "tracepoint._decode.prints";
 
@@ -14,10 +13,7 @@ enum { N_IDS = 1 << 16 };
 #define ANY_ID UINT32_MAX
 #define NO_PROGRAM UINT32_MAX
 
-/* A record without a program: none for its type, or it is too short to have one. */
-enum { STATE_UNKNOWN = 64 };
-
-struct set {
+struct tp_prints {
 	struct tp_print_program *programs;
 	uint32_t n;
 	bool is_big;
@@ -26,7 +22,7 @@ struct set {
 	bool is_for_all; /* the first program is for records of any type */
 };
 
-static void free_set(struct set *set)
+static void free_set(struct tp_prints *set)
 {
 	for (uint32_t n = 0; n < set->n; n++)
 		tp_print_free(&set->programs[n]);
@@ -41,7 +37,7 @@ static void free_capsule(PyObject *capsule)
 }
 
 /* Let records of a type have the program that is loaded next. */
-static const char *take_id(struct set *set, unsigned int id)
+static const char *take_id(struct tp_prints *set, unsigned int id)
 {
 	uint32_t *by_id;
 
@@ -64,7 +60,7 @@ static const char *take_id(struct set *set, unsigned int id)
 }
 
 /* Load one (id, packed, slots). */
-static bool load_one(struct set *set, PyObject *item, unsigned int facts)
+static bool load_one(struct tp_prints *set, PyObject *item, unsigned int facts)
 {
 	Py_buffer packed, slots;
 	const char *why;
@@ -95,7 +91,7 @@ PyObject *tp_load_prints(PyObject *module, PyObject *args)
 {
 	PyObject *items, *capsule = NULL, *held;
 	unsigned int facts;
-	struct set *set;
+	struct tp_prints *set;
 	int is_big;
 
 	(void)module;
@@ -127,7 +123,7 @@ PyObject *tp_load_prints(PyObject *module, PyObject *args)
 
 /* What the records are, and what becomes of each. */
 struct job {
-	const struct set *set;
+	const struct tp_prints *set;
 	Py_buffer known, data, offsets, lengths;
 	struct tp_print_texts texts;
 	size_t n;
@@ -136,7 +132,7 @@ struct job {
 	unsigned char *states;
 };
 
-static uint32_t program_for(const struct set *set, const unsigned char *record, uint32_t length)
+static uint32_t program_for(const struct tp_prints *set, const unsigned char *record, uint32_t length)
 {
 	uint32_t id;
 
@@ -148,21 +144,31 @@ static uint32_t program_for(const struct set *set, const unsigned char *record, 
 	return id < set->n_ids ? set->by_id[id] : NO_PROGRAM;
 }
 
+const struct tp_prints *tp_prints_of(PyObject *capsule)
+{
+	return PyCapsule_GetPointer(capsule, SET_NAME);
+}
+
+unsigned int tp_prints_record(const struct tp_prints *prints, const struct tp_print_texts *texts,
+			      const unsigned char *record, uint32_t size, struct tp_print_out *out)
+{
+	uint32_t program = program_for(prints, record, size);
+
+	return program == NO_PROGRAM ? TP_PRINT_UNKNOWN :
+				       tp_print_record(&prints->programs[program], texts, record, size, out);
+}
+
 static unsigned int render_one(struct job *job, size_t n)
 {
 	const unsigned char *data = job->data.buf;
 	uint64_t at, size = (uint64_t)job->data.len;
-	uint32_t length, program;
+	uint32_t length;
 
 	memcpy(&at, (const char *)job->offsets.buf + n * sizeof(at), sizeof(at));
 	memcpy(&length, (const char *)job->lengths.buf + n * sizeof(length), sizeof(length));
 	if (at > size || length > size - at)
-		return STATE_UNKNOWN;
-	data += at;
-	program = program_for(job->set, data, length);
-	if (program == NO_PROGRAM)
-		return STATE_UNKNOWN;
-	return tp_print_record(&job->set->programs[program], &job->texts, data, length, &job->out);
+		return TP_PRINT_UNKNOWN;
+	return tp_prints_record(job->set, &job->texts, data + at, length, &job->out);
 }
 
 static bool render_all(struct job *job)
@@ -186,7 +192,7 @@ static PyObject *strings_of(const struct job *job)
 	for (size_t n = 0; list && n < job->n; n++) {
 		PyObject *text = Py_None;
 
-		if (job->states[n] & (TP_PRINT_LEFT | STATE_UNKNOWN))
+		if (job->states[n] & (TP_PRINT_LEFT | TP_PRINT_UNKNOWN))
 			Py_INCREF(text);
 		else
 			text = PyUnicode_DecodeUTF8(lines + start, (Py_ssize_t)(job->ends[n] - start),
@@ -226,7 +232,7 @@ PyObject *tp_render_prints(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "Oy*y*y*y*p:render_prints", &capsule, &job.known, &job.data, &job.offsets,
 			      &job.lengths, &wants_strings))
 		return NULL;
-	job.set = PyCapsule_GetPointer(capsule, SET_NAME);
+	job.set = tp_prints_of(capsule);
 	if (!job.set)
 		goto out;
 	job.n = (size_t)job.offsets.len / sizeof(uint64_t);

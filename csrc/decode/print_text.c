@@ -29,6 +29,13 @@ static char *digits_before(char *end, uint64_t value, char letter)
 	}
 }
 
+bool tp_print_append(struct tp_print_out *out, const void *bytes, size_t size)
+{
+	struct line line = { .out = out, .start = out->n };
+
+	return line_add(&line, bytes, size);
+}
+
 bool line_digits(struct line *line, uint64_t value, char letter)
 {
 	char held[24], *end = held + sizeof(held), *at = digits_before(end, value, letter);

@@ -69,3 +69,20 @@ def render_prints(
     wants_strings: bool,
     /,
 ) -> tuple[list[str], bytes]: ...
+def render_lines(
+    prints: object,
+    symbols: _Bytes,
+    pids: _Bytes,
+    task_ends: _Bytes,
+    tasks: _Bytes,
+    name_ends: _Bytes,
+    names: _Bytes,
+    shown: _Bytes,
+    other: _Bytes,
+    idle: _Bytes,
+    after: _Bytes,
+    flags: int,
+    count: array[int],
+    sources: tuple[tuple[_Bytes, _Bytes, _Bytes, _Bytes, _Bytes, array[int]], ...],
+    /,
+) -> tuple[bytes, list[tuple[int, int, int]], list[tuple[int, int, int]]]: ...

@@ -55,6 +55,19 @@ class Output:
         except OSError as error:
             raise refusal(error) from error
 
+    def write_utf8(self, data: bytes) -> None:
+        """Write text that is encoded already; raises StreamError on failure."""
+        encoding = (getattr(self.stdout, "encoding", None) or "").lower().replace("_", "-")
+        raw = getattr(self.stdout, "buffer", None) if encoding in ("utf-8", "utf8") else None
+        if raw is None:
+            self.write(data.decode("utf-8", "surrogateescape"))
+            return
+        try:
+            self.stdout.flush()
+            raw.write(data)
+        except OSError as error:
+            raise refusal(error) from error
+
     def line(self, text: str = "") -> None:
         """Write one line of data to stdout."""
         self.write(text + "\n")

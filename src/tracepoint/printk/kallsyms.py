@@ -103,6 +103,13 @@ class Kallsyms:
             if start and addresses and start <= addresses[0] and addresses[-1] < start + size:
                 self._ends[words[0]] = start + size
 
+    @property
+    def lowest(self) -> int:
+        """The address below which there is no symbol; 0 before the first lookup."""
+        if self._core is None:
+            return 0
+        return min([self._first, *(address for address, _ in self._places[:1])])
+
     def lookup(self, address: int) -> Symbol | None:
         """Return the symbol that holds an address, None where the kernel finds none.
 

@@ -94,6 +94,12 @@ class Printer:
         self._programs[number] = program
         self._loaded = None
 
+    def loaded(self) -> tuple[object, bytes]:
+        """Return the programs as C takes them, and the texts of addresses that are known by now."""
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded, self._texts.packed
+
     def _load(self) -> object:
         facts, any_type = self._facts, self._only is not None
         packed = []
@@ -111,8 +117,7 @@ class Printer:
         """
         if DECODE is None:
             return self.render_slowly(data, offsets, lengths)
-        if self._loaded is None:
-            self._loaded = self._load()
+        loaded, _ = self.loaded()
         lines = Lines([], {})
         places, sizes = memoryview(offsets).cast("B"), memoryview(lengths).cast("B")
         n_records = len(places) // 8
@@ -122,7 +127,7 @@ class Printer:
         while start < n_records:
             end = start + step
             part = places[8 * start : 8 * end], sizes[4 * start : 4 * end]
-            found = DECODE.render_prints(self._loaded, self._texts.packed, data, *part, True)
+            found = DECODE.render_prints(loaded, self._texts.packed, data, *part, True)
             self._add(lines, found, data, *part)
             start, step = end, min(4 * step, _MOST_STEP)
         return lines
@@ -149,9 +154,11 @@ class Printer:
                 if rendered.is_exact and not rendered.notes:
                     continue
             else:
-                rendered = Rendered(texts[index], _notes(state))
+                rendered = Rendered(texts[index], state_notes(state))
             lines.noted[start + index] = rendered
         lines.texts.extend(texts)
+        if self._facts.kallsyms is not None:
+            self._texts.lowest = self._facts.kallsyms.lowest
         self._texts.pack()
 
     def render_slowly(self, data: Buffer, offsets: Buffer, lengths: Buffer) -> Lines:
@@ -184,7 +191,8 @@ class Printer:
         return rendered
 
 
-def _notes(state: int) -> tuple[str, ...]:
+def state_notes(state: int) -> tuple[str, ...]:
+    """Return the notes on a line that C made, by its state."""
     notes = [HASHED_NOTE] if state & _NOTE_HASHED else []
     if state & _NOTE_SYMBOLS:
         notes.insert(0 if state & _SYMBOLS_FIRST else len(notes), NO_SYMBOLS_NOTE)

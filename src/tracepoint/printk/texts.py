@@ -10,7 +10,7 @@ from tracepoint.printk.symbols import IP
 KERNEL_STRING = 1
 _SYMBOLS = {IP: 2, "S": 3, "s": 4, "B": 5}
 _SLOT = struct.Struct("=QIIII")
-_HEAD = struct.Struct("=Q")
+_HEAD = struct.Struct("=QQ")
 _FACTOR = 0x9E3779B97F4A7C15
 _U64 = (1 << 64) - 1
 _MOST = 1 << 17
@@ -27,24 +27,27 @@ class AddressTexts:
     """What addresses are shown as, by address and style; `packed` is the table.
 
     It grows with what the twin finds, but not without limit: then a record is left to the twin again.
+    No symbol has an address below `lowest`.
     """
 
     def __init__(self) -> None:
         self._found: dict[tuple[int, int], str] = {}
-        self._n_packed = 0
+        self._n_missed = 0
         self.packed = b""
+        self.lowest = 0
 
     def add(self, style: int, address: int, text: str) -> None:
-        """Add a text."""
+        """Add a text that C did not know."""
+        self._n_missed += 1
         if style and len(self._found) < _MOST:
             self._found[address, style] = text
 
     def pack(self) -> None:
-        """Make the table again when enough is new."""
+        """Make the table again when what was missed since, again and again too, is worth it."""
         n_found = len(self._found)
-        if n_found > self._n_packed + self._n_packed // 8:
+        if n_found and self._n_missed > n_found // 8:
             self.packed = self._table(1 << (2 * n_found - 1).bit_length())
-            self._n_packed = n_found
+            self._n_missed = 0
 
     def _table(self, n_slots: int) -> bytes:
         slots = bytearray(n_slots * _SLOT.size)
@@ -57,4 +60,4 @@ class AddressTexts:
             encoded = text.encode("latin-1", "replace")
             _SLOT.pack_into(slots, at * _SLOT.size, address, style, len(data), len(encoded), 0)
             data += encoded
-        return _HEAD.pack(n_slots) + bytes(slots) + bytes(data)
+        return _HEAD.pack(n_slots, self.lowest) + bytes(slots) + bytes(data)

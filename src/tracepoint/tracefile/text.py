@@ -123,12 +123,12 @@ class TextWriter:
         is_big_endian: bool = False,
     ) -> None:
         self._events = events
-        self._facts = facts
-        self._options = options or TextOptions()
-        self._tgids = tgids or {}
+        self.facts = facts
+        self.options = options or TextOptions()
+        self.tgids = tgids or {}
         self._programs: dict[int, PrintProgram] = {}
-        self._names: dict[int, str] = {}
-        self._printer = Printer({}, facts, is_big_endian=is_big_endian)
+        self.names: dict[int, str] = {}
+        self.printer = Printer({}, facts, is_big_endian=is_big_endian)
         self._number = struct.Struct(">H" if is_big_endian else "<H").unpack_from
         self._unpack = struct.Struct(">HBBi" if is_big_endian else "<HBBi").unpack_from
         self._flags = {
@@ -138,7 +138,7 @@ class TextWriter:
 
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return the heading of `trace`; `trace_pipe` has none."""
-        options = self._options
+        options = self.options
         head = f"# tracer: {options.tracer}\n#\n"
         if not options.context_info:
             return head
@@ -155,7 +155,7 @@ class TextWriter:
         `has_overruns` says that events were overwritten: then the begin of each CPU's buffer is
         shown, but for the first.  trace_pipe never shows it.
         """
-        is_annotated = self._options.annotate and has_overruns
+        is_annotated = self.options.annotate and has_overruns
         started: set[int] = set()
         previous: tuple[RawRecord, str] | None = None
         # The kernel counts from 0 here: trace.c: s_start() begins at -1.
@@ -171,13 +171,13 @@ class TextWriter:
 
     def line(self, record: RawRecord) -> str:
         """Return the text of one record on its own."""
-        return self._entry(record, self._bodies([record])[0], record.timestamp, 0, None)
+        return self._entry(record, self.bodies([record])[0], record.timestamp, 0, None)
 
     def _with_bodies(self, records: Iterable[RawRecord]) -> Iterator[tuple[RawRecord, str]]:
         """Yield each record with what its line says after the context: a few first, then many at once."""
         records, size = iter(records), _FIRST_BATCH
         while batch := list(islice(records, size)):
-            yield from zip(batch, self._bodies(batch), strict=True)
+            yield from zip(batch, self.bodies(batch), strict=True)
             size = min(4 * size, _MOST_BATCH)
 
     def _entry(
@@ -190,8 +190,8 @@ class TextWriter:
                 text += f"##### CPU {record.cpu} buffer started ####\n"
         # A record of the ring buffer has at least the common fields; a damaged one may not.
         _, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
-        if self._options.context_info:
-            if self._options.latency_format:
+        if self.options.context_info:
+            if self.options.latency_format:
                 text += self._latency_context(record, next_time, index, (flags, count, pid))
             else:
                 text += self._context(record, flags, count, pid)
@@ -208,15 +208,22 @@ class TextWriter:
         """Return the name of a task as the kernel prints it: trace_find_cmdline()."""
         if pid <= 0:
             return _NO_TASK if pid else "<idle>"
-        return self._facts.comms.get(pid, "<...>")
+        return self.facts.comms.get(pid, "<...>")
+
+    def task(self, pid: int) -> str:
+        """Return what names the task at the begin of a line."""
+        return f"{_padded(self.comm(pid), 16)}-{pid:<7d} {self.process(pid)}"
+
+    def process(self, pid: int) -> str:
+        """Return the column TGID, empty without it."""
+        if not self.options.record_tgid:
+            return ""
+        tgid = self.tgids.get(pid)
+        return f"({tgid:7d}) " if tgid else "(-------) "
 
     def _context(self, record: RawRecord, flags: int, count: int, pid: int) -> str:
-        options = self._options
-        text = f"{_padded(self.comm(pid), 16)}-{pid:<7d} "
-        if options.record_tgid:
-            tgid = self._tgids.get(pid)
-            text += f"({tgid:7d}) " if tgid else "(-------) "
-        text += f"[{record.cpu:03d}] "
+        options = self.options
+        text = f"{self.task(pid)}[{record.cpu:03d}] "
         if options.irq_info:
             text += self._flags.get((flags, count)) or flags_text(flags, count)
         if not options.is_in_ns:
@@ -229,12 +236,12 @@ class TextWriter:
     ) -> str:
         """kernel/trace/trace_output.c: trace_print_lat_context()."""
         flags, count, pid = common
-        since = record.timestamp - self._options.time_start_ns & U64
+        since = record.timestamp - self.options.time_start_ns & U64
         until = next_time - record.timestamp & U64
-        is_in_ns = self._options.is_in_ns
+        is_in_ns = self.options.is_in_ns
         if is_in_ns:
             since, until = microseconds(since), microseconds(until)
-        if not self._options.verbose:
+        if not self.options.verbose:
             comm = _padded(self.comm(pid)[:8], 8)
             text = f"{comm}-{pid:<7d} {record.cpu:3d}{flags_text(flags, count)} {since:4d}"
             return f"{text}us{_mark(until * 1000)}: " if is_in_ns else f"{text}: "
@@ -257,47 +264,51 @@ class TextWriter:
         name, text = self._rendered(number, data)
         return f"Unknown type {number}\n" if name is None else f"{name}{text}\n"
 
-    def _bodies(self, records: Sequence[RawRecord]) -> list[str]:
-        """Return the text after the context in the line of each record."""
+    def bodies(self, records: Sequence[RawRecord]) -> list[str]:
+        r"""Return the text after the context in the line of each record, `\n` included."""
         # A record of the ring buffer has at least the common fields; a damaged one may not.
         data = [record.data.ljust(2, b"\0") for record in records]
         numbers = [self._number(one)[0] for one in data]
         for number in dict.fromkeys(numbers):
-            self._program(number)
-        lines = self._printer.render_list(data)
+            self.program(number)
+        lines = self.printer.render_list(data)
         for index, rendered in lines.noted.items():
-            if (program := self._program(numbers[index])) is not None and rendered.notes:
-                self._note(program.format, rendered.notes)
-        return [f"{self._names[number]}{text}\n" for number, text in zip(numbers, lines.texts, strict=True)]
+            if (program := self.program(numbers[index])) is not None and rendered.notes:
+                self.note(program.format, rendered.notes)
+        return [f"{self.names[number]}{text}\n" for number, text in zip(numbers, lines.texts, strict=True)]
 
-    def _program(self, number: int) -> PrintProgram | None:
-        """Return the program for records of a type, compiled for the first; None for an unknown type."""
-        if number in self._names:
+    def program(self, number: int) -> PrintProgram | None:
+        """Return the program for records of a type, compiled for the first; None for an unknown type.
+
+        `names[number]` is then what its lines begin with after the context.
+        """
+        if number in self.names:
             return self._programs.get(number)
         event = self._events.get(number)
-        self._names[number] = ""
+        self.names[number] = ""
         if event is None:
             return None
         program = self._programs[number] = compile_print(event)
-        self._names[number] = f"{event.name}: " if program.is_named else ""
-        self._printer.add(number, program)
+        self.names[number] = f"{event.name}: " if program.is_named else ""
+        self.printer.add(number, program)
         return program
 
     def _rendered(self, number: int, data: bytes) -> tuple[str | None, str]:
         """Return the name with its colon (None for an unknown type) and the text."""
-        program = self._program(number)
+        program = self.program(number)
         if program is None:
             return None, ""
-        rendered = render_record(program, data, self._facts)
+        rendered = render_record(program, data, self.facts)
         if rendered.notes:
-            self._note(program.format, rendered.notes)
-        return self._names[number], rendered.text
+            self.note(program.format, rendered.notes)
+        return self.names[number], rendered.text
 
-    def _note(self, event: EventFormat, notes: tuple[str, ...]) -> None:
+    def note(self, event: EventFormat, notes: tuple[str, ...], n_lines: int = 1) -> None:
+        """Count lines of an event that are not the kernel's text, or not all of it."""
         for note in notes:
             text = f"{event.system}:{event.name}: {note}"
             if text in self.notes or len(self.notes) < _MAX_NOTES:
-                self.notes[text] = self.notes.get(text, 0) + 1
+                self.notes[text] = self.notes.get(text, 0) + n_lines
 
 
 def _mark(delay_ns: int) -> str:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.buffer import buffer_named, uname_of
+from tracepoint.decode.engine import count_records, n_threads
+from tracepoint.decode.rows import ALL_TIMES
 from tracepoint.model.patterns import matches
 from tracepoint.record.field import field_values
-from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import open_container, read_container
 from tracepoint.tracefile.recording import losses_of, read_tgids
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.cli.output import Output
-    from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.container import Container
 
 _MAX_SHOWN = 10
@@ -72,8 +73,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.write(trace.latency_text)
             return EXIT_DONE
         reading = _Reading(trace, args)
-        for line in reading.jsonl() if args.format == "jsonl" else reading.text():
-            out.write(line)
+        for block in reading.jsonl() if args.format == "jsonl" else reading.text():
+            out.write_utf8(block)
         missing = reading.unmatched(args.pattern)
         for pattern in missing:
             out.say(f"tracepoint: no event of {args.file} matches {pattern!r}")
@@ -93,8 +94,6 @@ class _Reading:
         self._names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._wanted = {n for n, name in self._names.items() if any(matches(p, name) for p in self._patterns)}
         self._told = losses_of(trace.options, self._buffer.name)
-        self._n_seen = 0
-        self.is_lost_unknown = False
         clock = self._buffer.clock or trace.clock or "local"
         told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
         self._tgids = read_tgids(told or "")
@@ -104,34 +103,40 @@ class _Reading:
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
         self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
+        self._counts = self._count()
+        self._lines = LineWriter(self.writer, self._counts, self._wanted if self._patterns else None)
+
+    def _count(self) -> dict[int, int]:
+        """Return the numbers of records by their types."""
+        found: dict[int, int] = {}
+        for part in count_records(self._buffer.cpus, ALL_TIMES, n_threads()):
+            for number, n_records in part.by_id.items():
+                found[number] = found.get(number, 0) + n_records
+        return found
 
     @property
     def n_lost(self) -> int:
         """Lost events: according to the pages read so far, and according to the recorder's counts."""
         told = self._told
-        return max(self._n_seen, told.overrun) + told.commit_overrun + told.dropped
+        return max(self._lines.losses.n_lost, told.overrun) + told.commit_overrun + told.dropped
+
+    @property
+    def is_lost_unknown(self) -> bool:
+        """Whether events were lost that nothing counted."""
+        return self._lines.losses.is_unknown
 
     def unmatched(self, patterns: list[str]) -> list[str]:
         return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
 
-    def _records(self) -> Iterator[RawRecord]:
-        for record in self._buffer.records():
-            if record.lost == LOST_UNKNOWN:
-                self.is_lost_unknown = True
-            else:
-                self._n_seen += record.lost
-            if not self._patterns or record.id(is_big_endian=self._trace.is_big_endian) in self._wanted:
-                yield record
+    def text(self) -> Iterator[bytes]:
+        n_entries, n_overrun = sum(self._counts.values()), self._told.overrun
+        yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
+        is_big = self._trace.is_big_endian
+        yield from self._lines.blocks(self._buffer, is_big_endian=is_big, has_overruns=n_overrun > 0)
 
-    def text(self) -> Iterator[str]:
-        n_entries = sum(len(pages.stamps) for cpu in self._buffer.cpus for _, pages in cpu.pages())
-        n_overrun = self._told.overrun
-        yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus)
-        yield from self.writer.lines(self._records(), has_overruns=n_overrun > 0)
-
-    def jsonl(self) -> Iterator[str]:
+    def jsonl(self) -> Iterator[bytes]:
         events, is_big = self._trace.events, self._trace.is_big_endian
-        for record in self._records():
+        for record in self._lines.records(self._buffer, is_big_endian=is_big):
             event = events.get(record.id(is_big_endian=is_big))
             pid = record.pid(is_big_endian=is_big)
             data = {
@@ -147,7 +152,7 @@ class _Reading:
                 data["tgid"] = self._tgids[pid]
             if record.lost:
                 data["lost"] = record.lost
-            yield json.dumps(data, separators=(",", ":")) + "\n"
+            yield (json.dumps(data, separators=(",", ":")) + "\n").encode()
 
 
 def _release(trace: Container) -> str:

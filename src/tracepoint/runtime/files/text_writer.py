@@ -51,14 +51,15 @@ class ProcessWriter(TextWriter):
         probe = self._own.probes.get(number)
         if probe is None:
             return super()._rendered(number, data)
-        return f"{probe.event.name}: ", render_record(probe.print_program(data), data, self._facts).text
+        return f"{probe.event.name}: ", render_record(probe.print_program(data), data, self.facts).text
 
-    def _bodies(self, records: Sequence[RawRecord]) -> list[str]:
+    def bodies(self, records: Sequence[RawRecord]) -> list[str]:
+        """Return the text after the context, of the events that code of this process prints too."""
         numbers = [self._unpack(record.data.ljust(8, b"\0"))[0] for record in records]
         if self._own.form:
             return [self._plain(number, record.data) for number, record in zip(numbers, records, strict=True)]
         if self._own.probes.keys().isdisjoint(numbers):
-            return super()._bodies(records)
+            return super().bodies(records)
         return [self._body(number, record.data) for number, record in zip(numbers, records, strict=True)]
 
     def _entry(
@@ -68,7 +69,7 @@ class ProcessWriter(TextWriter):
             return super()._entry(record, body, next_time, index, started)
         pid = self._unpack(record.data.ljust(8, b"\0"))[3]
         context = ""
-        if self._options.context_info:
+        if self.options.context_info:
             context = _context(self._own.form, pid, record.cpu, record.timestamp)
         return f"{self._lost_text(record)}{context}{body}"
 

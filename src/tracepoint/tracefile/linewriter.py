@@ -1,0 +1,204 @@
+"""Whole lines of `trace` for all records of a buffer, by time: in C where it was built.
+
+C merges the CPUs and writes contexts and texts; a record that its print program leaves is rendered by the
+twin.  `TextWriter.lines` is the specification, and makes the layouts of latency-format.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING
+
+from tracepoint.printk.printer import state_notes
+from tracepoint.record.decode import DECODE
+from tracepoint.record.page import LOST_UNKNOWN, U64
+from tracepoint.record.pages import read_pages
+from tracepoint.record.raw import RawRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+    from types import ModuleType
+
+    from tracepoint.record.pages import Pages
+    from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+    from tracepoint.tracefile.text import TextWriter
+
+# Of csrc/decode/lines.c: the flags of a call, and the kinds of a change.
+_HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN = (1 << bit for bit in range(5))
+_LOST, _CPU = 0, 1
+_N_IDS = 1 << 16
+
+
+class Losses:
+    """What was lost according to the pages read so far."""
+
+    def __init__(self) -> None:
+        self.n_lost = 0
+        self.is_unknown = False
+
+    def add(self, lost: int) -> None:
+        """Count the events lost before a page or a record; LOST_UNKNOWN: some, not counted."""
+        if lost == LOST_UNKNOWN:
+            self.is_unknown = True
+        else:
+            self.n_lost += lost
+
+
+class _Source:
+    """The records of a CPU, a block at a time."""
+
+    def __init__(self, cpu: CpuData, losses: Losses) -> None:
+        self._cpu = cpu
+        self._blocks = cpu.pages()
+        self._losses = losses
+        self._data: bytes = b""
+        self._pages = read_pages(b"", cpu.layout)
+        self._changes = array("q")
+        # Of struct state: position, changes taken, CPU, lost, whether its begin was shown.
+        self._state = array("Q", [0, 0, cpu.cpu, 0, 0])
+
+    def has_records(self) -> bool:
+        """Read on when the block is used up; return whether there is a record."""
+        while self._state[0] >= len(self._pages.stamps):
+            block = next(self._blocks, None)
+            if block is None:
+                return False
+            self._take(*block)
+        return True
+
+    def _take(self, data: bytes, pages: Pages) -> None:
+        """Go on to the next block; what was lost after the last record comes before its first."""
+        _, n_taken, where, lost, is_started = self._state
+        changes, at = array("q"), 0
+        for n in range(3 * n_taken, len(self._changes), 3):
+            if self._changes[n + 1] == _LOST:
+                changes.extend((0, _LOST, self._changes[n + 2]))
+        for head in pages.heads:
+            if head.lost:
+                self._losses.add(head.lost)
+                changes.extend((at, _LOST, head.lost))
+            changes.extend((at, _CPU, self._cpu.cpu))
+            for index, cpu in head.marks:
+                changes.extend((at + index, _CPU, max(cpu, 0)))
+            at += head.n_records
+        if self._cpu.time_map is not None:
+            convert, cpu = self._cpu.time_map, self._cpu.cpu
+            pages = pages._replace(
+                stamps=memoryview(array("Q", (convert(s, cpu) & U64 for s in pages.stamps)))
+            )
+        self._data, self._pages, self._changes = data, pages, changes
+        self._state = array("Q", [0, 0, where, lost, is_started])
+
+    def columns(self) -> tuple[object, ...]:
+        """Return the block as C takes it."""
+        pages = self._pages
+        return self._data, pages.stamps, pages.offsets, pages.lengths, self._changes, self._state
+
+    def record(self, index: int) -> RawRecord:
+        """Return a record of the block."""
+        pages = self._pages
+        at = pages.offsets[index]
+        return RawRecord(pages.stamps[index], 0, self._data[at : at + pages.lengths[index]], 0)
+
+
+def _texts(texts: Iterable[str]) -> tuple[array[int], bytes]:
+    """Return where each text ends, and the texts."""
+    ends, found, at = array("Q"), [], 0
+    for text in texts:
+        found.append(text.encode("utf-8", "surrogateescape"))
+        at += len(found[-1])
+        ends.append(at)
+    return ends, b"".join(found)
+
+
+class LineWriter:
+    """Writes the lines of the records of a buffer with a `TextWriter`, as bytes of UTF-8.
+
+    `numbers` are the types of the records that the buffer has; `shown` those to show, None for all.  What the
+    pages say was lost is counted in `losses`.
+    """
+
+    def __init__(
+        self, writer: TextWriter, numbers: Iterable[int], shown: Collection[int] | None = None
+    ) -> None:
+        self._writer = writer
+        self._shown = None if shown is None else frozenset(shown)
+        self._numbers = sorted(number for number in numbers if 0 <= number < _N_IDS)
+        self.losses = Losses()
+
+    def blocks(
+        self, buffer: TraceBuffer, *, is_big_endian: bool, has_overruns: bool = False
+    ) -> Iterator[bytes]:
+        """Yield the lines of a buffer's records by time, some megabytes at once."""
+        if DECODE is None or self._writer.options.latency_format:
+            yield from self._slowly(buffer, is_big_endian=is_big_endian, has_overruns=has_overruns)
+        else:
+            yield from self._in_c(DECODE, buffer, is_big_endian=is_big_endian, has_overruns=has_overruns)
+
+    def _slowly(self, buffer: TraceBuffer, *, is_big_endian: bool, has_overruns: bool) -> Iterator[bytes]:
+        records = self.records(buffer, is_big_endian=is_big_endian)
+        for line in self._writer.lines(records, has_overruns=has_overruns):
+            yield line.encode("utf-8", "surrogateescape")
+
+    def records(self, buffer: TraceBuffer, *, is_big_endian: bool) -> Iterator[RawRecord]:
+        """Yield the records to show; what was lost before others is reported with the next of their CPU."""
+        carried: dict[int, int] = {}
+        for record in buffer.records():
+            if record.lost:
+                self.losses.add(record.lost)
+                before = carried.pop(record.cpu, 0)
+                known = LOST_UNKNOWN not in (record.lost, before)
+                carried[record.cpu] = before + record.lost if known else LOST_UNKNOWN
+            if self._shown is None or record.id(is_big_endian=is_big_endian) in self._shown:
+                yield record._replace(lost=carried.pop(record.cpu, 0)) if record.cpu in carried else record
+
+    def _flags(self, *, is_big_endian: bool, has_overruns: bool) -> int:
+        options = self._writer.options
+        return (
+            options.context_info * _HAS_CONTEXT
+            | options.irq_info * _HAS_IRQ_INFO
+            | options.is_in_ns * _IS_IN_NS
+            | (has_overruns and options.annotate) * _HAS_OVERRUNS
+            | is_big_endian * _IS_BIG_ENDIAN
+        )
+
+    def _tables(self) -> tuple[object, ...]:
+        """Return what all lines share: names of tasks and events, and which events are shown."""
+        writer = self._writer
+        pids = sorted({0, *writer.facts.comms, *(writer.tgids if writer.options.record_tgid else ())})
+        pids = [pid for pid in pids if 0 <= pid < 1 << 31]
+        for number in self._numbers:
+            writer.program(number)
+        last = max(self._numbers, default=0)
+        names = _texts(writer.names.get(number, "") for number in range(last + 1))
+        shown = b"" if self._shown is None else bytes(number in self._shown for number in range(_N_IDS))
+        unknown = tuple(f"{writer.comm(pid):>16}-".encode() for pid in (1 << 31, -1))
+        after = f" {writer.process(-1)}".encode()
+        return array("i", pids), *_texts(map(writer.task, pids)), *names, shown, *unknown, after
+
+    def _in_c(
+        self, decode: ModuleType, buffer: TraceBuffer, *, is_big_endian: bool, has_overruns: bool
+    ) -> Iterator[bytes]:
+        tables = self._tables()
+        flags, count = self._flags(is_big_endian=is_big_endian, has_overruns=has_overruns), array("Q", [0])
+        sources = [_Source(cpu, self.losses) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
+        while sources := [source for source in sources if source.has_records()]:
+            given = tuple(source.columns() for source in sources)
+            found = decode.render_lines(*self._writer.printer.loaded(), *tables, flags, count, given)
+            text, left, notes = found
+            self._take_notes(notes)
+            yield self._with_left(text, left, sources) if left else text
+
+    def _take_notes(self, notes: list[tuple[int, int, int]]) -> None:
+        for number, state, n_lines in notes:
+            if (program := self._writer.program(number)) is not None:
+                self._writer.note(program.format, state_notes(state), n_lines)
+
+    def _with_left(self, text: bytes, left: list[tuple[int, int, int]], sources: list[_Source]) -> bytes:
+        """Put in what the twin makes of the records that C left."""
+        bodies = self._writer.bodies([sources[source].record(index) for _, source, index in left])
+        parts, start = [], 0
+        for (place, _, _), body in zip(left, bodies, strict=True):
+            parts += [text[start:place], body.encode("utf-8", "surrogateescape")]
+            start = place
+        return b"".join([*parts, text[start:]])

@@ -3,6 +3,7 @@
 import random
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -187,6 +188,14 @@ def test_wrong_arguments_are_errors():
     assert len(decode.finish_columns(columns)) == 1
     with pytest.raises(ValueError, match="before"):
         decode.finish_columns(columns)
+
+
+@needs_c
+def test_a_damaged_name_of_a_field_is_given_away():
+    form = replace(format_of(), fields=tuple(replace(f, name=f"a\0{f.name}") for f in format_of().fields))
+    table = Table(form, lambda: engine.read_columns(cpus_of(1), [form], ALL_TIMES, 1)[0])
+    assert table.__arrow_c_schema__()
+    assert table.__arrow_c_stream__()
 
 
 @needs_c

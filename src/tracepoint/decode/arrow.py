@@ -53,9 +53,12 @@ def arrow_format(column: Column) -> str:
 
 
 def column_node(column: Column) -> ArrowNode:
-    """Return the array of one column; in words, bytes that are not UTF-8 become U+FFFD."""
+    """Return the array of one column; in words, bytes that are not UTF-8 become U+FFFD.
+
+    So do NULs in the name of a damaged format: Arrow's names are C strings.
+    """
     plan, n_rows, n_nulls = column.plan, column.n_rows, column.n_nulls
-    name = plan.name.encode("utf-8", "replace").decode()
+    name = plan.name.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     validity, values, data = column.validity, column.values, column.bytes_
     if plan.kind is Kind.TEXT:
         words = _words_node(column)

@@ -104,7 +104,8 @@ def test_a_command_costs_little_more_than_qemu_by_hand(tmp_path) -> None:
         *("-serial", "stdio"),
     ]
     ours = [sys.executable, "-m", "tracepoint", "lab", "run", "uname", "-a"]
-    by_hand = min(cpu_seconds(hand) for _ in range(3))
-    with_us = min(cpu_seconds(ours) for _ in range(3))
-    # 4.5 s where QEMU takes 3.3.
-    assert with_us < 1.36 * by_hand, f"lab run: {with_us:.2f} CPU s, QEMU by hand: {by_hand:.2f}"
+    # In turns, as the speed of a shared machine changes; 4.5 s where QEMU takes 3.3.
+    pairs = [(cpu_seconds(hand), cpu_seconds(ours)) for _ in range(3)]
+    assert min(with_us / by_hand for by_hand, with_us in pairs) < 1.36, (
+        f"QEMU by hand, lab run: {pairs} CPU s"
+    )

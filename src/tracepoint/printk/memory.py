@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import struct
-from typing import TYPE_CHECKING
-
 from tracepoint.printk.facts import NO_FACTS, RenderFacts, UnknownPartError
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from tracepoint.source.types import IntType
-
-    #: Bytes and an offset in them.
-    Location = tuple[bytes, int]
+#: Bytes and an offset in them.
+Location = tuple[bytes, int]
 
 
 class Record:
@@ -37,15 +29,6 @@ class Record:
 
 
 NO_RECORD = Record(b"")
-
-_CODES = {(1, True): "b", (1, False): "B", (2, True): "h", (2, False): "H",
-          (4, True): "i", (4, False): "I", (8, True): "q", (8, False): "Q"}  # fmt: skip
-
-
-def unpacker(kind: IntType, *, is_big_endian: bool) -> Callable[[bytes, int], tuple[int]]:
-    """Return the function that reads an integer of a type at an offset."""
-    code = _CODES[(kind.size, kind.is_signed)]
-    return struct.Struct((">" if is_big_endian else "<") + code).unpack_from
 
 
 def c_string(data: bytes, at: int, limit: int = -1) -> str:

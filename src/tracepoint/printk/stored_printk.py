@@ -20,10 +20,11 @@ from tracepoint.printk.conversion import (
     split_width,
 )
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.memory import Record, c_string, unpacker
+from tracepoint.printk.memory import Record, c_string
 from tracepoint.printk.pointers import PointerArgument, lower_pointer
 from tracepoint.printk.twin.run import text_function
 from tracepoint.printk.values import constant
+from tracepoint.record.field import unpacker
 from tracepoint.source.types import CHAR, INT, IntType
 
 # The extensions that show the address itself; all others were text when the record was made.

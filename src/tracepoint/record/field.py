@@ -11,6 +11,8 @@ from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.cvalue import int_type_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tracepoint.layout.format import EventFormat, FieldFormat
     from tracepoint.source.types import IntType
 
@@ -45,6 +47,13 @@ def location_origin(field: FieldFormat) -> int:
 def integer(form: EventFormat, data: bytes, *, is_signed: bool = False) -> int:
     """Return bytes of a record of this format as a number."""
     return int.from_bytes(data, "big" if form.is_big_endian else "little", signed=is_signed)
+
+
+def unpacker(kind: IntType, *, is_big_endian: bool) -> Callable[[bytes, int], tuple[int]]:
+    """Return the function that reads an integer of a type at an offset."""
+    code = "bhiq"[kind.size.bit_length() - 1]
+    order = ">" if is_big_endian else "<"
+    return struct.Struct(order + (code if kind.is_signed else code.upper())).unpack_from
 
 
 def field_bytes(form: EventFormat, field: FieldFormat, record: bytes) -> bytes | None:

@@ -8,8 +8,8 @@ from tracepoint.printk import ops
 from tracepoint.printk.conversion import ABSENT, MAX_WIDTH
 from tracepoint.printk.errnames import MAX_ERRNO
 from tracepoint.printk.facts import HASHED_NOTE, UnknownPartError
-from tracepoint.printk.memory import unpacker
 from tracepoint.printk.twin.arithmetic import binary, with_number, wrapped
+from tracepoint.record.field import unpacker
 from tracepoint.source.functions import pure_functions
 
 if TYPE_CHECKING:

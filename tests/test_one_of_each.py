@@ -57,7 +57,6 @@ NAMED_TYPES = {
     "layout _INT_SPELLINGS": "how compilers spell basic types",
     "layout STRUCTS": "members of structs",
     "printk _TEXT": "members of structs",
-    "printk _WIDE": "which casts keep the number that a text is read back into",
     "runtime _TYPES": "which types the kernel takes in synthetic events",
     "runtime README": "text of a file",
 }

@@ -85,7 +85,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 
 #define TP_COLUMN_METHODS                                                                                              \
 	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, start, stop, counts)" },        \
-	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at, start, stop)" },             \
+	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },                          \
 	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
 	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert, start, stop)" },                        \

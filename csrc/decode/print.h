@@ -147,7 +147,7 @@ struct tp_print_text {
 };
 
 /*
- * The table: the number of slots, a power of two, the address below which there are no symbols, slots and texts.
+ * The table: the number of slots, a power of two, the lowest address that can have a symbol, slots and texts.
  * Slots are checked when they are met.
  */
 struct tp_print_texts {

@@ -7,11 +7,10 @@
 #include "head.h"
 #include "../hints.h"
 
-/* The times of the records that count, and how many of each task: places of a hash table, free where `n` is 0. */
+/* How many records of each task: places of a hash table, free where `n` is 0. */
 struct tasks {
 	const struct tp_layout *layout;
 	const unsigned char *base;
-	int64_t start, stop;
 	struct task {
 		uint64_t n;
 		int32_t pid;
@@ -57,7 +56,8 @@ static tp_always_inline void count_task(void *to, uint64_t stamp, uint32_t at, u
 	struct task *place;
 	int32_t pid;
 
-	if ((int64_t)stamp < tasks->start || (int64_t)stamp >= tasks->stop || size < tasks->pid_at + sizeof(pid))
+	(void)stamp;
+	if (size < tasks->pid_at + sizeof(pid))
 		return;
 	pid = (int32_t)tp_number(tasks->base + at + tasks->pid_at, sizeof(pid), tasks->layout->is_big);
 	place = place_of(tasks, pid);
@@ -125,9 +125,8 @@ PyObject *tp_count_tasks(PyObject *module, PyObject *args)
 	bool is_done;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "y*(IIIIp)ILL:count_tasks", &data, &layout.data_offset, &layout.data_size,
-			      &layout.commit_offset, &layout.long_size, &layout.is_big, &tasks.pid_at, &tasks.start,
-			      &tasks.stop))
+	if (!PyArg_ParseTuple(args, "y*(IIIIp)I:count_tasks", &data, &layout.data_offset, &layout.data_size,
+			      &layout.commit_offset, &layout.long_size, &layout.is_big, &tasks.pid_at))
 		return NULL;
 	if (tasks.pid_at > UINT16_MAX) {
 		PyErr_SetString(PyExc_ValueError, "not an offset in a record");

@@ -19,6 +19,7 @@ from tracepoint.decode.engine import count_records
 from tracepoint.decode.rows import ALL_TIMES
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.content import BufferContent
+from tracepoint.tracefile.tracedat import open_tracedat
 
 CUT = str(GOLDEN / "cut.v6.dat")
 PACKED = str(GOLDEN / "cut.v7.zstd.dat")
@@ -95,3 +96,19 @@ def test_tasks_are_counted_as_the_twin_counts_them(seed, is_big_endian):
         slow = count_records(cpus, ALL_TIMES, 1, 4)
     assert [part.by_task for part in quick] == [part.by_task for part in slow]
     assert any(part.by_task for part in quick)
+
+
+def test_a_text_and_a_folder(run, tmp_path):
+    text = tmp_path / "trace.txt"
+    text.write_text((GOLDEN / "cut.trace.txt").read_text())
+    status, out, _ = run(str(text))
+    assert (status, out.splitlines()[0]) == (
+        0,
+        f"file      {text}: text of a trace, 57.4 KiB, not compressed",
+    )
+    with open_tracedat(CUT) as file:
+        for cpu in file.buffers[0].cpus:
+            (tmp_path / f"cpu{cpu.cpu}.pipe_raw").write_bytes(b"".join(cpu.blocks()))
+    status, out, _ = run(str(tmp_path), "--json")
+    facts = json.loads(out)
+    assert (facts["form"], facts["n_records"]) == ("folder of trace_pipe_raw files", 400)

@@ -288,6 +288,8 @@ class FakeTracefs:
                 return "".join(f"{line}\n" for line in event.simple + event.hists) or AVAILABLE
             case "format":
                 return write_format(self.formats[name])
+            case "id":
+                return f"{self.formats[name].id}\n"
             case "hist":
                 empty = "\n\nTotals:\n    Hits: 0\n    Entries: 0\n    Dropped: 0\n"
                 return "\n\n".join(

@@ -141,6 +141,17 @@ def test_everything_is_in_the_file(array, files, tmp_path):
     assert files.n_open == 0
 
 
+def test_records_of_events_that_were_disabled_since_have_their_formats(array, files, tmp_path, capsys):
+    array.disable("irq")
+    array.enable("sched:sched_switch")
+    array.record(tmp_path / "web.dat", 0)
+    with open_tracedat(tmp_path / "web.dat") as trace:
+        assert sorted(e.name for e in trace.events.values()) == ["print", "sched_switch", "softirq_entry"]
+    assert main(["read", str(tmp_path / "web.dat")]) == 0
+    assert " softirq_entry: " in (shown := capsys.readouterr().out)
+    assert "Unknown type" not in shown
+
+
 @pytest.mark.parametrize("is_on", [True, False])
 def test_processes_are_kept_where_the_kernel_kept_them(array, tmp_path, is_on):
     array.tracefs.write(f"{array.prefix}options/record-tgid", str(int(is_on)))

@@ -8,6 +8,7 @@ import pty
 import resource
 import shlex
 import stat
+import statistics
 import subprocess
 import sys
 
@@ -104,8 +105,7 @@ def test_a_command_costs_little_more_than_qemu_by_hand(tmp_path) -> None:
         *("-serial", "stdio"),
     ]
     ours = [sys.executable, "-m", "tracepoint", "lab", "run", "uname", "-a"]
-    # In turns, as the speed of a shared machine changes; 4.5 s where QEMU takes 3.3.
-    pairs = [(cpu_seconds(hand), cpu_seconds(ours)) for _ in range(3)]
-    assert min(with_us / by_hand for by_hand, with_us in pairs) < 1.36, (
-        f"QEMU by hand, lab run: {pairs} CPU s"
-    )
+    # In turns, as the speed of a shared machine changes.
+    pairs = [(cpu_seconds(hand), cpu_seconds(ours)) for _ in range(5)]
+    ratio = statistics.median(with_us / by_hand for by_hand, with_us in pairs)
+    assert ratio < 1.36, f"QEMU by hand, lab run: {pairs} CPU s"

@@ -31,7 +31,7 @@ def written(trace, buffer, options, shown=None, overruns=False):
     facts, tgids = facts_of(trace), read_tgids("1 1\n15 15\n")
     writer = TextWriter(trace.events, facts, options, tgids, is_big_endian=trace.is_big_endian)
     maker = LineWriter(writer, trace.events, shown)
-    blocks = maker.blocks(buffer, is_big_endian=trace.is_big_endian, has_overruns=overruns)
+    blocks = maker.blocks(buffer, has_overruns=overruns)
     return b"".join(blocks), writer.notes, vars(maker.losses)
 
 

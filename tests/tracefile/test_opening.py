@@ -82,3 +82,9 @@ def test_other_files_say_what_can_be_opened(tmp_path, data):
         tp.open_trace(path)
     with pytest.raises(DecodeError, match="trace_pipe_raw"):
         tp.open_trace(tmp_path)
+
+
+def test_a_device_is_refused():
+    """/dev/zero has no end."""
+    with pytest.raises(DecodeError, match="not a file, a folder or a pipe"):
+        tp.open_trace("/dev/zero")

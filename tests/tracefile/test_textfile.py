@@ -95,7 +95,7 @@ def test_lines_that_do_not_fit_are_kept_as_text(tmp_path):
         assert trace["demo:tick"]["name"].tolist() == ["a", "b c"]
         assert trace["text:tick"]["text"].tolist() == lines[2:]
         assert [damage.reason for damage in trace.damage] == [
-            "2 lines of demo:tick are not of its print format: they are text:tick"
+            "2 lines of demo:tick do not match its print format: see text:tick"
         ]
 
 

@@ -113,7 +113,7 @@ COMMANDS = {
     ),
     "stat": Command(
         "trace.stat",
-        "show what is in a trace.dat: its span, its losses, its records by event, CPU and task",
+        "show what is in a recording: its span, its losses, its records by event, CPU and task",
         (
             "tracepoint stat tests/tracefile/golden/cut.v6.dat",
             "tracepoint stat tests/tracefile/golden/cut.v6.dat --json --quick",
@@ -121,7 +121,7 @@ COMMANDS = {
     ),
     "convert": Command(
         "trace.convert",
-        "write a trace.dat in another format: perfetto, parquet",
+        "write a recording in another format: perfetto, parquet",
         (
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/cut.pftrace",
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/sched.out sched --to perfetto",
@@ -129,7 +129,7 @@ COMMANDS = {
     ),
     "cut": Command(
         "trace.cut",
-        "write some events, or a range of times, of a trace.dat as a trace.dat of its own",
+        "write some events, or a range of times, of a recording as a trace.dat of its own",
         (
             "tracepoint cut tests/tracefile/golden/cut.v6.dat sched -o /tmp/sched.dat",
             "tracepoint cut tests/tracefile/golden/cut.v6.dat --from 10.63 --to 10.65 -o /tmp/window.dat",
@@ -137,7 +137,7 @@ COMMANDS = {
     ),
     "sql": Command(
         "trace.sql",
-        "run SQL over the events of a trace.dat, by DuckDB",
+        "run SQL over the events of a recording, by DuckDB",
         (
             "tracepoint sql tests/tracefile/golden/cut.v6.dat 'select count(*) from sched.sched_switch'",
             "tracepoint sql tests/tracefile/golden/cut.v6.dat 'from sched_waking limit 2' --format csv",

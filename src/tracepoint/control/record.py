@@ -19,11 +19,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.control.recording import check_target
+from tracepoint.decode.engine import count_by_id, count_records
+from tracepoint.decode.rows import ALL_TIMES, NO_ID
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.record.layout import read_page_layout
 from tracepoint.record.pages import read_pages
+from tracepoint.tracefile.buffers import CpuData
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
+from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options, version_option
 from tracepoint.tracefile.write import write_tracedat
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
 # Shorter makes more half-empty pages, longer needs larger ring buffers: 1.4 MB in 20 ms are 70 MB/s.
 _PAUSE = 0.02
 _LOOK = 0.05
+_ID = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
 _PAGES_A_BLOCK = 64
 _MAX_SECONDS = 1e6
 # Of kernel/trace/trace.c: tracing_stats_read().
@@ -210,6 +215,7 @@ class _Run:
             for one in self.cpus:
                 one.after = self._stats(f"cpu{one.number}")
             self._describe()
+            self._describe_earlier()
 
     @contextlib.contextmanager
     def _may_be_cut(self) -> Iterator[None]:
@@ -243,6 +249,29 @@ class _Run:
         for name in self.array.enabled:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")
+
+    def _describe_earlier(self) -> None:
+        """Add the formats of records that were in the buffer already, of events that were disabled since."""
+        known = [*self.facts.ftrace, *self.formats.values()]
+        missing = self._recorded_ids() - {int(found[1]) for found in map(_ID.search, known) if found}
+        if not missing:
+            return
+        for name in self.array.event_names:
+            folder = f"events/{name.replace(':', '/')}"
+            if name not in self.formats and int(self.array.tracefs.read(f"{folder}/id")) in missing:
+                self.formats[name] = self.array.tracefs.read(f"{folder}/format")
+
+    def _recorded_ids(self) -> set[int]:
+        layout, found = self.layout(), set[int]()
+        for cpu in self.cpus:
+            with cpu.spool.open("rb") as stream:
+                data = map_whole(stream)
+            try:
+                pages = CpuData(cpu.number, 0, len(data), layout, data)
+                found |= count_by_id(count_records([pages], ALL_TIMES, 1)).keys()
+            finally:
+                unmap(data)
+        return found - {NO_ID}
 
     def _wait(
         self,

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tracepoint.errors import TracepointError
+from tracepoint.decode.libraries import import_library
 from tracepoint.layout.format import write_format
-from tracepoint.model.patterns import matches
-from tracepoint.tracefile.options import OptionId, find_options
+from tracepoint.model.patterns import matches_any
+from tracepoint.tracefile.options import uname_of
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +36,7 @@ def write_parquet(
     event at a time is in memory.  Raises OSError, FileExistsError where there is such a folder, and
     TracepointError without pyarrow.
     """
-    parquet = _library("pyarrow.parquet")
+    parquet = import_library("pyarrow.parquet", "arrow")
     target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
     if target.exists():
         raise FileExistsError(17, "File exists", str(target))
@@ -47,7 +46,7 @@ def write_parquet(
         fresh.chmod(0o755)
         for name in trace.events:
             # One without a format has no columns.
-            if name in trace and (not patterns or any(matches(pattern, name) for pattern in patterns)):
+            if name in trace and matches_any(patterns, name):
                 place = fresh / f"host={quote(_host(trace), safe='')}" / f"event={name.replace(':', '.')}"
                 place.mkdir(parents=True)
                 table = trace[name].arrow()
@@ -62,12 +61,5 @@ def write_parquet(
 
 def _host(trace: Trace) -> str:
     """Return the name of the machine, of which uname is the second word."""
-    words = " ".join(option.text for option in find_options(trace.file.options, OptionId.UNAME)).split()
+    words = uname_of(trace.file.options)
     return words[1] if len(words) > 1 else "unknown"
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise TracepointError("pyarrow is not installed: pip install 'tracepoint[arrow]'") from None

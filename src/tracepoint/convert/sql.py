@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.decode.libraries import import_library
 from tracepoint.decode.trace import names_by_id
 from tracepoint.errors import TracepointError
 from tracepoint.wording import counted
@@ -30,7 +30,7 @@ class TraceDatabase:
     """
 
     def __init__(self, trace: Trace) -> None:
-        self._duckdb = _library()
+        self._duckdb = import_library("duckdb", "sql")
         self.connection = self._duckdb.connect(config=_SETTINGS)
         self._trace = trace
         self._shorts: dict[str, list[str]] = {}
@@ -99,10 +99,3 @@ def _quoted(name: str) -> str:
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'
-
-
-def _library() -> Any:
-    try:
-        return import_module("duckdb")
-    except ImportError:
-        raise TracepointError("duckdb is not installed: pip install 'tracepoint[sql]'") from None

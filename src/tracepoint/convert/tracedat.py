@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.decode.rows import shown_time, signed_time
 from tracepoint.errors import TracepointError
-from tracepoint.model.patterns import matches
-from tracepoint.record.page import LOST_UNKNOWN, U64
+from tracepoint.model.patterns import matches_any
+from tracepoint.record.page import U64, add_lost
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.write import write_tracedat
@@ -44,13 +44,13 @@ def write_cut(
     complete.  Raises OSError, and TracepointError for what a trace.dat cannot hold.
     """
     file = trace.file
-    buffer = next((b for b in file.buffers if b.name == trace.instance), None)
+    buffer = trace.buffer
     if buffer is None:
         raise TracepointError(f"{file.path}: a trace without pages cannot be cut")
     wanted = None
     if patterns:
-        names = {number: f"{form.system}:{form.name}" for number, form in file.events.items()}
-        wanted = {n for n, name in names.items() if any(matches(pattern, name) for pattern in patterns)}
+        forms = file.events.items()
+        wanted = {number for number, form in forms if matches_any(patterns, f"{form.system}:{form.name}")}
     blocks = (CpuPages(c.cpu, _CutBlocks(c, wanted, trace.window, progress)) for c in buffer.cpus)
     content = replace(file.content(), buffers=(BufferContent(tuple(blocks), "", buffer.clock),))
     with replacing(Path(path), 0o644) as stream:
@@ -73,8 +73,7 @@ class _CutBlocks:
         # Stamps stay as they are: the file says how to convert them.
         for record in replace(cpu, time_map=None).records():
             n_read += 1
-            if record.lost:
-                lost = LOST_UNKNOWN if LOST_UNKNOWN in (lost, record.lost) else lost + record.lost
+            lost = add_lost(lost, record.lost)
             stamp = signed_time(record.timestamp)
             is_wanted = self.wanted is None or record.id(is_big_endian=is_big) in self.wanted
             if not is_wanted or not start <= shown_time(cpu.time_map, stamp, cpu.cpu) < stop:

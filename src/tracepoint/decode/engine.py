@@ -164,7 +164,7 @@ def _count_block(data: memoryview | bytes, cpu: CpuData, window: Window, counts:
 
 
 class PartCounts(NamedTuple):
-    """What a part of a CPU's pages holds: its records by event id and by task, and what its pages tell."""
+    """What a part of a CPU's pages holds: its records by event id and by task, and what its pages report."""
 
     cpu: int
     by_id: dict[int, int]
@@ -172,11 +172,24 @@ class PartCounts(NamedTuple):
     by_task: dict[int, int]
 
 
-def _count_tasks(data: memoryview | bytes, cpu: CpuData, pid_at: int, window: Window) -> dict[int, int]:
+def _count_tasks(data: memoryview | bytes, cpu: CpuData, pid_at: int) -> dict[int, int]:
     if DECODE is None:
-        return count_tasks_slowly(data, cpu.layout, pid_at, window)
-    found: dict[int, int] = DECODE.count_tasks(data, _numbers(cpu.layout), pid_at, *window)
+        return count_tasks_slowly(data, cpu.layout, pid_at)
+    found: dict[int, int] = DECODE.count_tasks(data, _numbers(cpu.layout), pid_at)
     return found
+
+
+def sum_counts(counts: Iterable[dict[int, int]]) -> dict[int, int]:
+    """Add counts up by their keys."""
+    found: Counter[int] = Counter()
+    for part in counts:
+        found.update(part)
+    return dict(found)
+
+
+def count_by_id(parts: Iterable[PartCounts]) -> dict[int, int]:
+    """Return the number of records of each event id, those too short for one under NO_ID."""
+    return sum_counts(part.by_id for part in parts)
 
 
 def count_records(
@@ -198,7 +211,7 @@ def count_records(
                     cpu.report(Damage(cpu.cpu, at + head.fault_at if is_exact else at, head.fault))
             all_found.append(found)
             if pid_at is not None:
-                by_task.update(_count_tasks(data, cpu, pid_at, ALL_TIMES))
+                by_task.update(_count_tasks(data, cpu, pid_at))
         by_id = {number: n for number, n in enumerate(counts) if n}
         if N_IDS in by_id:
             by_id[NO_ID] = by_id.pop(N_IDS)

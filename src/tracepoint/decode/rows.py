@@ -99,13 +99,13 @@ def count_pages_slowly(
     return Found(heads, first, last)
 
 
-def count_tasks_slowly(data: Buffer, layout: PageLayout, pid_at: int, window: Window) -> dict[int, int]:
+def count_tasks_slowly(data: Buffer, layout: PageLayout, pid_at: int) -> dict[int, int]:
     """Count the records of each task in a buffer of whole pages: its id is the int32 at `pid_at`."""
     order: Literal["big", "little"] = "big" if layout.is_big_endian else "little"
     pids = (
         int.from_bytes(record[pid_at : pid_at + 4], order, signed=True)
-        for stamp, _, record in _walk(data, layout, 0)
-        if window.start <= stamp < window.stop and len(record) >= pid_at + 4
+        for _, _, record in _walk(data, layout, 0)
+        if len(record) >= pid_at + 4
     )
     return dict(Counter(pids))
 

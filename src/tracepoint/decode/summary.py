@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.decode.engine import count_records, n_threads
+from tracepoint.decode.engine import count_by_id, count_records, n_threads, sum_counts
 from tracepoint.decode.rows import ALL_TIMES, NO_ID
 from tracepoint.decode.trace import names_by_id
 from tracepoint.errors import DecodeError
-from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.record.page import add_lost
 from tracepoint.record.pages import read_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from tracepoint.decode.engine import PartCounts
     from tracepoint.tracefile.buffers import Chunk, CpuData, TraceBuffer
     from tracepoint.tracefile.compression import Codec
-    from tracepoint.tracefile.tracedat import TraceFile
+    from tracepoint.tracefile.container import Container
 
 _N_SAMPLES = 64
 _MAX_CHUNKS = 100_000
@@ -28,7 +29,7 @@ _PID = re.compile(r"\bcommon_pid;\s*offset:(\d{1,4});\s*size:4;")
 
 
 class Outline(NamedTuple):
-    """What a look at the first and last pages of each CPU, and at some between them, tells.
+    """What the first and last pages of each CPU, and some between them, show.
 
     `n_bytes` are those of the pages once they are expanded, `n_sampled` the pages that were looked at;
     `n_records` is an estimate from these.  `first` and `last` are times in ns, 0 without records.
@@ -108,7 +109,7 @@ def _expanded(cpu: CpuData, codec: Codec, chunks: list[Chunk]) -> Iterator[bytes
     for chunk in chunks:
         # What is damaged is reported when all is counted.
         with suppress(DecodeError):
-            yield codec.expand(bytes(cpu.data[chunk.start : chunk.start + chunk.packed]), chunk.unpacked)
+            yield cpu.expand_chunk(codec, chunk)
 
 
 def _spread(n: int, n_wanted: int) -> list[int]:
@@ -120,30 +121,22 @@ def _spread(n: int, n_wanted: int) -> list[int]:
     return sorted({i * (n - 1) // max(n_wanted - 1, 1) for i in range(n_wanted)}) if n else []
 
 
-def summarize_buffer(file: TraceFile, buffer: TraceBuffer, threads: int = 0) -> Summary:
+def summarize_buffer(file: Container, buffer: TraceBuffer, threads: int = 0) -> Summary:
     """Count all records of a ring buffer; damage is reported to the file."""
     names = names_by_id(file)
     places = (_PID.search(text) for _, text in file.formats)
     pid_at = next((int(place[1]) for place in places if place is not None), None)
     parts = count_records(buffer.cpus, ALL_TIMES, threads or n_threads(), pid_at)
-    by_id = _sums(part.by_id for part in parts)
+    by_id = count_by_id(parts)
     events = {names.get(number, f"unknown:{number}"): n for number, n in by_id.items() if number != NO_ID}
     cpus = (_cpu_summary(n, [p for p in parts if p.cpu == n]) for n in sorted({p.cpu for p in parts}))
-    return Summary(dict(sorted(events.items())), tuple(cpus), _sums(part.by_task for part in parts))
-
-
-def _sums(counts: Iterable[dict[int, int]]) -> dict[int, int]:
-    found: dict[int, int] = {}
-    for part in counts:
-        for number, n in part.items():
-            found[number] = found.get(number, 0) + n
-    return found
+    return Summary(dict(sorted(events.items())), tuple(cpus), sum_counts(part.by_task for part in parts))
 
 
 def _cpu_summary(cpu: int, parts: list[PartCounts]) -> CpuSummary:
     blocks = [block for part in parts for block in part.found if block.first <= block.last]
     losses = [head.lost for part in parts for block in part.found for head in block.heads]
-    lost = LOST_UNKNOWN if LOST_UNKNOWN in losses else sum(losses)
+    lost = reduce(add_lost, losses, 0)
     n_records = sum(n for part in parts for number, n in part.by_id.items() if number != NO_ID)
     first, last = min((b.first for b in blocks), default=0), max((b.last for b in blocks), default=0)
     return CpuSummary(cpu, n_records, lost, first, last)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.arrow import arrow_format, table_node
 from tracepoint.decode.handing import hand_array, hand_schema, hand_stream
+from tracepoint.decode.libraries import import_library
 from tracepoint.decode.plan import Kind, plan_columns
-from tracepoint.errors import TracepointError
 from tracepoint.wording import counted, html_table, one_line
 
 if TYPE_CHECKING:
@@ -95,11 +94,11 @@ class Table:
     def arrow(self) -> Any:
         """Return a `pyarrow.Table` over the same memory; raises TracepointError without pyarrow."""
         # pyarrow.table() would import pandas, to see whether this is one of its frames.
-        return _library("pyarrow").RecordBatchReader.from_stream(self).read_all()
+        return import_library("pyarrow").RecordBatchReader.from_stream(self).read_all()
 
     def polars(self) -> Any:
         """Return a `polars.DataFrame`; raises TracepointError without polars."""
-        return _library("polars").DataFrame(self)
+        return import_library("polars").DataFrame(self)
 
     def numpy(self, name: str) -> Any:
         """Return one column as a NumPy array; raises KeyError, and TracepointError without NumPy.
@@ -107,7 +106,7 @@ class Table:
         Numbers are not copied, and masked where a record does not hold the field; texts, lists and bytes
         are objects.
         """
-        numpy, column = _library("numpy"), self[name]
+        numpy, column = import_library("numpy"), self[name]
         if column.plan.kind in (Kind.STAMP, Kind.CPU, Kind.NUMBER):
             values = numpy.frombuffer(column.values, dtype=column.plan.code)
             mask = _mask(numpy, column)
@@ -123,14 +122,14 @@ class Table:
 
     def pandas(self) -> Any:
         """Return a `pandas.DataFrame`, texts as categories; raises TracepointError without pandas."""
-        pandas = _library("pandas")
+        pandas = import_library("pandas")
         return pandas.DataFrame(
             {name: self._pandas_column(pandas, name) for name in self.columns}, copy=False
         )
 
     def _pandas_column(self, pandas: Any, name: str) -> Any:
         column = self[name]
-        numpy = _library("numpy")
+        numpy = import_library("numpy")
         mask = _mask(numpy, column)
         if column.plan.kind is Kind.TEXT:
             codes = numpy.frombuffer(column.values, dtype="i")
@@ -149,10 +148,3 @@ def _mask(numpy: Any, column: Column) -> Any:
         return None
     bits = numpy.frombuffer(column.validity, dtype="u1")
     return numpy.unpackbits(bits, bitorder="little")[: len(column)] == 0
-
-
-def _library(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError:
-        raise TracepointError(f"{name} is not installed: pip install {name}") from None

@@ -7,13 +7,13 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from tracepoint.decode.engine import count_records, n_threads, read_columns
+from tracepoint.decode.engine import count_by_id, count_records, n_threads, read_columns
 from tracepoint.decode.rows import ALL_TIMES, MAX_TIME, MIN_TIME, NO_ID, Window
 from tracepoint.decode.table import Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
-from tracepoint.model.patterns import matches
-from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.model.patterns import matches_any
+from tracepoint.record.page import add_lost
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.opening import open_container
 from tracepoint.wording import counted, tail
@@ -61,17 +61,18 @@ class Trace:
         return f"<Trace {tail(self.file.path, 50)}, {counted(len(self._cpus), 'CPU')}, clock {self.clock}>"
 
     @cached_property
-    def _buffer(self) -> TraceBuffer | None:
+    def buffer(self) -> TraceBuffer | None:
+        """The ring buffer in the file; None for a latency trace, which has no pages."""
         return next((buffer for buffer in self.file.buffers if buffer.name == self.instance), None)
 
     @property
     def _cpus(self) -> tuple[CpuData, ...]:
-        return () if self._buffer is None else self._buffer.cpus
+        return () if self.buffer is None else self.buffer.cpus
 
     @property
     def clock(self) -> str:
         """The name of the trace clock; empty when the file does not name it."""
-        return (self._buffer.clock if self._buffer is not None else "") or self.file.clock
+        return (self.buffer.clock if self.buffer is not None else "") or self.file.clock
 
     @property
     def instances(self) -> tuple[str, ...]:
@@ -143,8 +144,7 @@ class Trace:
 
         A pattern is as in `set_event`: `sched:*`, `*:sched_*`, `sched_switch`, or a system, `sched`.
         """
-        names = [name for name in self.events if not patterns or any(matches(p, name) for p in patterns)]
-        names = [name for name in names if name in self._texts]
+        names = [name for name in self.events if name in self._texts and matches_any(patterns, name)]
         forms = [self.format(name) for name in names]
         read = read_columns(self._cpus, forms, self.window, self._threads)
         return {
@@ -162,10 +162,7 @@ class Trace:
 
         One whose format is not in the file is named by its number, `unknown:17`.
         """
-        by_id: dict[int, int] = {}
-        for part in self._counts:
-            for number, n_records in part.by_id.items():
-                by_id[number] = by_id.get(number, 0) + n_records
+        by_id = count_by_id(self._counts)
         names = {number: name for name, (number, _) in self._texts.items()}
         found = {names.get(n, f"unknown:{n}"): count for n, count in by_id.items() if n != NO_ID}
         return dict(sorted(found.items()))
@@ -186,10 +183,8 @@ class Trace:
         """How many events each CPU lost, as its pages report it; LOST_UNKNOWN (-1): some, not counted."""
         found = dict.fromkeys(sorted(cpu.cpu for cpu in self._cpus), 0)
         for part in self._counts:
-            cpu = part.cpu
             for head in (head for block in part.found for head in block.heads):
-                is_known = LOST_UNKNOWN not in (head.lost, found[cpu])
-                found[cpu] = found[cpu] + head.lost if is_known else LOST_UNKNOWN
+                found[part.cpu] = add_lost(found[part.cpu], head.lost)
         return found
 
     @property

@@ -31,7 +31,7 @@ _STEP = 1 << 10
 _AT_ONCE = 1 << 20
 _ZSTD_LIBRARIES = ("compression.zstd", "backports.zstd", "zstandard")
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_NEEDS_ZSTD = "compressed with zstd, which needs a library: pip install zstandard"
+_LONGEST_MAGIC = 6
 _LZ4_MAGIC = b"\x02\x21\x4c\x18"
 # What the form of `lz4 -l` allows: a block, and the compressed bytes of one that does not get smaller.
 _LZ4_BLOCK = 8 << 20
@@ -151,7 +151,7 @@ def new_expander(head: bytes) -> Any:
         return None
     name = find_zstd_name()
     if not name:
-        raise LayoutError(_NEEDS_ZSTD)
+        raise LayoutError("compressed with zstd, which needs a library: pip install zstandard")
     library = import_module(name)
     if name == "zstandard":
         expander = library.ZstdDecompressor(max_window_size=_MAX_WINDOW).decompressobj()
@@ -179,20 +179,13 @@ def decompress(data: bytes) -> bytes:
 
 
 def _decompress(data: bytes) -> bytes | None:
-    if data[:6] == b"\xfd7zXZ\0" or data[:3] == b"\x5d\0\0":
-        return _whole(lzma.LZMADecompressor(), data)
-    if data[:3] == b"BZh":
-        return _whole(bz2.BZ2Decompressor(), data)
-    if data[:2] == b"\x1f\x8b":
-        return _whole(zlib.decompressobj(wbits=31), data)
     if data[:4] == _LZ4_MAGIC:
         return _expand_lz4(data)
-    if data[:4] == _ZSTD_MAGIC:
-        zstd = load_zstd()
-        if zstd is None:
-            raise LayoutError(_NEEDS_ZSTD)
+    if data[:4] == _ZSTD_MAGIC and (zstd := load_zstd()) is not None:
         return zstd.expand(data, _MAX_OBJECT)
-    return None
+    # A magic so short that only the parts of a kernel, which have no other form, are tried by it.
+    expander = lzma.LZMADecompressor() if data[:3] == b"\x5d\0\0" else new_expander(data[:_LONGEST_MAGIC])
+    return None if expander is None else _whole(expander, data)
 
 
 def _whole(decompressor: Any, data: bytes) -> bytes:

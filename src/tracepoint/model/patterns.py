@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
 
 
 def matches(pattern: str, event: str) -> bool:
@@ -19,3 +23,21 @@ def matches(pattern: str, event: str) -> bool:
     if colon:
         return fnmatchcase(system, left or "*") and fnmatchcase(name, right or "*")
     return fnmatchcase(name, pattern) or fnmatchcase(system, pattern)
+
+
+def matches_any(patterns: Collection[str], event: str) -> bool:
+    """Return whether one of the patterns matches an event; without patterns every event matches.
+
+    >>> matches_any([], "irq:irq_handler_exit"), matches_any(["sched", "kmem"], "irq:irq_handler_exit")
+    (True, False)
+    """
+    return not patterns or any(matches(pattern, event) for pattern in patterns)
+
+
+def unmatched(patterns: Iterable[str], events: Collection[str]) -> list[str]:
+    """Return the patterns that match none of the events.
+
+    >>> unmatched(["sched", "irq"], ["sched:sched_switch"])
+    ['irq']
+    """
+    return [pattern for pattern in patterns if not any(matches(pattern, event) for event in events)]

@@ -105,7 +105,7 @@ class Kallsyms:
 
     @property
     def lowest(self) -> int:
-        """The address below which there is no symbol; 0 before the first lookup."""
+        """The lowest address that can have a symbol; 0 before the first lookup."""
         if self._core is None:
             return 0
         return min([self._first, *(address for address, _ in self._places[:1])])

@@ -15,6 +15,7 @@ from tracepoint.errors import SourceError
 from tracepoint.printk.conversion import STAR, Conversion, parse_format
 from tracepoint.printk.program import split_print_format
 from tracepoint.source import ast
+from tracepoint.source.types import int_type_named
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     Value = int | str
     Take = Callable[[str], Value | None]
 
-_WIDE = frozenset(
-    {"unsigned long long", "long long", "u64", "s64", "__u64", "__s64", "unsigned long", "long"}
-)
 _NUMBERS = {
     "d": r"-?\d++",
     "i": r"-?\d++",
@@ -78,7 +76,7 @@ def compile_scanner(form: EventFormat) -> Scanner | None:
         if found is not None and found[0] not in fields and len(fields) < _MAX_FIELDS:
             fields.append(found[0])
             takes.append(found[2])
-            # Atomic: what is taken is never given back, so a line costs its length and no more.
+            # Atomic: there is no backtracking, so the cost of a line is linear in its length.
             pattern += rf" *+(?>({found[1]}) *{after})" if after else f" *+({_greedy(found[1])})"
         elif after:
             pattern += f"(?>.*?{after})"
@@ -154,9 +152,10 @@ def _field(form: EventFormat, name: str) -> FieldFormat | None:
 
 
 def _shown_field(form: EventFormat, node: ast.Node) -> FieldFormat | None:
-    """Return the field that an argument is, seen through casts that change no value."""
+    """Return the field that an argument is, under casts that keep all bits of a long."""
     while isinstance(node, ast.Cast):
-        if node.ctype.pointers or node.ctype.base not in _WIDE:
+        kind = None if node.ctype.pointers else int_type_named(node.ctype.base, form.long_size)
+        if kind is None or kind.size < form.long_size:
             return None
         node = node.operand
     match node:

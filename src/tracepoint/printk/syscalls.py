@@ -17,10 +17,13 @@ _ENTER, _EXIT = "sys_enter_", "sys_exit_"
 
 
 def is_syscall(form: EventFormat) -> bool:
-    """Return whether an event is one of a system call (system `syscalls`)."""
-    # One that was made from a text has that text instead of a number.
-    is_text = any(field.name == "text" and field.is_data_loc for field in form.fields)
-    return form.system == "syscalls" and form.name.startswith((_ENTER, _EXIT)) and not is_text
+    """Return whether an event is one of a system call: its first field is the number of the call.
+
+    That is `__syscall_nr`, in old kernels `nr`: kernel/trace/trace_syscalls.c.
+    """
+    first = form.event_fields[0].name if form.event_fields else ""
+    is_named = form.system == "syscalls" and form.name.startswith((_ENTER, _EXIT))
+    return is_named and first in ("__syscall_nr", "nr")
 
 
 def _shown(form: EventFormat, field: FieldFormat) -> ops.TextOp:
@@ -30,7 +33,6 @@ def _shown(form: EventFormat, field: FieldFormat) -> ops.TextOp:
 
 def lower_syscall(form: EventFormat) -> ops.TextOp:
     """Lower `sys_name(argument: hex, ...)` or `sys_name -> 0xhex`."""
-    # The first field is the number of the call: `__syscall_nr`, in old kernels `nr`.
     fields = [field for field in form.event_fields[1:] if not field.is_data_loc]
     if form.name.startswith(_EXIT):
         if not fields:

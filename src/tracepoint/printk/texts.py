@@ -43,7 +43,7 @@ class AddressTexts:
             self._found[address, style] = text
 
     def pack(self) -> None:
-        """Make the table again when what was missed since, again and again too, is worth it."""
+        """Rebuild the table when an eighth of its size was missed since, repeated misses included."""
         n_found = len(self._found)
         if n_found and self._n_missed > n_found // 8:
             self.packed = self._table(1 << (2 * n_found - 1).bit_length())

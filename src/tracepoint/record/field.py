@@ -77,6 +77,12 @@ def is_text(field: FieldFormat) -> bool:
     return field.is_array and field.element_ctype in _CHARS
 
 
+def is_integer(field: FieldFormat) -> bool:
+    """Return whether a field is one integer at a fixed place."""
+    is_single = not field.is_array and not field.is_data_loc
+    return is_single and field.size in _INTEGER_SIZES and field.ctype not in _FLOATS
+
+
 def parse_field_type(field: FieldFormat) -> CType:
     """Return a field's type; one that is not a C type counts as char or an array of it, or as void."""
     try:

@@ -38,6 +38,16 @@ SIZE_MASK = (1 << 27) - 1
 
 LOST_UNKNOWN = -1
 
+
+def add_lost(one: int, other: int) -> int:
+    """Return the sum of two losses; LOST_UNKNOWN when either is not known.
+
+    >>> add_lost(2, 3), add_lost(2, LOST_UNKNOWN)
+    (5, -1)
+    """
+    return LOST_UNKNOWN if LOST_UNKNOWN in (one, other) else one + other
+
+
 #: A padding event of this many bytes in a process's ring holds the number of the CPU; no other has this size.
 CPU_MARK_SIZE = 12
 

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import LOST_UNKNOWN, walk_pages
+from tracepoint.record.page import add_lost, walk_pages
 from tracepoint.record.raw import RawRecord
 
 if TYPE_CHECKING:
@@ -78,8 +78,7 @@ def records_of(blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0) -> Iterator[
     for data, pages in blocks:
         places = zip(pages.stamps, pages.offsets, pages.lengths, strict=True)
         for head in pages.heads:
-            if head.lost:
-                lost = LOST_UNKNOWN if LOST_UNKNOWN in (head.lost, lost) else lost + head.lost
+            lost = add_lost(lost, head.lost)
             where, marks = cpu, dict(head.marks)
             for index, (stamp, at, length) in enumerate(islice(places, head.n_records)):
                 if index in marks:

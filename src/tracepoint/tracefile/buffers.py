@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from heapq import merge
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 _COUNT_SIZE = 4
+# The sizes before the data of a chunk.
+_CHUNK_HEAD = 8
 
 
 class Chunk(NamedTuple):
@@ -70,19 +73,25 @@ class CpuData:
         for at in range(self.offset, end, step):
             yield bytes(self.data[at : min(at + step, end)]), at
 
-    def _expanded(self, codec: Codec) -> Iterator[tuple[bytes, int]]:
-        big = self.layout.is_big_endian
+    def _cursor(self) -> Cursor:
         # trace-cmd does not count the number of chunks itself in the size.
         end = min(self.offset + self.size + _COUNT_SIZE, len(self.data))
-        cursor = Cursor(self.data, self.offset, end, big=big)
+        return Cursor(self.data, self.offset, end, big=self.layout.is_big_endian)
+
+    @staticmethod
+    def _walk_chunks(cursor: Cursor) -> Iterator[Chunk]:
+        """Yield the chunks, which are whole; raises DecodeError for the first that is not."""
+        for _ in range(cursor.u32()):
+            packed, unpacked = cursor.u32(), cursor.u32()
+            if unpacked > MAX_CHUNK:
+                raise cursor.error(f"a chunk that grows to {unpacked} bytes")
+            yield Chunk(cursor.skip(packed, "a chunk"), packed, unpacked)
+
+    def _expanded(self, codec: Codec) -> Iterator[tuple[bytes, int]]:
+        cursor = self._cursor()
         try:
-            for _ in range(cursor.u32()):
-                at = cursor.at
-                packed, unpacked = cursor.u32(), cursor.u32()
-                if unpacked > MAX_CHUNK:
-                    raise cursor.error(f"a chunk that grows to {unpacked} bytes")
-                chunk = cursor.take(packed, "a chunk")
-                yield codec.expand(chunk, unpacked), at
+            for chunk in self._walk_chunks(cursor):
+                yield self.expand_chunk(codec, chunk), chunk.start - _CHUNK_HEAD
         except DecodeError as error:
             at = cursor.at if error.offset is None else error.offset
             self.report(Damage(self.cpu, at, error.reason))
@@ -92,15 +101,14 @@ class CpuData:
 
     def chunks(self, most: int) -> list[Chunk]:
         """Return where up to `most` compressed chunks are; damage ends the list."""
-        end = min(self.offset + self.size + _COUNT_SIZE, len(self.data))
-        cursor = Cursor(self.data, self.offset, end, big=self.layout.is_big_endian)
-        found = []
+        found: list[Chunk] = []
         with suppress(DecodeError):
-            for _ in range(min(cursor.u32(), most)):
-                packed, unpacked = cursor.u32(), cursor.u32()
-                found.append(Chunk(cursor.at, packed, min(unpacked, MAX_CHUNK)))
-                cursor.skip(packed, "a chunk")
+            found.extend(islice(self._walk_chunks(self._cursor()), most))
         return found
+
+    def expand_chunk(self, codec: Codec, chunk: Chunk) -> bytes:
+        """Return what a chunk expands to; raises DecodeError for a damaged one."""
+        return codec.expand(bytes(self.data[chunk.start : chunk.start + chunk.packed]), chunk.unpacked)
 
     def pages(self) -> Iterator[tuple[bytes, Pages]]:
         """Yield each block with its pages; damage is reported."""

@@ -38,6 +38,16 @@ class Container(Protocol):
         ...
 
     @property
+    def form(self) -> str:
+        """What it is: `trace.dat version 7`, `perf.data`."""
+        ...
+
+    @property
+    def compression(self) -> str:
+        """The name of the compression of the pages within the file; `none` without."""
+        ...
+
+    @property
     def is_big_endian(self) -> bool:
         """The byte order of the records."""
         ...
@@ -162,13 +172,17 @@ class Parts(NamedTuple):
 class PartsContainer:
     """A recording whose pages and texts were put together from other files than a trace.dat.
 
-    `load` reads it when something is asked for; `opened` are the mapped files, which it may add to.
+    `form` says what it is; `load` reads it when something is asked for; `opened` are the mapped files, which
+    it may add to.
     """
 
+    compression = "none"
+
     def __init__(
-        self, path: str, load: Callable[[Report], Parts], opened: list[Bytes], log: DamageLog
+        self, path: str, form: str, load: Callable[[Report], Parts], opened: list[Bytes], log: DamageLog
     ) -> None:
         self.path = path
+        self.form = form
         self._load = load
         self._opened = opened
         self._log = log

@@ -79,7 +79,7 @@ def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
     def load(report: Report) -> Parts:
         return _Folder(folder, files, opened, report).load()
 
-    return PartsContainer(str(folder), load, opened, log)
+    return PartsContainer(str(folder), "folder of trace_pipe_raw files", load, opened, log)
 
 
 class _Folder:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import NamedTuple
+
+from tracepoint.tracefile.text import flags_text
 
 _TRACE = re.compile(
     r"\s{0,40}(?P<comm>.{0,60}?)-(?P<pid>\d{1,10})\s{1,40}(?:\(\s{0,9}(?P<tgid>[\d-]{1,10})\)\s{1,9})?\[(?P<cpu>\d{1,5})\]\s+"
@@ -20,11 +23,6 @@ _NAME = re.compile(r"(?P<system>[A-Za-z_][\w-]*:(?=\S+:))?(?P<name>[A-Za-z_][\w.
 _SYSCALL = re.compile(r"(?P<name>sys_\w+)(?P<exit> -> )?")
 _LOST = re.compile(
     r"CPU:(?P<cpu>\d{1,5}) \[(?:LOST (?P<n>\d{1,18} )?EVENTS|(?P<m>\d{1,18}) EVENTS DROPPED)\]"
-)
-_FLAG_BITS = (
-    {"d": 0x01, "D": 0x81, "b": 0x80, "X": 0x02},
-    {"n": 0x04, "p": 0x20, "N": 0x24},
-    {"h": 0x08, "H": 0x18, "s": 0x10, "z": 0x40, "Z": 0x48},
 )
 MAX_LINE = 1 << 16
 
@@ -45,7 +43,7 @@ class TraceLine(NamedTuple):
 
 
 def read_line(text: str) -> TraceLine | None:
-    """Read one line, without its end; None when it is no record."""
+    """Read one line, without its end; None when it is not a record."""
     match = _TRACE.fullmatch(text) or _PERF.fullmatch(text)
     if match is None:
         return None
@@ -90,11 +88,14 @@ def read_flags(text: str) -> tuple[int, int]:
     >>> read_flags("d.h1.")
     (9, 1)
     """
-    flags = 0
-    for letter, bits in zip(text, _FLAG_BITS, strict=False):
-        flags |= bits.get(letter, 0)
     counts = text[3:5].replace(".", "0").ljust(2, "0")
-    return flags, int(counts[0], 16) | int(counts[1], 16) << 4
+    return _flags_by_text().get(text[:3], 0), int(counts[0], 16) | int(counts[1], 16) << 4
+
+
+@cache
+def _flags_by_text() -> dict[str, int]:
+    """Return the flags with the fewest bits that are shown by each text."""
+    return {flags_text(flags, 0)[:3]: flags for flags in sorted(range(256), key=int.bit_count, reverse=True)}
 
 
 def read_lost(text: str) -> tuple[int, int] | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk.printer import state_notes
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import LOST_UNKNOWN, U64
+from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
 from tracepoint.record.pages import read_pages
 from tracepoint.record.raw import RawRecord
 
@@ -126,40 +126,33 @@ class LineWriter:
         self._numbers = sorted(number for number in numbers if 0 <= number < _N_IDS)
         self.losses = Losses()
 
-    def blocks(
-        self, buffer: TraceBuffer, *, is_big_endian: bool, has_overruns: bool = False
-    ) -> Iterator[bytes]:
+    def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[bytes]:
         """Yield the lines of a buffer's records by time, some megabytes at once."""
         if DECODE is None or self._writer.options.latency_format:
-            yield from self._slowly(buffer, is_big_endian=is_big_endian, has_overruns=has_overruns)
+            for line in self._writer.lines(self.records(buffer), has_overruns=has_overruns):
+                yield line.encode("utf-8", "surrogateescape")
         else:
-            yield from self._in_c(DECODE, buffer, is_big_endian=is_big_endian, has_overruns=has_overruns)
+            yield from self._in_c(DECODE, buffer, has_overruns=has_overruns)
 
-    def _slowly(self, buffer: TraceBuffer, *, is_big_endian: bool, has_overruns: bool) -> Iterator[bytes]:
-        records = self.records(buffer, is_big_endian=is_big_endian)
-        for line in self._writer.lines(records, has_overruns=has_overruns):
-            yield line.encode("utf-8", "surrogateescape")
-
-    def records(self, buffer: TraceBuffer, *, is_big_endian: bool) -> Iterator[RawRecord]:
+    def records(self, buffer: TraceBuffer) -> Iterator[RawRecord]:
         """Yield the records to show; what was lost before others is reported with the next of their CPU."""
         carried: dict[int, int] = {}
+        is_big = self._writer.is_big_endian
         for record in buffer.records():
             if record.lost:
                 self.losses.add(record.lost)
-                before = carried.pop(record.cpu, 0)
-                known = LOST_UNKNOWN not in (record.lost, before)
-                carried[record.cpu] = before + record.lost if known else LOST_UNKNOWN
-            if self._shown is None or record.id(is_big_endian=is_big_endian) in self._shown:
-                yield record._replace(lost=carried.pop(record.cpu, 0)) if record.cpu in carried else record
+                carried[record.cpu] = add_lost(carried.get(record.cpu, 0), record.lost)
+            if self._shown is None or record.id(is_big_endian=is_big) in self._shown:
+                yield record._replace(lost=carried.pop(record.cpu)) if record.cpu in carried else record
 
-    def _flags(self, *, is_big_endian: bool, has_overruns: bool) -> int:
+    def _flags(self, *, has_overruns: bool) -> int:
         options = self._writer.options
         return (
             options.context_info * _HAS_CONTEXT
             | options.irq_info * _HAS_IRQ_INFO
             | options.is_in_ns * _IS_IN_NS
             | (has_overruns and options.annotate) * _HAS_OVERRUNS
-            | is_big_endian * _IS_BIG_ENDIAN
+            | self._writer.is_big_endian * _IS_BIG_ENDIAN
         )
 
     def _tables(self) -> tuple[object, ...]:
@@ -176,11 +169,9 @@ class LineWriter:
         after = f" {writer.process(-1)}".encode()
         return array("i", pids), *_texts(map(writer.task, pids)), *names, shown, *unknown, after
 
-    def _in_c(
-        self, decode: ModuleType, buffer: TraceBuffer, *, is_big_endian: bool, has_overruns: bool
-    ) -> Iterator[bytes]:
+    def _in_c(self, decode: ModuleType, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[bytes]:
         tables = self._tables()
-        flags, count = self._flags(is_big_endian=is_big_endian, has_overruns=has_overruns), array("Q", [0])
+        flags, count = self._flags(has_overruns=has_overruns), array("Q", [0])
         sources = [_Source(cpu, self.losses) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
         while sources := [source for source in sources if source.has_records()]:
             given = tuple(source.columns() for source in sources)

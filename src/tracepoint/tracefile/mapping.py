@@ -40,17 +40,22 @@ def map_file(path: str | os.PathLike[str], report: Report) -> Bytes:
     """Return the bytes of a file, of a pipe or of standard input (`-`), expanded where they are compressed.
 
     Of compressed data that is damaged, `report` gets the place, and what is before it is returned.  Raises
-    OSError, and DecodeError for data that needs a library or grows more than a thousandfold.
+    OSError, and DecodeError for a device, for data that needs a library, and for data that grows more than
+    a thousandfold.
     """
     name = os.fspath(path)
     if name == "-":
         data = _spooled(iter(lambda: sys.stdin.buffer.read(_BLOCK), b""))
     else:
         with Path(path).open("rb") as file:
-            if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            mode = os.fstat(file.fileno()).st_mode
+            if stat.S_ISREG(mode):
                 data = map_whole(file)
-            else:
+            elif stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
                 data = _spooled(iter(lambda: file.read(_BLOCK), b""))
+            else:
+                # /dev/zero would fill the disk.
+                raise DecodeError("not a file, a folder or a pipe", name)
     try:
         expander = new_expander(bytes(data[:_HEAD]))
     except LayoutError as error:

@@ -1,4 +1,4 @@
-"""Opening a recording of any form, which its content says and not its name."""
+"""Opening a recording, whose form is detected by its content."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _CAN_OPEN = (
 def open_container(path: str | os.PathLike[str]) -> Container:
     """Open a file, a folder, a pipe or standard input (`-`); files may be compressed (zstd, gzip, xz, bzip2).
 
-    Raises OSError, and DecodeError for what is none of the forms that can be read, or whose head is damaged.
+    Raises OSError, and DecodeError for an unsupported form or a damaged head.
     """
     log = DamageLog()
     if Path(path).is_dir():
@@ -50,7 +50,7 @@ def _open_in_folder(folder: Path, log: DamageLog) -> Container:
 def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) -> Container:
     """Read a recording from the bytes of one file; `path` is for messages.
 
-    Raises DecodeError for what is none of the forms that can be read, or whose head is damaged.
+    Raises DecodeError for an unsupported form or a damaged head.
     """
     log = DamageLog() if log is None else log
     if not data:

@@ -180,6 +180,11 @@ def find_options(options: Iterable[Option], number: OptionId) -> list[Option]:
     return [option for option in options if option.id == number]
 
 
+def uname_of(options: Iterable[Option]) -> list[str]:
+    """Return the words of uname: system, machine name, release, the rest; none where no option has them."""
+    return " ".join(option.text for option in find_options(options, OptionId.UNAME)).split()
+
+
 def read_u32(option: Option, *, is_big_endian: bool) -> int:
     """Read an option that is one number of 4 bytes; raises DecodeError."""
     if len(option.data) < 4:

@@ -62,7 +62,7 @@ def open_perfdata(data: Bytes, path: str, log: DamageLog) -> PartsContainer:
     def load(report: Report) -> Parts:
         return _PerfData(data, path, opened, report, is_big_endian=is_big).load()
 
-    return PartsContainer(path, load, opened, log)
+    return PartsContainer(path, "perf.data", load, opened, log)
 
 
 @dataclass(slots=True)

@@ -123,6 +123,7 @@ class TextWriter:
         is_big_endian: bool = False,
     ) -> None:
         self._events = events
+        self.is_big_endian = is_big_endian
         self.facts = facts
         self.options = options or TextOptions()
         self.tgids = tgids or {}

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.layout.compute import COMMON_FIELDS
 from tracepoint.layout.format import EventFormat, FieldFormat, write_format
 from tracepoint.printk.scan import compile_scanner
 from tracepoint.record.layout import header_page_text
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.lines import TraceLine
 
-_COMMON = (
-    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
-    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
-    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
-    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
-)
 _TEXT = FieldFormat("text", "__data_loc char[]", 8, 4, is_signed=True)
 _TEXT_FMT = '"%s", __get_str(text)'
 _FIXED = 12
@@ -56,7 +51,11 @@ def is_text_file(data: Bytes) -> bool:
 def open_text(data: Bytes, path: str, log: DamageLog) -> PartsContainer:
     """Open a text of records; formats are looked for next to it."""
     opened = [data]
-    return PartsContainer(path, lambda report: _TextFile(data, path, opened, report).load(), opened, log)
+
+    def load(report: Report) -> Parts:
+        return _TextFile(data, path, opened, report).load()
+
+    return PartsContainer(path, "text of a trace", load, opened, log)
 
 
 class _Kind:
@@ -73,7 +72,7 @@ class _Kind:
             at += size
         self.size = at + -at % 4
         self._fields = fields
-        self.format = EventFormat(system, name, (*_COMMON, _TEXT, *fields), _TEXT_FMT, number)
+        self.format = EventFormat(system, name, (*COMMON_FIELDS, _TEXT, *fields), _TEXT_FMT, number)
 
     def record(self, line: TraceLine, values: tuple[int | str, ...]) -> bytes:
         made = bytearray(self.size)
@@ -123,11 +122,10 @@ class _TextFile:
         for line in self._lines():
             self._take(line)
         if self._n_other:
-            self._report(Damage(None, 0, f"{self._n_other} lines that are no records"))
+            self._report(Damage(None, 0, f"{self._n_other} lines that are not records"))
         for name, n_lines in self._n_unscanned.items():
-            reason = (
-                f"{n_lines} lines of {name} are not of its print format: they are text:{name.split(':')[1]}"
-            )
+            text = f"{_UNTYPED}:{name.partition(':')[2]}"
+            reason = f"{n_lines} lines of {name} do not match its print format: see {text}"
             self._report(Damage(None, 0, reason))
         buffer = self._spool.finish(self._opened, "")
         layout = self._spool.layout
@@ -147,7 +145,7 @@ class _TextFile:
         if self._path in ("", "-"):
             return
         numbers: set[int] = set()
-        # That there are none is no damage here: a text is read without them too.
+        # A text can be read without formats, so missing ones are not damage.
         texts = list(find_formats(Path(self._path).absolute().parent, lambda _: None))
         for form in read_formats(texts, self._report, is_big_endian=False, long_size=8).values():
             self._known.setdefault(form.name, form)
@@ -156,7 +154,7 @@ class _TextFile:
         self._free = (number for number in range(1, 1 << 16) if number not in numbers)
 
     def _lines(self) -> Iterator[TraceLine]:
-        """Yield the records; lines after one that are none are a part of its text, as a stack is."""
+        """Yield the records; other lines after a record, such as those of a stack, are part of its text."""
         held: TraceLine | None = None
         for text in self._texts():
             line = read_line(text)
@@ -195,8 +193,8 @@ class _TextFile:
     def _kind(self, line: TraceLine) -> tuple[_Kind, tuple[int | str, ...]]:
         """Return how a line's record is made, and the values of its fields.
 
-        An event whose first line is not of its print format has no fields, as system calls in the text of
-        the kernel.
+        An event whose first line does not match its print format has no fields, like system calls in the text
+        of the kernel.
         """
         typed = self._typed.get((line.system, line.event))
         if typed is not None and typed.scanner is not None:

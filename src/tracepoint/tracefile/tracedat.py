@@ -21,6 +21,7 @@ from tracepoint.tracefile.container import DamageLog, read_formats
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.head import read_head
+from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.options import OptionId, find_options
 from tracepoint.tracefile.timing import time_map
 from tracepoint.tracefile.version6 import read_version6
@@ -89,6 +90,11 @@ class TraceFile:
     def __repr__(self) -> str:
         n_buffers = counted(len(self.buffers), "buffer")
         return f"<TraceFile {tail(self.path)}, version {self.version}, {n_buffers}>"
+
+    @property
+    def form(self) -> str:
+        """`trace.dat version 6` or 7."""
+        return f"trace.dat version {self.version}"
 
     @property
     def damage(self) -> tuple[Damage, ...]:
@@ -243,12 +249,11 @@ def read_tracedat(data: Bytes, path: str = "") -> TraceFile:
 def open_tracedat(path: str | os.PathLike[str]) -> TraceFile:
     """Map a trace.dat into memory and read its heads; raises DecodeError and OSError."""
     with Path(path).open("rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        if not size:
-            raise DecodeError("an empty file", os.fspath(path), 0)
-        data = mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
+        data = map_whole(file)
+    if not data:
+        raise DecodeError("an empty file", os.fspath(path), 0)
     try:
         return TraceFile(data, os.fspath(path))
     except BaseException:
-        data.close()
+        unmap(data)
         raise

@@ -13,12 +13,8 @@ if TYPE_CHECKING:
 
 def write_whole(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> None:
     """Replace a file by `parts`, one after the other; raises OSError, and nothing has changed then."""
-    fresh = write_beside(path, parts, mode)
-    try:
-        fresh.replace(path)
-    except BaseException:
-        discard(fresh)
-        raise
+    with replacing(path, mode) as stream:
+        stream.writelines(parts)
 
 
 def write_beside(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:

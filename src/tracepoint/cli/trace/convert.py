@@ -6,11 +6,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.cli.trace.recordings import (
+    add_file_argument,
+    add_instance_argument,
+    add_pattern_argument,
+    open_recording,
+    report_unmatched,
+    warn_of_damage,
+)
 from tracepoint.convert.parquet import write_parquet
 from tracepoint.convert.perfetto.write import write_perfetto
-from tracepoint.decode.trace import open_trace
 from tracepoint.errors import TracepointError
-from tracepoint.model.patterns import matches
 
 if TYPE_CHECKING:
     import argparse
@@ -26,15 +32,13 @@ _WRITERS = {"parquet": write_parquet, "perfetto": write_perfetto}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("file", metavar="FILE", help="a trace.dat, or a folder of trace_pipe_raw files")
+    add_file_argument(parser)
     parser.add_argument(
         "output", type=Path, metavar="OUT", help="the file to write; it appears when complete"
     )
-    parser.add_argument(
-        "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
-    )
+    add_pattern_argument(parser)
     parser.add_argument("--to", choices=sorted(_WRITERS), help="default: by the ending of OUT")
-    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+    add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
 
 
@@ -44,17 +48,13 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if form is None:
         endings = ", ".join(_ENDINGS)
         raise TracepointError(
-            f"{args.output}: which format? name it with --to, or end the name with {endings}"
+            f"{args.output}: no format for this name: give --to, or end the name with {endings}"
         )
-    with open_trace(args.file, instance=args.instance) as trace:
-        missing = [p for p in args.pattern if not any(matches(p, name) for name in trace.events)]
-        for pattern in missing:
-            out.say(f"tracepoint: no event of {args.file} matches {pattern!r}")
+    with open_recording(args) as trace:
+        is_missing = report_unmatched(args.file, args.pattern, trace.events, out)
         with out.progress("records", trace.n_records) as progress:
             _WRITERS[form](trace, args.output, args.pattern, progress.step)
-        for damage in trace.damage[:10]:
-            cpu = "" if damage.cpu is None else f"cpu {damage.cpu}, "
-            out.warn(f"{args.file}: {cpu}offset {damage.offset:#x}: {damage.reason}")
+        warn_of_damage(args.file, trace.damage, out)
         if args.strict and (trace.damage or any(trace.lost.values())):
             return EXIT_IN_PART
-    return EXIT_FINDINGS if missing else EXIT_DONE
+    return EXIT_FINDINGS if is_missing else EXIT_DONE

@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
-from tracepoint.cli.trace.buffer import buffer_named, uname_of
-from tracepoint.decode.engine import count_records, n_threads
+from tracepoint.cli.trace.recordings import (
+    add_file_argument,
+    add_instance_argument,
+    add_pattern_argument,
+    buffer_named,
+    open_file,
+    report_unmatched,
+    warn_of_damage,
+)
+from tracepoint.decode.engine import count_by_id, count_records, n_threads
 from tracepoint.decode.rows import ALL_TIMES
-from tracepoint.model.patterns import matches
+from tracepoint.model.patterns import matches_any
 from tracepoint.record.field import field_values
 from tracepoint.tracefile.linewriter import LineWriter
-from tracepoint.tracefile.opening import open_container, read_container
+from tracepoint.tracefile.opening import read_container
+from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
 from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.index.store import cache_folder
-from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -29,21 +37,13 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.tracefile.container import Container
 
-_MAX_SHOWN = 10
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="a recording of any form that can be opened, or - for stdin",
-    )
-    parser.add_argument(
-        "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
-    )
+    add_file_argument(parser, "; - for stdin")
+    add_pattern_argument(parser)
     parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="default: text")
-    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+    add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     parser.add_argument(
         "--tgids", type=Path, metavar="FILE", help="a copy of saved_tgids: shows the column TGID from it"
@@ -62,26 +62,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the records by time; the exit status is 1 when a pattern matches no event of the file."""
-    if args.file == "-":
-        trace = read_container(read_bytes(Path("-"), (b"",)), "-")
-    else:
-        if not Path(args.file).is_dir():
-            check_regular(args.file)
-        trace = open_container(args.file)
-    with trace:
+    is_stdin = args.file == "-"
+    with read_container(read_bytes(Path("-"), (b"",)), "-") if is_stdin else open_file(args.file) as trace:
         if trace.latency_text:
             out.write(trace.latency_text)
             return EXIT_DONE
         reading = _Reading(trace, args)
         for block in reading.jsonl() if args.format == "jsonl" else reading.text():
             out.write_utf8(block)
-        missing = reading.unmatched(args.pattern)
-        for pattern in missing:
-            out.say(f"tracepoint: no event of {args.file} matches {pattern!r}")
+        is_missing = report_unmatched(args.file, args.pattern, reading.names.values(), out)
         _say_what_is_missing(trace, reading, out)
         if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):
             return EXIT_IN_PART
-    return EXIT_FINDINGS if missing else EXIT_DONE
+    return EXIT_FINDINGS if is_missing else EXIT_DONE
 
 
 class _Reading:
@@ -90,9 +83,7 @@ class _Reading:
     def __init__(self, trace: Container, args: argparse.Namespace) -> None:
         self._trace = trace
         self._buffer = buffer_named(trace, args.instance)
-        self._patterns = args.pattern
-        self._names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
-        self._wanted = {n for n, name in self._names.items() if any(matches(p, name) for p in self._patterns)}
+        self.names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._told = losses_of(trace.options, self._buffer.name)
         clock = self._buffer.clock or trace.clock or "local"
         told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
@@ -103,16 +94,9 @@ class _Reading:
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
         self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
-        self._counts = self._count()
-        self._lines = LineWriter(self.writer, self._counts, self._wanted if self._patterns else None)
-
-    def _count(self) -> dict[int, int]:
-        """Return the numbers of records by their types."""
-        found: dict[int, int] = {}
-        for part in count_records(self._buffer.cpus, ALL_TIMES, n_threads()):
-            for number, n_records in part.by_id.items():
-                found[number] = found.get(number, 0) + n_records
-        return found
+        self._counts = count_by_id(count_records(self._buffer.cpus, ALL_TIMES, n_threads()))
+        shown = {number for number, name in self.names.items() if matches_any(args.pattern, name)}
+        self._lines = LineWriter(self.writer, self._counts, shown if args.pattern else None)
 
     @property
     def n_lost(self) -> int:
@@ -125,18 +109,14 @@ class _Reading:
         """Whether events were lost that nothing counted."""
         return self._lines.losses.is_unknown
 
-    def unmatched(self, patterns: list[str]) -> list[str]:
-        return [p for p in patterns if not any(matches(p, name) for name in self._names.values())]
-
     def text(self) -> Iterator[bytes]:
         n_entries, n_overrun = sum(self._counts.values()), self._told.overrun
         yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
-        is_big = self._trace.is_big_endian
-        yield from self._lines.blocks(self._buffer, is_big_endian=is_big, has_overruns=n_overrun > 0)
+        yield from self._lines.blocks(self._buffer, has_overruns=n_overrun > 0)
 
     def jsonl(self) -> Iterator[bytes]:
         events, is_big = self._trace.events, self._trace.is_big_endian
-        for record in self._lines.records(self._buffer, is_big_endian=is_big):
+        for record in self._lines.records(self._buffer):
             event = events.get(record.id(is_big_endian=is_big))
             pid = record.pid(is_big_endian=is_big)
             data = {
@@ -156,7 +136,7 @@ class _Reading:
 
 
 def _release(trace: Container) -> str:
-    words = uname_of(trace)
+    words = uname_of(trace.options)
     return words[2] if len(words) > 2 else ""
 
 
@@ -168,7 +148,7 @@ def _kernel_files(trace: Container, given: list[Path]) -> KernelFiles:
     if "_stext" not in trace.kallsyms:
         return KernelFiles()
     roots = [Path("/"), *sorted(cache_folder().glob("kernels/*")), *sorted(cache_folder().glob("headers/*"))]
-    version = " ".join(uname_of(trace)[3:])
+    version = " ".join(uname_of(trace.options)[3:])
     return find_kernel_files(_release(trace), version, roots, sorted(cache_folder().glob("sources/*")))
 
 
@@ -176,11 +156,7 @@ def _say_what_is_missing(trace: Container, reading: _Reading, out: Output) -> No
     if reading.n_lost or reading.is_lost_unknown:
         more = " or more" if reading.is_lost_unknown else ""
         out.warn(f"{reading.n_lost}{more} events were lost while recording")
-    for damage in trace.damage[:_MAX_SHOWN]:
-        cpu = "" if damage.cpu is None else f"cpu {damage.cpu}, "
-        out.warn(f"{trace.path}: {cpu}offset {damage.offset:#x}: {damage.reason}")
-    if len(trace.damage) > _MAX_SHOWN:
-        out.warn(f"{len(trace.damage) - _MAX_SHOWN} more places are damaged")
+    warn_of_damage(trace.path, trace.damage, out)
     notes = reading.writer.notes
     if notes:
         n_lines = sum(notes.values())

@@ -10,8 +10,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.trace.recordings import add_file_argument, add_instance_argument, open_recording
 from tracepoint.convert.sql import TraceDatabase
-from tracepoint.decode.trace import open_trace
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("file", metavar="FILE", help="a trace.dat, or a folder of trace_pipe_raw files")
+    add_file_argument(parser)
     parser.add_argument("query", nargs="?", metavar="QUERY", help="events are views: sched.sched_switch")
     parser.add_argument("--format", choices=("table", "csv", "jsonl"), default="table", help="default: table")
     parser.add_argument("--shell", action="store_true", help="read queries from stdin, each up to its ;")
-    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+    add_instance_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the rows of a query, or of each query of stdin."""
     if args.query is None and not args.shell:
         raise TracepointError("no query: give one, or --shell")
-    with open_trace(args.file, instance=args.instance) as trace:
+    with open_recording(args) as trace:
         database = TraceDatabase(trace)
         if args.query is not None:
             _print(database, args.query, args.format, out)
@@ -48,11 +48,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
 
 def _queries(out: Output) -> Iterator[str]:
-    """Yield the queries of stdin, asking for them where a person types."""
+    """Yield the queries of stdin, with a prompt on a terminal."""
     lines: list[str] = []
-    is_asking = sys.stdin.isatty()
+    has_prompt = sys.stdin.isatty()
     while True:
-        if is_asking:
+        if has_prompt:
             out.write("   ...> " if lines else "tracepoint> ")
             out.flush()
         line = sys.stdin.readline()

@@ -7,12 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
-from tracepoint.cli.trace.buffer import buffer_named, uname_of
+from tracepoint.cli.trace.recordings import (
+    add_file_argument,
+    add_instance_argument,
+    buffer_named,
+    open_file,
+    warn_of_damage,
+)
 from tracepoint.decode.summary import outline_buffer, summarize_buffer
 from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs
-from tracepoint.tracefile.tracedat import open_tracedat
-from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -22,19 +27,18 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
     from tracepoint.decode.summary import Outline, Summary
     from tracepoint.tracefile.buffers import TraceBuffer
-    from tracepoint.tracefile.tracedat import TraceFile
+    from tracepoint.tracefile.container import Container
 
 _SECOND = 1_000_000_000
-_MAX_DAMAGE = 10
 _MAX_TASKS = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("file", metavar="FILE", help="a trace.dat of version 6 or 7")
-    parser.add_argument("--quick", action="store_true", help="only what the headers and 64 pages tell")
+    add_file_argument(parser)
+    parser.add_argument("--quick", action="store_true", help="only what the headers and 64 pages say")
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+    add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     parser.add_argument(
         "--all", action="store_true", help=f"all tasks, not the {_MAX_TASKS} with most records"
@@ -42,9 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print what the headers tell at once, then count every record."""
-    check_regular(args.file)
-    with open_tracedat(args.file) as file:
+    """Print what the headers say at once, then count every record."""
+    with open_file(args.file) as file:
         buffer = buffer_named(file, args.instance)
         outline = outline_buffer(buffer)
         facts = _facts(file, buffer, outline)
@@ -56,22 +59,23 @@ def run(args: argparse.Namespace, out: Output) -> int:
             facts |= _counts(file, summary)
             if not args.json:
                 _print_counts(facts, out, None if args.all else _MAX_TASKS)
+                warn_of_damage(args.file, file.damage, out)
         if args.json:
             out.line(json.dumps(facts))
         return EXIT_IN_PART if args.strict and _is_incomplete(facts) else EXIT_DONE
 
 
-def _facts(file: TraceFile, buffer: TraceBuffer, outline: Outline) -> dict[str, Any]:
-    lost = losses_of(file.options, buffer.name)
+def _facts(file: Container, buffer: TraceBuffer, outline: Outline) -> dict[str, Any]:
+    path, lost = Path(file.path), losses_of(file.options, buffer.name)
     return {
         "schema": "tracepoint.stat/1",
         "file": file.path,
-        "size_bytes": Path(file.path).stat().st_size,
-        "version": file.version,
+        "size_bytes": path.stat().st_size if path.is_file() else sum(cpu.size for cpu in buffer.cpus),
+        "form": file.form,
         "compression": file.compression,
         "is_big_endian": file.is_big_endian,
-        "long_size": file.long_size,
-        "uname": " ".join(uname_of(file)),
+        "long_size": file.layout.long_size,
+        "uname": " ".join(uname_of(file.options)),
         "n_cpus": file.n_cpus,
         "clock": buffer.clock or file.clock,
         "instances": [b.name for b in file.buffers if b.name],
@@ -81,7 +85,7 @@ def _facts(file: TraceFile, buffer: TraceBuffer, outline: Outline) -> dict[str, 
     }
 
 
-def _counts(file: TraceFile, summary: Summary) -> dict[str, Any]:
+def _counts(file: Container, summary: Summary) -> dict[str, Any]:
     first, last = summary.span
     comms = read_pairs(file.saved_cmdlines)
     tasks = sorted(summary.tasks.items(), key=lambda item: (-item[1], item[0]))
@@ -114,7 +118,7 @@ def _print_facts(facts: Mapping[str, Any], out: Output) -> None:
     order = "big" if facts["is_big_endian"] else "little"
     words = f"{8 * facts['long_size']}-bit, {order}-endian"
     size = f"{_size(facts['size_bytes'])}, {packed}"
-    out.line(f"file      {facts['file']}: trace.dat version {facts['version']}, {size}")
+    out.line(f"file      {facts['file']}: {facts['form']}, {size}")
     out.line(f"machine   {facts['uname'] or 'not named'}: {counted(facts['n_cpus'], 'CPU')}, {words}")
     out.line(f"clock     {facts['clock'] or 'not named'}")
     if facts["instances"]:
@@ -142,11 +146,6 @@ def _print_counts(facts: Mapping[str, Any], out: Output, most: int | None) -> No
     _print_table("task", tasks[:most], n, out)
     if most is not None and len(tasks) > most:
         out.line(f"{'':>23} and {counted(len(tasks) - most, 'other task')} (--all)")
-    for damage in facts["damage"][:_MAX_DAMAGE]:
-        cpu = "" if damage["cpu"] is None else f"cpu {damage['cpu']}, "
-        out.warn(f"{facts['file']}: {cpu}offset {damage['offset']:#x}: {damage['reason']}")
-    if len(facts["damage"]) > _MAX_DAMAGE:
-        out.warn(f"{len(facts['damage']) - _MAX_DAMAGE} more places are damaged")
 
 
 def _print_table(what: str, rows: Iterable[tuple[str, int]], total: int, out: Output) -> None:

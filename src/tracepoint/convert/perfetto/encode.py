@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from struct import Struct, error
+from struct import error
 from typing import TYPE_CHECKING
 
 from tracepoint.convert.perfetto.messages import MESSAGES, SYSTEMS, Event, Generic, fields_of
 from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
-from tracepoint.record.field import field_value, is_text
+from tracepoint.record.field import field_value, is_integer, is_text, unpacker
+from tracepoint.source.types import IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tracepoint.record.field import Value
 
     Encode = Callable[[bytes], bytes]
-
-_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 def encoder_of(form: EventFormat) -> Encode:
@@ -33,13 +32,11 @@ def encode_unknown(record: bytes) -> bytes:
 
 def _read_number(form: EventFormat, field: FieldFormat) -> Callable[[bytes], int] | None:
     """Return a function that reads a number from a record; None for what is not one at a fixed place."""
-    code = _CODES.get(field.size)
-    is_number = code is not None and not field.is_array and not field.is_data_loc
-    if code is None or not is_number or field.ctype in ("float", "double"):
+    if not is_integer(field):
         return None
-    layout = Struct((">" if form.is_big_endian else "<") + (code.lower() if field.is_signed else code))
-    unpack, offset = layout.unpack_from, field.offset
-    return lambda record: int(unpack(record, offset)[0])
+    kind = IntType(field.size, is_signed=field.is_signed)
+    unpack, offset = unpacker(kind, is_big_endian=form.is_big_endian), field.offset
+    return lambda record: unpack(record, offset)[0]
 
 
 def _native_encoder(form: EventFormat) -> Encode | None:

@@ -10,8 +10,8 @@ from tracepoint.convert.perfetto.messages import PACKET, Bundle, Event, Packet, 
 from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
 from tracepoint.decode.rows import signed_time
 from tracepoint.errors import TracepointError
-from tracepoint.model.patterns import matches
-from tracepoint.tracefile.options import OptionId, find_options
+from tracepoint.model.patterns import matches_any
+from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs, read_tgids
 from tracepoint.tree.writing import write_whole
 
@@ -53,21 +53,19 @@ def write_perfetto(
     ...     path.read_bytes()[:1]
     b'\n'
     """
-    buffer = next((b for b in trace.file.buffers if b.name == trace.instance), None)
-    if buffer is None:
+    if trace.buffer is None:
         raise TracepointError(f"{trace.file.path}: a trace without pages cannot be converted")
-    write_whole(Path(path), _packets(trace, buffer, patterns, progress), 0o644)
+    write_whole(Path(path), _packets(trace, trace.buffer, patterns, progress), 0o644)
 
 
 def _packets(
     trace: Trace, buffer: TraceBuffer, patterns: Collection[str], progress: Progress
 ) -> Iterator[bytes]:
     file = trace.file
-    names = {number: f"{form.system}:{form.name}" for number, form in file.events.items()}
     encoders = {
         number: encoder_of(form)
         for number, form in file.events.items()
-        if not patterns or any(matches(pattern, names[number]) for pattern in patterns)
+        if matches_any(patterns, f"{form.system}:{form.name}")
     }
     otherwise = None if patterns else encode_unknown
     window, is_big = trace.window, file.is_big_endian
@@ -129,7 +127,7 @@ def _event(record: RawRecord, stamp: int, body: bytes, is_big: bool) -> bytes:
 
 def _machine(file: Container) -> Iterator[bytes]:
     """Yield the packet with the words of uname, from which the release decides how states are read."""
-    words = " ".join(option.text for option in find_options(file.options, OptionId.UNAME)).split()
+    words = uname_of(file.options)
     if len(words) < 3:
         return
     fields = (

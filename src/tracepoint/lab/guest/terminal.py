@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from tracepoint.lab.kernels import packages
 
-# `cttyhack` gives the shell its own terminal, so that Ctrl-C reaches the programs in it.  The kernel drops what a
-# terminal has not sent when the leader of its session ends (drivers/tty/tty_ldisc.c: tty_ldisc_hangup()), so the
-# leader waits with `stty`, which returns when all is sent, after the shell.
+# `cttyhack` gives the shell its own terminal, so that Ctrl-C reaches the programs in it.  The kernel drops
+# what a terminal has not sent when the leader of its session ends (drivers/tty/tty_ldisc.c:
+# tty_ldisc_hangup()), so the leader waits with `stty`, which returns when all is sent, after the shell.
 _INIT = """#!/bin/busybox sh
 /bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /root /etc
 /bin/busybox --install -s /bin

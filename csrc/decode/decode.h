@@ -19,6 +19,14 @@ const struct tp_prints *tp_prints_of(PyObject *capsule);
 unsigned int tp_prints_record(const struct tp_prints *prints, const struct tp_print_texts *texts,
 			      const unsigned char *record, uint32_t size, struct tp_print_out *out);
 
+/*
+ * Notes on lines are counted by program and state: how many counters all programs have, the one of a line that the
+ * program for an id made, and back from a counter to id and state; false for one of lines without a note.
+ */
+uint32_t tp_prints_notes(const struct tp_prints *prints);
+uint32_t tp_prints_note(const struct tp_prints *prints, uint32_t id, unsigned int state);
+bool tp_prints_noted(const struct tp_prints *prints, uint32_t note, uint32_t *id, unsigned int *state);
+
 PyObject *tp_render_lines(PyObject *module, PyObject *args);
 PyObject *tp_load_prints(PyObject *module, PyObject *args);
 PyObject *tp_render_prints(PyObject *module, PyObject *args);

@@ -9,8 +9,6 @@
 
 enum {
 	N_IDS = 1 << 16,
-	/* All states of a line that is done: enum tp_print_state. */
-	N_STATES = 8,
 	/* A batch ends with the line that makes it this large. */
 	MOST_TEXT = 1 << 22,
 	HAS_CONTEXT = 1,
@@ -72,7 +70,7 @@ struct job {
 	struct tp_print_out out;
 	struct left *left;
 	uint64_t n_left, left_room;
-	uint64_t *notes; /* for each id and each kind of note, how many lines */
+	uint64_t *notes; /* how many lines with each kind of note: tp_prints_note() */
 	int64_t last_pid;
 	uint64_t last_task;
 };
@@ -263,8 +261,7 @@ static bool add_body(struct job *job, uint32_t source, unsigned int id, const un
 		job->out.n = start;
 		return leave(job, source, index);
 	}
-	if (id < job->names.n)
-		job->notes[id * N_STATES + state % N_STATES]++;
+	job->notes[tp_prints_note(job->prints, id, state)]++;
 	return add(job, "\n", 1);
 }
 
@@ -400,7 +397,7 @@ static bool check_tables(struct job *job)
 	if ((uint64_t)job->pids.len == job->tasks.n * sizeof(int32_t) && (!job->shown.len || job->shown.len == N_IDS) &&
 	    job->count.len == sizeof(uint64_t) &&
 	    tp_print_take_texts(&job->known, job->symbols.buf, (size_t)job->symbols.len)) {
-		job->notes = calloc(job->names.n * N_STATES + 1, sizeof(*job->notes));
+		job->notes = calloc(tp_prints_notes(job->prints) + 1, sizeof(*job->notes));
 		if (!job->notes)
 			PyErr_NoMemory();
 		return job->notes;
@@ -427,23 +424,23 @@ static PyObject *left_of(const struct job *job)
 	return list;
 }
 
-/* The notes of lines as (id, state, lines). */
+/* The notes of lines as (id, state, slot that is not known, lines). */
 static PyObject *notes_of(const struct job *job)
 {
 	PyObject *list = PyList_New(0);
 
-	for (uint64_t n = 0; list && n < job->names.n * N_STATES; n++) {
+	for (uint32_t at = 0; list && at < tp_prints_notes(job->prints); at++) {
+		uint32_t id;
+		unsigned int state;
 		PyObject *item;
-		int failed;
 
-		if (!job->notes[n] || n % N_STATES == TP_PRINT_DONE)
+		if (!job->notes[at] || !tp_prints_noted(job->prints, at, &id, &state))
 			continue;
-		item = Py_BuildValue("(IIK)", (unsigned int)(n / N_STATES), (unsigned int)(n % N_STATES),
-				     (unsigned long long)job->notes[n]);
-		failed = !item || PyList_Append(list, item);
-		Py_XDECREF(item);
-		if (failed)
+		item = Py_BuildValue("(IIIK)", id, state & 0xff, state >> TP_PRINT_WHY,
+				     (unsigned long long)job->notes[at]);
+		if (!item || PyList_Append(list, item))
 			Py_CLEAR(list);
+		Py_XDECREF(item);
 	}
 	return list;
 }

@@ -25,6 +25,7 @@ struct run {
 	int64_t size;
 	struct line line;
 	unsigned int state;
+	uint32_t unknown; /* the slot that nobody knows, and 1; 0 for none */
 	struct value stack[TP_PRINT_MAX_STACK + 1]; /* the first is below the bottom */
 };
 
@@ -242,13 +243,27 @@ static bool add_string(struct run *run, const struct value *place, bool has_limi
 	return line_add(&run->line, text, (size_t)size);
 }
 
-/* The entries of a table; NULL when a number in it is not known. */
-static const struct tp_print_entry *entries_of(const struct run *run, unsigned int index, uint32_t *n)
+/* Find the number of a slot; false when it is not known. */
+static bool take_fact(struct run *run, uint32_t index, uint64_t *value)
+{
+	const struct tp_print_slot *slot = &run->program->slots[index];
+
+	run->unknown = slot->state == TP_PRINT_SLOT_UNKNOWN ? index + 1 : 0;
+	*value = slot->value;
+	return slot->state == TP_PRINT_SLOT_KNOWN;
+}
+
+/* The entries of a table; NULL when a number in it is not known: then `n` is its slot. */
+static const struct tp_print_entry *entries_of(struct run *run, unsigned int index, uint32_t *n)
 {
 	const struct tp_print_table *table = &run->program->tables[index];
+	uint64_t value;
 
 	*n = table->n;
-	return table->n && table->first == TP_PRINT_NO_SLOT ? NULL : run->program->entries + (table->n ? table->first : 0);
+	if (table->first != TP_PRINT_NO_SLOT)
+		return run->program->entries + (table->n ? table->first : 0);
+	take_fact(run, table->n, &value);
+	return NULL;
 }
 
 static bool add_hex(struct run *run, uint64_t value)
@@ -497,11 +512,10 @@ static struct value *run_text(struct run *run, const struct tp_print_step *step,
 	}
 }
 
-/* Run from the first step to the end; false when the record is left to the twin. */
-static bool run_all(struct run *run)
+/* Run from a step to the end; false when the record is left to the twin. */
+static bool run_from(struct run *run, const struct tp_print_step *step)
 {
 	const struct tp_print_program *program = run->program;
-	const struct tp_print_step *step = program->code;
 	bool is_big = program->flags & TP_PRINT_BIG_ENDIAN;
 	struct value *top = run->stack;
 
@@ -530,9 +544,8 @@ static bool run_all(struct run *run)
 			break;
 		}
 		case TP_PR_FACT:
-			if (!program->slots[step->c].is_known)
+			if (!take_fact(run, step->c, &(++top)->number))
 				return false;
-			(++top)->number = program->slots[step->c].value;
 			break;
 		case TP_PR_ADD ... TP_PR_MAX:
 			top--;
@@ -612,7 +625,16 @@ unsigned int tp_print_record(const struct tp_print_program *program, const struc
 	run.size = (int64_t)size;
 	run.line = (struct line){ .out = out, .start = out->n };
 	run.state = TP_PRINT_DONE;
-	if (run_all(&run) && out->n - run.line.start <= TP_PRINT_MAX_LINE)
+	run.unknown = 0;
+	bool is_done = run_from(&run, program->code);
+	uint32_t unknown = run.unknown;
+
+	if (!is_done && unknown && program->fields_at) {
+		out->n = run.line.start;
+		is_done = run_from(&run, program->code + program->fields_at);
+		run.state |= TP_PRINT_FIELDS | (unknown - 1) << TP_PRINT_WHY;
+	}
+	if (is_done && out->n - run.line.start <= TP_PRINT_MAX_LINE)
 		return run.state;
 	out->n = run.line.start;
 	return run.line.is_out_of_memory ? TP_PRINT_NO_MEMORY : TP_PRINT_LEFT;

@@ -10,6 +10,7 @@
  * A stack machine: numbers and places are on the stack, texts go to the line at once.  Numbers are held in 64
  * bits, sign-extended when their type is signed, zero-extended when not.  Jumps lead forward only.  Whatever
  * cannot be done here, a load outside of the record first of all, leaves the record to the twin, which explains.
+ * Where a fact is met that nobody knows, the line is made anew from `fields_at` on: the fields as `name=value`.
  */
 #ifndef TP_PRINT_H
 #define TP_PRINT_H
@@ -19,10 +20,11 @@
 #include <stdint.h>
 
 enum {
-	TP_PRINT_MAGIC = 0x31505054,
+	TP_PRINT_MAGIC = 0x32505054,
 	TP_PRINT_BIG_ENDIAN = 1, /* flags of the head: records are big endian */
 	TP_PRINT_LONG_4 = 2,     /* a long has 4 bytes */
 	TP_PRINT_MAX_STACK = 64,
+	TP_PRINT_MOST_SLOTS = 1 << 15,
 	TP_PRINT_MAX_LINE = 1 << 16,
 	TP_PRINT_NO_SLOT = 0xffffffffu,
 };
@@ -111,6 +113,7 @@ enum tp_print_flag {
 
 struct tp_print_head {
 	uint32_t magic, flags, n_code, n_pool, n_tables, n_entries, n_slots, data_size;
+	uint32_t fields_at, unused; /* 0 without code for the fields */
 };
 
 struct tp_print_step {
@@ -130,7 +133,13 @@ struct tp_print_entry {
 
 /* A number that the facts give, as the caller computed it. */
 struct tp_print_slot {
-	uint64_t value, is_known;
+	uint64_t value, state; /* enum tp_print_slot_state */
+};
+
+enum tp_print_slot_state {
+	TP_PRINT_SLOT_LEFT = 0, /* the twin has to compute it */
+	TP_PRINT_SLOT_KNOWN = 1,
+	TP_PRINT_SLOT_UNKNOWN = 2, /* the fields are shown instead */
 };
 
 /* How a text belongs to an address; symbols other than the function tracer's are those of %pS, %ps and %pB. */
@@ -169,6 +178,7 @@ struct tp_print_program {
 	const struct tp_print_slot *slots;
 	const unsigned char *data;
 	unsigned int flags, facts;
+	uint32_t fields_at, n_slots;
 	void *memory; /* holds all of the above */
 };
 
@@ -183,6 +193,9 @@ enum tp_print_state {
 	TP_PRINT_NOTE_HASHED = 1,
 	TP_PRINT_NOTE_SYMBOLS = 2,
 	TP_PRINT_SYMBOLS_FIRST = 4,
+	TP_PRINT_FIELDS = 8, /* the fields are shown: from bit TP_PRINT_WHY on, the slot that is not known */
+	TP_PRINT_NOTES = 8,  /* so many states have the bits before that */
+	TP_PRINT_WHY = 16,
 	TP_PRINT_LEFT = 128,
 	TP_PRINT_NO_MEMORY = 255,
 };

@@ -154,7 +154,7 @@ static const char *check_code(const struct tp_print_head *head, const struct tp_
 	const char *why = stacks ? NULL : "";
 
 	for (size_t at = 1; !why && at < head->n_code; at++)
-		stacks[at].depth = -1;
+		stacks[at].depth = at == head->fields_at ? 0 : -1;
 	for (size_t at = 0; !why && at < head->n_code; at++) {
 		const struct tp_print_step *step = &code[at];
 		struct stack stack = stacks[at];
@@ -168,7 +168,7 @@ static const char *check_code(const struct tp_print_head *head, const struct tp_
 		bool jumps = step->code >= TP_PR_JUMP && step->code <= TP_PR_JUMP_UNLESS;
 		bool goes_on = step->code != TP_PR_JUMP && step->code != TP_PR_END && step->code != TP_PR_LEAVE;
 
-		if (step->code == TP_PR_END && (stack.depth || at != head->n_code - 1))
+		if (step->code == TP_PR_END && stack.depth)
 			why = "an end that is none";
 		else if (jumps && !meet(&stacks[step->c], &stack))
 			why = "ways that do not agree";
@@ -196,23 +196,24 @@ static const char *check_tables(const struct tp_print_head *head, const struct t
 	return NULL;
 }
 
-/* Put into tables the numbers that the facts give; a table with one that is not known cannot be used. */
+/* Put into tables the numbers that the facts give; of a table with one that is not known only its slot is kept. */
 static void fill_tables(const struct tp_print_head *head, struct tp_print_program *program)
 {
 	for (uint32_t n = 0; n < head->n_tables; n++) {
 		struct tp_print_table *table = &program->tables[n];
-		bool is_known = true;
+		uint32_t end = table->first + table->n;
 
-		for (uint32_t i = table->first; i < table->first + table->n; i++) {
+		for (uint32_t i = table->first; i < end; i++) {
 			struct tp_print_entry *entry = &program->entries[i];
 
 			if (entry->slot == TP_PRINT_NO_SLOT)
 				continue;
-			is_known = is_known && program->slots[entry->slot].is_known;
 			entry->value = program->slots[entry->slot].value;
+			if (program->slots[entry->slot].state != TP_PRINT_SLOT_KNOWN) {
+				*table = (struct tp_print_table){ TP_PRINT_NO_SLOT, entry->slot };
+				break;
+			}
 		}
-		if (!is_known)
-			table->first = TP_PRINT_NO_SLOT;
 	}
 }
 
@@ -236,6 +237,8 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 		return "not of the size that its head says";
 	if (slots_size != (uint64_t)head.n_slots * sizeof(struct tp_print_slot))
 		return "other facts than its head says";
+	if (head.fields_at >= head.n_code || head.n_slots > TP_PRINT_MOST_SLOTS)
+		return "not of the size that its head says";
 	/* Every part is a multiple of 8 bytes but the data, which comes last. */
 	memory = malloc(slots_size + size);
 	if (!memory)
@@ -246,6 +249,8 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 	char *at = memory + slots_size + sizeof(head);
 
 	*program = (struct tp_print_program){ .flags = head.flags, .facts = facts, .memory = memory };
+	program->fields_at = head.fields_at;
+	program->n_slots = head.n_slots;
 	program->slots = (const void *)memory;
 	program->code = (const void *)at;
 	program->pool = (const void *)(at += code_size);

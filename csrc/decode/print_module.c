@@ -15,6 +15,8 @@ enum { N_IDS = 1 << 16 };
 
 struct tp_prints {
 	struct tp_print_program *programs;
+	uint32_t *ids; /* of each program */
+	uint32_t *first_notes; /* of each program, and how many there are of all */
 	uint32_t n;
 	bool is_big;
 	uint32_t *by_id; /* the program of each type of record, by the number of the type */
@@ -27,6 +29,8 @@ static void free_set(struct tp_prints *set)
 	for (uint32_t n = 0; n < set->n; n++)
 		tp_print_free(&set->programs[n]);
 	free(set->programs);
+	free(set->ids);
+	free(set->first_notes);
 	free(set->by_id);
 	free(set);
 }
@@ -78,9 +82,12 @@ static bool load_one(struct tp_prints *set, PyObject *item, unsigned int facts)
 				    (size_t)slots.len, facts);
 	PyBuffer_Release(&packed);
 	PyBuffer_Release(&slots);
-	if (!why)
-		set->n++;
-	else if (!*why)
+	if (!why) {
+		uint32_t n_slots = set->programs[set->n].n_slots;
+
+		set->first_notes[set->n + 1] = set->first_notes[set->n] + (n_slots + 1) * TP_PRINT_NOTES;
+		set->ids[set->n++] = id;
+	} else if (!*why)
 		PyErr_NoMemory();
 	else
 		PyErr_Format(PyExc_ValueError, "print program %u: %s", id, why);
@@ -101,10 +108,14 @@ PyObject *tp_load_prints(PyObject *module, PyObject *args)
 	if (!held)
 		return NULL;
 	set = calloc(1, sizeof(*set));
-	if (set)
+	if (set) {
 		set->programs = calloc((size_t)PyTuple_GET_SIZE(held) + 1, sizeof(*set->programs));
-	if (!set || !set->programs) {
-		free(set);
+		set->ids = calloc((size_t)PyTuple_GET_SIZE(held) + 1, sizeof(*set->ids));
+		set->first_notes = calloc((size_t)PyTuple_GET_SIZE(held) + 1, sizeof(*set->first_notes));
+	}
+	if (!set || !set->programs || !set->ids || !set->first_notes) {
+		if (set)
+			free_set(set);
 		Py_DECREF(held);
 		return PyErr_NoMemory();
 	}
@@ -130,6 +141,7 @@ struct job {
 	struct tp_print_out out;
 	uint64_t *ends;
 	unsigned char *states;
+	uint16_t *whys; /* the slot of each record whose fields are shown */
 };
 
 static uint32_t program_for(const struct tp_prints *set, const unsigned char *record, uint32_t length)
@@ -142,6 +154,39 @@ static uint32_t program_for(const struct tp_prints *set, const unsigned char *re
 		return NO_PROGRAM;
 	id = set->is_big ? (uint32_t)record[0] << 8 | record[1] : (uint32_t)record[1] << 8 | record[0];
 	return id < set->n_ids ? set->by_id[id] : NO_PROGRAM;
+}
+
+uint32_t tp_prints_notes(const struct tp_prints *prints)
+{
+	return prints->first_notes[prints->n];
+}
+
+uint32_t tp_prints_note(const struct tp_prints *prints, uint32_t id, unsigned int state)
+{
+	uint32_t program = prints->is_for_all ? 0 : prints->by_id[id];
+	uint32_t at = state & TP_PRINT_FIELDS ? ((state >> TP_PRINT_WHY) + 1) * TP_PRINT_NOTES : 0;
+
+	return prints->first_notes[program] + at + state % TP_PRINT_NOTES;
+}
+
+bool tp_prints_noted(const struct tp_prints *prints, uint32_t note, uint32_t *id, unsigned int *state)
+{
+	uint32_t low = 0, high = prints->n, at;
+
+	while (high - low > 1) {
+		uint32_t middle = (low + high) / 2;
+
+		if (prints->first_notes[middle] <= note)
+			low = middle;
+		else
+			high = middle;
+	}
+	at = note - prints->first_notes[low];
+	*id = prints->ids[low];
+	*state = at % TP_PRINT_NOTES;
+	if (at >= TP_PRINT_NOTES)
+		*state |= TP_PRINT_FIELDS | (at / TP_PRINT_NOTES - 1) << TP_PRINT_WHY;
+	return at;
 }
 
 const struct tp_prints *tp_prints_of(PyObject *capsule)
@@ -174,9 +219,12 @@ static unsigned int render_one(struct job *job, size_t n)
 static bool render_all(struct job *job)
 {
 	for (size_t n = 0; n < job->n; n++) {
-		job->states[n] = (unsigned char)render_one(job, n);
-		if (job->states[n] == TP_PRINT_NO_MEMORY)
+		unsigned int state = render_one(job, n);
+
+		if (state == TP_PRINT_NO_MEMORY)
 			return false;
+		job->states[n] = (unsigned char)state;
+		job->whys[n] = (uint16_t)(state >> TP_PRINT_WHY);
 		job->ends[n] = job->out.n;
 	}
 	return true;
@@ -208,17 +256,14 @@ static PyObject *strings_of(const struct job *job)
 
 static PyObject *result_of(const struct job *job, bool wants_strings)
 {
-	PyObject *states = PyBytes_FromStringAndSize((const char *)job->states, (Py_ssize_t)job->n);
-	PyObject *lines;
+	const char *states = (const char *)job->states, *whys = (const char *)job->whys;
+	Py_ssize_t n_states = (Py_ssize_t)job->n, whys_size = (Py_ssize_t)(job->n * sizeof(*job->whys));
 
-	if (!states)
-		return NULL;
-	if (wants_strings) {
-		lines = strings_of(job);
-		return lines ? Py_BuildValue("(NN)", lines, states) : (Py_DECREF(states), NULL);
-	}
-	return Py_BuildValue("(y#y#N)", job->out.text ? job->out.text : "", (Py_ssize_t)job->out.n, (const char *)job->ends,
-			     (Py_ssize_t)(job->n * sizeof(*job->ends)), states);
+	if (wants_strings)
+		return Py_BuildValue("(Ny#y#)", strings_of(job), states, n_states, whys, whys_size);
+	return Py_BuildValue("(y#y#y#y#)", job->out.text ? job->out.text : "", (Py_ssize_t)job->out.n,
+			     (const char *)job->ends, (Py_ssize_t)(job->n * sizeof(*job->ends)), states, n_states, whys,
+			     whys_size);
 }
 
 PyObject *tp_render_prints(PyObject *module, PyObject *args)
@@ -246,7 +291,8 @@ PyObject *tp_render_prints(PyObject *module, PyObject *args)
 	}
 	job.ends = malloc((job.n + 1) * sizeof(*job.ends));
 	job.states = malloc(job.n + 1);
-	if (!job.ends || !job.states) {
+	job.whys = malloc((job.n + 1) * sizeof(*job.whys));
+	if (!job.ends || !job.states || !job.whys) {
 		PyErr_NoMemory();
 		goto out;
 	}
@@ -261,6 +307,7 @@ out:
 	free(job.out.text);
 	free(job.ends);
 	free(job.states);
+	free(job.whys);
 	PyBuffer_Release(&job.known);
 	PyBuffer_Release(&job.data);
 	PyBuffer_Release(&job.offsets);

@@ -68,7 +68,7 @@ def render_prints(
     lengths: _Bytes,
     wants_strings: bool,
     /,
-) -> tuple[list[str], bytes]: ...
+) -> tuple[list[str], bytes, bytes]: ...
 def render_lines(
     prints: object,
     symbols: _Bytes,
@@ -85,4 +85,4 @@ def render_lines(
     count: array[int],
     sources: tuple[tuple[_Bytes, _Bytes, _Bytes, _Bytes, _Bytes, array[int]], ...],
     /,
-) -> tuple[bytes, list[tuple[int, int, int]], list[tuple[int, int, int]]]: ...
+) -> tuple[bytes, list[tuple[int, int, int]], list[tuple[int, int, int, int]]]: ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from array import array
 from contextlib import contextmanager
 from dataclasses import replace
@@ -129,7 +130,8 @@ def _fuzz_program(data: bytes) -> None:
         return
     record, packed = data[:64], data[64:]
     try:
-        loaded = DECODE.load_prints([(7, packed, bytes(16 * 8))], len(record) & 3, False)
+        slots = b"".join(struct.pack("=QQ", number, number % 3) for number in range(8))
+        loaded = DECODE.load_prints([(7, packed, slots)], len(record) & 3, False)
     except ValueError:
         return
     places = array("Q", [0, 0]), array("I", [len(record), len(record) // 2])

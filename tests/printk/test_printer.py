@@ -4,6 +4,7 @@ import random
 import struct
 import threading
 from array import array
+from dataclasses import replace
 
 import pytest
 
@@ -12,7 +13,7 @@ from tracepoint.layout.format import EventFormat
 from tracepoint.printk import ops, printer
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
-from tracepoint.printk.printer import Printer, pack_slots
+from tracepoint.printk.printer import Printer, fill_slots
 from tracepoint.printk.program import PrintProgram, compile_print
 from tracepoint.printk.texts import AddressTexts
 from tracepoint.record.decode import DECODE
@@ -28,6 +29,14 @@ SWITCH = (
     '__print_symbolic(REC->n, { 1, "one" }, { 2, "" })'
 )
 FIELDS = [("char[8]", "comm", b"sh\0junk!"), ("int", "n", 1), ("__data_loc char[]", "s", b"abcdef\0")]
+
+
+EVERY_FIELD = [
+    ("int", "a", 7), ("s8", "b", -2), ("void *", "p", 0x10), ("char[3]", "s", b"s\xe9\0"),
+    ("u32[2]", "words", b"\1\1\1\1\2\2\2\2"), ("struct odd", "odd", b"\n\v\f"), ("char[4]", "comm", b"sh\0j"),
+    ("__data_loc char[]", "text", b"abc\0def"), ("__rel_loc char[]", "rel", b"xyz"), ("u16[3]", "shorts", bytes(range(6))),
+    ("__data_loc u8[]", "bytes", b"\1\2\3"), ("u64[2]", "longs", bytes(range(16))),
+]  # fmt: skip
 
 
 def places(records):
@@ -60,13 +69,46 @@ def test_facts_are_inputs_of_a_packed_program():
     program = compile_print(form)
     known = RenderFacts(variables={"jiffies": 7}, constants={"X": 3}.get)
     assert program.packed == compile_print(form).packed
-    values = [struct.iter_unpack("=QQ", pack_slots(program.ops, facts)) for facts in (RenderFacts(), known)]
-    assert [{number for number, is_known in found if is_known} for found in values] == [set(), {7, 3}]
+    values = [
+        struct.iter_unpack("=QQ", fill_slots(program.ops, facts).packed) for facts in (RenderFacts(), known)
+    ]
+    assert [{number for number, state in found if state == 1} for found in values] == [set(), {7, 3}]
 
 
 def test_what_is_left_to_the_twin_is_named():
     form, _ = make('"%pISpc %d", REC->a, foo(REC->a)', ("u8[28]", "a", bytes(28)))
-    assert compile_print(form).ops.leaves == ("sockaddr()", "the function foo()")
+    assert compile_print(form).ops.leaves == ("sockaddr()",)
+
+
+@needs_c
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("long_size", [4, 8])
+def test_fields_are_shown_by_c_too_where_a_fact_is_not_known(monkeypatch, big, long_size):
+    text = '"%d %p %s", REC->a + (REC->a ? foo(REC->a) : 1), jiffies, __print_symbolic(REC->a, { X, "x" })'
+    form, record = make(text, *EVERY_FIELD, big=big, long_size=long_size)
+    rng = random.Random(9)
+    records = [record, record[:8] + bytes(4) + record[12:]]
+    for _ in range(400):
+        damaged = bytearray(record)
+        for _ in range(rng.randrange(1, 5)):
+            damaged[rng.randrange(8, len(damaged))] = rng.choice((0, 1, 4, 255, rng.randrange(256)))
+        records.append(bytes(damaged[: rng.choice((len(damaged), rng.randrange(len(damaged))))]))
+    program = compile_print(form)
+    facts = RenderFacts(hash_pointers=True)
+    for known in (facts, replace(facts, constants={"X": 3}.get), replace(facts, variables={"jiffies": 7})):
+        shown = Printer({1: program}, known, any_type=True)
+        assert shown.render_list(records) == shown.render_slowly(*places(records))
+    monkeypatch.setattr(printer, "render_held", None)
+    shown = Printer({1: program}, facts, any_type=True)
+    lines = shown.render_list(records[:2])
+    assert " odd=0a0b0c comm=sh text=abc rel=xyz shorts={" in lines.texts[0]
+    assert lines.texts[0].startswith("a=7 b=-2 p=0x10 s=s\udce9 words={0x1010101,0x2020202} odd=")
+    start = "fields are shown instead of the print format: not known: "
+    reasons = [
+        "the function foo()",
+        "jiffies, a variable of the kernel that was read when the line was printed",
+    ]
+    assert [lines.noted[n].notes for n in (0, 1)] == [(start + reason,) for reason in reasons]
 
 
 @pytest.mark.parametrize("big", [False, True])
@@ -200,10 +242,11 @@ def test_damaged_tables_of_texts_are_refused_or_searched():
 def test_a_blob_of_lines_has_the_same_texts():
     form, record = make(SWITCH, *FIELDS)
     loaded = DECODE.load_prints([(1, compile_print(form).packed, b"")], 0, False)
-    blob, ends, states = DECODE.render_prints(loaded, b"", *places([record, record[:3], record]), False)
+    blob, ends, states, whys = DECODE.render_prints(loaded, b"", *places([record, record[:3], record]), False)
     ends = struct.unpack("=3Q", ends)
     text = both(compile_print(form), record).text.encode()
     assert (blob, ends, states) == (text * 2, (len(text), len(text), 2 * len(text)), b"\0\x80\0")
+    assert whys == bytes(6)
 
 
 # Every kind of instruction, so that damage meets each.
@@ -242,7 +285,7 @@ def test_damaged_programs_are_refused_or_run():
     for text in EVERYTHING:
         form, record = make(text, *MANY)
         flat = compile_print(form).ops
-        packed, slots = flat.pack(), pack_slots(flat, FACTS)
+        packed, slots = flat.pack(), fill_slots(flat, FACTS).packed
         for _ in range(1500):
             damaged = bytearray(packed)
             for _ in range(rng.choice((1, 1, 2, 8))):

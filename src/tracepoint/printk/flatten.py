@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tracepoint.source.types import IntType
 
 _MAX_SHORT = (1 << 16) - 1
+_MAX_SLOTS = 1 << 15
 # Each level holds one value at most; the stack has room for 64.
 _MAX_NESTING = 48
 _UNARY = {"-": Code.NEGATE, "~": Code.INVERT, "abs": Code.ABSOLUTE, "swap": Code.SWAP}
@@ -25,6 +26,7 @@ _BINARY = {
 }  # fmt: skip
 _FLAG_BITS = {"-": 1, "0": 2, "+": 4, " ": 8, "#": 16}
 _HAS_WIDTH, _HAS_PRECISION = 32, 64
+_NO_FIELDS = ops.Unknown("the fields")
 # What shows a NULL text: nothing, or `(null)`.
 _NOTHING, _NULL = 0, 1
 
@@ -80,6 +82,8 @@ class _Flattener:
 
     def slot(self, op: ops.NumberOp) -> int:
         if op not in self.flat.slots:
+            if len(self.flat.slots) == _MAX_SLOTS:
+                raise _LeftError("too many facts")
             self.flat.slots.append(op)
         return self.flat.slots.index(op)
 
@@ -120,10 +124,16 @@ class _Flattener:
         try:
             if _is_of_facts(op):
                 self.add(Code.FACT, c=self.slot(op), words=_facts_in(op))
+            elif isinstance(op, ops.Unknown):
+                self.unknown(op)
             else:
                 self.computed(op)
         finally:
             self.nesting -= 1
+
+    def unknown(self, op: ops.Unknown) -> None:
+        """Append a fact that nothing tells: the line ends there."""
+        self.add(Code.FACT, c=self.slot(op), words=op.reason)
 
     def computed(self, op: ops.NumberOp) -> None:
         match op:
@@ -211,6 +221,9 @@ class _Flattener:
             case ops.Kernel(address):
                 self.number(address)
                 self.add(Code.KERNEL)
+            case ops.Unknown():
+                self.unknown(op)
+                self.add(Code.KERNEL)
             case ops.IfPlace(test, then, otherwise):
                 self.branch(test, lambda: self.place(then), lambda: self.place(otherwise))
             case _:
@@ -274,6 +287,9 @@ class _Flattener:
                 self.add(Code.SYMBOL, style, words=letters)
             case ops.KernelString(address):
                 self.number(address)
+                self.add(Code.KERNEL_STRING, null)
+            case ops.Unknown():
+                self.unknown(op)
                 self.add(Code.KERNEL_STRING, null)
             case ops.WithoutNewline(text):
                 self.add(Code.MARK)
@@ -403,8 +419,8 @@ def _why(op: ops.Op) -> str:
     return f"{op.name}()" if isinstance(op, ops.Call | ops.Apply) else type(op).__name__
 
 
-def flatten(op: ops.TextOp, machine: ops.Machine) -> Flat:
-    """Return a program as instructions.
+def flatten(op: ops.TextOp, machine: ops.Machine, fields: ops.TextOp = _NO_FIELDS) -> Flat:
+    """Return a program as instructions; `fields` is the text where a fact is met that is not known.
 
     >>> from tracepoint.source.types import INT
     >>> line = ops.Joined((ops.Literal("a="), ops.Number(ops.Load(8, INT), "d")))
@@ -417,4 +433,9 @@ def flatten(op: ops.TextOp, machine: ops.Machine) -> Flat:
     flattener = _Flattener(machine)
     flattener.arm(lambda: flattener.text(op))
     flattener.add(Code.END)
-    return flattener.flat
+    flat = flattener.flat
+    if flat.slots:
+        flat.fields_at = len(flat.code)
+        flattener.arm(lambda: flattener.text(fields))
+        flattener.add(Code.END)
+    return flat

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tracepoint.printk import ops
 
-MAGIC = 0x31505054
+MAGIC = 0x32505054
 NO_SLOT = 0xFFFFFFFF
 _U64 = (1 << 64) - 1
-_HEAD, _CODE, _TABLE, _ENTRY = (struct.Struct(f"={code}") for code in ("8I", "BBHI", "II", "QIIII"))
+_HEAD, _CODE, _TABLE, _ENTRY = (struct.Struct(f"={code}") for code in ("10I", "BBHI", "II", "QIIII"))
 
 
 class Code(IntEnum):
@@ -108,7 +108,8 @@ class Instruction:
 class Flat:
     """A program as instructions, with what they name by number.
 
-    `slots` are numbers that the facts alone give: they are computed once for many records.
+    `slots` are numbers that the facts alone give: they are computed once for many records.  Where one that
+    is met is not known, the line is made by the instructions from `fields_at` on; 0 without them.
     """
 
     machine: ops.Machine
@@ -117,6 +118,7 @@ class Flat:
     tables: list[list[tuple[int, bytes, int]]] = field(default_factory=list)
     slots: list[ops.NumberOp] = field(default_factory=list)
     data: bytearray = field(default_factory=bytearray)
+    fields_at: int = 0
 
     def __str__(self) -> str:
         width = len(str(len(self.code) - 1))
@@ -139,7 +141,7 @@ class Flat:
         flags = int(self.machine.is_big_endian) | (self.machine.long_size == 4) << 1
         n_entries = len(entries) // _ENTRY.size
         head = _HEAD.pack(MAGIC, flags, len(self.code), len(self.pool), len(self.tables), n_entries,
-                          len(self.slots), len(data))  # fmt: skip
+                          len(self.slots), len(data), self.fields_at, 0)  # fmt: skip
         code = b"".join(_CODE.pack(s.code, s.a, s.b, s.c & NO_SLOT) for s in self.code)
         pool = struct.pack(f"={len(self.pool)}Q", *(value & _U64 for value in self.pool))
         return head + code + pool + bytes(directory + entries + data)

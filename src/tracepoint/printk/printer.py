@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.printk.facts import HASHED_NOTE, NO_FACTS, Rendered, RenderFacts, UnknownPartError
 from tracepoint.printk.memory import Record
 from tracepoint.printk.ops import Fact, Machine, NumberOp
-from tracepoint.printk.render import render_held
+from tracepoint.printk.render import fields_note, render_held
 from tracepoint.printk.symbols import NO_SYMBOLS_NOTE
 from tracepoint.printk.texts import KERNEL_STRING, AddressTexts, symbol_style
 from tracepoint.printk.twin.run import number_function
@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     Buffer = bytes | bytearray | memoryview
 
-# Of csrc/decode/print.h: enum tp_print_state, enum tp_print_facts.
-_NOTE_HASHED, _NOTE_SYMBOLS, _SYMBOLS_FIRST, _UNKNOWN, _LEFT = 1, 2, 4, 64, 128
+# Of csrc/decode/print.h: enum tp_print_state, enum tp_print_slot_state, enum tp_print_facts.
+_NOTE_HASHED, _NOTE_SYMBOLS, _SYMBOLS_FIRST, _FIELDS, _UNKNOWN, _LEFT = 1, 2, 4, 8, 64, 128
+_SLOT_LEFT, _SLOT_KNOWN, _SLOT_UNKNOWN = range(3)
 _HASHES, _HAS_SYMBOLS = 1, 2
 _ANY_ID = 0xFFFFFFFF
 _SLOT = struct.Struct("=QQ")
@@ -46,19 +47,28 @@ class Lines(NamedTuple):
     noted: dict[int, Rendered]
 
 
-def _slot_value(op: NumberOp, machine: Machine, facts: RenderFacts) -> int | None:
-    """Return a number that the facts alone give, None when they do not or when it does not fit its type."""
+class Slots(NamedTuple):
+    """The numbers that facts give for a program's slots, as C takes them, and why others are not known."""
+
+    packed: bytes
+    reasons: tuple[str, ...]
+
+
+def _slot_value(op: NumberOp, machine: Machine, facts: RenderFacts) -> tuple[int, int, str]:
+    """Return a number that the facts alone give, the state of its slot, and why it is not known."""
     try:
         value = number_function(op, machine)(Record(b"", facts))
-    except UnknownPartError:
-        return None
-    return None if isinstance(op, Fact) and op.kind.wrap(value) != value else value
+    except UnknownPartError as error:
+        return 0, _SLOT_UNKNOWN, error.reason
+    # The twin shows also what does not fit its type.
+    is_odd = isinstance(op, Fact) and op.kind.wrap(value) != value
+    return value & _U64, _SLOT_LEFT if is_odd else _SLOT_KNOWN, ""
 
 
-def pack_slots(flat: Flat, facts: RenderFacts) -> bytes:
-    """Return the numbers that facts give for a program's slots, as `csrc/decode/print.h` wants them."""
-    values = [_slot_value(op, flat.machine, facts) for op in flat.slots]
-    return b"".join(_SLOT.pack((value or 0) & _U64, value is not None) for value in values)
+def fill_slots(flat: Flat, facts: RenderFacts) -> Slots:
+    """Return what facts give for the slots of a program."""
+    found = [_slot_value(op, flat.machine, facts) for op in flat.slots]
+    return Slots(b"".join(_SLOT.pack(*one[:2]) for one in found), tuple(reason for *_, reason in found))
 
 
 class Printer:
@@ -85,6 +95,7 @@ class Printer:
             self._texts.add(KERNEL_STRING, address, text)
         self._texts.pack()
         self._loaded: object = None
+        self._reasons: dict[int, tuple[str, ...]] = {}
 
     def __repr__(self) -> str:
         return f"<Printer of {len(self._programs)} programs>"
@@ -104,7 +115,7 @@ class Printer:
         facts, any_type = self._facts, self._only is not None
         packed = []
         for number, program in self._programs.items():
-            slots = pack_slots(program.ops, facts)
+            slots, self._reasons[number] = fill_slots(program.ops, facts)
             packed.append((_ANY_ID if any_type else number, program.packed, slots))
         known = facts.hash_pointers * _HASHES | (facts.kallsyms is not None) * _HAS_SYMBOLS
         return DECODE.load_prints(packed, known, self._is_big_endian) if DECODE is not None else None
@@ -135,14 +146,14 @@ class Printer:
     def _add(
         self,
         lines: Lines,
-        found: tuple[list[str], bytes],
+        found: tuple[list[str], bytes, bytes],
         data: Buffer,
         offsets: memoryview,
         lengths: memoryview,
     ) -> None:
         """Add the lines of some records, those that were left too; what these looked up is known then."""
         start = len(lines.texts)
-        texts, states = found
+        texts, states, whys = found
         for match in _NOTED.finditer(states):
             index = match.start()
             state = states[index]
@@ -154,7 +165,10 @@ class Printer:
                 if rendered.is_exact and not rendered.notes:
                     continue
             else:
-                rendered = Rendered(texts[index], state_notes(state))
+                number = self._number(data, struct.unpack_from("=Q", offsets, 8 * index)[0])
+                why = struct.unpack_from("=H", whys, 2 * index)[0]
+                is_exact = not state & _FIELDS
+                rendered = Rendered(texts[index], self.notes(number, state, why), is_exact=is_exact)
             lines.noted[start + index] = rendered
         lines.texts.extend(texts)
         if self._facts.kallsyms is not None:
@@ -179,8 +193,21 @@ class Printer:
             at += length
         return self.render(b"".join(records), memoryview(offsets), memoryview(lengths))
 
+    def notes(self, number: int, state: int, why: int) -> tuple[str, ...]:
+        """Return the notes on a line that C made of a record of a type; `why` is the slot not known."""
+        notes = [HASHED_NOTE] if state & _NOTE_HASHED else []
+        if state & _NOTE_SYMBOLS:
+            notes.insert(0 if state & _SYMBOLS_FIRST else len(notes), NO_SYMBOLS_NOTE)
+        if state & _FIELDS:
+            reasons = next(iter(self._reasons.values())) if self._only else self._reasons[number]
+            notes.insert(0, fields_note(reasons[why]))
+        return tuple(notes)
+
+    def _number(self, data: Buffer, at: int = 0) -> int:
+        return int.from_bytes(data[at : at + 2], "big" if self._is_big_endian else "little")
+
     def _one(self, record: bytes) -> Rendered:
-        number = int.from_bytes(record[:2], "big" if self._is_big_endian else "little")
+        number = self._number(record)
         program = self._only or self._programs.get(number)
         if program is None or (self._only is None and len(record) < 2):
             return Rendered(f"Unknown type {number}", ("no format of this type is known",), is_exact=False)
@@ -189,11 +216,3 @@ class Printer:
         for (letters, address), text in held.symbols.items():
             self._texts.add(symbol_style(letters), address, text)
         return rendered
-
-
-def state_notes(state: int) -> tuple[str, ...]:
-    """Return the notes on a line that C made, by its state."""
-    notes = [HASHED_NOTE] if state & _NOTE_HASHED else []
-    if state & _NOTE_SYMBOLS:
-        notes.insert(0 if state & _SYMBOLS_FIRST else len(notes), NO_SYMBOLS_NOTE)
-    return tuple(notes)

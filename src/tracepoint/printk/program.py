@@ -16,6 +16,7 @@ from tracepoint.printk import ops
 from tracepoint.printk.calls import CALLS
 from tracepoint.printk.conversion import Conversion, parse_format
 from tracepoint.printk.expressions import Lowering
+from tracepoint.printk.fields import fields_op
 from tracepoint.printk.flatten import flatten
 from tracepoint.printk.functions import lower_call
 from tracepoint.printk.lower import lower_line
@@ -71,7 +72,7 @@ class PrintProgram:
     @cached_property
     def ops(self) -> Flat:
         """The program as instructions, one a line when printed."""
-        return flatten(self.op, self.machine)
+        return flatten(self.op, self.machine, fields_op(self.format))
 
     @cached_property
     def packed(self) -> bytes:

@@ -19,6 +19,11 @@ def _decoded(text: str) -> str:
     return text if text.isascii() else text.encode("latin-1", "replace").decode("utf-8", "surrogateescape")
 
 
+def fields_note(reason: str) -> str:
+    """Return the note on a line that lists the fields."""
+    return f"fields are shown instead of the print format: not known: {reason}"
+
+
 def render_held(program: PrintProgram, held: Record) -> Rendered:
     """Return what `render_record` returns, of a record with its facts; it keeps what was found on the way."""
     try:
@@ -31,7 +36,7 @@ def render_held(program: PrintProgram, held: Record) -> Rendered:
         if len(text) <= _MAX_TEXT:
             return Rendered(_decoded(text), tuple(held.notes))
         reason = "a line longer than the kernel prints"
-    notes = (f"fields are shown instead of the print format: not known: {reason}", *held.notes)
+    notes = (fields_note(reason), *held.notes)
     return Rendered(_decoded(fields_text(program.format, held.data)), notes, is_exact=False)
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING
 
-from tracepoint.printk.printer import state_notes
 from tracepoint.record.decode import DECODE
 from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
 from tracepoint.record.pages import read_pages
@@ -180,10 +179,11 @@ class LineWriter:
             self._take_notes(notes)
             yield self._with_left(text, left, sources) if left else text
 
-    def _take_notes(self, notes: list[tuple[int, int, int]]) -> None:
-        for number, state, n_lines in notes:
+    def _take_notes(self, notes: list[tuple[int, int, int, int]]) -> None:
+        for number, state, why, n_lines in notes:
             if (program := self._writer.program(number)) is not None:
-                self._writer.note(program.format, state_notes(state), n_lines)
+                found = self._writer.printer.notes(number, state, why)
+                self._writer.note(program.format, found, n_lines)
 
     def _with_left(self, text: bytes, left: list[tuple[int, int, int]], sources: list[_Source]) -> bytes:
         """Put in what the twin makes of the records that C left."""

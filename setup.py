@@ -11,7 +11,8 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 #: The extension modules and the folder of each one's own files; headers of all stand in `csrc`.
-FOLDERS = {"tracepoint._core": "csrc", "tracepoint._decode": "csrc/decode"}
+# Filters are run where records are written, and where they are read.
+SOURCES = {"tracepoint._core": ["csrc/*.c"], "tracepoint._decode": ["csrc/decode/*.c", "csrc/filter.c"]}
 HEADERS = sorted(str(path) for path in Path("csrc").rglob("*.h"))
 FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wno-missing-field-initializers"]
 
@@ -23,13 +24,13 @@ def extensions() -> list[Extension]:
     return [
         Extension(
             name,
-            sorted(str(path) for path in Path(folder).glob("*.c")),
+            sorted(str(path) for pattern in patterns for path in Path().glob(pattern)),
             depends=HEADERS,
             extra_compile_args=FLAGS,
             extra_link_args=["-pthread"],
             optional=True,
         )
-        for name, folder in FOLDERS.items()
+        for name, patterns in SOURCES.items()
     ]
 
 

@@ -31,7 +31,6 @@ struct slot {
 /* `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far. */
 struct collector {
 	struct tp_layout layout;
-	int64_t start, stop;
 	uint16_t *slot_of;
 	struct slot *slots;
 	unsigned int n_slots;
@@ -122,7 +121,7 @@ static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, 
 	if (size < 2)
 		return;
 	number = collector->slot_of[id_of(data, collector->layout.is_big)];
-	if (number == NO_SLOT || (int64_t)stamp < collector->start || (int64_t)stamp >= collector->stop)
+	if (number == NO_SLOT)
 		return;
 	slot = &collector->slots[number];
 	if (tp_unlikely(slot->n == slot->room && !tp_grow(&slot->records, &slot->room, slot->n + 1,
@@ -170,10 +169,6 @@ static void collector_free(PyObject *capsule)
 	free(collector);
 }
 
-#define LAYOUT_CODES "(IIIIp)"
-#define LAYOUT_PLACES(layout)                                                                                          \
-	&(layout).data_offset, &(layout).data_size, &(layout).commit_offset, &(layout).long_size, &(layout).is_big
-
 PyObject *tp_collector(PyObject *module, PyObject *args)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
@@ -188,8 +183,8 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 		free(collector);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "y*I" LAYOUT_CODES "LL:collector", &slots, &collector->n_slots,
-			      LAYOUT_PLACES(collector->layout), &collector->start, &collector->stop)) {
+	if (!PyArg_ParseTuple(args, "y*I" LAYOUT_CODES ":collector", &slots, &collector->n_slots,
+			      LAYOUT_PLACES(collector->layout))) {
 		Py_DECREF(made);
 		return NULL;
 	}
@@ -244,7 +239,7 @@ PyObject *tp_collect_pages(PyObject *module, PyObject *args)
 struct counts {
 	const unsigned char *base;
 	uint64_t *n;
-	int64_t start, stop, first, last;
+	int64_t first, last;
 	bool is_big;
 };
 
@@ -252,8 +247,6 @@ static tp_always_inline void count_record(void *to, uint64_t stamp, uint32_t at,
 {
 	struct counts *counts = to;
 
-	if ((int64_t)stamp < counts->start || (int64_t)stamp >= counts->stop)
-		return;
 	counts->n[size < 2 ? N_IDS : id_of(counts->base + at, counts->is_big)]++;
 	if ((int64_t)stamp < counts->first)
 		counts->first = (int64_t)stamp;
@@ -319,8 +312,7 @@ PyObject *tp_count_pages(PyObject *module, PyObject *args)
 	Py_buffer data, n;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "y*" LAYOUT_CODES "LLw*:count_pages", &data, LAYOUT_PLACES(layout), &counts.start,
-			      &counts.stop, &n))
+	if (!PyArg_ParseTuple(args, "y*" LAYOUT_CODES "w*:count_pages", &data, LAYOUT_PLACES(layout), &n))
 		return NULL;
 	if (n.len != (Py_ssize_t)((N_IDS + 1) * sizeof(*counts.n))) {
 		PyErr_SetString(PyExc_ValueError, "not one count for each id");
@@ -427,25 +419,49 @@ struct tp_rows *tp_rows_of(PyObject *capsule)
 	return PyCapsule_GetPointer(capsule, ROWS);
 }
 
-/* Put the shown time in place of the stamp; leave out what is not in the window then. */
-static bool convert_stamps(struct slot *slot, PyObject *convert, int64_t start, int64_t stop)
+/* Put the shown time in place of the stamp, where it is stamp * mult / 2**n_bits + offset. */
+static void scale_stamps(struct slot *slot, uint32_t mult, uint32_t n_bits, uint64_t offset)
 {
-	uint64_t kept = 0;
+	for (uint64_t n = 0; n < slot->n; n++) {
+		unsigned __int128 scaled = (unsigned __int128)(uint64_t)slot->records[n].stamp * mult;
 
+		slot->records[n].stamp = (int64_t)((uint64_t)(scaled >> n_bits) + offset);
+	}
+}
+
+/* The same as a Python function of stamp and CPU says. */
+static bool convert_stamps(struct slot *slot, PyObject *convert)
+{
 	for (uint64_t n = 0; n < slot->n; n++) {
 		struct tp_record *record = &slot->records[n];
 		PyObject *shown = PyObject_CallFunction(convert, "Ki", (unsigned long long)record->stamp, record->cpu);
-		int64_t stamp = shown ? (int64_t)PyLong_AsUnsignedLongLongMask(shown) : -1;
 
+		record->stamp = shown ? (int64_t)PyLong_AsUnsignedLongLongMask(shown) : -1;
 		Py_XDECREF(shown);
 		if (PyErr_Occurred())
 			return false;
-		if (stamp < start || stamp >= stop)
-			continue;
-		slot->records[kept] = *record;
-		slot->records[kept++].stamp = stamp;
 	}
-	slot->n = kept;
+	return true;
+}
+
+static bool show_times(struct slot *slot, PyObject *convert)
+{
+	unsigned long long offset;
+	unsigned int mult, n_bits;
+
+	if (convert == Py_None)
+		return true;
+	if (!PyTuple_Check(convert))
+		return convert_stamps(slot, convert);
+	if (!PyArg_ParseTuple(convert, "IIK:times", &mult, &n_bits, &offset))
+		return false;
+	if (n_bits > 63) {
+		PyErr_SetString(PyExc_ValueError, "a shift of more than 63 bits");
+		return false;
+	}
+	Py_BEGIN_ALLOW_THREADS
+	scale_stamps(slot, mult, n_bits, offset);
+	Py_END_ALLOW_THREADS
 	return true;
 }
 
@@ -481,8 +497,7 @@ static bool merge_slots(struct tp_rows *rows)
 	return is_done;
 }
 
-static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert, int64_t start, int64_t stop,
-		       struct tp_rows *rows)
+static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert, struct tp_rows *rows)
 {
 	for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(sources); n++) {
 		struct slot *slot = slot_of(sources, n, number);
@@ -491,7 +506,7 @@ static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert
 			return false;
 		rows->taken[rows->n_taken++] = *slot;
 		*slot = (struct slot){ 0 };
-		if (convert != Py_None && !convert_stamps(&rows->taken[n], convert, start, stop))
+		if (!show_times(&rows->taken[n], convert))
 			return false;
 	}
 	return true;
@@ -501,12 +516,11 @@ PyObject *tp_merge_rows(PyObject *module, PyObject *args)
 {
 	PyObject *sources, *convert, *made;
 	struct tp_rows *rows;
-	long long start, stop;
 	unsigned int number;
 	bool is_done;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "O!IOLL:merge_rows", &PyTuple_Type, &sources, &number, &convert, &start, &stop))
+	if (!PyArg_ParseTuple(args, "O!IO:merge_rows", &PyTuple_Type, &sources, &number, &convert))
 		return NULL;
 	rows = calloc(1, sizeof(*rows));
 	made = rows ? PyCapsule_New(rows, ROWS, rows_free) : PyErr_NoMemory();
@@ -517,7 +531,7 @@ PyObject *tp_merge_rows(PyObject *module, PyObject *args)
 	rows->taken = calloc((size_t)PyTuple_GET_SIZE(sources) + 1, sizeof(*rows->taken));
 	if (!rows->taken) {
 		PyErr_NoMemory();
-	} else if (take_slots(sources, number, convert, start, stop, rows)) {
+	} else if (take_slots(sources, number, convert, rows)) {
 		Py_BEGIN_ALLOW_THREADS
 		is_done = merge_slots(rows);
 		Py_END_ALLOW_THREADS

@@ -1,7 +1,7 @@
 /*
  * Records out of pages into columns, and columns to others through the Arrow C data interface.
  *
- * collect.c finds the records, tasks.c counts those of tasks, columns.c copies their fields, strings.c keeps each
+ * sift.c keeps the chosen records, collect.c finds those of events, tasks.c counts those of tasks, columns.c copies their fields, strings.c keeps each
  * string once, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
@@ -73,6 +73,8 @@ struct tp_rows *tp_rows_of(PyObject *capsule);
 
 PyObject *tp_count_pages(PyObject *module, PyObject *args);
 PyObject *tp_count_tasks(PyObject *module, PyObject *args);
+PyObject *tp_sieve(PyObject *module, PyObject *args);
+PyObject *tp_sift_pages(PyObject *module, PyObject *args);
 PyObject *tp_collector(PyObject *module, PyObject *args);
 PyObject *tp_collect_pages(PyObject *module, PyObject *args);
 PyObject *tp_merge_rows(PyObject *module, PyObject *args);
@@ -84,11 +86,13 @@ PyObject *tp_arrow_array(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 
 #define TP_COLUMN_METHODS                                                                                              \
-	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, start, stop, counts)" },        \
+	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, counts)" },                      \
 	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },                          \
-	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
+	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, programs, layout, start, stop)" },                            \
+	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },                                 \
+	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout)" },                              \
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
-	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert, start, stop)" },                        \
+	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert)" },                                  \
 	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" },     \
 	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },                             \
 	{ "finish_columns", tp_finish_columns, METH_VARARGS, "finish_columns(columns)" },                              \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import struct
 import sys
@@ -11,8 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
+import tracepoint as tp
 from tracefile.making import GOLDEN, content_of, layout_of, tick, written
 from tracepoint.cli.main import main
+from tracepoint.cli.output import Output
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.options import OptionId, text_option
@@ -200,3 +203,77 @@ def test_latency_format_names_the_kernel(run) -> None:
     out = run(CUT, "--latency")[1]
     assert "# nop latency trace v1.1.5 on 6.1.0-53-amd64\n" in out
     assert "      sh-104       0....." in out
+
+
+def lines_of(out: str) -> list[str]:
+    return [line for line in out.split("\n") if line and not line.startswith("#")]
+
+
+def test_options_choose_records(run) -> None:
+    everything = lines_of(run(CUT)[1])
+    status, out, _ = run(CUT, "--from", "10.63", "--to", "10.65")
+    assert status == 0
+    assert lines_of(out) == [line for line in everything if 10.63 <= float(line.split()[3][:-1]) < 10.65]
+    status, out, _ = run(CUT, "--cpu", "1", "--pid", "104", "--pid", "0")
+    assert status == 0
+    assert lines_of(out) == [
+        line for line in everything if "[001]" in line and line.split()[0].endswith(("-104", "-0"))
+    ]
+    status, out, _ = run(CUT, "sched_switch", "--where", "prev_pid == 104", "--where", "next_pid == 0")
+    assert status == 0
+    assert lines_of(out) == [line for line in everything if "prev_pid=104" in line and "next_pid=0 " in line]
+    assert "entries-in-buffer/entries-written" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (["--cpu", "x"], "'x' is not a list of CPUs"),
+        (["--from", "soon"], "'soon' is not a time in seconds"),
+        (["--where", "nosuch == 1"], "Field not found"),
+        (["--format", "arrow", "sched"], "--format arrow is for one event"),
+    ],
+)
+def test_choices_that_cannot_be(run, monkeypatch, words, reason) -> None:
+    monkeypatch.setattr(Output, "binary", lambda _: BytesIO())
+    try:
+        status, _, err = run(CUT, *words)
+    except SystemExit as ended:
+        status, err = ended.code, sys.stderr.getvalue()
+    assert status == 2
+    assert reason in err
+
+
+def test_csv_of_one_event_and_of_several(run) -> None:
+    status, out, _ = run(CUT, "sched_switch", "--format", "csv")
+    assert status == 0
+    rows = list(csv.DictReader(StringIO(out)))
+    with tp.open_trace(CUT) as trace:
+        assert [row["prev_pid"] for row in rows] == [
+            str(v) for v in trace["sched_switch"]["prev_pid"].tolist()
+        ]
+        assert list(rows[0]) == list(trace["sched_switch"].columns)
+    rows = list(csv.DictReader(StringIO(run(CUT, "--format", "csv")[1])))
+    assert len(rows) == 400
+    assert rows[0].keys() == {"timestamp", "cpu", "pid", "comm", "event", "text"}
+    assert rows[0]["text"] == "NR 1 = 2"
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_tables_to_stdout(run, monkeypatch, form) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    written_to = BytesIO()
+    monkeypatch.setattr(Output, "binary", lambda _: written_to)
+    assert run(CUT, "sched_switch", "--cpu", "0", "--format", form)[0] == 0
+    data = BytesIO(written_to.getvalue())
+    found = parquet.read_table(data) if form == "parquet" else pyarrow.ipc.open_stream(data).read_all()
+    with tp.open_trace(CUT) as trace:
+        assert found.to_pylist() == trace.on_cpus(0)["sched_switch"].to_dicts()
+
+
+def test_a_terminal_shows_no_binary_format(run, monkeypatch) -> None:
+    monkeypatch.setattr("tracepoint.cli.output.is_terminal", lambda _: True)
+    status, _, err = run(CUT, "sched_switch", "--format", "arrow")
+    assert status == 2
+    assert "redirect it" in err

@@ -16,7 +16,6 @@ from tracefile.making import GOLDEN, content_of, written
 from tracepoint.cli.main import main
 from tracepoint.decode import engine
 from tracepoint.decode.engine import count_records
-from tracepoint.decode.rows import ALL_TIMES
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.content import BufferContent
 from tracepoint.tracefile.tracedat import open_tracedat
@@ -91,9 +90,9 @@ def test_damage_is_told_and_strict_says_so(run, tmp_path):
 def test_tasks_are_counted_as_the_twin_counts_them(seed, is_big_endian):
     rng = random.Random(seed)
     cpus = [mutated(cpu, rng) for cpu in cpus_of(seed, is_big_endian)]
-    quick = count_records(cpus, ALL_TIMES, 1, 4)
+    quick = count_records(cpus, 1, 4)
     with twin():
-        slow = count_records(cpus, ALL_TIMES, 1, 4)
+        slow = count_records(cpus, 1, 4)
     assert [part.by_task for part in quick] == [part.by_task for part in slow]
     assert any(part.by_task for part in quick)
 

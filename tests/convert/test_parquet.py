@@ -33,7 +33,7 @@ def test_every_event_has_a_file_with_its_rows_and_its_format(trace, tmp_path):
 
 def test_duckdb_reads_it_as_one_dataset(trace, tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="no DuckDB: pip install duckdb")
-    tp.write_parquet(trace, tmp_path, ["sched"])
+    tp.write_parquet(trace.select("sched"), tmp_path)
     found = duckdb.connect().execute(
         "select event, count(*) from read_parquet(?, hive_partitioning = true, union_by_name = true) group by 1",
         [str(tmp_path / "**" / "*.parquet")],
@@ -44,9 +44,9 @@ def test_duckdb_reads_it_as_one_dataset(trace, tmp_path):
 
 
 def test_what_is_there_is_not_replaced(trace, tmp_path):
-    tp.write_parquet(trace, tmp_path, ["sched_switch"])
+    tp.write_parquet(trace.select("sched_switch"), tmp_path)
     with pytest.raises(FileExistsError):
-        tp.write_parquet(trace, tmp_path, ["irq"])
+        tp.write_parquet(trace.select("irq"), tmp_path)
 
 
 def test_a_write_that_fails_leaves_nothing(trace, tmp_path):
@@ -54,7 +54,7 @@ def test_a_write_that_fails_leaves_nothing(trace, tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tp.write_parquet(trace, tmp_path, (), fail)
+        tp.write_parquet(trace, tmp_path, fail)
     assert list(tmp_path.iterdir()) == []
 
 

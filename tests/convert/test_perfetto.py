@@ -76,7 +76,7 @@ def exported(tmp_path):
     def export(source, *patterns):
         path = tmp_path / "out.pftrace"
         with tp.open_trace(source) as trace:
-            tp.write_perfetto(trace, str(path), patterns)
+            tp.write_perfetto(trace.select(*patterns), str(path))
         return path
 
     return export
@@ -241,5 +241,5 @@ def test_a_write_that_fails_leaves_no_file(monkeypatch, tmp_path):
         raise KeyboardInterrupt
 
     with tp.open_trace(CUT) as trace, pytest.raises(KeyboardInterrupt):
-        tp.write_perfetto(trace, tmp_path / "cut.pftrace", (), fail)
+        tp.write_perfetto(trace, tmp_path / "cut.pftrace", fail)
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,6 @@ import pytest
 from decode.shapes import format_of
 from decode.test_columns import cpus_of
 from tracepoint.decode import engine
-from tracepoint.decode.rows import ALL_TIMES
 from tracepoint.decode.table import Table
 from tracepoint.errors import TracepointError
 
@@ -70,7 +69,7 @@ def pointer_in(capsule, name, kind):
 @pytest.fixture
 def table():
     form = format_of()
-    return Table(form, lambda: engine.read_columns(cpus_of(1), [form], ALL_TIMES, 1)[0])
+    return Table(form, lambda: engine.read_columns(cpus_of(1), [form], 1)[0])
 
 
 def plain(value):
@@ -178,7 +177,7 @@ def test_numpy_and_pandas_hold_the_same(table):
 
 def test_no_rows_are_a_table_too():
     form = format_of()
-    table = Table(form, lambda: engine.read_columns([], [form], ALL_TIMES, 1)[0])
+    table = Table(form, lambda: engine.read_columns([], [form], 1)[0])
     assert (len(table), table.to_dicts()) == (0, [])
     pyarrow = pytest.importorskip("pyarrow")
     found = pyarrow.table(table)

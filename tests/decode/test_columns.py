@@ -13,7 +13,6 @@ from decode.shapes import format_of, record_of
 from tracefile.making import layout_of
 from tracepoint.decode import engine
 from tracepoint.decode.plan import Kind, plan_columns
-from tracepoint.decode.rows import ALL_TIMES, Window
 from tracepoint.decode.table import Table
 from tracepoint.record.field import field_values
 from tracepoint.record.write import write_pages
@@ -70,10 +69,10 @@ def memory(columns):
     ]
 
 
-def both(cpus, forms, window=ALL_TIMES, threads=1):
-    quick = memory(engine.read_columns(cpus, forms, window, threads))
+def both(cpus, forms, threads=1):
+    quick = memory(engine.read_columns(cpus, forms, threads))
     with twin():
-        slow = memory(engine.read_columns(cpus, forms, window, threads))
+        slow = memory(engine.read_columns(cpus, forms, threads))
     return quick, slow
 
 
@@ -112,15 +111,15 @@ def test_damaged_pages_are_counted_alike():
     for seed in range(20):
         rng = random.Random(seed)
         cpus = [mutated(cpu, rng) for cpu in cpus_of(seed, n_cpus=1, n_records=40)]
-        quick = engine.count_records(cpus, ALL_TIMES, 1)
+        quick = engine.count_records(cpus, 1)
         with twin():
-            assert engine.count_records(cpus, ALL_TIMES, 1) == quick
+            assert engine.count_records(cpus, 1) == quick
 
 
 @pytest.mark.parametrize("is_big_endian", [False, True])
 def test_values_are_those_of_single_fields(is_big_endian):
     form, cpus = format_of(17, is_big_endian), cpus_of(2, is_big_endian)
-    (columns,) = engine.read_columns(cpus, [form], ALL_TIMES, 1)
+    (columns,) = engine.read_columns(cpus, [form], 1)
     found = dict(zip([c.name for c in columns], [c.tolist() for c in columns], strict=True))
     records = sorted(
         (r for cpu in cpus for r in cpu.records() if r.id(is_big_endian=is_big_endian) == 17),
@@ -136,22 +135,11 @@ def test_values_are_those_of_single_fields(is_big_endian):
 
 def test_slices_and_threads_change_nothing(monkeypatch):
     cpus, form = cpus_of(3, n_records=400), format_of()
-    one = memory(engine.read_columns(cpus, [form], ALL_TIMES, 1))
+    one = memory(engine.read_columns(cpus, [form], 1))
     monkeypatch.setattr(engine, "_SLICE_ROWS", 64)
     monkeypatch.setattr(engine, "_PART_BYTES", 4096)
-    assert memory(engine.read_columns(cpus, [form], ALL_TIMES, 4)) == one
+    assert memory(engine.read_columns(cpus, [form], 4)) == one
     assert one[0][0][1] > 300
-
-
-def test_a_window_is_what_is_left_of_all():
-    cpus, form = cpus_of(4, n_records=400), format_of()
-    (all_columns,) = engine.read_columns(cpus, [form], ALL_TIMES, 1)
-    times = all_columns[0].tolist()
-    window = Window(times[100], times[200])
-    for reader in (lambda: None, twin):
-        with reader() or contextmanager(lambda: iter([0]))():
-            (columns,) = engine.read_columns(cpus, [form], window, 2)
-        assert columns[0].tolist() == [t for t in times if window.start <= t < window.stop]
 
 
 def test_plan_of_every_shape():
@@ -166,15 +154,15 @@ def test_plan_of_every_shape():
 def test_wrong_arguments_are_errors():
     decode = engine.DECODE
     with pytest.raises(ValueError, match="layout"):
-        decode.collector(bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
+        decode.collector(bytes(1 << 17), 1, (16, 0, 8, 8, False))
     with pytest.raises(ValueError, match="slot"):
-        decode.collector(bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
+        decode.collector(bytes(3), 1, (16, 4080, 8, 8, False))
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.collect_pages(object(), b"", 0)
-    collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
+    collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False))
     with pytest.raises(IndexError):
-        decode.merge_rows((collector,), 1, None, 0, 1)
-    rows, n_rows = decode.merge_rows((collector,), 0, None, 0, 1)
+        decode.merge_rows((collector,), 1, None)
+    rows, n_rows = decode.merge_rows((collector,), 0, None)
     assert n_rows == 0
     with pytest.raises(ValueError, match="plan"):
         decode.start_columns(rows, ((2, 0, 0, 3, 1),), False, 1)
@@ -193,7 +181,7 @@ def test_wrong_arguments_are_errors():
 @needs_c
 def test_a_damaged_name_of_a_field_is_given_away():
     form = replace(format_of(), fields=tuple(replace(f, name=f"a\0{f.name}") for f in format_of().fields))
-    table = Table(form, lambda: engine.read_columns(cpus_of(1), [form], ALL_TIMES, 1)[0])
+    table = Table(form, lambda: engine.read_columns(cpus_of(1), [form], 1)[0])
     assert table.__arrow_c_schema__()
     assert table.__arrow_c_stream__()
 
@@ -203,7 +191,7 @@ def test_damaged_tables_are_given_away():
     form = format_of()
     for seed in range(10):
         rng = random.Random(seed)
-        columns = engine.read_columns([mutated(c, rng) for c in cpus_of(seed)], [form], ALL_TIMES, 1)[0]
+        columns = engine.read_columns([mutated(c, rng) for c in cpus_of(seed)], [form], 1)[0]
         table = Table(form, lambda columns=columns: columns)
         assert table.__arrow_c_schema__()
         assert table.__arrow_c_stream__()
@@ -212,9 +200,9 @@ def test_damaged_tables_are_given_away():
 
 def test_many_threads_read_at_once():
     cpus, form = cpus_of(5), format_of()
-    expected, found = memory(engine.read_columns(cpus, [form], ALL_TIMES, 1)), []
+    expected, found = memory(engine.read_columns(cpus, [form], 1)), []
     threads = [
-        threading.Thread(target=lambda: found.append(memory(engine.read_columns(cpus, [form], ALL_TIMES, 2))))
+        threading.Thread(target=lambda: found.append(memory(engine.read_columns(cpus, [form], 2))))
         for _ in range(8)
     ]
     for thread in threads:

@@ -11,7 +11,6 @@ import tracepoint as tp
 from decode.test_trace import as_slow, slow_tables
 from oracles import data_file
 from tracepoint.decode.engine import count_records
-from tracepoint.decode.rows import ALL_TIMES
 from tracepoint.record.layout import read_page_layout
 from tracepoint.tracefile.buffers import CpuData
 from tracepoint.tracefile.compression import has_zstd
@@ -85,7 +84,7 @@ def test_pages_of_trace_pipe_raw_hold_what_the_kernel_counted():
     layout, found = read_page_layout(data_file("raw/header_page").read_text()), []
     for cpu in range(4):
         data = data_file(f"raw/cpu{cpu}.pipe_raw").read_bytes()
-        counts = count_records([CpuData(cpu, 0, len(data), layout, data)], ALL_TIMES, 1)
+        counts = count_records([CpuData(cpu, 0, len(data), layout, data)], 1)
         found.append(sum(n for part in counts for n in part.by_id.values()))
     stats = [
         int(re.search(r"^entries: (\d+)", data_file(f"raw/cpu{n}.stats").read_text(), re.MULTILINE)[1])

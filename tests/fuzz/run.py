@@ -73,7 +73,7 @@ def build_sanitized() -> tuple[str, str]:
     folder = BUILD / "sanitized"
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["-std=gnu11", "-O1", "-g", "-fPIC", "-w", f"-I{sysconfig.get_path('include')}", *SANITIZERS]
-    sources = sorted((ROOT / "csrc/decode").glob("*.c"))
+    sources = [*sorted((ROOT / "csrc/decode").glob("*.c")), ROOT / "csrc/filter.c"]
     made = [folder / f"{source.stem}.o" for source in sources]
     for source, target in zip(sources, made, strict=True):
         subprocess.run([compiler, "-c", *flags, str(source), "-o", str(target)], check=True)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tracepoint.check.engine import check_header, fix_text
 from tracepoint.decode import engine
-from tracepoint.decode.rows import ALL_TIMES
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.filter.parse import parse_filter
@@ -201,8 +200,8 @@ def _fuzz_columns(data: bytes) -> None:
     form = replace(PRINTED, is_big_endian=layout.is_big_endian)
 
     def read(forms: list[EventFormat]) -> object:
-        columns = engine.read_columns(cpus, forms, ALL_TIMES, 1)
-        return [[c.tolist() for c in event] for event in columns], engine.count_records(cpus, ALL_TIMES, 1)
+        columns = engine.read_columns(cpus, forms, 1)
+        return [[c.tolist() for c in event] for event in columns], engine.count_records(cpus, 1)
 
     found = read([form])
     with _in_python():

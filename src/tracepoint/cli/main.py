@@ -389,6 +389,11 @@ def _dispatch(words: list[str], out: Output) -> int:
         args, unknown = parser.parse_known_args(words)
     except SystemExit:  # --help has printed its text
         return EXIT_DONE
+    # argparse adds no words after an option to a list of words before it.
+    more = getattr(args, "pattern", None)
+    if isinstance(more, list) and not any(word.startswith("-") for word in unknown):
+        more += unknown
+        unknown = []
     if unknown:
         verb = " ".join(word for word in (chosen, getattr(args, "verb", "")) if word)
         hint = f"try: tracepoint {verb} --help" if verb else "try: tracepoint --help"

@@ -7,9 +7,10 @@ import os
 import sys
 import time
 from argparse import SUPPRESS
-from typing import TYPE_CHECKING, Self, TextIO, TypeVar
+from typing import IO, TYPE_CHECKING, Self, TextIO, TypeVar
 
 from tracepoint.cli.streams import refusal
+from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     import argparse
@@ -67,6 +68,14 @@ class Output:
             raw.write(data)
         except OSError as error:
             raise refusal(error) from error
+
+    def binary(self) -> IO[bytes]:
+        """Return stdout for bytes that are not text; raises TracepointError where it takes or shows text."""
+        raw: IO[bytes] | None = getattr(self.stdout, "buffer", None)
+        if raw is None or is_terminal(self.stdout):
+            raise TracepointError("stdout is a terminal, which cannot show this format: redirect it")
+        self.stdout.flush()
+        return raw
 
     def line(self, text: str = "") -> None:
         """Write one line of data to stdout."""

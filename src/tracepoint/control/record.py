@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.control.recording import check_target
 from tracepoint.decode.engine import count_by_id, count_records
-from tracepoint.decode.rows import ALL_TIMES, NO_ID
+from tracepoint.decode.rows import NO_ID
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.record.layout import read_page_layout
@@ -268,7 +268,7 @@ class _Run:
                 data = map_whole(stream)
             try:
                 pages = CpuData(cpu.number, 0, len(data), layout, data)
-                found |= count_by_id(count_records([pages], ALL_TIMES, 1)).keys()
+                found |= count_by_id(count_records([pages], 1)).keys()
             finally:
                 unmap(data)
         return found - {NO_ID}

@@ -10,12 +10,11 @@ from urllib.parse import quote
 
 from tracepoint.decode.libraries import import_library
 from tracepoint.layout.format import write_format
-from tracepoint.model.patterns import matches_any
 from tracepoint.tracefile.options import uname_of
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from tracepoint.decode.trace import Trace
 
@@ -25,16 +24,14 @@ if TYPE_CHECKING:
 def write_parquet(
     trace: Trace,
     folder: str | os.PathLike[str],
-    patterns: Collection[str] = (),
     progress: Progress = lambda _: None,
 ) -> None:
-    """Write the events of a trace, within its window, in `trace=ID/host=NAME/event=SYSTEM.EVENT`.
+    """Write the selected records of a trace in `trace=ID/host=NAME/event=SYSTEM.EVENT`.
 
-    `patterns` choose events as `Trace.tables` does; `progress` is called with the number of records written
-    since the last call.  Rows are in the order of time, and the metadata of each `part-0.parquet` has the
-    text of the event's `format`.  The folder `trace=ID` appears below `folder` when it is complete; one
-    event at a time is in memory.  Raises OSError, FileExistsError where there is such a folder, and
-    TracepointError without pyarrow.
+    `progress` is called with the number of records written since the last call.  Rows are in the order of
+    time, and the metadata of each `part-0.parquet` has the text of the event's `format`.  The folder
+    `trace=ID` appears below `folder` when it is complete; one event at a time is in memory.  Raises OSError,
+    FileExistsError where there is such a folder, and TracepointError without pyarrow.
     """
     parquet = import_library("pyarrow.parquet", "arrow")
     target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
@@ -46,7 +43,7 @@ def write_parquet(
         fresh.chmod(0o755)
         for name in trace.events:
             # One without a format has no columns.
-            if name in trace and matches_any(patterns, name):
+            if name in trace:
                 place = fresh / f"host={quote(_host(trace), safe='')}" / f"event={name.replace(':', '.')}"
                 place.mkdir(parents=True)
                 table = trace[name].arrow()

@@ -20,42 +20,38 @@ from tracepoint.decode.column import Column
 from tracepoint.decode.fill import fill_slowly
 from tracepoint.decode.plan import plan_columns
 from tracepoint.decode.rows import (
-    ALL_TIMES,
-    MAX_TIME,
-    MIN_TIME,
     N_IDS,
     NO_ID,
     Found,
     HeadFacts,
-    Window,
     collect_slowly,
     count_pages_slowly,
     count_tasks_slowly,
     merge_slowly,
-    shown_time,
 )
 from tracepoint.record.decode import DECODE
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.tracefile.compression import codec_named
-from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.sieve import shown_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from types import ModuleType
     from typing import Any, TypeVar
 
-    from tracepoint.decode.rows import Row, TimeMap
+    from tracepoint.decode.rows import Row
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
     from tracepoint.tracefile.buffers import CpuData
+    from tracepoint.tracefile.timing import TimeMap
 
     Given = TypeVar("Given")
     Made = TypeVar("Made")
     Run = Callable[[Callable[[Given], Made], Sequence[Given]], list[Made]]
-    # The pages of a CPU that one thread reads: from offset to offset of the file, all when it is compressed.
-    Part = tuple[CpuData, int, int]
 
 _PART_BYTES = 8 << 20
+_PART_CHUNKS = 256
 _SLICE_ROWS = 1 << 16
 _NO_SLOT = 0xFFFF
 
@@ -84,66 +80,48 @@ def _running(threads: int) -> Iterator[Run[Any, Any]]:
         )
 
 
-def _parts(cpus: Iterable[CpuData], window: Window) -> list[Part]:
-    parts: list[Part] = []
+def _parts(cpus: Iterable[CpuData]) -> list[CpuData]:
+    """Cut the data of CPUs into parts for one thread each."""
+    parts: list[CpuData] = []
     for cpu in sorted(cpus, key=lambda c: c.cpu):
         if cpu.codec is not None:
-            parts.append((cpu, 0, 0))
+            parts += _chunked(cpu)
             continue
-        start, end = find_pages(cpu, window)
+        end = cpu.offset + cpu.size
         step = max(_PART_BYTES // cpu.layout.page_size, 1) * cpu.layout.page_size
-        parts += [(cpu, at, min(at + step, end)) for at in range(start, end, step)]
+        parts += [replace(cpu, offset=at, size=min(step, end - at)) for at in range(cpu.offset, end, step)]
     return parts
 
 
-def find_pages(cpu: CpuData, window: Window) -> tuple[int, int]:
-    """Return from where to where in the file the pages stand that can hold records of a window.
-
-    Pages of one CPU follow each other in time, so they are found by halving; the one before the first is
-    among them, as its records go on to the begin of the next.
-    """
-    size, whole = cpu.layout.page_size, cpu.size // cpu.layout.page_size
-    order = "big" if cpu.layout.is_big_endian else "little"
-
-    def first_from(time: int) -> int:
-        low, high = 0, whole
-        while low < high:
-            middle = (low + high) // 2
-            at = cpu.offset + middle * size
-            stamp = int.from_bytes(cpu.data[at : at + 8], order)  # type: ignore[arg-type]
-            shown = stamp if cpu.time_map is None else cpu.time_map(stamp, cpu.cpu)
-            low, high = (middle + 1, high) if shown < time else (low, middle)
-        return low
-
-    start = 0 if window.start == MIN_TIME else max(first_from(window.start) - 1, 0)
-    if window.stop == MAX_TIME:
-        return cpu.offset + start * size, cpu.offset + cpu.size
-    return cpu.offset + start * size, cpu.offset + first_from(window.stop) * size
+def _chunked(cpu: CpuData) -> list[CpuData]:
+    """Cut at chunks that are picked; else the data is one part, whose damage is found on the way."""
+    if cpu.picked is None:
+        return [cpu]
+    return [
+        replace(cpu, picked=cpu.picked[n : n + _PART_CHUNKS]) for n in range(0, len(cpu.picked), _PART_CHUNKS)
+    ]
 
 
-def _blocks(part: Part) -> Iterator[tuple[memoryview | bytes, int, bool]]:
-    """Yield the pages of a part, where they stand in the file, and whether that is exactly so."""
-    cpu, start, end = part
-    if cpu.codec is None:
-        yield memoryview(cpu.data)[start:end], start, True
-        _forget(cpu, start, end)
+def _blocks(part: CpuData) -> Iterator[tuple[Buffer, int]]:
+    """Yield the pages of a part and where they stand in the file."""
+    if part.codec is None and part.sieve is None:
+        yield memoryview(part.data)[part.offset : part.offset + part.size], part.offset
+    elif part.codec is None:
+        yield from part.blocks_at()
     else:
         # A decompressor serves one thread at a time.
-        own = replace(cpu, codec=codec_named(cpu.codec.name))
-        yield from ((block, at, False) for block, at in own.blocks_at())
+        yield from replace(part, codec=codec_named(part.codec.name)).blocks_at()
+    if part.codec is None:
+        _forget(part)
 
 
-def _forget(cpu: CpuData, start: int, end: int) -> None:
+def _forget(part: CpuData) -> None:
     """Let go of a mapped part of the file that was read: it would count as memory of this process."""
-    if isinstance(cpu.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        start = -(-start // mmap.PAGESIZE) * mmap.PAGESIZE
+    if isinstance(part.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+        start = -(-part.offset // mmap.PAGESIZE) * mmap.PAGESIZE
+        end = part.offset + part.size
         if end - start >= mmap.PAGESIZE:
-            cpu.data.madvise(mmap.MADV_DONTNEED, start, end - start)
-
-
-def _raw_window(window: Window, convert: TimeMap | None) -> Window:
-    """Return the window in which stamps are looked at before they are converted."""
-    return window if convert is None else ALL_TIMES
+            part.data.madvise(mmap.MADV_DONTNEED, start, end - start)
 
 
 def _numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
@@ -152,15 +130,15 @@ def _numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
     )  # fmt: skip
 
 
-def _count_block(data: memoryview | bytes, cpu: CpuData, window: Window, counts: array[int]) -> Found:
-    convert = cpu.time_map
-    # The C form knows stamps only, which is enough where all of them count.
-    if DECODE is None or (convert is not None and window != ALL_TIMES):
-        return count_pages_slowly(data, cpu.layout, window, counts, convert=convert, cpu=cpu.cpu)
-    heads, first, last = DECODE.count_pages(data, _numbers(cpu.layout), *window, counts)
+def _count_block(data: Buffer, cpu: CpuData, counts: array[int]) -> Found:
+    if DECODE is None:
+        heads, first, last = count_pages_slowly(data, cpu.layout, counts)
+    else:
+        found, first, last = DECODE.count_pages(data, _numbers(cpu.layout), counts)
+        heads = [HeadFacts(*head) for head in found]
     if first <= last:
-        first, last = shown_time(convert, first, cpu.cpu), shown_time(convert, last, cpu.cpu)
-    return Found([HeadFacts(*head) for head in heads], first, last)
+        first, last = shown_time(cpu.time_map, first, cpu.cpu), shown_time(cpu.time_map, last, cpu.cpu)
+    return Found(heads, first, last)
 
 
 class PartCounts(NamedTuple):
@@ -172,7 +150,7 @@ class PartCounts(NamedTuple):
     by_task: dict[int, int]
 
 
-def _count_tasks(data: memoryview | bytes, cpu: CpuData, pid_at: int) -> dict[int, int]:
+def _count_tasks(data: Buffer, cpu: CpuData, pid_at: int) -> dict[int, int]:
     if DECODE is None:
         return count_tasks_slowly(data, cpu.layout, pid_at)
     found: dict[int, int] = DECODE.count_tasks(data, _numbers(cpu.layout), pid_at)
@@ -192,23 +170,20 @@ def count_by_id(parts: Iterable[PartCounts]) -> dict[int, int]:
     return sum_counts(part.by_id for part in parts)
 
 
-def count_records(
-    cpus: Iterable[CpuData], window: Window, threads: int, pid_at: int | None = None
-) -> list[PartCounts]:
+def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = None) -> list[PartCounts]:
     """Return what the pages of CPUs hold, in any order; damage is reported to the file.
 
-    Tasks are counted when `pid_at`, where all records have their id, is given; then every record counts,
-    whatever the window.
+    Tasks are counted when `pid_at`, where all records have their id, is given.
     """
 
-    def count(part: Part) -> PartCounts:
-        cpu, counts, all_found = part[0], array("Q", bytes(8 * (N_IDS + 1))), []
+    def count(cpu: CpuData) -> PartCounts:
+        counts, all_found = array("Q", bytes(8 * (N_IDS + 1))), []
         by_task: Counter[int] = Counter()
-        for data, at, is_exact in _blocks(part):
-            found = _count_block(data, cpu, window, counts)
+        for data, at in _blocks(cpu):
+            found = _count_block(data, cpu, counts)
             for head in found.heads:
                 if head.fault:
-                    cpu.report(Damage(cpu.cpu, at + head.fault_at if is_exact else at, head.fault))
+                    cpu.report_fault(at, head.fault_at, head.fault)
             all_found.append(found)
             if pid_at is not None:
                 by_task.update(_count_tasks(data, cpu, pid_at))
@@ -218,33 +193,29 @@ def count_records(
         return PartCounts(cpu.cpu, by_id, all_found, dict(by_task))
 
     with _running(threads) as run:
-        return run(count, _parts(cpus, window))
+        return run(count, _parts(cpus))
 
 
-def read_columns(
-    cpus: Sequence[CpuData], forms: Sequence[EventFormat], window: Window, threads: int
-) -> list[list[Column]]:
+def read_columns(cpus: Sequence[CpuData], forms: Sequence[EventFormat], threads: int) -> list[list[Column]]:
     """Return the columns of events, their rows by time; of equal times the lower CPU comes first."""
     convert = cpus[0].time_map if cpus else None
     if DECODE is None:
-        return _read_slowly(cpus, forms, window, convert)
+        return _read_slowly(cpus, forms, convert)
     with _running(threads) as run:
-        return _read_quickly(DECODE, cpus, forms, window, run)
+        return _read_quickly(DECODE, cpus, forms, run)
 
 
 def _read_slowly(
-    cpus: Sequence[CpuData], forms: Sequence[EventFormat], window: Window, convert: TimeMap | None
+    cpus: Sequence[CpuData], forms: Sequence[EventFormat], convert: TimeMap | None
 ) -> list[list[Column]]:
     rows: dict[int, list[Row]] = {form.id: [] for form in forms}
-    for part in _parts(cpus, window):
-        cpu = part[0]
-        for data, _, _ in _blocks(part):
-            found = collect_slowly(data, cpu.layout, cpu.cpu, rows, _raw_window(window, convert))
-            for number, row in found:
+    for part in _parts(cpus):
+        for data, _ in _blocks(part):
+            for number, row in collect_slowly(data, part.layout, part.cpu, rows):
                 rows[number].append(row)
     return [
         fill_slowly(
-            merge_slowly(rows[form.id], convert, window),
+            merge_slowly(rows[form.id], convert),
             plan_columns(form),
             is_big_endian=form.is_big_endian,
         )
@@ -256,28 +227,27 @@ def _read_quickly(
     decode: ModuleType,
     cpus: Sequence[CpuData],
     forms: Sequence[EventFormat],
-    window: Window,
     run: Run[Any, Any],
 ) -> list[list[Column]]:
     slots = array("H", [_NO_SLOT]) * N_IDS
     for number, form in enumerate(forms):
         if form.id < N_IDS:
             slots[form.id] = number
-    convert = cpus[0].time_map if cpus else None
-    raw = _raw_window(window, convert)
+    convert: Any = cpus[0].time_map if cpus else None
+    if convert is not None and convert.is_affine:
+        convert = (convert.mult, convert.n_bits, convert.offset & (1 << 64) - 1)
 
-    def collect(part: Part) -> object:
-        cpu = part[0]
-        collector = decode.collector(slots, len(forms), _numbers(cpu.layout), *raw)
-        for data, _, _ in _blocks(part):
-            decode.collect_pages(collector, data, cpu.cpu)
+    def collect(part: CpuData) -> object:
+        collector = decode.collector(slots, len(forms), _numbers(part.layout))
+        for data, _ in _blocks(part):
+            decode.collect_pages(collector, data, part.cpu)
         return collector
 
-    sources = tuple(run(collect, _parts(cpus, window)))
+    sources = tuple(run(collect, _parts(cpus)))
 
     def fill(number: int) -> list[Column]:
         form = forms[number]
-        rows, n_rows = decode.merge_rows(sources, number, convert, *window)
+        rows, n_rows = decode.merge_rows(sources, number, convert)
         plan = plan_columns(form)
         n_slices = n_rows // _SLICE_ROWS + 1 if len(forms) == 1 else 1
         columns = decode.start_columns(rows, tuple(c.numbers for c in plan), form.is_big_endian, n_slices)

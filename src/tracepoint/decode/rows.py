@@ -6,30 +6,19 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracepoint.record.page import walk_pages
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, shown_time, signed_time
 
 if TYPE_CHECKING:
     from array import array
-    from collections.abc import Callable, Container, Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
-
-    TimeMap = Callable[[int, int], int]
+    from tracepoint.tracefile.timing import TimeMap
 
 #: For a record that is too short to say which event it is.
 NO_ID = -1
 N_IDS = 1 << 16
-MIN_TIME, MAX_TIME = -(1 << 63), (1 << 63) - 1
-
-
-class Window(NamedTuple):
-    """Times in ns: from `start` on, before `stop`."""
-
-    start: int = MIN_TIME
-    stop: int = MAX_TIME
-
-
-ALL_TIMES = Window()
 
 
 class Row(NamedTuple):
@@ -57,11 +46,6 @@ class Found(NamedTuple):
     last: int = MIN_TIME
 
 
-def signed_time(stamp: int) -> int:
-    """Return a stamp of 64 bits as the number that a column of times holds."""
-    return stamp - (stamp >> 63 << 64)
-
-
 def _walk(data: Buffer, layout: PageLayout, cpu: int) -> Iterator[tuple[int, int, bytes]]:
     for page in walk_pages(data, layout):
         where, marks = cpu, dict(page.marks)
@@ -70,30 +54,12 @@ def _walk(data: Buffer, layout: PageLayout, cpu: int) -> Iterator[tuple[int, int
             yield signed_time(stamp), where, bytes(data[at : at + length])
 
 
-def shown_time(convert: TimeMap | None, stamp: int, cpu: int) -> int:
-    """Return the time to show for a stamp of a CPU."""
-    return stamp if convert is None else signed_time(convert(stamp & (1 << 64) - 1, cpu))
-
-
-def count_pages_slowly(
-    data: Buffer,
-    layout: PageLayout,
-    window: Window,
-    counts: array[int],
-    *,
-    convert: TimeMap | None = None,
-    cpu: int = 0,
-) -> Found:
-    """Count the records of a buffer of whole pages in `counts`, one item for each id and NO_ID the last.
-
-    `convert` gives the time to show for a stamp and a CPU, and the window counts in that.
-    """
+def count_pages_slowly(data: Buffer, layout: PageLayout, counts: array[int]) -> Found:
+    """Count the records of a buffer of whole pages in `counts`, one item for each id and NO_ID the last."""
     first, last = MAX_TIME, MIN_TIME
-    for raw, where, record in _walk(data, layout, cpu):
-        stamp = shown_time(convert, raw, where)
-        if window.start <= stamp < window.stop:
-            counts[id_of(record, is_big_endian=layout.is_big_endian)] += 1
-            first, last = min(first, stamp), max(last, stamp)
+    for stamp, _, record in _walk(data, layout, 0):
+        counts[id_of(record, is_big_endian=layout.is_big_endian)] += 1
+        first, last = min(first, stamp), max(last, stamp)
     pages = (page for page in walk_pages(data, layout) if page.fault or page.lost)
     heads = [HeadFacts(page.stamp, page.lost, page.fault, page.fault_at) for page in pages]
     return Found(heads, first, last)
@@ -116,21 +82,20 @@ def id_of(record: bytes, *, is_big_endian: bool) -> int:
 
 
 def collect_slowly(
-    data: Buffer, layout: PageLayout, cpu: int, ids: Container[int], window: Window
+    data: Buffer, layout: PageLayout, cpu: int, ids: Container[int]
 ) -> Iterator[tuple[int, Row]]:
     """Yield the records of chosen events with their ids."""
     for stamp, where, record in _walk(data, layout, cpu):
         number = id_of(record, is_big_endian=layout.is_big_endian)
-        if number in ids and window.start <= stamp < window.stop:
+        if number in ids:
             yield number, Row(stamp, where, record)
 
 
-def merge_slowly(rows: Iterable[Row], convert: TimeMap | None, window: Window) -> list[Row]:
+def merge_slowly(rows: Iterable[Row], convert: TimeMap | None) -> list[Row]:
     """Return rows, given CPU by CPU, by time; of equal times what was given first comes first.
 
-    `convert` gives the time to show for a stamp and a CPU, and the window counts in that.
+    `convert` gives the time to show for a stamp and a CPU.
     """
     if convert is not None:
-        shown = (row._replace(stamp=shown_time(convert, row.stamp, row.cpu)) for row in rows)
-        rows = (row for row in shown if window.start <= row.stamp < window.stop)
+        rows = (row._replace(stamp=shown_time(convert, row.stamp, row.cpu)) for row in rows)
     return sorted(rows, key=lambda row: row.stamp)

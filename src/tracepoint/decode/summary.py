@@ -9,7 +9,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.decode.engine import count_by_id, count_records, n_threads, sum_counts
-from tracepoint.decode.rows import ALL_TIMES, NO_ID
+from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.trace import names_by_id
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import add_lost
@@ -126,7 +126,7 @@ def summarize_buffer(file: Container, buffer: TraceBuffer, threads: int = 0) -> 
     names = names_by_id(file)
     places = (_PID.search(text) for _, text in file.formats)
     pid_at = next((int(place[1]) for place in places if place is not None), None)
-    parts = count_records(buffer.cpus, ALL_TIMES, threads or n_threads(), pid_at)
+    parts = count_records(buffer.cpus, threads or n_threads(), pid_at)
     by_id = count_by_id(parts)
     events = {names.get(number, f"unknown:{number}"): n for number, n in by_id.items() if number != NO_ID}
     cpus = (_cpu_summary(n, [p for p in parts if p.cpu == n]) for n in sorted({p.cpu for p in parts}))

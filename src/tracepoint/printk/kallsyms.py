@@ -126,6 +126,30 @@ class Kallsyms:
                 return _symbol(core, at, address, core.addresses[after])
         return self._lookup_module(address)
 
+    def find(self, wanted: str | int) -> tuple[int, int] | None:
+        r"""Return the first address and the size of the function of a name, or of the one at an address.
+
+        None when there is none, or its size is not known.
+
+        >>> Kallsyms("ffffffff81000000 T _stext\n"
+        ...          "ffffffff81000040 t start\n"
+        ...          "ffffffff81000080 t end\n").find("start") == (0xffffffff81000040, 64)
+        True
+        """
+        if self._core is None:
+            self._core = self._parse()
+        address = wanted if isinstance(wanted, int) else self._address_of(wanted)
+        symbol = None if address is None else self.lookup(address)
+        if address is None or symbol is None or symbol.size is None:
+            return None
+        return address - symbol.offset, symbol.size
+
+    def _address_of(self, name: str) -> int | None:
+        for table in (self._core, *self._modules.values()):
+            if table is not None and name in table.names:
+                return table.addresses[table.names.index(name)]
+        return None
+
     def _lookup_module(self, address: int) -> Symbol | None:
         at = bisect_right(self._places, (address, chr(0x10FFFF))) - 1
         if at < 0:

@@ -19,6 +19,7 @@ from tracepoint.record.page import (
     TIME_EXTEND,
     TIME_STAMP,
     U64,
+    add_lost,
 )
 
 if TYPE_CHECKING:
@@ -120,35 +121,62 @@ class PageWriter:
         self._data = bytearray()
         self._stamp = self._now = 0
         self._lost_before = 0
+        self._cpu: int | None = None
 
-    def add(self, stamp: int, payload: bytes) -> None:
-        """Add one record at an absolute time of 64 bits; raises ValueError when no page can hold it."""
+    def add(self, stamp: int, payload: bytes, cpu: int | None = None) -> None:
+        """Add one record at an absolute time of 64 bits; raises ValueError when no page can hold it.
+
+        `cpu` is given where it is not the CPU of the pages.
+        """
         size = event_size(len(payload))
-        if size + STAMP_EVENT_SIZE > self._layout.data_size:
+        if size + (STAMP_EVENT_SIZE if cpu is None else CPU_MARK_SIZE) > self._layout.data_size:
             raise ValueError(f"a record of {len(payload)} bytes does not fit into a page")
+        if cpu != self._cpu:
+            self._mark(cpu)
         delta = stamp - self._now
         if self._data and not 0 <= delta <= DELTA_MASK:
             self._move_to(stamp)
             delta = 0
-        if self._data and len(self._data) + size > self._layout.data_size:
+        if self._data and len(self._data) + size > self._room:
             self.flush()
         if not self._data:
             self._stamp, delta = stamp, 0
+            if cpu is not None:
+                self._stamp = stamp - 1 & U64
+                self._data += self._events.cpu_mark(cpu)
         self._data += self._events.record(payload, delta)
-        self._now = stamp
+        self._now, self._cpu = stamp, cpu
+
+    @property
+    def _room(self) -> int:
+        """The bytes for events of this page: a number of lost events stands after them."""
+        return self._layout.data_size - (self._layout.long_size if self._lost_before > 0 else 0)
+
+    def _mark(self, cpu: int | None) -> None:
+        """Go on with records of another CPU; a new page is one of the pages' own."""
+        if cpu is None or len(self._data) + CPU_MARK_SIZE > self._room:
+            self.flush()
+        elif self._data:
+            self._data += self._events.cpu_mark(cpu)
+            self._now += 1
 
     def lose(self, n_events: int) -> None:
         """Say that events were lost here (LOST_UNKNOWN: not known how many); ends the page."""
         self.flush()
-        is_known = LOST_UNKNOWN not in (n_events, self._lost_before)
-        self._lost_before = self._lost_before + n_events if is_known else LOST_UNKNOWN
+        total = add_lost(self._lost_before, n_events)
+        # A sum that the page cannot hold is not known either.
+        self._lost_before = LOST_UNKNOWN if total >> 8 * self._layout.long_size else total
 
     def flush(self) -> None:
         """End the page that is being written."""
         if self._data:
-            self._done.append(page_bytes(self._layout, self._stamp, bytes(self._data), self._lost_before))
-            self._data.clear()
-            self._lost_before = 0
+            self._end_page()
+
+    def _end_page(self) -> None:
+        self._done.append(page_bytes(self._layout, self._stamp, bytes(self._data), self._lost_before))
+        self._data.clear()
+        self._lost_before = 0
+        self._cpu = None
 
     def take(self) -> bytes:
         """Return the pages that have ended, and keep them no longer."""
@@ -157,15 +185,18 @@ class PageWriter:
         return done
 
     def pages(self) -> bytes:
-        """End the page that is being written and return all of them."""
+        """End the page that is being written and return all; losses after it have a page of their own."""
         self.flush()
+        if self._lost_before:
+            self._stamp = self._now
+            self._end_page()
         return b"".join(self._done)
 
     def _move_to(self, stamp: int) -> None:
         """Add a time extend, an absolute stamp where time went back, or begin a new page."""
         delta = stamp - self._now
         fits = 0 <= delta <= STAMP_MASK or (delta < 0 and stamp >> STAMP_BITS == self._now >> STAMP_BITS)
-        if not fits or len(self._data) + STAMP_EVENT_SIZE > self._layout.data_size:
+        if not fits or len(self._data) + STAMP_EVENT_SIZE > self._room:
             self.flush()
             return
         self._data += self._events.extend(delta) if delta >= 0 else self._events.stamp(stamp)

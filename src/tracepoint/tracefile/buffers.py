@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracepoint.errors import DecodeError
 from tracepoint.record.pages import read_pages, records_of
@@ -14,22 +16,27 @@ from tracepoint.tracefile.compression import MAX_CHUNK
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Sieve, shown_time, signed_time
 from tracepoint.wording import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
+    from tracepoint.filter.program import FilterProgram
     from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
     from tracepoint.record.pages import Pages
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.sieve import Window
+    from tracepoint.tracefile.timing import TimeMap
 
     Report = Callable[[Damage], None]
-    TimeMap = Callable[[int, int], int]
 
 _BLOCK = 1 << 20
 _COUNT_SIZE = 4
+MAX_CHUNKS = 1_000_000
 # The sizes before the data of a chunk.
 _CHUNK_HEAD = 8
 
@@ -44,7 +51,10 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CpuData:
-    """The data of one CPU: `size` bytes of the file at `offset`, in pages of `layout`."""
+    """The data of one CPU: `size` bytes of the file at `offset`, in pages of `layout`.
+
+    `picked` are the compressed chunks to read, None for all; `sieve` leaves the chosen records.
+    """
 
     cpu: int
     offset: int
@@ -54,17 +64,31 @@ class CpuData:
     codec: Codec | None = field(default=None, repr=False)
     report: Report = field(default=lambda _: None, repr=False)
     time_map: TimeMap | None = field(default=None, repr=False)
+    picked: tuple[Chunk, ...] | None = field(default=None, repr=False)
+    sieve: Sieve | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<CpuData of CPU {self.cpu}, {self.size:,} bytes at offset {self.offset:#x}>"
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the data, whole pages at a time; what is not available is reported."""
-        return (block for block, _ in self.blocks_at())
+        return (bytes(block) for block, _ in self.blocks_at())
 
-    def blocks_at(self) -> Iterator[tuple[bytes, int]]:
+    def blocks_at(self) -> Iterator[tuple[Buffer, int]]:
         """Yield blocks and their places in the file (a compressed one: where its chunk begins)."""
-        return self._plain() if self.codec is None else self._expanded(self.codec)
+        blocks = self._plain() if self.codec is None else self._expanded(self.codec)
+        yield from blocks if self.sieve is None else self._sifted(blocks, self.sieve)
+
+    def _sifted(self, blocks: Iterator[tuple[bytes, int]], sieve: Sieve) -> Iterator[tuple[Buffer, int]]:
+        for block, at in blocks:
+            pages, faults = sieve.sift(block, self.cpu)
+            for reason, fault_at in faults:
+                self.report_fault(at, fault_at, reason)
+            yield pages, at
+
+    def report_fault(self, at: int, fault_at: int, reason: str) -> None:
+        """Report damage at a place of the block that begins at `at` of the file."""
+        self.report(Damage(self.cpu, at if self.codec is not None else at + fault_at, reason))
 
     def _plain(self) -> Iterator[tuple[bytes, int]]:
         size = self.layout.page_size
@@ -88,6 +112,13 @@ class CpuData:
             yield Chunk(cursor.skip(packed, "a chunk"), packed, unpacked)
 
     def _expanded(self, codec: Codec) -> Iterator[tuple[bytes, int]]:
+        if self.picked is not None:
+            for chunk in self.picked:
+                try:
+                    yield self.expand_chunk(codec, chunk), chunk.start - _CHUNK_HEAD
+                except DecodeError as error:
+                    self.report(Damage(self.cpu, chunk.start - _CHUNK_HEAD, error.reason))
+            return
         cursor = self._cursor()
         try:
             for chunk in self._walk_chunks(cursor):
@@ -113,12 +144,55 @@ class CpuData:
     def pages(self) -> Iterator[tuple[bytes, Pages]]:
         """Yield each block with its pages; damage is reported."""
         for block, at in self.blocks_at():
-            pages = read_pages(block, self.layout)
+            data = bytes(block)
+            pages = read_pages(data, self.layout)
             for head in pages.heads:
                 if head.fault:
-                    place = at if self.codec is not None else at + head.fault_at
-                    self.report(Damage(self.cpu, place, head.fault))
-            yield block, pages
+                    self.report_fault(at, head.fault_at, head.fault)
+            yield data, pages
+
+    def narrowed(self, window: Window) -> CpuData:
+        """Return the data without pages that cannot hold records of a window, as far as clocks allow to say.
+
+        Pages of one CPU follow each other in time, so they are found by halving; the one before the first is
+        kept, as its records go on to the begin of the next.
+        """
+        if window == ALL_TIMES or (self.time_map is not None and not self.time_map.is_affine):
+            return self
+        codec = self.codec
+        chunks = None if codec is None else self.chunks(MAX_CHUNKS)
+        n = self.size // self.layout.page_size if chunks is None else len(chunks)
+        stamp_at = self._page_stamp
+        if codec is not None and chunks is not None:
+            stamp_at = partial(self._chunk_stamp, codec, chunks)
+
+        def first_from(time_ns: int) -> int:
+            return bisect_left(
+                range(n), time_ns, key=lambda i: shown_time(self.time_map, stamp_at(i), self.cpu)
+            )
+
+        start = 0 if window.start == MIN_TIME else max(first_from(window.start) - 1, 0)
+        stop = n if window.stop == MAX_TIME else first_from(window.stop)
+        if chunks is not None:
+            return replace(self, picked=tuple(chunks[start:stop])) if (start, stop) != (0, n) else self
+        step, end = self.layout.page_size, self.offset + self.size
+        first = self.offset + start * step
+        return replace(self, offset=first, size=(end if stop == n else self.offset + stop * step) - first)
+
+    def _page_stamp(self, index: int) -> int:
+        at = self.offset + index * self.layout.page_size
+        order: Literal["big", "little"] = "big" if self.layout.is_big_endian else "little"
+        return signed_time(int.from_bytes(self.data[at : at + 8], order))
+
+    def _chunk_stamp(self, codec: Codec, chunks: list[Chunk], index: int) -> int:
+        """Return the stamp of the first page of a chunk; of a damaged one that of the next that is not."""
+        order: Literal["big", "little"] = "big" if self.layout.is_big_endian else "little"
+        for chunk in chunks[index:]:
+            with suppress(DecodeError):
+                head = self.expand_chunk(codec, chunk)[:8]
+                if len(head) == 8:
+                    return signed_time(int.from_bytes(head, order))
+        return MAX_TIME
 
     def records(self) -> Iterator[RawRecord]:
         """Yield the records in the order they were written."""
@@ -148,6 +222,23 @@ class TraceBuffer:
         """
         streams = [cpu.records() for cpu in sorted(self.cpus, key=lambda c: c.cpu)]
         return merge(*streams, key=lambda record: record.timestamp)
+
+    def sifted(
+        self,
+        window: Window = ALL_TIMES,
+        programs: Mapping[int, FilterProgram | None] | None = None,
+        cpus: Collection[int] | None = None,
+    ) -> TraceBuffer:
+        """Return the buffer with the chosen records only; `programs` are as `Sieve` takes them.
+
+        `cpus` leaves others out as a whole: not for the rings of a process, whose records name their CPU.
+        """
+        kept = []
+        for cpu in (cpu for cpu in self.cpus if cpus is None or cpu.cpu in cpus):
+            left = cpu.narrowed(window)
+            sieve = Sieve(cpu.layout, window, programs, cpu.time_map)
+            kept.append(left if window == ALL_TIMES and programs is None else replace(left, sieve=sieve))
+        return replace(self, cpus=tuple(kept))
 
     def content(self) -> BufferContent:
         """Return the buffer as a writer takes it; it can be gone through more than once."""

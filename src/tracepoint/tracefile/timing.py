@@ -6,6 +6,7 @@ The order is that of trace-cmd: a guest's clock to its host's, cycles to ns, the
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.tracefile.cursor import Cursor
@@ -18,9 +19,9 @@ from tracepoint.tracefile.options import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from tracepoint.tracefile.options import ClockSample, Option
+    from tracepoint.tracefile.options import ClockSample, Option, TimeShift
 
 _INTERPOLATE = 1
 _U64 = (1 << 64) - 1
@@ -55,8 +56,41 @@ def fixed_offset(options: Sequence[Option]) -> int:
     return dates + sum(read_offset(o.text) for o in find_options(options, OptionId.OFFSET))
 
 
-def time_map(options: Sequence[Option], *, is_big_endian: bool) -> Callable[[int, int], int] | None:
-    """Return the function of (stamp, cpu) that gives the time to show; None when they are the same.
+@dataclass(frozen=True, slots=True)
+class TimeMap:
+    """From the stamp of a CPU's record to the time to show, both in the range of 64 bits.
+
+    A guest's clock is shifted to its host's, then a cycle is `mult` / 2**`n_bits` ns, then `offset` ns is
+    added.
+    """
+
+    shift: TimeShift | None = None
+    mult: int = 1
+    n_bits: int = 0
+    offset: int = 0
+
+    def __call__(self, stamp: int, cpu: int) -> int:
+        """Return the time to show in ns."""
+        if self.shift is not None and cpu < len(self.shift.cpus):
+            stamp = shift_time(stamp, self.shift.cpus[cpu], self.shift.flags)
+        return ((stamp * self.mult >> self.n_bits) + self.offset) & _U64
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether later stamps of all CPUs are later times, in proportion."""
+        return self.shift is None
+
+    def first_stamp(self, time_ns: int) -> int:
+        """Return the first stamp whose time is not before `time_ns`, of a map that is affine.
+
+        >>> TimeMap(mult=1, n_bits=1, offset=100).first_stamp(105)
+        10
+        """
+        return max(-(-(time_ns - self.offset << self.n_bits) // self.mult), 0)
+
+
+def time_map(options: Sequence[Option], *, is_big_endian: bool) -> TimeMap | None:
+    """Return how stamps become times to show; None when they are the same.
 
     Raises DecodeError for a damaged option.
     """
@@ -71,12 +105,4 @@ def time_map(options: Sequence[Option], *, is_big_endian: bool) -> Callable[[int
     shift = shifts[-1] if shifts else None
     if not (scale or shift or offset):
         return None
-
-    def convert(stamp: int, cpu: int) -> int:
-        if shift is not None and cpu < len(shift.cpus):
-            stamp = shift_time(stamp, shift.cpus[cpu], shift.flags)
-        if scale is not None:
-            stamp = stamp * scale.mult >> scale.shift
-        return (stamp + offset) & _U64
-
-    return convert
+    return TimeMap(shift, scale.mult if scale else 1, scale.shift if scale else 0, offset)

@@ -34,10 +34,11 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.tracefile.buffers import TimeMap, TraceBuffer
+    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes, Cursor
     from tracepoint.tracefile.options import Option
+    from tracepoint.tracefile.timing import TimeMap
 
     Thing = TypeVar("Thing")
 

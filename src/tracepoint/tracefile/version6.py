@@ -14,10 +14,11 @@ from tracepoint.tracefile.sections import skip_descriptions
 
 if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
-    from tracepoint.tracefile.buffers import Report, TimeMap
+    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.head import FileHead
+    from tracepoint.tracefile.timing import TimeMap
 
 OPTIONS_TAG = b"options  \0"
 LATENCY_TAG = b"latency  \0"

@@ -16,11 +16,12 @@ from tracepoint.tracefile.options import Option, OptionId, find_options, read_bu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tracefile.buffers import Report, TimeMap
+    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.compression import Codec
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.options import BufferOption
+    from tracepoint.tracefile.timing import TimeMap
 
 COMPRESSED = 1
 SECTION_HEAD = 16

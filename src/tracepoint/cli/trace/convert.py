@@ -9,7 +9,7 @@ from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
-    add_pattern_argument,
+    add_selection_arguments,
     open_recording,
     report_unmatched,
     warn_of_damage,
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "output", type=Path, metavar="OUT", help="the file to write; it appears when complete"
     )
-    add_pattern_argument(parser)
+    add_selection_arguments(parser, "--until")
     parser.add_argument("--to", choices=sorted(_WRITERS), help="default: by the ending of OUT")
     add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
@@ -51,9 +51,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             f"{args.output}: no format for this name: give --to, or end the name with {endings}"
         )
     with open_recording(args) as trace:
-        is_missing = report_unmatched(args.file, args.pattern, trace.events, out)
+        is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
         with out.progress("records", trace.n_records) as progress:
-            _WRITERS[form](trace, args.output, args.pattern, progress.step)
+            _WRITERS[form](trace, args.output, progress.step)
         warn_of_damage(args.file, trace.damage, out)
         if args.strict and (trace.damage or any(trace.lost.values())):
             return EXIT_IN_PART

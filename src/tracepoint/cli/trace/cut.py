@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.cli.numbers import nanoseconds
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
-    add_pattern_argument,
+    add_selection_arguments,
     open_recording,
     report_unmatched,
     warn_of_damage,
@@ -26,10 +25,8 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_file_argument(parser)
-    add_pattern_argument(parser)
+    add_selection_arguments(parser)
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="the file to write")
-    parser.add_argument("--from", dest="start", type=nanoseconds, metavar="S", help="from this second on")
-    parser.add_argument("--to", dest="stop", type=nanoseconds, metavar="S", help="before this second")
     parser.add_argument("--file-version", type=int, choices=(6, 7), default=7, help="default: 7")
     parser.add_argument("--compression", choices=("none", "zlib", "zstd"), default="none")
     add_instance_argument(parser)
@@ -37,17 +34,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
-    with open_recording(args) as whole:
-        trace = whole.between(args.start, args.stop)
-        is_missing = report_unmatched(args.file, args.pattern, whole.events, out)
-        with out.progress("records", whole.n_records) as progress:
+    with open_recording(args) as trace:
+        is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
+        with out.progress("records", trace.n_records) as progress:
             write_cut(
                 trace,
                 args.output,
-                args.pattern,
                 version=args.file_version,
                 compression=args.compression,
                 progress=progress.step,
             )
-        warn_of_damage(args.file, whole.damage, out)
+        warn_of_damage(args.file, trace.damage, out)
     return EXIT_FINDINGS if is_missing else EXIT_DONE

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
-    add_pattern_argument,
+    add_selection_arguments,
     buffer_named,
+    narrowed,
     open_file,
     report_unmatched,
     warn_of_damage,
 )
+from tracepoint.convert.tables import csv_lines, write_table
 from tracepoint.decode.engine import count_by_id, count_records, n_threads
-from tracepoint.decode.rows import ALL_TIMES
-from tracepoint.model.patterns import matches_any
+from tracepoint.decode.trace import Trace
+from tracepoint.errors import TracepointError
 from tracepoint.record.field import field_values
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import read_container
@@ -35,14 +37,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.cli.output import Output
+    from tracepoint.decode.table import Table
     from tracepoint.tracefile.container import Container
+
+_MAX_NAMED = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_file_argument(parser, "; - for stdin")
-    add_pattern_argument(parser)
-    parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="default: text")
+    add_selection_arguments(parser)
+    parser.add_argument(
+        "--format",
+        choices=("text", "jsonl", "csv", "arrow", "parquet"),
+        default="text",
+        help="default: text; csv, arrow and parquet of one event have its fields as columns, csv of several "
+        "the text of each record",
+    )
     add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     parser.add_argument(
@@ -68,7 +79,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
             out.write(trace.latency_text)
             return EXIT_DONE
         reading = _Reading(trace, args)
-        for block in reading.jsonl() if args.format == "jsonl" else reading.text():
+        if args.format in ("arrow", "parquet"):
+            reading.write_table(args.format, out.binary())
+        for block in reading.blocks(args.format):
             out.write_utf8(block)
         is_missing = report_unmatched(args.file, args.pattern, reading.names.values(), out)
         _say_what_is_missing(trace, reading, out)
@@ -82,7 +95,8 @@ class _Reading:
 
     def __init__(self, trace: Container, args: argparse.Namespace) -> None:
         self._trace = trace
-        self._buffer = buffer_named(trace, args.instance)
+        self._view = narrowed(Trace(trace, buffer_named(trace, args.instance).name), args)
+        self._buffer = self._view.buffer or buffer_named(trace, args.instance)
         self.names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._told = losses_of(trace.options, self._buffer.name)
         clock = self._buffer.clock or trace.clock or "local"
@@ -94,9 +108,8 @@ class _Reading:
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
         self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
-        self._counts = count_by_id(count_records(self._buffer.cpus, ALL_TIMES, n_threads()))
-        shown = {number for number, name in self.names.items() if matches_any(args.pattern, name)}
-        self._lines = LineWriter(self.writer, self._counts, shown if args.pattern else None)
+        self._counts = count_by_id(count_records(self._buffer.cpus, n_threads()))
+        self._lines = LineWriter(self.writer, self._counts)
 
     @property
     def n_lost(self) -> int:
@@ -108,6 +121,41 @@ class _Reading:
     def is_lost_unknown(self) -> bool:
         """Whether events were lost that nothing counted."""
         return self._lines.losses.is_unknown
+
+    def blocks(self, form: str) -> Iterator[bytes]:
+        """Yield the output; that of a format of tables is written by `write_table`."""
+        makers = {"text": self.text, "jsonl": self.jsonl, "csv": self.csv}
+        return makers[form]() if form in makers else iter(())
+
+    def _only_table(self) -> Table | None:
+        """Return the table of the one event that is read; None when there are several, or none."""
+        names = [name for name in self._view.events if name in self._view]
+        return self._view[names[0]] if len(names) == 1 else None
+
+    def write_table(self, form: str, stream: IO[bytes]) -> None:
+        table = self._only_table()
+        if table is None:
+            names = ", ".join(list(self._view.events)[:_MAX_NAMED]) or "none"
+            raise TracepointError(
+                f"--format {form} is for one event, and {len(self._view.events)} were recorded: {names}; "
+                "name one, or write all with tracepoint convert"
+            )
+        write_table(table, stream, form)
+
+    def csv(self) -> Iterator[bytes]:
+        table = self._only_table()
+        if table is not None:
+            lines = csv_lines(table.columns, (row.values() for row in table))
+        else:
+            lines = csv_lines(("timestamp", "cpu", "pid", "comm", "event", "text"), self._rows())
+        return (block.encode("utf-8", "surrogateescape") for block in lines)
+
+    def _rows(self) -> Iterator[tuple[object, ...]]:
+        is_big = self._trace.is_big_endian
+        for record in self._lines.records(self._buffer):
+            pid, number = record.pid(is_big_endian=is_big), record.id(is_big_endian=is_big)
+            name = self.names.get(number, f"unknown:{number}")
+            yield record.timestamp, record.cpu, pid, self.writer.comm(pid), name, self.writer.body(record)
 
     def text(self) -> Iterator[bytes]:
         n_entries, n_overrun = sum(self._counts.values()), self._told.overrun

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.cli.numbers import nanoseconds
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
+from tracepoint.filter.numbers import read_cpulist
+from tracepoint.filter.parse import MAX_CPUS
 from tracepoint.model.patterns import unmatched
 from tracepoint.tracefile.opening import open_container
 from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Collection, Sequence
 
     from tracepoint.cli.output import Output
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.damage import Damage
 
 _MAX_SHOWN = 10
+_MAX_PID_DIGITS = 10
 _FILE_HELP = "a trace.dat, perf.data, text of a trace or folder of trace_pipe_raw files, compressed or not"
 
 
@@ -30,11 +34,59 @@ def add_file_argument(parser: argparse.ArgumentParser, more: str = "") -> None:
     parser.add_argument("file", metavar="FILE", help=_FILE_HELP + more)
 
 
-def add_pattern_argument(parser: argparse.ArgumentParser) -> None:
-    """Add the patterns of events."""
+def add_selection_arguments(parser: argparse.ArgumentParser, stop: str = "--to") -> None:
+    """Add what chooses records: patterns of events, times, CPUs, tasks and a filter."""
     parser.add_argument(
         "pattern", nargs="*", metavar="PATTERN", help="only these events: sched, sched:*_switch"
     )
+    add_filter_arguments(parser, stop)
+
+
+def add_filter_arguments(parser: argparse.ArgumentParser, stop: str = "--to") -> None:
+    """Add what chooses records of any event: times (`stop` names their end), CPUs, tasks and a filter."""
+    group = parser.add_argument_group("records to read")
+    group.add_argument("--from", dest="start", type=nanoseconds, metavar="S", help="from this second on")
+    group.add_argument(stop, dest="stop", type=nanoseconds, metavar="S", help="before this second")
+    group.add_argument("--cpu", type=_cpus, metavar="LIST", help="of these CPUs: 0-3,8")
+    group.add_argument(
+        "--pid",
+        action="append",
+        type=_task,
+        default=[],
+        metavar="TASK",
+        help="of this task: its id, or its name, kworker*; can be given several times",
+    )
+    group.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="FILTER",
+        help="that pass this filter in the kernel's language: 'prev_prio < 100 && next_comm ~ \"k*\"'; an "
+        "event that lacks one of the fields is left out",
+    )
+
+
+def _cpus(text: str) -> frozenset[int]:
+    mask = read_cpulist(text.encode(errors="replace"), MAX_CPUS)
+    if not mask:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a list of CPUs, such as 0-3,8")
+    return frozenset(cpu for cpu in range(mask.bit_length()) if mask >> cpu & 1)
+
+
+def _task(text: str) -> int | str:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_PID_DIGITS else text
+
+
+def narrowed(trace: Trace, args: argparse.Namespace) -> Trace:
+    """Return a trace with the records that the arguments choose."""
+    trace = trace.between(args.start, args.stop).select(*getattr(args, "pattern", ()))
+    if args.cpu is not None:
+        trace = trace.on_cpus(*args.cpu)
+    if args.pid:
+        trace = trace.of_tasks(*args.pid)
+    for text in args.where:
+        trace = trace.where(text)
+    return trace
 
 
 def add_instance_argument(parser: argparse.ArgumentParser) -> None:
@@ -50,10 +102,10 @@ def open_file(name: str) -> Container:
 
 
 def open_recording(args: argparse.Namespace) -> Trace:
-    """Open FILE and choose the ring buffer of `--instance`."""
+    """Open FILE and choose the ring buffer of `--instance` and the records that the arguments choose."""
     file = open_file(args.file)
     try:
-        return Trace(file, buffer_named(file, args.instance).name)
+        return narrowed(Trace(file, buffer_named(file, args.instance).name), args)
     except BaseException:
         file.close()
         raise

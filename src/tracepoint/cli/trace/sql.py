@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import sys
-from io import StringIO
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.cli.status import EXIT_DONE
-from tracepoint.cli.trace.recordings import add_file_argument, add_instance_argument, open_recording
+from tracepoint.cli.trace.recordings import (
+    add_file_argument,
+    add_filter_arguments,
+    add_instance_argument,
+    open_recording,
+)
 from tracepoint.convert.sql import TraceDatabase
+from tracepoint.convert.tables import csv_lines
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from tracepoint.cli.output import Output
 
@@ -27,6 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", nargs="?", metavar="QUERY", help="events are views: sched.sched_switch")
     parser.add_argument("--format", choices=("table", "csv", "jsonl"), default="table", help="default: table")
     parser.add_argument("--shell", action="store_true", help="read queries from stdin, each up to its ;")
+    add_filter_arguments(parser)
     add_instance_argument(parser)
 
 
@@ -73,8 +77,8 @@ def _print(database: TraceDatabase, query: str, form: str, out: Output) -> None:
         for line in _table(names, [[_shown(value) for value in row] for row in rows]):
             out.line(line)
     elif form == "csv":
-        for row in chain([names], rows):
-            out.write(_csv_line(row))
+        for lines in csv_lines(names, rows):
+            out.write(lines)
     else:
         for row in rows:
             out.line(json.dumps(dict(zip(names, row, strict=True)), separators=(",", ":"), default=str))
@@ -90,9 +94,3 @@ def _table(names: list[str], rows: list[list[str]]) -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     return "NULL" if value is None else " ".join(str(value).split("\n"))
-
-
-def _csv_line(row: Iterable[Any]) -> str:
-    text = StringIO()
-    csv.writer(text, lineterminator="\n").writerow(row)
-    return text.getvalue()

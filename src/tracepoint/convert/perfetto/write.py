@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 from tracepoint.convert.perfetto.encode import encode_unknown, encoder_of
 from tracepoint.convert.perfetto.messages import PACKET, Bundle, Event, Packet, Stats, SystemInfo, Tree
 from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
-from tracepoint.decode.rows import signed_time
 from tracepoint.errors import TracepointError
-from tracepoint.model.patterns import matches_any
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs, read_tgids
+from tracepoint.tracefile.sieve import signed_time
 from tracepoint.tree.writing import write_whole
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Collection, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from tracepoint.decode.trace import Trace
     from tracepoint.record.raw import RawRecord
@@ -35,45 +34,35 @@ _stamp = varint.__wrapped__
 def write_perfetto(
     trace: Trace,
     path: str | os.PathLike[str],
-    patterns: Collection[str] = (),
     progress: Progress = lambda _: None,
 ) -> None:
-    r"""Write the records of a trace, within its window, as a Perfetto trace.
+    r"""Write the selected records of a trace as a Perfetto trace.
 
-    `patterns` choose events as `Trace.tables` does; `progress` is called with the number of records written
-    since the last call.  The file appears when it is complete.  Raises OSError, and
-    TracepointError for a trace without pages.
+    `progress` is called with the number of records written since the last call.  The file appears when it is
+    complete.  Raises OSError, and TracepointError for a trace without pages.
 
     >>> import tempfile, tracepoint as tp
     >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "cut.pftrace")
     ...     with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
-    ...         write_perfetto(trace, path, ["sched"])
+    ...         write_perfetto(trace.select("sched"), path)
     ...     path.read_bytes()[:1]
     b'\n'
     """
     if trace.buffer is None:
         raise TracepointError(f"{trace.file.path}: a trace without pages cannot be converted")
-    write_whole(Path(path), _packets(trace, trace.buffer, patterns, progress), 0o644)
+    write_whole(Path(path), _packets(trace, trace.buffer, progress), 0o644)
 
 
-def _packets(
-    trace: Trace, buffer: TraceBuffer, patterns: Collection[str], progress: Progress
-) -> Iterator[bytes]:
+def _packets(trace: Trace, buffer: TraceBuffer, progress: Progress) -> Iterator[bytes]:
     file = trace.file
-    encoders = {
-        number: encoder_of(form)
-        for number, form in file.events.items()
-        if matches_any(patterns, f"{form.system}:{form.name}")
-    }
-    otherwise = None if patterns else encode_unknown
-    window, is_big = trace.window, file.is_big_endian
+    encoders = {number: encoder_of(form) for number, form in file.events.items()}
     yield from _machine(file)
     yield from _tasks(file, max(trace.span[0], 0))
     yield _losses(file, buffer, Stats.BEGIN)
     for cpu in buffer.cpus:
-        for bundle, n_records in _bundles(cpu, encoders, otherwise, is_big, window):
+        for bundle, n_records in _bundles(cpu, encoders, file.is_big_endian):
             yield _packet(message(Packet.FTRACE_EVENTS, bundle))
             progress(n_records)
     yield _losses(file, buffer, Stats.END)
@@ -86,24 +75,19 @@ def _packet(data: bytes) -> bytes:
 def _bundles(
     cpu: CpuData,
     encoders: dict[int, Callable[[bytes], bytes]],
-    otherwise: Callable[[bytes], bytes] | None,
     is_big: bool,
-    window: tuple[int, int],
 ) -> Iterator[tuple[bytes, int]]:
     """Yield bundles of one CPU with the number of their events; each loss begins a new one."""
     parts: list[bytes] = []
     n_bytes, n_events, is_after_loss = 0, 0, False
-    where, start, stop = cpu.cpu, *window
+    where = cpu.cpu
     for record in cpu.records():
-        stamp = signed_time(record.timestamp)
         if (record.lost or n_bytes > _BUNDLE_BYTES or record.cpu != where) and parts:
             yield _bundle(where, parts, is_after_loss), n_events
             parts, n_bytes, n_events, is_after_loss = [], 0, 0, False
         where, is_after_loss = record.cpu, is_after_loss or bool(record.lost)
-        encode = encoders.get(record.id(is_big_endian=is_big), otherwise)
-        if encode is None or not start <= stamp < stop:
-            continue
-        event = _event(record, stamp, encode(record.data), is_big)
+        encode = encoders.get(record.id(is_big_endian=is_big), encode_unknown)
+        event = _event(record, signed_time(record.timestamp), encode(record.data), is_big)
         parts.append(event)
         n_bytes, n_events = n_bytes + len(event), n_events + 1
     if parts or is_after_loss:

@@ -1,0 +1,152 @@
+"""The chosen records of pages, in pages of their own: by time, by event, and by a filter of each event.
+
+`csrc/decode/sift.c` does the same where it was built.
+"""
+
+from __future__ import annotations
+
+from array import array
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.filter.program import RecordContext
+from tracepoint.record.decode import DECODE
+from tracepoint.record.page import walk_pages
+from tracepoint.record.write import PageWriter
+from tracepoint.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tracepoint.filter.program import FilterProgram
+    from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
+    from tracepoint.tracefile.timing import TimeMap
+
+MIN_TIME, MAX_TIME = -(1 << 63), (1 << 63) - 1
+_N_IDS = 1 << 16
+_ALL_SLOT, _NO_SLOT = 0xFFFE, 0xFFFF
+
+
+class Window(NamedTuple):
+    """Times in ns: from `start` on, before `stop`."""
+
+    start: int = MIN_TIME
+    stop: int = MAX_TIME
+
+
+ALL_TIMES = Window()
+
+
+def signed_time(stamp: int) -> int:
+    """Return a stamp of 64 bits as the number that a column of times holds."""
+    return stamp - (stamp >> 63 << 64)
+
+
+def shown_time(convert: TimeMap | None, stamp: int, cpu: int) -> int:
+    """Return the time to show for a stamp of a CPU."""
+    return stamp if convert is None else signed_time(convert(stamp & (1 << 64) - 1, cpu))
+
+
+class Sifted(NamedTuple):
+    """Pages of what was kept; what was damaged, with its place in the given data."""
+
+    pages: Buffer
+    faults: list[tuple[str, int]]
+
+
+class Sieve:
+    """Keeps the records of a window of times whose event has a program that they pass.
+
+    `programs` are by the id of an event, None for one whose records are all kept; without `programs` those of
+    every event are.  `convert` gives the times that the window counts in.  Losses stay where they were.
+    """
+
+    def __init__(
+        self,
+        layout: PageLayout,
+        window: Window = ALL_TIMES,
+        programs: Mapping[int, FilterProgram | None] | None = None,
+        convert: TimeMap | None = None,
+    ) -> None:
+        self._layout = layout
+        self._window = window
+        self._programs = programs
+        self._convert = convert
+
+    def sift(self, data: Buffer, cpu: int) -> Sifted:
+        """Return pages of the records to keep out of a buffer of whole pages of a CPU."""
+        if self._in_c is None or DECODE is None:
+            pages, faults, n_too_long = self._sift_slowly(data, cpu)
+        else:
+            pages, faults, n_too_long = DECODE.sift_pages(self._in_c, data, cpu)
+            pages = memoryview(pages)
+        if n_too_long:
+            reason = f"{counted(n_too_long, 'record')} too long for a page that the kernel writes"
+            faults.append((reason, 0))
+        return Sifted(pages, faults)
+
+    @cached_property
+    def _in_c(self) -> object | None:
+        """What C takes; None for what only the twin does: programs of big-endian records, shifted clocks."""
+        layout, window = self._layout, self._window
+        if DECODE is None or (self._convert is not None and not self._convert.is_affine):
+            return None
+        if layout.is_big_endian and any(self._programs.values() if self._programs else ()):
+            return None
+        slots, packed = self._slots()
+        numbers = (
+            layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, layout.is_big_endian
+        )  # fmt: skip
+        if self._convert is not None and window != ALL_TIMES:
+            first = self._convert.first_stamp
+            start = MIN_TIME if window.start == MIN_TIME else min(first(window.start), MAX_TIME)
+            stop = MAX_TIME if window.stop == MAX_TIME else min(first(window.stop), MAX_TIME)
+            window = Window(start, stop)
+        found: object = DECODE.sieve(slots, packed, numbers, *window)
+        return found
+
+    def _slots(self) -> tuple[bytes | array[int], tuple[bytes, ...]]:
+        """Return which program each id has, and the programs, each once."""
+        if self._programs is None:
+            return b"", ()
+        slots = array("H", [_NO_SLOT]) * _N_IDS
+        packed: dict[bytes, int] = {}
+        for number, program in self._programs.items():
+            if 0 <= number < _N_IDS:
+                slots[number] = (
+                    _ALL_SLOT if program is None else packed.setdefault(program.pack(), len(packed))
+                )
+        return slots, tuple(packed)
+
+    def _sift_slowly(self, data: Buffer, cpu: int) -> tuple[Buffer, list[tuple[str, int]], int]:
+        writer, faults, n_too_long = PageWriter(self._layout), [], 0
+        for page in walk_pages(data, self._layout):
+            where, marks = cpu, dict(page.marks)
+            if page.lost:
+                writer.lose(page.lost)
+            for index, (stamp, at, length) in enumerate(page.records):
+                where = max(marks.get(index, where), 0)
+                record = bytes(data[at : at + length])
+                if not self._keeps(stamp, where, record):
+                    continue
+                try:
+                    writer.add(stamp, record, None if where == cpu else where)
+                except ValueError:
+                    n_too_long += 1
+            if page.fault:
+                faults.append((page.fault, page.fault_at))
+        return writer.pages(), faults, n_too_long
+
+    def _keeps(self, stamp: int, cpu: int, record: bytes) -> bool:
+        start, stop = self._window
+        if not start <= shown_time(self._convert, signed_time(stamp), cpu) < stop:
+            return False
+        if self._programs is None:
+            return True
+        order = "big" if self._layout.is_big_endian else "little"
+        number = int.from_bytes(record[:2], order)  # type: ignore[arg-type]
+        if len(record) < 2 or number not in self._programs:
+            return False
+        program = self._programs[number]
+        return program is None or program.matches(record, RecordContext(cpu))

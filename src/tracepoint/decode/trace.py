@@ -274,7 +274,7 @@ def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
 
 
 def open_trace(path: str | os.PathLike[str], *, instance: str = "", threads: int = 0) -> Trace:
-    """Open a recording: a trace.dat, a perf.data, a text of `trace`, or a folder of `trace_pipe_raw` files.
+    """Open a recording: trace.dat, perf.data, text of `trace`, folder of `trace_pipe_raw`, or CTF trace.
 
     `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
     process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an

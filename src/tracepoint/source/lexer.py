@@ -129,11 +129,11 @@ def _has_newline(trivia: str) -> bool:
     return "\n" in trivia
 
 
-def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]:
+def lex(file: SourceFile, start: int = 0, end: int | None = None, *, limit: int = MAX_TOKENS) -> list[Token]:
     """Split a file into tokens; damage becomes `Kind.BAD` tokens.
 
     `start` and `end` are character offsets, for a part of the file that begins a line.  Raises
-    SourceError at the place where a file has more than MAX_TOKENS tokens.
+    SourceError at the place where a file has more than `limit` tokens.
 
     >>> from tracepoint.source.text import SourceFile
     >>> [t.text for t in lex(SourceFile("a.h", "a = b /* c */ + 1;"))]
@@ -146,7 +146,7 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
     at = start
     first = True
     matches = _TOKEN.finditer(file.text, start, len(file.text) if end is None else end)
-    for match in islice(matches, MAX_TOKENS + 1):
+    for match in islice(matches, limit + 1):
         group = match.lastindex or 0
         trivia, text = match.group(1, group)
         if trivia:
@@ -171,6 +171,6 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None) -> list[Token]
         if group == end_group:
             break
     else:
-        if len(tokens) > MAX_TOKENS:
-            raise SourceError(f"more than {MAX_TOKENS:,} tokens: this is not a trace header", tokens[-1].span)
+        if len(tokens) > limit:
+            raise SourceError(f"more than {limit:,} tokens: this is not a trace header", tokens[-1].span)
     return tokens

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.container import DamageLog
+from tracepoint.tracefile.ctf.opening import ctf_folders, open_ctf
 from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.mapping import map_file, unmap
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 _CAN_OPEN = (
     "a trace.dat of version 6 or 7, a perf.data, a text of trace, trace_pipe, trace-cmd report or perf "
-    "script, or a folder of trace_pipe_raw files"
+    "script, a folder of trace_pipe_raw files, or a CTF 1.8 trace"
 )
 
 
@@ -42,8 +43,12 @@ def open_container(path: str | os.PathLike[str]) -> Container:
 
 
 def _open_in_folder(folder: Path, log: DamageLog) -> Container:
+    if found := ctf_folders(folder, is_deep=False):
+        return open_ctf(folder, found, log)
     if cpu_files(folder):
         return open_folder(folder, log)
+    if found := ctf_folders(folder, is_deep=True):
+        return open_ctf(folder, found, log)
     raise DecodeError(f"nothing here that can be opened: {_CAN_OPEN}", str(folder))
 
 

@@ -127,9 +127,6 @@ class PageSpool:
 
     def finish(self, opened: list[Bytes], clock: str) -> TraceBuffer:
         """Return all that was added as a ring buffer; what is mapped is added to `opened`."""
-        if self._n_left_out:
-            reason = f"{self._n_left_out} records of impossible CPUs or sizes were left out"
-            self._report(Damage(None, 0, reason))
         cpus = []
         for cpu, found in sorted(self._cpus.items()):
             self._write(found, len(found.waiting))
@@ -137,6 +134,9 @@ class PageSpool:
             opened.append(data)
             cpus.append(CpuData(cpu, 0, len(data), self.layout, data, None, self._report))
         self._cpus = {}
+        if self._n_left_out:
+            reason = f"{self._n_left_out} records of impossible CPUs or sizes were left out"
+            self._report(Damage(None, 0, reason))
         return TraceBuffer("", clock, tuple(cpus))
 
 

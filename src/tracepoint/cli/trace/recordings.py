@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 10
 _MAX_PID_DIGITS = 10
-_FILE_HELP = "a trace.dat, perf.data, text of a trace or folder of trace_pipe_raw files, compressed or not"
+_FILE_HELP = (
+    "a trace.dat, perf.data, text of a trace, folder of trace_pipe_raw files, or CTF trace, compressed or not"
+)
 
 
 def add_file_argument(parser: argparse.ArgumentParser, more: str = "") -> None:

@@ -1,0 +1,177 @@
+"""What reads the packets of one trace: its header, and the contexts and events of its classes of streams."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import DecodeError
+from tracepoint.tracefile.ctf.scopes import (
+    EVENT_HEADER,
+    HEADER,
+    PACKET_CONTEXT,
+    CtfScope,
+)
+from tracepoint.tracefile.ctf.types import CtfArray, CtfEnum, CtfInteger, CtfStruct, shown_name
+from tracepoint.tracefile.ctf.values import ValueReaders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from tracepoint.tracefile.ctf.bits import PacketBits
+    from tracepoint.tracefile.ctf.metadata import CtfMetadata, CtfStream
+    from tracepoint.tracefile.ctf.types import CtfType
+    from tracepoint.tracefile.cursor import Bytes
+
+    Path = tuple[str, ...]
+    ReadEvent = Callable[[PacketBits], bytes]
+
+MAGIC = 0xC1FC1FC1
+
+
+class _HeaderReaders(ValueReaders):
+    """Makes functions that read the header of an event: what it says of id and time goes into `bits`."""
+
+    def integer(self, kind: CtfInteger, path: Path) -> Callable[[PacketBits], Any]:
+        """Return the function that reads an integer and takes it for what its name and its clock say."""
+        read = super().integer(kind, path)
+        size = kind.size
+        if kind.clock or path[-1] == "timestamp":
+
+            def tell(bits: PacketBits) -> None:
+                bits.cycles = extended(bits.cycles, read(bits), size)
+
+            return tell
+        if path[-1] == "id":
+
+            def choose(bits: PacketBits) -> int:
+                number: int = read(bits)
+                bits.event_id = number
+                return number
+
+            return choose
+        return read
+
+
+def extended(cycles: int, value: int, size: int) -> int:
+    """Return the time of a clock whose lowest bits are `value`, at or after the time `cycles`.
+
+    >>> hex(extended(0x1FE, 0x01, 8)), hex(extended(0x1FE, 0xFF, 8))
+    ('0x201', '0x1ff')
+    """
+    if size == 64:
+        return value
+    step = 1 << size
+    found = cycles - cycles % step + value % step
+    return found + step if found < cycles else found
+
+
+class StreamReader:
+    """Reads the packets of a class of streams; `events` read the fields of each event, by its id.
+
+    `needed` are the integers of headers that events refer to.
+    """
+
+    def __init__(
+        self, metadata: CtfMetadata, stream: CtfStream, events: dict[int, ReadEvent], needed: set[Path]
+    ) -> None:
+        is_big = metadata.is_big_endian
+        roots: dict[Path, CtfType] = {
+            HEADER: metadata.packet_header,
+            PACKET_CONTEXT: stream.packet_context,
+            EVENT_HEADER: stream.event_header,
+        }
+        scope = CtfScope(roots, needed)
+        self._events = events
+        self._context = ValueReaders(scope, is_big_endian=is_big).reader(
+            stream.packet_context, PACKET_CONTEXT
+        )
+        self._header = _HeaderReaders(scope, is_big_endian=is_big).reader(stream.event_header, EVENT_HEADER)
+        numbers = {shown_name(p[-1]): k for p, k in scope.integers.items() if p[:-1] == PACKET_CONTEXT}
+        self._begin = numbers.get("timestamp_begin")
+        self.discarded_bits = _size_of(numbers.get("events_discarded"))
+        self.clock = metadata.clock(_clock_name(scope))
+        self._only = next(iter(events)) if len(events) == 1 else None
+
+    def read_context(self, bits: PacketBits) -> dict[str, int]:
+        """Read the context of a packet; return its integers by name."""
+        found = self._context(bits)
+        return {name: value for name, value in found.items() if isinstance(value, int)}
+
+    def extend(self, cycles: int, context: dict[str, int]) -> int:
+        """Return the value of the clock at which a packet begins."""
+        if "timestamp_begin" not in context:
+            return cycles
+        return extended(cycles, context["timestamp_begin"], _size_of(self._begin))
+
+    def read_event(self, bits: PacketBits) -> bytes:
+        """Read an event and return its record; raises DecodeError for an id that the metadata do not have."""
+        start = bits.at
+        bits.event_id = 0 if self._only is None else self._only
+        self._header(bits)
+        read = self._events.get(bits.event_id)
+        if read is None:
+            raise bits.wrong(
+                f"an event of the unknown id {bits.event_id}: the rest of the packet is left out"
+            )
+        record = read(bits)
+        if bits.at == start:
+            raise bits.wrong("an event of no bits: the rest of the packet is left out")
+        return record
+
+
+def _size_of(kind: CtfInteger | CtfEnum | None) -> int:
+    if kind is None:
+        return 64
+    return kind.container.size if isinstance(kind, CtfEnum) else kind.size
+
+
+def _clock_name(scope: CtfScope) -> str:
+    """Return the name of the clock that the headers of events refer to, else the contexts of packets."""
+    for root in (EVENT_HEADER, PACKET_CONTEXT):
+        for path, kind in scope.integers.items():
+            integer = kind.container if isinstance(kind, CtfEnum) else kind
+            if path[: len(root)] == root and integer.clock:
+                return integer.clock
+    return ""
+
+
+class TraceReader:
+    """Reads the headers of the packets of one trace; `mark` is what all of them begin with."""
+
+    def __init__(self, metadata: CtfMetadata, streams: dict[int, StreamReader], needed: set[Path]) -> None:
+        self._streams = streams
+        scope = CtfScope({HEADER: metadata.packet_header}, needed)
+        readers = ValueReaders(scope, is_big_endian=metadata.is_big_endian)
+        self._header = readers.reader(metadata.packet_header, HEADER)
+        self.mark = _mark(metadata)
+
+    def read_header(self, bits: PacketBits) -> StreamReader:
+        """Read the header of a packet; raises DecodeError when it is not one of this trace."""
+        found = self._header(bits)
+        if found.get("magic", MAGIC) != MAGIC:
+            raise DecodeError(f"begins with {found['magic']:#x}, which is no packet", offset=bits.base)
+        number = found.get("stream_id", next(iter(self._streams), 0))
+        stream = self._streams.get(number)
+        if stream is None:
+            raise DecodeError(f"a packet of the unknown stream {number}", offset=bits.base)
+        return stream
+
+    def is_ours(self, data: Bytes) -> bool:
+        """Say whether a file begins as the packets of this trace do: those of another have other types."""
+        return data[: len(self.mark)] == self.mark
+
+
+def _mark(metadata: CtfMetadata) -> bytes:
+    """Return the first bytes of every packet, empty where headers do not begin with a magic number."""
+    header = metadata.packet_header
+    fields = header.fields if isinstance(header, CtfStruct) else ()
+    if not fields or shown_name(fields[0][0]) != "magic":
+        return b""
+    kind = fields[0][1]
+    if not isinstance(kind, CtfInteger) or kind.size != 32:
+        return b""
+    mark = struct.pack(">I" if metadata.is_big_endian else "<I", MAGIC)
+    has_uuid = len(fields) > 1 and fields[1][0] == "uuid" and isinstance(fields[1][1], CtfArray)
+    return mark + metadata.uuid if has_uuid else mark

@@ -1,0 +1,175 @@
+"""The text of CTF metadata out of its file, and a place in its tokens.
+
+TSDL has the comments, literals and names of C, so its tokens are those of C: `:=` is two of them.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import DecodeError, SourceError
+from tracepoint.source.cwrite import decode_string
+from tracepoint.source.lexer import Kind, lex
+from tracepoint.source.text import SourceFile
+from tracepoint.tracefile.cursor import decode
+from tracepoint.tracefile.damage import Damage
+
+if TYPE_CHECKING:
+    from tracepoint.source.lexer import Token
+    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cursor import Bytes
+
+_MAGIC = 0x75D11D57
+_MAGICS = {order: struct.pack(f"{order}I", _MAGIC) for order in "<>"}
+_SIGNATURE = b"/* CTF 1."
+# magic, uuid[16], checksum, content_size and packet_size in bits, schemes of compression, encryption and
+# checksum, major, minor.
+_HEAD = "I16sIIIBBBBB"
+_MAX_TEXT = 1 << 26
+# The metadata of a kernel with all events in three channels have a million.
+_MAX_TOKENS = 4_000_000
+_MAX_DIGITS = 70
+
+
+def is_metadata(head: bytes) -> bool:
+    """Say whether a file that begins so is the metadata of a CTF 1.8 trace."""
+    return head.startswith((_SIGNATURE, *_MAGICS.values()))
+
+
+def metadata_text(data: Bytes, path: str, report: Report) -> str:
+    """Return the text of metadata, which may be in packets; what is cut off is reported.
+
+    Raises DecodeError for packets that are compressed or encrypted, and for texts that nobody writes.
+    """
+    if len(data) > _MAX_TEXT:
+        raise DecodeError(f"metadata of {len(data)} bytes", path, 0)
+    order = next((order for order, magic in _MAGICS.items() if data[:4] == magic), "")
+    if not order:
+        return decode(bytes(data))
+    head, at, parts = struct.Struct(order + _HEAD), 0, []
+    while at < len(data):
+        if len(data) - at < head.size:
+            report(Damage(None, at, "the metadata are cut off"))
+            break
+        magic, _, _, content, size, compression, encryption, *_ = head.unpack_from(data, at)
+        content, size = content // 8, size // 8
+        if magic != _MAGIC or not head.size <= content <= size:
+            report(Damage(None, at, "a packet of the metadata with a damaged head: the rest is left out"))
+            break
+        if compression or encryption:
+            raise DecodeError("metadata that are compressed or encrypted", path, at)
+        if at + content > len(data):
+            report(Damage(None, at, "the metadata are cut off"))
+        parts.append(bytes(data[at + head.size : at + content]))
+        at += size
+    return decode(b"".join(parts))
+
+
+class TsdlTokens:
+    """A place in the tokens of a TSDL text; every mistake is a DecodeError that names the line."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self._path = path
+        self._file = SourceFile(path, text)
+        self.at = 0
+        try:
+            self._tokens = lex(self._file, limit=_MAX_TOKENS)
+        except SourceError as error:
+            raise DecodeError(str(error), path) from None
+
+    def wrong(self, reason: str) -> DecodeError:
+        """Make the error that says what is wrong at the next token."""
+        line = self._file.position(self._token.start)[0]
+        return DecodeError(f"line {line}: {reason}", self._path)
+
+    @property
+    def _token(self) -> Token:
+        return self._tokens[min(self.at, len(self._tokens) - 1)]
+
+    @property
+    def text(self) -> str:
+        """What the next token says; empty at the end."""
+        return self._token.text
+
+    @property
+    def kind(self) -> Kind:
+        """What the next token is."""
+        return self._token.kind
+
+    def ahead(self, n_tokens: int) -> Token:
+        """Return a token further on."""
+        return self._tokens[min(self.at + n_tokens, len(self._tokens) - 1)]
+
+    def take(self) -> str:
+        """Pass over a token and return what it says."""
+        text = self._token.text
+        if self._token.kind is Kind.END:
+            raise self.wrong("the text ends too early")
+        self.at += 1
+        return text
+
+    def expect(self, *texts: str) -> None:
+        """Pass over tokens that must be there."""
+        for text in texts:
+            if self.text != text:
+                raise self.wrong(f"`{text}` expected, not `{self.text[:40]}`")
+            self.at += 1
+
+    def skip(self, text: str) -> bool:
+        """Pass over a token if it is there, and say whether it was."""
+        is_there = self.text == text and self.kind is not Kind.END
+        self.at += is_there
+        return is_there
+
+    def name(self) -> str:
+        """Pass over a name and return it."""
+        if self.kind is not Kind.NAME:
+            raise self.wrong(f"a name expected, not `{self.text[:40]}`")
+        return self.take()
+
+    def string(self) -> str:
+        """Pass over string literals and return their value."""
+        parts = []
+        while self.kind is Kind.STRING:
+            parts.append(decode_string(self.take()[1:-1]))
+        return decode("".join(parts).encode("latin-1", "replace"))
+
+    def number(self) -> int:
+        """Pass over an integer with its sign and return it."""
+        low, rest = self._signed()
+        if rest is not None:
+            raise self.wrong("a number expected, not a range")
+        return low
+
+    def range(self) -> tuple[int, int]:
+        """Pass over an integer or a range, `0 ... 30`, and return its ends."""
+        low, rest = self._signed()
+        if rest is None and not self.skip("..."):
+            return low, low
+        if rest:
+            return low, self._value(rest)
+        return low, self.number()
+
+    def _signed(self) -> tuple[int, str | None]:
+        """Pass over a number; return it with what follows dots in its token: C takes `0...30` for one."""
+        is_negative = False
+        while self.text in ("-", "+"):
+            is_negative ^= self.take() == "-"
+        if self.kind is not Kind.NUMBER:
+            raise self.wrong(f"a number expected, not `{self.text[:40]}`")
+        digits, dots, rest = self.text.partition("...")
+        number = self._value(digits)
+        self.at += 1
+        return -number if is_negative else number, rest if dots else None
+
+    def _value(self, digits: str) -> int:
+        digits = digits.rstrip("uUlL")
+        is_octal = len(digits) > 1 and digits[0] == "0" and digits.isdigit()
+        try:
+            number = int(digits, 8 if is_octal else 0) if len(digits) <= _MAX_DIGITS else 1 << 64
+        except ValueError:
+            raise self.wrong(f"`{digits[:40]}` is not a number") from None
+        if number >> 64:
+            raise self.wrong(f"a number of more than 64 bits: {digits[:40]}")
+        return number

@@ -13,11 +13,12 @@ from types import SimpleNamespace
 import pytest
 
 import tracepoint as tp
-from tracefile.making import GOLDEN, content_of, layout_of, tick, written
+from tracefile.making import GOLDEN, content_of, layout_of, recorded_layouts, tick, write_folder, written
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.opening import open_container
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.tracedat import read_tracedat
 
@@ -277,3 +278,46 @@ def test_a_terminal_shows_no_binary_format(run, monkeypatch) -> None:
     status, _, err = run(CUT, "sched_switch", "--format", "arrow")
     assert status == 2
     assert "redirect it" in err
+
+
+def test_options_of_the_text(run) -> None:
+    assert (
+        run(CUT, "sched_wakeup_new", "-O", "nocontext-info")[1]
+        .split("\n")[2]
+        .startswith("sched_wakeup_new: ")
+    )
+    raw = run(CUT, "sched_wakeup_new", "-O", "raw")[1].split("\n")[-2]
+    assert raw.split()[-2:] == ["type:", str(_id_of("sched_wakeup_new"))]
+    fields = run(CUT, "sched_wakeup_new", "-O", "fields=yes", "-O", "context-info=no")[1].split("\n")[2]
+    assert fields.startswith("sched_wakeup_new: comm=sh pid=0x")
+    assert run(CUT, "-O", "overwrite", "-O", "nosleep-time")[0] == 0
+
+
+def _id_of(name):
+    with open_container(CUT) as trace:
+        return next(event.id for event in trace.events.values() if event.name == name)
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("sym-ofset", "did you mean sym-offset?"),
+        ("nonsense", "no option"),
+        ("raw=1", "NAME=no"),
+        ("noraw=no", "no option"),
+    ],
+)
+def test_what_is_no_option(run, word, words) -> None:
+    status, out, err = run(CUT, "-O", word)
+    assert (status, out) == (2, "")
+    assert words in err
+
+
+def test_the_layout_is_that_of_the_tracer_that_recorded(run, tmp_path) -> None:
+    made = recorded_layouts()["6.1"]
+    write_folder(tmp_path, made, made["recordings"]["graph"])
+    graph = str(tmp_path)
+    out = run(graph)[1]
+    assert out.startswith("# tracer: function_graph\n#\n# CPU  DURATION ")
+    assert run(graph, "--tracer", "nop")[1].startswith("# tracer: nop\n#\n# entries-in-buffer")
+    assert "# CPU  TASK/PID " in run(graph, "-O", "funcgraph-proc")[1]

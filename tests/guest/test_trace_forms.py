@@ -7,9 +7,9 @@ import pytest
 
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.record.raw import RawRecord
-from tracepoint.runtime.files.text_writer import FORMS, Own, ProcessWriter
 from tracepoint.runtime.files.texts import OWN_EVENTS, PRINT_ID, RAW_ID
-from tracepoint.tracefile.text import TextOptions
+from tracepoint.tracefile.text import TextWriter
+from tracepoint.tracefile.textoptions import FORMS, TextOptions
 
 pytestmark = pytest.mark.guest
 SCRIPT = r"""
@@ -58,8 +58,7 @@ def test_a_form_is_that_of_the_kernel(guest, form, has_context):
     assert {PRINT_ID, RAW_ID, 4} < set(numbers)
     known = {own.id: own for own in OWN_EVENTS}
     events = {number: known.get(number, OWN_EVENTS[0]) for number in numbers}
-    options = TextOptions(context_info=has_context)
-    writer = ProcessWriter(events, NO_FACTS, options, {}, Own({}, form))
+    writer = TextWriter(events, NO_FACTS, TextOptions(context_info=has_context, **{form: True}))
     n_cpus = int(guest.run("grep -c ^processor /proc/cpuinfo").text)
     ours = writer.header(len(records), len(records), n_cpus) + "".join(writer.lines(records))
     assert ours.encode(errors="surrogateescape") == theirs

@@ -10,7 +10,8 @@ from tracepoint.errors import TracepointError
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.layout.structs import Placed, StructLayout
 from tracepoint.printk.facts import RenderFacts
-from tracepoint.printk.program import compile_print, split_print_format
+from tracepoint.printk.printformat import split_print_format
+from tracepoint.printk.program import compile_print
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.functions import pure_functions
 from tracepoint.source.types import INT, LLONG, UINT, ULLONG

@@ -17,7 +17,8 @@ from tracepoint.runtime.files.tree import ControlFiles
 from tracepoint.runtime.rings.save import save
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.recording import read_tgids
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
+from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import open_tracedat
 
 kshark = kernelshark.kshark

@@ -1,5 +1,8 @@
 """Contents for tests: any byte order and word size, with the tracer's own `print` event."""
 
+import base64
+import json
+import lzma
 import re
 import struct
 from io import BytesIO
@@ -27,6 +30,37 @@ KNOWN = RenderFacts(
     sizeof={"struct page": 64}.get,
 )
 HASHED = re.compile(r"\b[0-9a-f]{16}\b")
+
+
+def cleared_at(records, shown_us):
+    """When the buffer was cleared, which only the kernel knew: what all latency times of records agree on."""
+    assert len(shown_us) == len(records)
+    ends = [
+        (r.timestamp + 500 - 1000 * (us + 1), r.timestamp + 500 - 1000 * us)
+        for r, us in zip(records, shown_us, strict=True)
+    ]
+    low, high = max(low for low, _ in ends), min(high for _, high in ends)
+    assert low < high
+    return high
+
+
+def recorded_layouts():
+    """What make_layouts.py recorded, by kernel."""
+    return json.loads(lzma.decompress((GOLDEN / "layouts.json.xz").read_bytes()))
+
+
+def write_folder(folder, made, recording):
+    """Write one of these recordings as a folder of trace_pipe_raw files."""
+    files = {"kallsyms": made["symbols"], "header_page": made["header_page"]}
+    files |= {name: recording[name] for name in ("saved_cmdlines", "trace_options")}
+    files |= {f"cpu{cpu}.stats": text for cpu, text in enumerate(recording["stats"])}
+    for system, text in made["formats"]:
+        files[f"events/{system}/{text.split()[1]}/format"] = text
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    for cpu, pages in enumerate(recording["pages"]):
+        (folder / f"cpu{cpu}.raw").write_bytes(base64.b64decode(pages))
 
 
 def layout_of(is_big_endian=False, long_size=8, page_size=4096):

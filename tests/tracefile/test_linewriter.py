@@ -11,7 +11,8 @@ from tracepoint.tracefile import linewriter
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.recording import read_tgids
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
+from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import read_tracedat
 
 GOLDEN = Path(__file__).resolve().parent / "golden"

@@ -16,7 +16,8 @@ from tracepoint.record.layout import read_page_layout
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.recording import read_pairs, read_tgids
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
+from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 from tracepoint.tracefile.write import write_tracedat
 

@@ -10,7 +10,8 @@ from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.recording import read_pairs, read_tgids
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of, flags_text, microseconds
+from tracepoint.tracefile.text import TextWriter, facts_of, flags_text, microseconds
+from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import open_tracedat, read_tracedat
 
 EVENTS = {TICK_ID: read_format(tick_format(), "demo")}

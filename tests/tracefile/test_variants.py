@@ -9,7 +9,7 @@ import shutil
 import pytest
 
 from tracefile.make_variants import make
-from tracefile.making import GOLDEN
+from tracefile.making import GOLDEN, cleared_at
 from tracepoint.lab.kernels.packages import cached_kernels
 from tracepoint.lab.kernels.supported import find_kernel
 from tracepoint.layout.format import read_format
@@ -19,7 +19,8 @@ from tracepoint.record.layout import read_page_layout
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.recording import read_pairs, read_tgids
-from tracepoint.tracefile.text import TextOptions, TextWriter
+from tracepoint.tracefile.text import TextWriter
+from tracepoint.tracefile.textoptions import TextOptions
 
 MADE = json.loads(lzma.decompress((GOLDEN / "variants.json.xz").read_bytes()))
 OPTIONS = {
@@ -33,7 +34,6 @@ OPTIONS = {
     "no context": {"context_info": False},
     "no annotate": {"annotate": False},
 }
-NS = 1000
 
 
 def events(made):
@@ -52,20 +52,11 @@ def count(recording, name):
     return sum(int(re.search(rf"^{name}: (\d+)", text, re.MULTILINE)[1]) for text in recording["stats"])
 
 
-def cleared_at(recording, records):
-    """When the buffer was cleared, which only the kernel knew: what all latency times agree on."""
+def time_start(recording, records):
     if recording["clock"] == "counter":
         first = re.search(r" \[[0-9a-f]{16}\] (\d+) ", recording["texts"]["latency, verbose"])
         return records[0].timestamp - int(first[1])
-    shown = [int(n) for n in re.findall(r" +(\d+)us.: ", recording["texts"]["latency"])]
-    assert len(shown) == len(records)
-    ends = [
-        (r.timestamp + 500 - NS * (us + 1), r.timestamp + 500 - NS * us)
-        for r, us in zip(records, shown, strict=True)
-    ]
-    low, high = max(low for low, _ in ends), min(high for _, high in ends)
-    assert low < high
-    return high
+    return cleared_at(records, [int(n) for n in re.findall(r" +(\d+)us.: ", recording["texts"]["latency"])])
 
 
 def compare(made, recording, variant):
@@ -73,7 +64,7 @@ def compare(made, recording, variant):
     records = [record._replace(lost=0) for record in buffer_of(made, recording).records()]
     options = TextOptions(
         clock=recording["clock"],
-        time_start_ns=cleared_at(recording, records),
+        time_start_ns=time_start(recording, records),
         release=made["release"],
         **OPTIONS[variant],
     )

@@ -9,10 +9,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import addresses
+from tracepoint.printk.event_fields import event_field_text
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.hexdump import hex_dump
 from tracepoint.printk.memory import take
-from tracepoint.printk.own_events import kernel_stack_text, raw_data_text, user_stack_text
+from tracepoint.printk.own_events import (
+    kernel_stack_text,
+    raw_data_text,
+    repeats_text,
+    state_digits,
+    user_stack_text,
+)
+from tracepoint.printk.own_lines import record_bytes_text
 from tracepoint.printk.scsi import command_text
 from tracepoint.printk.stored_printk import stored_text
 from tracepoint.printk.times import rtc_text, time64_text
@@ -125,6 +133,7 @@ def _comm(record: Record, pid: int) -> str:
 CALLS: dict[str, Function] = {
     "comm": _comm,
     "escaped": _escaped,
+    "event_field": event_field_text,
     "fourcc": _fourcc,
     "hex_dump": _hex_dump,
     "ip4": _ip4,
@@ -132,8 +141,11 @@ CALLS: dict[str, Function] = {
     "kernel_stack": kernel_stack_text,
     "mac": _mac,
     "raw_data": raw_data_text,
+    "record_bytes": record_bytes_text,
+    "repeats": repeats_text,
     "scsi_command": command_text,
     "sockaddr": _sockaddr,
+    "state_digits": state_digits,
     "stored_print": stored_text,
     "time": _time,
     "user_stack": user_stack_text,

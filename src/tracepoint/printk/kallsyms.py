@@ -136,15 +136,16 @@ class Kallsyms:
         ...          "ffffffff81000080 t end\n").find("start") == (0xffffffff81000040, 64)
         True
         """
-        if self._core is None:
-            self._core = self._parse()
-        address = wanted if isinstance(wanted, int) else self._address_of(wanted)
+        address = wanted if isinstance(wanted, int) else self.address_of(wanted)
         symbol = None if address is None else self.lookup(address)
         if address is None or symbol is None or symbol.size is None:
             return None
         return address - symbol.offset, symbol.size
 
-    def _address_of(self, name: str) -> int | None:
+    def address_of(self, name: str) -> int | None:
+        """Return the first address of a symbol of this name, None without one."""
+        if self._core is None:
+            self._core = self._parse()
         for table in (self._core, *self._modules.values()):
             if table is not None and name in table.names:
                 return table.addresses[table.names.index(name)]

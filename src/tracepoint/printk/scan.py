@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
 from tracepoint.printk.conversion import STAR, Conversion, parse_format
-from tracepoint.printk.program import split_print_format
+from tracepoint.printk.printformat import split_print_format
 from tracepoint.source import ast
 from tracepoint.source.types import int_type_named
 

@@ -9,14 +9,21 @@ from tracepoint.printk.facts import UnknownPartError
 if TYPE_CHECKING:
     from tracepoint.printk.memory import Record
 
-#: How the function tracer shows an address; all others are letters after `%p`.
+#: How the function tracer shows an address, with signs of more after it; all others are letters after `%p`.
 IP = "ip"
+_WITH_OFFSET, _WITH_ADDRESS = "+", "<"
 NO_SYMBOLS_NOTE = "symbols are not known (no kallsyms): addresses are shown instead"
+
+
+def ip_letters(*, has_offset: bool, address_size: int) -> str:
+    """Return how the function tracer shows an address under sym-offset, and sym-addr (bytes, or 0)."""
+    return IP + _WITH_OFFSET * has_offset + f"{_WITH_ADDRESS}{2 * address_size}" * (address_size > 0)
 
 
 def symbol_text(record: Record, address: int, letters: str) -> str:
     """Return an address as `%p` with these letters shows it, or as `IP`."""
-    text = _caller_text(record, address) if letters == IP else _pointer_text(record, address, letters)
+    is_caller = letters.startswith(IP)
+    text = _caller_text(record, address, letters) if is_caller else _pointer_text(record, address, letters)
     if record.facts.kallsyms is not None:
         record.symbols[letters, address] = text
     return text
@@ -44,13 +51,21 @@ def _pointer_text(record: Record, address: int, letters: str) -> str:
     return f"{text} [{found.module}]" if found.module else text
 
 
-def _caller_text(record: Record, address: int) -> str:
-    """kernel/trace/trace_output.c: seq_print_ip_sym() with neither offset nor address asked for."""
+def _caller_text(record: Record, address: int, letters: str) -> str:
+    """kernel/trace/trace_output.c: seq_print_ip_sym()."""
     if address == 0:
         return "0"
+    text = _caller_name(record, address, letters)
+    width = letters.partition(_WITH_ADDRESS)[2]
+    return f"{text} <{address:0{width}x}>" if width else text
+
+
+def _caller_name(record: Record, address: int, letters: str) -> str:
     table = record.facts.kallsyms
     if table is None:
         record.note(NO_SYMBOLS_NOTE)
         return f"0x{address:08x}"
+    if _WITH_OFFSET in letters:
+        return _pointer_text(record, address, "S")
     found = table.lookup(address)
     return found.name if found and found.is_sure else f"0x{address:08x}"

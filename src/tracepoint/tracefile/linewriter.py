@@ -13,6 +13,8 @@ from tracepoint.record.decode import DECODE
 from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
 from tracepoint.record.pages import read_pages
 from tracepoint.record.raw import RawRecord
+from tracepoint.tracefile.graph import GraphLayout, graph_header
+from tracepoint.tracefile.text import TextWriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 
     from tracepoint.record.pages import Pages
     from tracepoint.tracefile.buffers import CpuData, TraceBuffer
-    from tracepoint.tracefile.text import TextWriter
 
 # Of csrc/decode/lines.c: the flags of a call, and the kinds of a change.
 _HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN = (1 << bit for bit in range(5))
@@ -125,19 +126,34 @@ class LineWriter:
         self._numbers = sorted(number for number in numbers if 0 <= number < _N_IDS)
         self.losses = Losses()
 
+    def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
+        """Return the heading of `trace`."""
+        make = graph_header if self._writer.options.is_graph else TextWriter.header
+        return make(self._writer, n_entries, n_written, n_cpus)
+
     def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[bytes]:
         """Yield the lines of a buffer's records by time, some megabytes at once."""
-        if DECODE is None or self._writer.options.latency_format:
-            for line in self._writer.lines(self.records(buffer), has_overruns=has_overruns):
+        if DECODE is None or not self._writer.options.is_usual:
+            for line in self._lines(buffer, has_overruns=has_overruns):
                 yield line.encode("utf-8", "surrogateescape")
         else:
             yield from self._in_c(DECODE, buffer, has_overruns=has_overruns)
 
+    def _lines(self, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[str]:
+        """Yield the text of each record, made in Python."""
+        if not self._writer.options.is_graph:
+            return self._writer.lines(self.records(buffer), has_overruns=has_overruns)
+        streams = [self._chosen(cpu.records()) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
+        return GraphLayout(self._writer).lines(streams, has_overruns=has_overruns)
+
     def records(self, buffer: TraceBuffer) -> Iterator[RawRecord]:
-        """Yield the records to show; what was lost before others is reported with the next of their CPU."""
+        """Yield the records to show by time; losses before others are reported with the next of their CPU."""
+        return self._chosen(buffer.records())
+
+    def _chosen(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
         carried: dict[int, int] = {}
         is_big = self._writer.is_big_endian
-        for record in buffer.records():
+        for record in records:
             if record.lost:
                 self.losses.add(record.lost)
                 carried[record.cpu] = add_lost(carried.get(record.cpu, 0), record.lost)

@@ -8,17 +8,19 @@ recording, the line says what is known and `TextWriter.notes` says what is missi
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import NO_FACTS, RenderFacts, read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.printk.own_events import FUNC_REPEATS, MESSAGES, REPEATS_END, is_own_event
 from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
+from tracepoint.record.field import field_bytes, integer
 from tracepoint.record.page import LOST_UNKNOWN, U64
 from tracepoint.tracefile.recording import read_pairs, variables_of
+from tracepoint.tracefile.textoptions import TextOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +29,6 @@ if TYPE_CHECKING:
     from tracepoint.printk.program import PrintProgram
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.container import Container
-
-# The other clocks count ns; kernel/trace/trace.c: trace_clocks[].
-CLOCKS_NOT_IN_NS = frozenset({"counter", "uptime", "x86-tsc"})
 
 _IRQS_OFF, _NO_SUPPORT, _NEED_RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT_RESCHED, _NMI, _BH_OFF = (
     1 << bit for bit in range(8)
@@ -40,33 +39,6 @@ _MAX_NOTES = 1000
 _FIRST_BATCH, _MOST_BATCH = 64, 4096
 # Spelt so that it is not taken for a mark of something left to do.
 _NO_TASK = f"<{3 * 'X'}>"
-
-
-@dataclass(frozen=True, slots=True)
-class TextOptions:
-    """The options of tracefs that change the text, and what it depends on beside the records.
-
-    `clock` is the name of the trace clock; `annotate` shows where the buffer of a CPU begins when events
-    were overwritten; `time_start_ns` is when the buffer was cleared, which latency times
-    count from; `release` and `preemption` (`server`, `desktop`, `preempt`) describe the kernel.
-    """
-
-    clock: str = "local"
-    irq_info: bool = True
-    record_tgid: bool = False
-    context_info: bool = True
-    latency_format: bool = False
-    verbose: bool = False
-    annotate: bool = True
-    tracer: str = "nop"
-    time_start_ns: int = 0
-    release: str = ""
-    preemption: str = "desktop"
-
-    @property
-    def is_in_ns(self) -> bool:
-        """Whether the clock counts nanoseconds."""
-        return self.clock not in CLOCKS_NOT_IN_NS
 
 
 def flags_text(flags: int, preempt_count: int) -> str:
@@ -122,11 +94,15 @@ class TextWriter:
         *,
         is_big_endian: bool = False,
     ) -> None:
-        self._events = events
+        self.events = events
         self.is_big_endian = is_big_endian
         self.facts = facts
         self.options = options or TextOptions()
         self.tgids = tgids or {}
+        own = {n: event for n, event in events.items() if is_own_event(event)}
+        self._repeats = {n for n, event in own.items() if event.name == FUNC_REPEATS}
+        is_bare = self.options.is_message_only
+        self._messages = {n for n, event in own.items() if is_bare and event.name in MESSAGES}
         self._programs: dict[int, PrintProgram] = {}
         self.names: dict[int, str] = {}
         self.printer = Printer({}, facts, is_big_endian=is_big_endian)
@@ -137,6 +113,11 @@ class TextWriter:
         }
         self.notes: dict[str, int] = {}
 
+    def common(self, record: RawRecord) -> tuple[int, int, int, int]:
+        """Return type, flags, preempt count and pid of a record; a damaged one may not have them all."""
+        kind, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
+        return kind, flags, count, pid
+
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return the heading of `trace`; `trace_pipe` has none."""
         options = self.options
@@ -144,11 +125,28 @@ class TextWriter:
         if not options.context_info:
             return head
         if options.latency_format:
-            return head + (_latency_header(options, n_entries, n_written, n_cpus) if n_entries else "")
+            if not n_entries:
+                return head
+            columns = "" if options.verbose else _LATENCY_COLUMNS
+            return head + self.latency_heading(n_entries, n_written, n_cpus) + columns
         if options.verbose:
             return head
         head += f"# entries-in-buffer/entries-written: {n_entries}/{n_written}   #P:{n_cpus}\n#\n"
         return head + (_irq_header if options.irq_info else _plain_header)(has_tgid=options.record_tgid)
+
+    def latency_heading(self, n_entries: int, n_written: int, n_cpus: int) -> str:
+        """Return what a latency trace says of itself, without a recorded latency: print_trace_header()."""
+        options = self.options
+        return (
+            f"# {options.tracer} latency trace v1.1.5 on {options.release}\n"
+            f"# {'-' * 68}\n"
+            f"# latency: 0 us, #{n_entries}/{n_written}, CPU#0 |"
+            f" (M:{options.preemption} VP:0, KP:0, SP:0 HP:0 #P:{n_cpus})\n"
+            "#    -----------------\n"
+            "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n"
+            "#    -----------------\n"
+            "#\n"
+        )
 
     def lines(self, records: Iterable[RawRecord], *, has_overruns: bool = False) -> Iterator[str]:
         r"""Yield the text of each record, with the lines the kernel puts before it; each ends in `\n`.
@@ -163,16 +161,16 @@ class TextWriter:
         index = 0
         for record, body in self._with_bodies(records):
             if previous is not None:
-                yield self._entry(*previous, record.timestamp, index, started if is_annotated else None)
+                yield self.entry(*previous, record.timestamp, index, started if is_annotated else None)
                 index += 1
             previous = record, body
         if previous is not None:
             last = previous[0].timestamp
-            yield self._entry(*previous, last, index, started if is_annotated else None)
+            yield self.entry(*previous, last, index, started if is_annotated else None)
 
     def line(self, record: RawRecord) -> str:
         """Return the text of one record on its own."""
-        return self._entry(record, self.bodies([record])[0], record.timestamp, 0, None)
+        return self.entry(record, self.bodies([record])[0], record.timestamp, 0, None)
 
     def _with_bodies(self, records: Iterable[RawRecord]) -> Iterator[tuple[RawRecord, str]]:
         """Yield each record with what its line says after the context: a few first, then many at once."""
@@ -181,16 +179,25 @@ class TextWriter:
             yield from zip(batch, self.bodies(batch), strict=True)
             size = min(4 * size, _MOST_BATCH)
 
-    def _entry(
+    def entry(
         self, record: RawRecord, body: str, next_time: int, index: int, started: set[int] | None
     ) -> str:
-        text = self._lost_text(record)
+        """Return the lines of one record: those before it, its context, its body.
+
+        `next_time` is that of the record after it, `index` its number; `started` are the CPUs that were shown
+        already, None where they are not told.
+        """
+        text = self.lost_text(record)
+        number, flags, count, pid = self.common(record)
+        if self.options.form:
+            has_context = self.options.context_info
+            return text + (self._form_context(record, pid) if has_context else "") + body
+        if number in self._messages:
+            return text + body
         if started is not None and record.cpu not in started:
             started.add(record.cpu)
             if index > 1:
                 text += f"##### CPU {record.cpu} buffer started ####\n"
-        # A record of the ring buffer has at least the common fields; a damaged one may not.
-        _, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
         if self.options.context_info:
             if self.options.latency_format:
                 text += self._latency_context(record, next_time, index, (flags, count, pid))
@@ -198,8 +205,20 @@ class TextWriter:
                 text += self._context(record, flags, count, pid)
         return text + body
 
+    def _form_context(self, record: RawRecord, pid: int) -> str:
+        """Return pid, CPU and time: print_raw_fmt(), print_hex_fmt(), print_bin_fmt()."""
+        cpu, time = record.cpu, record.timestamp
+        match self.options.form:
+            case "raw":
+                return f"{pid} {cpu} {time} "
+            case "hex":
+                return f"{pid & 0xFFFFFFFF:08x} {cpu:08x} {time:016x} "
+        order = ">" if self.is_big_endian else "<"
+        return struct.pack(f"{order}iiQ", pid, cpu, time).decode(errors="surrogateescape")
+
     @staticmethod
-    def _lost_text(record: RawRecord) -> str:
+    def lost_text(record: RawRecord) -> str:
+        """Return the line that says what was lost before a record."""
         if not record.lost:
             return ""
         number = "" if record.lost == LOST_UNKNOWN else f"{record.lost} "
@@ -227,10 +246,7 @@ class TextWriter:
         text = f"{self.task(pid)}[{record.cpu:03d}] "
         if options.irq_info:
             text += self._flags.get((flags, count)) or flags_text(flags, count)
-        if not options.is_in_ns:
-            return f"{text} {record.timestamp:12d}: "
-        seconds, rest = divmod(microseconds(record.timestamp), 1_000_000)
-        return f"{text} {seconds:5d}.{rest:06d}: "
+        return f"{text} {self._time(record.timestamp)}: "
 
     def _latency_context(
         self, record: RawRecord, next_time: int, index: int, common: tuple[int, int, int]
@@ -245,7 +261,7 @@ class TextWriter:
         if not self.options.verbose:
             comm = _padded(self.comm(pid)[:8], 8)
             text = f"{comm}-{pid:<7d} {record.cpu:3d}{flags_text(flags, count)} {since:4d}"
-            return f"{text}us{_mark(until * 1000)}: " if is_in_ns else f"{text}: "
+            return f"{text}us{mark_of(until * 1000)}: " if is_in_ns else f"{text}: "
         comm = _padded(self.comm(pid), 16)
         text = f"{comm} {pid:7d} {record.cpu:3d} {flags} {count & 15:08x} {index:08x} "
         if not is_in_ns:
@@ -257,9 +273,9 @@ class TextWriter:
 
     def body(self, record: RawRecord) -> str:
         """Return what follows `event_name: ` in a record's line."""
-        number = self._unpack(record.data.ljust(8, b"\0"))[0]
+        number = self.common(record)[0]
         name, text = self._rendered(number, record.data)
-        return text if name is not None else f"Unknown type {number}"
+        return self._dated(record, text) if name is not None else f"Unknown type {number}"
 
     def _body(self, number: int, data: bytes) -> str:
         name, text = self._rendered(number, data)
@@ -276,7 +292,38 @@ class TextWriter:
         for index, rendered in lines.noted.items():
             if (program := self.program(numbers[index])) is not None and rendered.notes:
                 self.note(program.format, rendered.notes)
-        return [f"{self.names[number]}{text}\n" for number, text in zip(numbers, lines.texts, strict=True)]
+        texts = lines.texts
+        if not self._repeats.isdisjoint(numbers):
+            texts = list(map(self._dated, records, texts))
+        if self.options.form:
+            return list(map(self._formed, numbers, texts))
+        return [f"{self.names[number]}{text}\n" for number, text in zip(numbers, texts, strict=True)]
+
+    def _formed(self, number: int, text: str) -> str:
+        """Return what follows the context in a line of another form."""
+        program = self._programs.get(number)
+        if program is None:
+            return {"raw": f"{number} ?\n", "hex": "\n", "bin": ""}[self.options.form]
+        return f"{self.names[number]}{text}\n" if program.is_line else text
+
+    def _dated(self, record: RawRecord, text: str) -> str:
+        """Put in the time of the last call, which a function's repeats count from their own."""
+        event = self.events.get(self.common(record)[0])
+        if event is None or event.name != FUNC_REPEATS or not text.endswith(REPEATS_END):
+            return text
+        halves = ("top_delta_ts", "bottom_delta_ts")
+        high, low = (field_bytes(event, event[name], record.data) for name in halves)
+        if high is None or low is None:
+            return text
+        delta = (integer(event, high) << 32) + integer(event, low)
+        return f"{text} {self._time(record.timestamp - delta & U64)})"
+
+    def _time(self, time: int) -> str:
+        """Write a time as the context of a line has it: trace_print_time()."""
+        if not self.options.is_in_ns:
+            return f"{time:12d}"
+        seconds, rest = divmod(microseconds(time), 1_000_000)
+        return f"{seconds:5d}.{rest:06d}"
 
     def program(self, number: int) -> PrintProgram | None:
         """Return the program for records of a type, compiled for the first; None for an unknown type.
@@ -285,11 +332,11 @@ class TextWriter:
         """
         if number in self.names:
             return self._programs.get(number)
-        event = self._events.get(number)
+        event = self.events.get(number)
         self.names[number] = ""
         if event is None:
             return None
-        program = self._programs[number] = compile_print(event)
+        program = self._programs[number] = compile_print(event, own=self.options.own_style(event))
         self.names[number] = f"{event.name}: " if program.is_named else ""
         self.printer.add(number, program)
         return program
@@ -312,7 +359,8 @@ class TextWriter:
                 self.notes[text] = self.notes.get(text, 0) + n_lines
 
 
-def _mark(delay_ns: int) -> str:
+def mark_of(delay_ns: int) -> str:
+    """Return the sign for a long time: trace_find_mark()."""
     return next((mark for limit, mark in _MARKS if delay_ns > limit), " ")
 
 
@@ -351,21 +399,6 @@ _LATENCY_COLUMNS = (
     "#  cmd     pid     |||||| time  |   caller     \n"
     "#     \\   /        ||||||  \\    |    /       \n"
 )
-
-
-def _latency_header(options: TextOptions, n_entries: int, n_written: int, n_cpus: int) -> str:
-    """kernel/trace/trace.c: print_trace_header(), for a buffer without a recorded latency."""
-    head = (
-        f"# {options.tracer} latency trace v1.1.5 on {options.release}\n"
-        f"# {'-' * 68}\n"
-        f"# latency: 0 us, #{n_entries}/{n_written}, CPU#0 |"
-        f" (M:{options.preemption} VP:0, KP:0, SP:0 HP:0 #P:{n_cpus})\n"
-        "#    -----------------\n"
-        "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n"
-        "#    -----------------\n"
-        "#\n"
-    )
-    return head if options.verbose else head + _LATENCY_COLUMNS
 
 
 def facts_of(trace: Container, known: RenderFacts = NO_FACTS) -> RenderFacts:

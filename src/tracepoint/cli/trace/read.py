@@ -8,6 +8,7 @@ from typing import IO, TYPE_CHECKING
 
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
+from tracepoint.cli.trace.layout import add_layout_arguments, with_layout
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
@@ -27,7 +28,8 @@ from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
-from tracepoint.tracefile.text import TextOptions, TextWriter, facts_of
+from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.index.store import cache_folder
 from tracepoint.wording import counted
@@ -68,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where to find enum values, sizes and HZ of the recorded kernel: its headers, sources, vmlinux, "
         "vmlinuz, BTF or configuration; without it those of the same release that are installed",
     )
-    parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
+    add_layout_arguments(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
@@ -103,12 +105,15 @@ class _Reading:
         told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
         self._tgids = read_tgids(told or "")
         options = TextOptions(
-            clock=clock, record_tgid=told is not None, latency_format=args.latency, release=_release(trace)
+            clock=clock, record_tgid=told is not None, release=_release(trace), n_cpus=trace.n_cpus
         )
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
-        self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
         self._counts = count_by_id(count_records(self._buffer.cpus, n_threads()))
+        # The text of a record on its own, as in the other formats, has no layout.
+        if args.format == "text":
+            options = with_layout(options, args, trace.events, self._counts)
+        self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
         self._lines = LineWriter(self.writer, self._counts)
 
     @property
@@ -159,7 +164,7 @@ class _Reading:
 
     def text(self) -> Iterator[bytes]:
         n_entries, n_overrun = sum(self._counts.values()), self._told.overrun
-        yield self.writer.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
+        yield self._lines.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
         yield from self._lines.blocks(self._buffer, has_overruns=n_overrun > 0)
 
     def jsonl(self) -> Iterator[bytes]:

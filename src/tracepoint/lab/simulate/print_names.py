@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.assign.values import Input
 from tracepoint.errors import LayoutError, SourceError
-from tracepoint.printk.program import split_print_format
+from tracepoint.printk.printformat import split_print_format
 from tracepoint.source import ast
 from tracepoint.source.constants import constant_value
 from tracepoint.source.ctype import CType

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.runtime.dynamic.event_probe import EventProbe
 from tracepoint.runtime.files.file import File, Handle, StreamHandle, failure, read_decimal
-from tracepoint.runtime.files.text_writer import FORMS, Own, ProcessWriter
+from tracepoint.runtime.files.text_writer import ProcessWriter
 from tracepoint.runtime.files.texts import CPU_SNAPSHOT_HELP, OWN_EVENTS, SNAPSHOT_HELP
 from tracepoint.runtime.rings.ring import ring_records
 from tracepoint.runtime.rings.symbols import symbols
-from tracepoint.tracefile.text import CLOCKS_NOT_IN_NS, TextOptions, microseconds
+from tracepoint.tracefile.text import microseconds
+from tracepoint.tracefile.textoptions import CLOCKS_NOT_IN_NS, TextOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -61,11 +62,13 @@ def text_writer(state: InstanceState) -> ProcessWriter:
         verbose=options["verbose"],
         annotate=options["annotate"],
         release=os.uname().release,
+        raw=options["raw"],
+        hex=options["hex"],
+        bin=options["bin"],
     )
     facts = RenderFacts(kallsyms=symbols(), comms=comms if options["record-cmd"] else {})
     probes = {e.id: e for e in state.tracing.events if isinstance(e, EventProbe)}
-    own = Own(probes, next((form for form in reversed(FORMS) if options[form]), ""))
-    return ProcessWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()), own)
+    return ProcessWriter(events, facts, shown, dict.fromkeys(comms, os.getpid()), probes)
 
 
 def trace_lines(state: InstanceState, cpu: int = -1) -> Iterator[str]:

@@ -1,0 +1,62 @@
+"""How records are shown as text: the tracer whose layout they get, and the options of tracefs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tracepoint.tracefile.graph import is_graph_event
+from tracepoint.tracefile.textoptions import GRAPH_TRACER, TextOptions, with_option
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Collection, Mapping
+
+    from tracepoint.layout.format import EventFormat
+
+# The tracers that write entries of their own, by the event.
+_TRACERS = ("mmiotrace", "hwlat", "osnoise", "timerlat", "branch", "function")
+_EVENTS = {"mmiotrace": "mmiotrace_rw"}
+
+
+def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the tracer and the options."""
+    parser.add_argument(
+        "--tracer",
+        metavar="NAME",
+        help="the tracer whose layout and heading the text gets; default: the one whose records the file has",
+    )
+    parser.add_argument(
+        "-O",
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME[=no]",
+        help="an option of tracefs trace_options that changes the text, such as sym-offset or funcgraph-proc",
+    )
+    parser.add_argument("--latency", action="store_true", help="lines as with the option latency-format")
+
+
+def with_layout(
+    options: TextOptions,
+    args: argparse.Namespace,
+    events: Mapping[int, EventFormat],
+    recorded: Collection[int],
+) -> TextOptions:
+    """Return options with what the arguments say; `recorded` are the types of the records.
+
+    Raises TracepointError for a name that is no option.
+    """
+    words = ["latency-format"] if args.latency else []
+    for word in (*words, *args.option):
+        options = with_option(options, word)
+    found = [events[number] for number in recorded if number in events]
+    return replace(options, tracer=args.tracer or tracer_of(found))
+
+
+def tracer_of(recorded: Collection[EventFormat]) -> str:
+    """Return the tracer that writes events such as these; `nop` when they are those of none."""
+    if any(map(is_graph_event, recorded)):
+        return GRAPH_TRACER
+    own = {event.name for event in recorded if event.system == "ftrace"}
+    return next((tracer for tracer in _TRACERS if _EVENTS.get(tracer, tracer) in own), "nop")

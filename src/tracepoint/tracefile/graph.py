@@ -1,0 +1,393 @@
+"""The text of the function_graph tracer: calls as nested blocks, other records as comments among them.
+
+kernel/trace/trace_functions_graph.c.  A layout over records: it takes what `TextWriter` makes of a record
+where the kernel does not draw it as part of the graph.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.printk.facts import UnknownPartError
+from tracepoint.printk.memory import Record
+from tracepoint.printk.own_events import NO_COMMENTS, is_own_event
+from tracepoint.printk.symbols import symbol_text
+from tracepoint.record.field import unpacker
+from tracepoint.source.types import IntType
+from tracepoint.tracefile.text import flags_text, mark_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.record.raw import RawRecord
+    from tracepoint.tracefile.text import TextWriter
+
+ENTRY, EXIT = "funcgraph_entry", "funcgraph_exit"
+_ENTRY_FIELDS = ("func", "depth")
+# Those behind the fourth are not in every kernel.
+_EXIT_FIELDS = (*_ENTRY_FIELDS, "calltime", "rettime", "overrun", "retval")
+_MOST_BATCH = 1024
+_INDENT = 2
+# FTRACE_RETFUNC_DEPTH: deeper calls are not compared with their returns.
+_MOST_DEPTH = 50
+_PROC_WIDTH = 14
+_RULE = f" {42 * '-'}\n"
+_NO_DURATION = "              |  "
+_IRQ_SYMBOLS = ("__irqentry_text_start", "__irqentry_text_end")
+
+
+def is_graph_event(event: EventFormat) -> bool:
+    """Return whether records of an event are calls and returns of the function_graph tracer."""
+    return is_own_event(event) and event.name in (ENTRY, EXIT)
+
+
+def duration_text(duration_ns: int) -> str:
+    """Write a duration in the seven digits that the column has: trace_print_graph_duration().
+
+    >>> duration_text(1272)
+    '1.272 us    '
+    >>> duration_text(12345678)
+    '12345.67 us '
+    """
+    whole, part = divmod(duration_ns, 1000)
+    text = str(whole)
+    if len(text) < 7:
+        text += f".{f'{part:03d}'[: min(4, 7 - len(text))]}"
+    return f"{text} us ".ljust(len(text) + 4 + max(8 - len(text), 0))
+
+
+class Call(NamedTuple):
+    """What an entry or a return says: `duration` in ns and `overrun` are those of a return."""
+
+    function: int
+    depth: int
+    duration: int = 0
+    overrun: int = 0
+    value: int = 0
+
+
+class _Step(NamedTuple):
+    """A record, and the return that follows it when both are one line."""
+
+    record: RawRecord
+    end: RawRecord | None
+
+
+@dataclass(slots=True)
+class _Cpu:
+    """What the kernel keeps for each CPU while it prints: struct fgraph_cpu_data."""
+
+    last_pid: int = -1
+    depth: int = 0
+    depth_irq: int = -1
+    entered: dict[int, int] = field(default_factory=dict)
+
+
+class _Reader:
+    """Reads the numbers of entries and returns by their formats."""
+
+    def __init__(self, event: EventFormat) -> None:
+        names = _ENTRY_FIELDS if event.name == ENTRY else _EXIT_FIELDS
+        big = event.is_big_endian
+        self.size = 0
+        self._fields = {}
+        for name in names:
+            if name in event and event[name].size in (1, 2, 4, 8):
+                one = event[name]
+                kind = IntType(one.size, is_signed=one.is_signed)
+                self._fields[name] = unpacker(kind, is_big_endian=big), one.offset
+                self.size = max(self.size, one.offset + one.size)
+        self.is_known = set(names[:4]) <= self._fields.keys()
+
+    def read(self, data: bytes) -> Call:
+        """Return what a record says that is long enough."""
+        found = {name: unpack(data, offset)[0] for name, (unpack, offset) in self._fields.items()}
+        duration = found.get("rettime", 0) - found.get("calltime", 0) & (1 << 64) - 1
+        return Call(found["func"], found["depth"], duration, found.get("overrun", 0), found.get("retval", 0))
+
+
+class GraphLayout:
+    """Writes records as function_graph shows them, with a `TextWriter` for all that are no calls."""
+
+    def __init__(self, writer: TextWriter) -> None:
+        events = writer.events
+        self._writer = writer
+        self._shown = writer.options.graph
+        self._has_context = writer.options.context_info
+        readers = {n: (e, _Reader(e)) for n, e in events.items() if is_graph_event(e)}
+        self._entries = {n: r for n, (e, r) in readers.items() if e.name == ENTRY and r.is_known}
+        self._exits = {n: r for n, (e, r) in readers.items() if e.name == EXIT and r.is_known}
+        self._plain = {n for n, e in events.items() if is_own_event(e) and e.name in NO_COMMENTS}
+        self._events = events
+        self._cpus: defaultdict[int, _Cpu] = defaultdict(_Cpu)
+        self._names: dict[int, str] = {}
+        self._irq_range = _irq_range(writer)
+        self._cpu_width = len(str(max(writer.options.n_cpus - 1, 0)))
+
+    def lines(self, streams: Iterable[Iterable[RawRecord]], *, has_overruns: bool = False) -> Iterator[str]:
+        """Yield the text of the records of all CPUs by time; `streams` has the records of each CPU."""
+        started: set[int] | None = set() if self._writer.options.annotate and has_overruns else None
+        steps = merge(*map(self._steps, streams), key=lambda step: step.record.timestamp)
+        index = 0
+        for batch in _batches(steps):
+            texts = self._others([step.record for step, _ in batch])
+            for (step, following), other in zip(batch, texts, strict=True):
+                yield self._text(step, other, following.timestamp, index, started)
+                index += 1
+
+    def _steps(self, records: Iterable[RawRecord]) -> Iterator[_Step]:
+        """Put each entry together with the record behind it on its CPU where that is its return."""
+        held: RawRecord | None = None
+        for record in records:
+            if held is not None:
+                is_end = self._ends(held, record)
+                yield _Step(held, record if is_end else None)
+                held = None
+                if is_end:
+                    continue
+            if self._call(self._entries, record) is not None:
+                held = record
+            else:
+                yield _Step(record, None)
+        if held is not None:
+            yield _Step(held, None)
+
+    def _ends(self, entry: RawRecord, record: RawRecord) -> bool:
+        """Return whether a record is the return of the call before it: get_return_for_leaf()."""
+        begin, end = self._call(self._entries, entry), self._call(self._exits, record)
+        if begin is None or end is None or record.lost or record.cpu != entry.cpu:
+            return False
+        return begin.function == end.function and entry.data[4:8] == record.data[4:8]
+
+    def _call(self, readers: Mapping[int, _Reader], record: RawRecord) -> Call | None:
+        reader = readers.get(record.id(is_big_endian=self._writer.is_big_endian))
+        return reader.read(record.data) if reader is not None and len(record.data) >= reader.size else None
+
+    def _others(self, records: list[RawRecord]) -> list[str]:
+        """Return what follows the context in the line of each record that is no call, empty for calls."""
+        places = [
+            n
+            for n, record in enumerate(records)
+            if self._call(self._entries, record) is None and self._call(self._exits, record) is None
+        ]
+        bodies = dict(zip(places, self._writer.bodies([records[n] for n in places]), strict=True))
+        return [bodies.get(n, "") for n in range(len(records))]
+
+    def _text(self, step: _Step, other: str, next_time: int, index: int, started: set[int] | None) -> str:
+        record = step.record
+        number = record.id(is_big_endian=self._writer.is_big_endian)
+        if number in self._plain or (other and number not in self._events):
+            return self._writer.entry(record, other, next_time, index, started)
+        lost = self._writer.lost_text(record)
+        if (call := self._call(self._entries, record)) is not None:
+            return lost + self._entry(record, call, step.end)
+        if (call := self._call(self._exits, record)) is not None:
+            return lost + self._return(record, call)
+        return lost + self._comment(record, other)
+
+    def _entry(self, record: RawRecord, call: Call, end: RawRecord | None) -> str:
+        cpu = self._cpus[record.cpu]
+        if self._is_in_irq(cpu, call):
+            # The return is shown on its own where the kernel hides the entry.
+            return "" if end is None else self._return(end, self._exits_call(end))
+        text = self._prologue(record, call.function, "==========>")
+        indent = " " * (call.depth * _INDENT)
+        name = self._name(call.function)
+        if end is None:
+            cpu.depth = call.depth
+            if 0 <= call.depth < _MOST_DEPTH:
+                cpu.entered[call.depth] = call.function
+            return f"{text}{self._column()}{indent}{name}() {{\n"
+        leaf = self._exits_call(end)
+        cpu.depth = call.depth - 1
+        cpu.entered.pop(call.depth, None)
+        value = f" /* = {self._value(leaf)} */" if self._shown.retval else ""
+        text += f"{self._column(leaf.duration)}{indent}{name}();{value}\n"
+        return text + self._irq(record, leaf.function, "<==========")
+
+    def _exits_call(self, end: RawRecord) -> Call:
+        call = self._call(self._exits, end)
+        return call or Call(0, 0)
+
+    def _return(self, record: RawRecord, call: Call) -> str:
+        cpu = self._cpus[record.cpu]
+        if self._leaves_irq(cpu, call):
+            return ""
+        cpu.depth = call.depth - 1
+        is_entered = True
+        if 0 <= call.depth < _MOST_DEPTH:
+            is_entered = cpu.entered.pop(call.depth, 0) == call.function
+        text = self._prologue(record) + self._column(call.duration) + " " * (call.depth * _INDENT)
+        if self._shown.retval:
+            text += f"}} /* {self._name(call.function)} = {self._value(call)} */\n"
+        elif is_entered and not self._shown.tail:
+            text += "}\n"
+        else:
+            text += f"}} /* {self._name(call.function)} */\n"
+        if self._shown.overrun:
+            text += f" (Overruns: {call.overrun})\n"
+        return text + self._irq(record, call.function, "<==========")
+
+    def _comment(self, record: RawRecord, body: str) -> str:
+        depth = self._cpus[record.cpu].depth
+        indent = " " * ((depth + 1) * _INDENT) if depth > 0 else ""
+        return f"{self._prologue(record)}{self._column()}{indent}/* {body.removesuffix(chr(10))} */\n"
+
+    def _value(self, call: Call) -> str:
+        """Write what a function returned: errors as negative numbers."""
+        value = call.value
+        if value and not self._shown.retval_hex:
+            wide = value | 0xFFFFFFFF << 32 if value >> 31 == 1 else value
+            if wide >= (1 << 64) - 4095:
+                return str(wide - (1 << 64))
+        return f"0x{value:x}"
+
+    def _is_in_irq(self, cpu: _Cpu, call: Call) -> bool:
+        if self._shown.irqs:
+            return False
+        if cpu.depth_irq >= 0:
+            return True
+        if call.function not in self._irq_range:
+            return False
+        cpu.depth_irq = call.depth
+        return True
+
+    def _leaves_irq(self, cpu: _Cpu, call: Call) -> bool:
+        if self._shown.irqs or cpu.depth_irq == -1:
+            return False
+        if cpu.depth_irq >= call.depth:
+            cpu.depth_irq = -1
+        return True
+
+    def _prologue(self, record: RawRecord, function: int = 0, arrow: str = "") -> str:
+        text = self._switch(record)
+        if arrow:
+            text += self._irq(record, function, arrow)
+        return text + self._context(record)
+
+    def _context(self, record: RawRecord) -> str:
+        """Return the columns before the duration."""
+        if not self._has_context:
+            return ""
+        shown, text = self._shown, ""
+        _, flags, count, pid = self._writer.common(record)
+        if shown.abstime:
+            seconds, rest = divmod(record.timestamp, 10**9)
+            text += f"{seconds:5d}.{rest // 1000:06d} |  "
+        if shown.cpu:
+            text += self._cpu(record.cpu)
+        if shown.proc:
+            text += f"{self._task(pid)} | "
+        if self._writer.options.latency_format:
+            text += f" {flags_text(flags, count)} | "
+        return text
+
+    def _cpu(self, cpu: int) -> str:
+        return f" {cpu:{self._cpu_width}d}) "
+
+    def _task(self, pid: int) -> str:
+        """Return the first seven bytes of a task's name with its pid, in the middle of the column."""
+        comm = self._writer.comm(pid).encode("utf-8", "surrogateescape")[:7]
+        text = f"{comm.decode('utf-8', 'surrogateescape')}-{pid}"
+        spaces = max(_PROC_WIDTH - len(comm) - len(str(pid)) - 1, 0)
+        return " " * (spaces // 2) + text + " " * (spaces - spaces // 2)
+
+    def _switch(self, record: RawRecord) -> str:
+        """Return the lines that say that another task runs on the CPU now: verif_pid()."""
+        cpu, pid = self._cpus[record.cpu], self._writer.common(record)[3]
+        last, cpu.last_pid = cpu.last_pid, pid
+        if last in (pid, -1):
+            return ""
+        return f"{_RULE}{self._cpu(record.cpu)}{self._task(last)} => {self._task(pid)}\n{_RULE}\n"
+
+    def _irq(self, record: RawRecord, function: int, arrow: str) -> str:
+        """Return the line where an interrupt begins or ends: print_graph_irq()."""
+        if function not in self._irq_range:
+            return ""
+        before, after = ("  ", " |") if self._shown.duration and self._has_context else ("", "")
+        return f"{self._context(record)}{before}{arrow}{after}\n"
+
+    def _column(self, duration: int | None = None) -> str:
+        if not (self._shown.duration and self._has_context):
+            return ""
+        if duration is None:
+            return _NO_DURATION
+        sign = mark_of(duration) if self._shown.overhead else " "
+        return f"{sign} {duration_text(duration)}|  "
+
+    def _name(self, address: int) -> str:
+        """Return a function's name as `%ps` shows it."""
+        name = self._names.get(address)
+        if name is None:
+            held = Record(b"", self._writer.facts)
+            try:
+                name = symbol_text(held, address, "s")
+            except UnknownPartError as error:
+                name = f"0x{address:x}"
+                held.note(error.reason)
+            self._names[address] = name
+            for event in self._events.values():
+                if is_graph_event(event) and event.name == ENTRY:
+                    self._writer.note(event, tuple(held.notes))
+        return name
+
+
+def _batches(steps: Iterator[_Step]) -> Iterator[list[tuple[_Step, RawRecord]]]:
+    """Yield steps, some at a time, each with the record after it; the last with itself."""
+    pairs = ((step, following.record) for step, following in pairwise(_with_last_twice(steps)))
+    while batch := list(islice(pairs, _MOST_BATCH)):
+        yield batch
+
+
+def _with_last_twice(steps: Iterator[_Step]) -> Iterator[_Step]:
+    last = None
+    for last in steps:
+        yield last
+    if last is not None:
+        yield last
+
+
+def _irq_range(writer: TextWriter) -> range:
+    """Return the addresses of the functions in which interrupts begin; empty where they are not known."""
+    table = writer.facts.kallsyms
+    first, last = (table.address_of(name) for name in _IRQ_SYMBOLS) if table is not None else (None, None)
+    return range(first or 0, last or 0)
+
+
+def graph_header(writer: TextWriter, n_entries: int, n_written: int, n_cpus: int) -> str:
+    """Return the heading of `trace`: print_graph_headers_flags()."""
+    options, shown = writer.options, writer.options.graph
+    head = f"# tracer: {options.tracer}\n#\n"
+    if not options.context_info:
+        return head
+    if options.latency_format:
+        if not n_entries:
+            return head
+        head += writer.latency_heading(n_entries, n_written, n_cpus)
+        size = 16 * shown.abstime + 4 * shown.cpu + 17 * shown.proc
+        head += "".join(f"#{' ' * size}{line}\n" for line in _LATENCY_COLUMNS)
+    columns = (
+        (shown.abstime, "     TIME       ", "      |         "),
+        (shown.cpu, " CPU", " |  "),
+        (shown.proc, "  TASK/PID       ", "   |    |        "),
+        (options.latency_format, "||||   ", "||||   "),
+        (shown.duration, "  DURATION   ", "   |   |      "),
+        (True, "               FUNCTION CALLS", "               |   |   |   |"),
+    )
+    names = "".join(name for is_shown, name, _ in columns if is_shown)
+    bars = "".join(bar for is_shown, _, bar in columns if is_shown)
+    return f"{head}#{names}\n#{bars}\n"
+
+
+_LATENCY_COLUMNS = (
+    "  _-----=> irqs-off        ",
+    " / _----=> need-resched    ",
+    "| / _---=> hardirq/softirq ",
+    "|| / _--=> preempt-depth   ",
+    "||| /                      ",
+)

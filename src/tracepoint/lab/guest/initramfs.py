@@ -41,6 +41,11 @@ def link(target: str) -> ArchiveEntry:
     return ArchiveEntry(target.encode(), stat.S_IFLNK | 0o777)
 
 
+def folder() -> ArchiveEntry:
+    """Return an empty folder."""
+    return ArchiveEntry(b"", stat.S_IFDIR | 0o755)
+
+
 def character_device(major: int, minor: int) -> ArchiveEntry:
     """Return a character device node (needs no root: it exists only inside the archive)."""
     return ArchiveEntry(b"", stat.S_IFCHR | 0o600, (major, minor))
@@ -55,7 +60,7 @@ def pack(entries: Mapping[str, ArchiveEntry]) -> bytes:
     >>> pack({"init": regular(b"x", 0o755)})[:6]
     b'070701'
     """
-    everything = {path: ArchiveEntry(b"", stat.S_IFDIR | 0o755) for path in _parents(entries)} | dict(entries)
+    everything = {path: folder() for path in _parents(entries)} | dict(entries)
     parts: list[bytes] = []
     for inode, path in enumerate(sorted(everything), 1):
         parts.append(_member(path, everything[path], inode))

@@ -372,12 +372,9 @@ def build_initrd(plan: GuestPlan) -> bytes:
     tree = modules.ModuleTree(plan.image.modules)
     wanted = (*_CHANNEL_MODULES, *(_SHARE_MODULES if plan.shares else ()), *plan.modules)
     order = tree.load_order(wanted)
-    entries = {
-        "init": initramfs.regular(agent.init_script(), 0o755),
-        "bin/busybox": initramfs.regular(static_busybox(), 0o755),
-        "dev/console": initramfs.character_device(5, 1),
-        "dev/null": initramfs.character_device(1, 3),
-    }
+    has_own_tmp = any(path.strip("/").startswith("tmp/") for path in plan.files)
+    entries = agent.system_entries(has_own_tmp=has_own_tmp)
+    entries["bin/busybox"] = initramfs.regular(static_busybox(), 0o755)
     names = [f"lab/modules.d/{number:03}-{modules.module_name(path)}.ko" for number, path in enumerate(order)]
     entries.update(
         (name, initramfs.regular(modules.read_module(path))) for name, path in zip(names, order, strict=True)

@@ -19,16 +19,12 @@ if TYPE_CHECKING:
 # what a terminal has not sent when the leader of its session ends (drivers/tty/tty_ldisc.c:
 # tty_ldisc_hangup()), so the leader waits with `stty`, which returns when all is sent, after the shell.
 _INIT = """#!/bin/busybox sh
-/bin/busybox mkdir -p /bin /sbin /usr/bin /usr/sbin /proc /sys /dev /run /tmp /root /etc
 /bin/busybox --install -s /bin
 export PATH=/lab/bin:/bin:/sbin:/usr/bin:/usr/sbin HOME=/root TERM=@TERM@ PS1='guest \\w # '
-mount -t proc proc /proc
-mount -t sysfs sys /sys
-mount -t devtmpfs dev /dev
-mount -t tmpfs tmp /tmp
-mount -t debugfs debug /sys/kernel/debug 2>/dev/null
-mount -t tracefs trace /sys/kernel/tracing
-for module in $(cat /lab/modules); do insmod "$module"; done
+mount -a
+cp -a /lab/dev/. /dev
+mount -a -T /lab/fstab
+while read -r module; do insmod "$module"; done </lab/modules
 echo "kernel $(uname -r); tracefs is in /sys/kernel/tracing; exit, or Ctrl-A X, ends the guest"
 cd /root
 setsid cttyhack sh -c 'sh; trap "" TTOU; stty sane'

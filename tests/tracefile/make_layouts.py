@@ -1,7 +1,12 @@
 """Record, in guests, what each tracer's `trace` shows under each option: `PYTHONPATH=tests python tests/tracefile/make_layouts.py`.
 
 A small buffer is shown under every set of options, then its pages are taken.  All of it becomes
-golden/layouts.json.xz, which test_layouts.py compares.
+golden/layouts.json.xz, which test_layouts.py compares.  Arguments choose what is recorded anew, as NAME or
+NAME=KERNEL; Debian's kernels do not have the tracers of `tracers`, so that is recorded from one of our own:
+
+    tracepoint lab build --kernel 6.1 --config HWLAT_TRACER=y --config OSNOISE_TRACER=y \\
+        --config TIMERLAT_TRACER=y --config PROFILE_ANNOTATED_BRANCHES=y --config BRANCH_TRACER=y
+    PYTHONPATH=tests python tests/tracefile/make_layouts.py tracers=built:6.1-...
 """
 
 import base64
@@ -16,7 +21,6 @@ from tracepoint.lab.guest.machine import Guest
 
 TARGET = Path(__file__).parent / "golden" / "layouts.json.xz"
 TRACING = "/sys/kernel/tracing"
-KERNELS = ("6.1", "6.12")
 FIRST = "echo 0 >tracing_on; echo nop >current_tracer; echo 0 >events/enable; echo >set_ftrace_filter; "
 
 GRAPH = r"""
@@ -66,7 +70,29 @@ FUNCTION_VARIANTS = (
     "printk-msg-only notrace_printk", "fields", "fields nocontext-info", "raw nocontext-info", "raw hex",
     "hex fields", "latency-format raw",
 )  # fmt: skip
-CASES = {"graph": (GRAPH, GRAPH_VARIANTS), "function": (FUNCTION, FUNCTION_VARIANTS)}
+TRACER = r"""
+echo 8 >buffer_size_kb
+%s
+echo %s >current_tracer
+echo >trace; echo 1 >tracing_on
+sleep %s
+echo mark >trace_marker
+echo 0 >tracing_on
+"""
+TRACER_VARIANTS = ("", "raw", "hex", "bin", "latency-format", "nocontext-info", "verbose")
+TRACERS = {
+    "hwlat": ("echo 1 >tracing_thresh", "hwlat", 3),
+    "osnoise": ("echo 100000 >osnoise/period_us; echo 50000 >osnoise/runtime_us", "osnoise", 2),
+    "timerlat": ("echo 0 >tracing_thresh; echo 50000 >osnoise/timerlat_period_us", "timerlat", 2),
+    "branch": ("", "branch", 0.01),
+}
+Cases = dict[str, tuple[str, tuple[str, ...]]]
+DEBIAN: Cases = {"graph": (GRAPH, GRAPH_VARIANTS), "function": (FUNCTION, FUNCTION_VARIANTS)}
+CASES: dict[str, Cases] = {
+    "6.1": DEBIAN,
+    "6.12": DEBIAN,
+    "tracers": {name: (TRACER % how, TRACER_VARIANTS) for name, how in TRACERS.items()},
+}
 _EVENT = re.compile(r"(?:: |/\* )([a-z]\w+): ")
 
 
@@ -143,7 +169,7 @@ def _n_equal(lines: list[str], at: int) -> int:
     return n
 
 
-def make(kernel: str, cases: dict[str, tuple[str, tuple[str, ...]]] = CASES) -> dict[str, object]:
+def make(kernel: str, cases: Cases) -> dict[str, object]:
     """Boot a kernel and return all that the tests compare."""
     with lab_guest.boot(kernel, append="no_hash_pointers") as guest:
         known = guest.read(f"{TRACING}/available_tracers").split()
@@ -160,7 +186,8 @@ def make(kernel: str, cases: dict[str, tuple[str, tuple[str, ...]]] = CASES) -> 
 
 
 if __name__ == "__main__":
-    kernels = sys.argv[1:] or KERNELS
-    TARGET.write_bytes(
-        lzma.compress(json.dumps({kernel: make(kernel) for kernel in kernels}, indent=1).encode())
-    )
+    made = json.loads(lzma.decompress(TARGET.read_bytes())) if TARGET.exists() else {}
+    for word in sys.argv[1:] or ("6.1", "6.12"):
+        name, _, kernel = word.partition("=")
+        made[name] = make(kernel or name, CASES[name])
+    TARGET.write_bytes(lzma.compress(json.dumps(made, indent=1).encode()))

@@ -4,6 +4,7 @@ import struct
 
 import pytest
 
+from printk.making import COMMON
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
@@ -12,12 +13,6 @@ from tracepoint.tracefile.graph import GraphLayout, duration_text, graph_header
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.textoptions import TextOptions, with_option
 
-COMMON = (
-    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
-    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
-    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
-    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
-)
 FUNC, DEPTH = (
     FieldFormat("func", "unsigned long", 8, 8, is_signed=False),
     FieldFormat("depth", "int", 16, 4, is_signed=True),

@@ -31,7 +31,7 @@ _HWLAT_FIELDS = f"REC->seqnum, {_HWLAT_TIMES}, REC->count"
 _NMI = "REC->nmi_total_ts, REC->nmi_count"
 _AVAILABLE = "(REC->runtime - REC->noise) * 10000000 / REC->runtime"
 _COUNTS = "REC->hw_count, REC->nmi_count, REC->irq_count, REC->softirq_count, REC->thread_count"
-_CONTEXT = 'REC->context ? "thread" : "irq"'
+_CONTEXT = 'REC->context == 2 ? "user-ret" : REC->context ? "thread" : "irq"'
 _DELTA = "(((u64)(REC)->top_delta_ts << 32) | (REC)->bottom_delta_ts)"
 _OSNOISE = f"{_AVAILABLE} / 100000, {_AVAILABLE} % 100000, REC->max_sample, {_COUNTS}"
 # Print formats: that of the first field that is not 0 counts, the last one is for all others.

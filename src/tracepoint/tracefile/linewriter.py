@@ -14,6 +14,7 @@ from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
 from tracepoint.record.pages import read_pages
 from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.graph import GraphLayout, graph_header
+from tracepoint.tracefile.mmio import mmio_lines
 from tracepoint.tracefile.text import TextWriter
 
 if TYPE_CHECKING:
@@ -141,6 +142,8 @@ class LineWriter:
 
     def _lines(self, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[str]:
         """Yield the text of each record, made in Python."""
+        if self._writer.options.is_mmio:
+            return mmio_lines(self._writer, self.records(buffer))
         if not self._writer.options.is_graph:
             return self._writer.lines(self.records(buffer), has_overruns=has_overruns)
         streams = [self._chosen(cpu.records()) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]

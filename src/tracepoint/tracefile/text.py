@@ -19,6 +19,7 @@ from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.record.field import field_bytes, integer
 from tracepoint.record.page import LOST_UNKNOWN, U64
+from tracepoint.tracefile.headings import LATENCY_COLUMNS, OWN_HEADINGS, irq_columns, plain_columns
 from tracepoint.tracefile.recording import read_pairs, variables_of
 from tracepoint.tracefile.textoptions import TextOptions
 
@@ -122,17 +123,19 @@ class TextWriter:
         """Return the heading of `trace`; `trace_pipe` has none."""
         options = self.options
         head = f"# tracer: {options.tracer}\n#\n"
+        if options.tracer in OWN_HEADINGS:
+            return head + OWN_HEADINGS[options.tracer]
         if not options.context_info:
             return head
         if options.latency_format:
             if not n_entries:
                 return head
-            columns = "" if options.verbose else _LATENCY_COLUMNS
+            columns = "" if options.verbose else LATENCY_COLUMNS
             return head + self.latency_heading(n_entries, n_written, n_cpus) + columns
         if options.verbose:
             return head
         head += f"# entries-in-buffer/entries-written: {n_entries}/{n_written}   #P:{n_cpus}\n#\n"
-        return head + (_irq_header if options.irq_info else _plain_header)(has_tgid=options.record_tgid)
+        return head + (irq_columns if options.irq_info else plain_columns)(has_tgid=options.record_tgid)
 
     def latency_heading(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return what a latency trace says of itself, without a recorded latency: print_trace_header()."""
@@ -362,43 +365,6 @@ class TextWriter:
 def mark_of(delay_ns: int) -> str:
     """Return the sign for a long time: trace_find_mark()."""
     return next((mark for limit, mark in _MARKS if delay_ns > limit), " ")
-
-
-def _plain_header(*, has_tgid: bool) -> str:
-    tgid, bar = ("   TGID   ", "     |    ") if has_tgid else ("", "")
-    return (
-        f"#           TASK-PID    {tgid} CPU#     TIMESTAMP  FUNCTION\n"
-        f"#              | |      {bar}   |         |         |\n"
-    )
-
-
-def _irq_header(*, has_tgid: bool) -> str:
-    width = 12 if has_tgid else 2
-    gap, tgid, bar = " " * width, "     TGID   "[:width], "       |    "[:width]
-    start = f"#                            {gap} "
-    return (
-        f"{start} _-----=> irqs-off/BH-disabled\n"
-        f"{start}/ _----=> need-resched\n"
-        f"{start[:-1]}| / _---=> hardirq/softirq\n"
-        f"{start[:-1]}|| / _--=> preempt-depth\n"
-        f"{start[:-1]}||| / _-=> migrate-disable\n"
-        f"{start[:-1]}|||| /     delay\n"
-        f"#           TASK-PID  {tgid} CPU#  |||||  TIMESTAMP  FUNCTION\n"
-        f"#              | |    {bar}   |   |||||     |         |\n"
-    )
-
-
-_LATENCY_COLUMNS = (
-    "#                    _------=> CPU#            \n"
-    "#                   / _-----=> irqs-off/BH-disabled\n"
-    "#                  | / _----=> need-resched    \n"
-    "#                  || / _---=> hardirq/softirq \n"
-    "#                  ||| / _--=> preempt-depth   \n"
-    "#                  |||| / _-=> migrate-disable \n"
-    "#                  ||||| /     delay           \n"
-    "#  cmd     pid     |||||| time  |   caller     \n"
-    "#     \\   /        ||||||  \\    |    /       \n"
-)
 
 
 def facts_of(trace: Container, known: RenderFacts = NO_FACTS) -> RenderFacts:

@@ -80,9 +80,15 @@ class TextOptions:
         return self.tracer == GRAPH_TRACER
 
     @property
+    def is_mmio(self) -> bool:
+        """Whether records are shown as the mmiotrace tracer shows them."""
+        return self.tracer == "mmiotrace"
+
+    @property
     def is_usual(self) -> bool:
         """Whether lines have the layout that most tracers give them, in its short form."""
-        return not (self.is_graph or self.latency_format or self.is_message_only or self.form or self.fields)
+        is_drawn = self.is_graph or self.is_mmio
+        return not (is_drawn or self.latency_format or self.is_message_only or self.form or self.fields)
 
     @property
     def form(self) -> str:
@@ -93,8 +99,10 @@ class TextOptions:
     def own_style(self, event: EventFormat) -> OwnStyle:
         """Return how an event is shown; what function_graph draws or makes a comment is in no other form."""
         is_drawn = self.is_graph and not (is_own_event(event) and event.name in NO_COMMENTS)
-        form = "" if is_drawn else self.form or "fields" * self.fields
-        return self.own._replace(is_message_only=self.is_graph or self.is_message_only, form=form)
+        form = "" if is_drawn or self.is_mmio else self.form or "fields" * self.fields
+        return self.own._replace(
+            is_message_only=self.is_graph or self.is_mmio or self.is_message_only, form=form
+        )
 
     @property
     def is_message_only(self) -> bool:

@@ -40,6 +40,7 @@ PROGRAMS = {
     "xz-utils": "kernel source and modules are packed with it",
     "chromium": "the catalog's pages are tested in it",
     "trace-cmd": "it judges what we write, and works on the mounted control files",
+    "babeltrace2": "it judges the CTF that we write, and what we read of others",
     "libtraceevent-dev": "libtracefs is compiled with its headers",
     "libtracefs-dev": "the same with the library below it",
     "clang-14": "generated eBPF programs are compiled with it",

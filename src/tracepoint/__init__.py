@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tracepoint import diagnostics, errors
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
+    from tracepoint.convert.ctf.write import write_ctf
     from tracepoint.convert.parquet import write_parquet
     from tracepoint.convert.perfetto.write import write_perfetto
     from tracepoint.convert.sql import sql
@@ -75,6 +76,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "check.engine": "check_header check_headers check_text fix_text",
     "control.session": "open_tracefs",
+    "convert.ctf.write": "write_ctf",
     "convert.parquet": "write_parquet",
     "convert.perfetto.write": "write_perfetto",
     "convert.sql": "sql",
@@ -178,6 +180,7 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "write_ctf",
     "write_cut",
     "write_format",
     "write_header",

@@ -1,1 +1,1 @@
-"""A trace in other formats: for Perfetto, for DuckDB, as Parquet, as a part of itself."""
+"""A trace in other formats: for Perfetto, for DuckDB, as CTF and Parquet, as a part of itself."""

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tracepoint.decode.libraries import import_library
 from tracepoint.layout.format import write_format
 from tracepoint.tracefile.options import uname_of
+from tracepoint.tree.writing import making_folder
 
 if TYPE_CHECKING:
     import os
@@ -35,12 +34,7 @@ def write_parquet(
     """
     parquet = import_library("pyarrow.parquet", "arrow")
     target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
-    if target.exists():
-        raise FileExistsError(17, "File exists", str(target))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fresh = Path(mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        fresh.chmod(0o755)
+    with making_folder(target) as fresh:
         for name in trace.events:
             # One without a format has no columns.
             if name in trace:
@@ -50,10 +44,6 @@ def write_parquet(
                 table = table.replace_schema_metadata({"format": write_format(trace.format(name))})
                 parquet.write_table(table, place / "part-0.parquet", compression="zstd")
                 progress(len(table))
-        fresh.rename(target)
-    except BaseException:
-        shutil.rmtree(fresh, ignore_errors=True)
-        raise
 
 
 def _host(trace: Trace) -> str:

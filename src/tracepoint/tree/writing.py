@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, mkdtemp
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 if TYPE_CHECKING:
@@ -47,6 +48,25 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
         except BaseException:
             discard(fresh)
             raise
+
+
+@contextlib.contextmanager
+def making_folder(path: Path) -> Iterator[Path]:
+    """Give a new folder to fill; it has the name `path` at the end, or is removed on an error.
+
+    Raises OSError, and FileExistsError where there is something of this name.
+    """
+    if path.exists():
+        raise FileExistsError(17, "File exists", str(path))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = Path(mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        fresh.chmod(0o755)
+        yield fresh
+        fresh.rename(path)
+    except BaseException:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise
 
 
 def discard(path: Path) -> None:

@@ -14,6 +14,7 @@ from tracepoint.cli.trace.recordings import (
     report_unmatched,
     warn_of_damage,
 )
+from tracepoint.convert.ctf.write import write_ctf
 from tracepoint.convert.parquet import write_parquet
 from tracepoint.convert.perfetto.write import write_perfetto
 from tracepoint.errors import TracepointError
@@ -27,7 +28,7 @@ _ENDINGS = {
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
-_WRITERS = {"parquet": write_parquet, "perfetto": write_perfetto}
+_WRITERS = {"ctf": write_ctf, "parquet": write_parquet, "perfetto": write_perfetto}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -172,8 +172,9 @@ class _Session:
         for _, metadata in self._traces:
             env = {name: str(value) for name, value in metadata.env.items()}
             if "kernel_release" in env:
-                words = ("sysname", "hostname", "kernel_release", "kernel_version", "machine")
-                yield " ".join(env.get(word, "-") for word in words).replace("\n", " ")
+                words = [env.get(word) or "-" for word in ("sysname", "hostname", "kernel_release")]
+                words += [env[word] for word in ("kernel_version", "machine") if env.get(word)]
+                yield " ".join(words).replace("\n", " ")
                 return
 
     def _files(self, folder: Path, metadata: CtfMetadata) -> list[StreamFile]:

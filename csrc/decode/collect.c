@@ -206,6 +206,23 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 	return made;
 }
 
+/* Mark a collector as used by this thread; sets an exception when it is used by another, or none. */
+static struct collector *acquire(PyObject *capsule)
+{
+	struct collector *collector = PyCapsule_GetPointer(capsule, COLLECTOR);
+
+	if (collector && __atomic_exchange_n(&collector->is_busy, true, __ATOMIC_ACQUIRE)) {
+		PyErr_SetString(PyExc_RuntimeError, "a collector is used by two threads");
+		collector = NULL;
+	}
+	return collector;
+}
+
+static void release(struct collector *collector)
+{
+	__atomic_store_n(&collector->is_busy, false, __ATOMIC_RELEASE);
+}
+
 PyObject *tp_collect_pages(PyObject *module, PyObject *args)
 {
 	struct collector *collector;
@@ -216,18 +233,14 @@ PyObject *tp_collect_pages(PyObject *module, PyObject *args)
 	(void)module;
 	if (!PyArg_ParseTuple(args, "Oy*i:collect_pages", &capsule, &data, &cpu))
 		return NULL;
-	collector = PyCapsule_GetPointer(capsule, COLLECTOR);
-	if (collector && __atomic_exchange_n(&collector->is_busy, true, __ATOMIC_ACQUIRE)) {
-		PyErr_SetString(PyExc_RuntimeError, "a collector is used by two threads");
-		collector = NULL;
-	}
+	collector = acquire(capsule);
 	if (collector) {
 		Py_BEGIN_ALLOW_THREADS
 		collect(collector, data.buf, (uint64_t)data.len, cpu);
 		Py_END_ALLOW_THREADS
 		if (collector->has_failed)
 			PyErr_NoMemory();
-		__atomic_store_n(&collector->is_busy, false, __ATOMIC_RELEASE);
+		release(collector);
 	}
 	PyBuffer_Release(&data);
 	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
@@ -444,25 +457,43 @@ static bool convert_stamps(struct slot *slot, PyObject *convert)
 	return true;
 }
 
-static bool show_times(struct slot *slot, PyObject *convert)
+static bool scale_all(struct collector *collector, PyObject *numbers)
 {
 	unsigned long long offset;
 	unsigned int mult, n_bits;
 
-	if (convert == Py_None)
-		return true;
-	if (!PyTuple_Check(convert))
-		return convert_stamps(slot, convert);
-	if (!PyArg_ParseTuple(convert, "IIK:times", &mult, &n_bits, &offset))
+	if (!PyArg_ParseTuple(numbers, "IIK:times", &mult, &n_bits, &offset))
 		return false;
 	if (n_bits > 63) {
 		PyErr_SetString(PyExc_ValueError, "a shift of more than 63 bits");
 		return false;
 	}
 	Py_BEGIN_ALLOW_THREADS
-	scale_stamps(slot, mult, n_bits, offset);
+	for (unsigned int n = 0; n < collector->n_slots; n++)
+		scale_stamps(&collector->slots[n], mult, n_bits, offset);
 	Py_END_ALLOW_THREADS
 	return true;
+}
+
+PyObject *tp_show_times(PyObject *module, PyObject *args)
+{
+	PyObject *capsule, *convert;
+	struct collector *collector;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "OO:show_times", &capsule, &convert))
+		return NULL;
+	collector = acquire(capsule);
+	if (!collector)
+		return NULL;
+	if (PyTuple_Check(convert))
+		scale_all(collector, convert);
+	else
+		for (unsigned int n = 0; n < collector->n_slots; n++)
+			if (!convert_stamps(&collector->slots[n], convert))
+				break;
+	release(collector);
+	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }
 
 static struct slot *slot_of(PyObject *sources, Py_ssize_t n, unsigned int number)
@@ -497,7 +528,7 @@ static bool merge_slots(struct tp_rows *rows)
 	return is_done;
 }
 
-static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert, struct tp_rows *rows)
+static bool take_slots(PyObject *sources, unsigned int number, struct tp_rows *rows)
 {
 	for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(sources); n++) {
 		struct slot *slot = slot_of(sources, n, number);
@@ -506,21 +537,19 @@ static bool take_slots(PyObject *sources, unsigned int number, PyObject *convert
 			return false;
 		rows->taken[rows->n_taken++] = *slot;
 		*slot = (struct slot){ 0 };
-		if (!show_times(&rows->taken[n], convert))
-			return false;
 	}
 	return true;
 }
 
 PyObject *tp_merge_rows(PyObject *module, PyObject *args)
 {
-	PyObject *sources, *convert, *made;
+	PyObject *sources, *made;
 	struct tp_rows *rows;
 	unsigned int number;
 	bool is_done;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "O!IO:merge_rows", &PyTuple_Type, &sources, &number, &convert))
+	if (!PyArg_ParseTuple(args, "O!I:merge_rows", &PyTuple_Type, &sources, &number))
 		return NULL;
 	rows = calloc(1, sizeof(*rows));
 	made = rows ? PyCapsule_New(rows, ROWS, rows_free) : PyErr_NoMemory();
@@ -531,7 +560,7 @@ PyObject *tp_merge_rows(PyObject *module, PyObject *args)
 	rows->taken = calloc((size_t)PyTuple_GET_SIZE(sources) + 1, sizeof(*rows->taken));
 	if (!rows->taken) {
 		PyErr_NoMemory();
-	} else if (take_slots(sources, number, convert, rows)) {
+	} else if (take_slots(sources, number, rows)) {
 		Py_BEGIN_ALLOW_THREADS
 		is_done = merge_slots(rows);
 		Py_END_ALLOW_THREADS

@@ -77,6 +77,7 @@ PyObject *tp_sieve(PyObject *module, PyObject *args);
 PyObject *tp_sift_pages(PyObject *module, PyObject *args);
 PyObject *tp_collector(PyObject *module, PyObject *args);
 PyObject *tp_collect_pages(PyObject *module, PyObject *args);
+PyObject *tp_show_times(PyObject *module, PyObject *args);
 PyObject *tp_merge_rows(PyObject *module, PyObject *args);
 PyObject *tp_start_columns(PyObject *module, PyObject *args);
 PyObject *tp_fill_columns(PyObject *module, PyObject *args);
@@ -88,11 +89,12 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 #define TP_COLUMN_METHODS                                                                                              \
 	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, counts)" },                      \
 	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },                          \
-	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, programs, layout, start, stop)" },                            \
+	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },                   \
 	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },                                 \
 	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout)" },                              \
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
-	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot, convert)" },                                  \
+	{ "show_times", tp_show_times, METH_VARARGS, "show_times(collector, convert)" },                               \
+	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot)" },                                           \
 	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" },     \
 	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },                             \
 	{ "finish_columns", tp_finish_columns, METH_VARARGS, "finish_columns(columns)" },                              \

@@ -20,12 +20,15 @@ enum {
 	NO_CPU = -1,
 };
 
-/* `slot_of` gives the program of an event's id: ALL_SLOT for none, NO_SLOT where no record is chosen. */
+/*
+ * `slot_of` gives the program of an event's id: ALL_SLOT for none, NO_SLOT where no record is chosen.  `new_id`
+ * gives the id that is written in its place, NULL for the same one.
+ */
 struct sieve {
 	struct tp_layout layout;
 	int64_t start, stop;
 	unsigned int n_programs;
-	uint16_t *slot_of;
+	uint16_t *slot_of, *new_id;
 	void **programs;
 };
 
@@ -158,9 +161,15 @@ static uint32_t event_size(uint32_t length)
 	return size == 8 ? 16 : size + EVENT_HEAD;
 }
 
+static uint16_t id_of(const struct sieve *sieve, const unsigned char *data)
+{
+	return (uint16_t)(sieve->layout.is_big ? data[0] << 8 | data[1] : data[1] << 8 | data[0]);
+}
+
 static void write_record(struct sifting *to, uint64_t stamp, const unsigned char *data, uint32_t length, int32_t cpu)
 {
 	uint32_t size = event_size(length), after;
+	unsigned char *payload;
 	uint64_t delta;
 
 	if (size + (cpu == NO_CPU ? STAMP_EVENT : TP_CPU_MARK_SIZE) > to->sieve->layout.data_size) {
@@ -194,7 +203,10 @@ static void write_record(struct sifting *to, uint64_t stamp, const unsigned char
 	} else {
 		put_head(to, (size - EVENT_HEAD) / 4, (uint32_t)delta);
 	}
-	memcpy(to->pages + to->page + to->sieve->layout.data_offset + to->used, data, length);
+	payload = to->pages + to->page + to->sieve->layout.data_offset + to->used;
+	memcpy(payload, data, length);
+	if (to->sieve->new_id && length >= 2)
+		put_number(payload, to->sieve->new_id[id_of(to->sieve, data)], 2, to->sieve->layout.is_big);
 	to->used = after;
 	to->now = stamp;
 	to->cpu = cpu;
@@ -212,7 +224,7 @@ static tp_always_inline void sift_record(void *arg, uint64_t stamp, uint32_t at,
 	if (sieve->slot_of) {
 		if (size < 2)
 			return;
-		slot = sieve->slot_of[sieve->layout.is_big ? data[0] << 8 | data[1] : data[1] << 8 | data[0]];
+		slot = sieve->slot_of[id_of(sieve, data)];
 	}
 	if (slot == NO_SLOT)
 		return;
@@ -286,6 +298,7 @@ static void sieve_free(PyObject *capsule)
 		free(sieve->programs[n]);
 	free(sieve->programs);
 	free(sieve->slot_of);
+	free(sieve->new_id);
 	free(sieve);
 }
 
@@ -318,32 +331,36 @@ static bool load_programs(struct sieve *sieve, PyObject *programs)
 	return true;
 }
 
-static bool load_slots(struct sieve *sieve, const Py_buffer *slots)
+/* Copy a number for each id; NULL for no bytes. */
+static bool load_numbers(uint16_t **numbers, const Py_buffer *given)
 {
-	/* No bytes: all events. */
-	if (!slots->len)
+	if (!given->len)
 		return true;
-	if (slots->len != (Py_ssize_t)(N_IDS * sizeof(*sieve->slot_of))) {
+	if (given->len != (Py_ssize_t)(N_IDS * sizeof(**numbers))) {
 		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
 		return false;
 	}
-	sieve->slot_of = malloc((size_t)slots->len);
-	if (!sieve->slot_of) {
+	*numbers = malloc((size_t)given->len);
+	if (!*numbers) {
 		PyErr_NoMemory();
 		return false;
 	}
-	memcpy(sieve->slot_of, slots->buf, (size_t)slots->len);
-	for (unsigned int id = 0; id < N_IDS; id++)
+	memcpy(*numbers, given->buf, (size_t)given->len);
+	return true;
+}
+
+static void check_slots(struct sieve *sieve)
+{
+	for (unsigned int id = 0; sieve->slot_of && id < N_IDS; id++)
 		if (sieve->slot_of[id] >= sieve->n_programs && sieve->slot_of[id] != ALL_SLOT)
 			sieve->slot_of[id] = NO_SLOT;
-	return true;
 }
 
 PyObject *tp_sieve(PyObject *module, PyObject *args)
 {
 	struct sieve *sieve = calloc(1, sizeof(*sieve));
 	PyObject *made, *programs;
-	Py_buffer slots;
+	Py_buffer slots, new_ids;
 
 	(void)module;
 	made = sieve ? PyCapsule_New(sieve, SIEVE, sieve_free) : PyErr_NoMemory();
@@ -351,13 +368,17 @@ PyObject *tp_sieve(PyObject *module, PyObject *args)
 		free(sieve);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "y*O!" LAYOUT_CODES "LL:sieve", &slots, &PyTuple_Type, &programs,
+	if (!PyArg_ParseTuple(args, "y*y*O!" LAYOUT_CODES "LL:sieve", &slots, &new_ids, &PyTuple_Type, &programs,
 			      LAYOUT_PLACES(sieve->layout), &sieve->start, &sieve->stop)) {
 		Py_DECREF(made);
 		return NULL;
 	}
-	if (!tp_check_layout(&sieve->layout) || !load_programs(sieve, programs) || !load_slots(sieve, &slots))
+	if (!tp_check_layout(&sieve->layout) || !load_programs(sieve, programs) ||
+	    !load_numbers(&sieve->slot_of, &slots) || !load_numbers(&sieve->new_id, &new_ids))
 		Py_CLEAR(made);
+	else
+		check_slots(sieve);
+	PyBuffer_Release(&new_ids);
 	PyBuffer_Release(&slots);
 	return made;
 }

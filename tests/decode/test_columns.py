@@ -161,8 +161,8 @@ def test_wrong_arguments_are_errors():
         decode.collect_pages(object(), b"", 0)
     collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False))
     with pytest.raises(IndexError):
-        decode.merge_rows((collector,), 1, None)
-    rows, n_rows = decode.merge_rows((collector,), 0, None)
+        decode.merge_rows((collector,), 1)
+    rows, n_rows = decode.merge_rows((collector,), 0)
     assert n_rows == 0
     with pytest.raises(ValueError, match="plan"):
         decode.start_columns(rows, ((2, 0, 0, 3, 1),), False, 1)

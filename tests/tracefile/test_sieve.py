@@ -145,13 +145,15 @@ def test_wrong_arguments_are_errors():
     decode = sieve_module.DECODE
     layout = (16, 4080, 8, 8, False)
     with pytest.raises(ValueError, match="layout"):
-        decode.sieve(b"", (), (16, 0, 8, 8, False), 0, 1)
+        decode.sieve(b"", b"", (), (16, 0, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="slot"):
-        decode.sieve(b"123", (), layout, 0, 1)
+        decode.sieve(b"123", b"", (), layout, 0, 1)
     with pytest.raises(ValueError, match="filter program"):
-        decode.sieve(b"", (b"no program",), layout, 0, 1)
+        decode.sieve(b"", b"", (b"no program",), layout, 0, 1)
+    with pytest.raises(ValueError, match="slot"):
+        decode.sieve(b"", b"123", (), layout, 0, 1)
     with pytest.raises(TypeError):
-        decode.sieve(b"", (3,), layout, 0, 1)
+        decode.sieve(b"", b"", (3,), layout, 0, 1)
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.sift_pages(object(), b"", 0)
 

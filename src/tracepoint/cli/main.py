@@ -135,6 +135,14 @@ COMMANDS = {
             "tracepoint cut tests/tracefile/golden/cut.v6.dat --from 10.63 --to 10.65 -o /tmp/window.dat",
         ),
     ),
+    "merge": Command(
+        "trace.merge",
+        "write several recordings as one trace.dat, by time",
+        (
+            "tracepoint merge tests/tracefile/golden/cut.v6.dat tests/tracefile/golden/cut.v6.dat -o /tmp/a",
+            "tracepoint merge tests/tracefile/golden/cut.v6.dat --from 10.63 --to 10.65 -o /tmp/a.dat",
+        ),
+    ),
     "sql": Command(
         "trace.sql",
         "run SQL over the events of a recording, by DuckDB",

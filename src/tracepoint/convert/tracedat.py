@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from heapq import merge
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.options import TIME_OPTIONS
 from tracepoint.tracefile.write import write_tracedat
 from tracepoint.tree.writing import replacing
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tracepoint.decode.trace import Trace
+    from tracepoint.record.layout import PageLayout
     from tracepoint.tracefile.buffers import CpuData
 
     Progress = Callable[[int], None]
@@ -34,39 +37,47 @@ def write_cut(
 ) -> None:
     """Write the selected records of a trace as a trace.dat with all else that the recording has.
 
-    `version` is 6 or 7, `compression` none, zlib or zstd;
-    `progress` is called with the number of records read since the last call.  The file appears when it is
-    complete.  Raises OSError, and TracepointError for what a trace.dat cannot hold.
+    `version` is 6 or 7, `compression` none, zlib or zstd; `progress` is called with the number of records
+    written since the last call.  The file appears when it is complete.  Raises OSError, and TracepointError
+    for what a trace.dat cannot hold.
     """
     file = trace.file
     buffer = trace.buffer
     if buffer is None:
         raise TracepointError(f"{file.path}: a trace without pages cannot be cut")
-    blocks = (CpuPages(c.cpu, _CutBlocks(c, progress)) for c in buffer.cpus)
-    content = replace(file.content(), buffers=(BufferContent(tuple(blocks), "", buffer.clock),))
+    content = file.content()
+    # Stamps stay as they are where the file says how to convert them.
+    if any(option.id in TIME_OPTIONS for option in content.options):
+        buffer = replace(buffer, cpus=tuple(replace(cpu, time_map=None) for cpu in buffer.cpus))
+    numbers = sorted({cpu.cpu for cpu in buffer.cpus})
+    blocks = (
+        CpuPages(n, _CutBlocks(tuple(c for c in buffer.cpus if c.cpu == n), content.layout, progress))
+        for n in numbers
+    )
+    content = replace(content, buffers=(BufferContent(tuple(blocks), "", buffer.clock),))
     with replacing(Path(path), 0o644) as stream:
         write_tracedat(stream, content, version, compression)
 
 
 @dataclass(frozen=True, slots=True)
 class _CutBlocks:
-    """The pages of what is left of one CPU."""
+    """The pages of what is left of one CPU, which several files may have."""
 
-    cpu: CpuData
+    sources: tuple[CpuData, ...]
+    layout: PageLayout
     progress: Progress
 
     def __iter__(self) -> Iterator[bytes]:
-        cpu = self.cpu
-        writer, n_kept = PageWriter(cpu.layout), 0
-        # Stamps stay as they are: the file says how to convert them.
-        for record in replace(cpu, time_map=None).records():
+        number = self.sources[0].cpu
+        writer, n_kept = PageWriter(self.layout), 0
+        for record in merge(*(cpu.records() for cpu in self.sources), key=lambda r: r.timestamp):
             if record.lost:
                 writer.lose(record.lost)
-            writer.add(record.timestamp, record.data, None if record.cpu == cpu.cpu else record.cpu)
+            writer.add(record.timestamp, record.data, None if record.cpu == number else record.cpu)
             n_kept += 1
             if n_kept == _BLOCK_RECORDS:
                 yield writer.pages()
                 self.progress(n_kept)
-                writer, n_kept = PageWriter(cpu.layout), 0
+                writer, n_kept = PageWriter(self.layout), 0
         yield writer.pages()
         self.progress(n_kept)

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
     from tracepoint.tracefile.buffers import CpuData
-    from tracepoint.tracefile.timing import TimeMap
 
     Given = TypeVar("Given")
     Made = TypeVar("Made")
@@ -198,24 +197,21 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
 
 def read_columns(cpus: Sequence[CpuData], forms: Sequence[EventFormat], threads: int) -> list[list[Column]]:
     """Return the columns of events, their rows by time; of equal times the lower CPU comes first."""
-    convert = cpus[0].time_map if cpus else None
     if DECODE is None:
-        return _read_slowly(cpus, forms, convert)
+        return _read_slowly(cpus, forms)
     with _running(threads) as run:
         return _read_quickly(DECODE, cpus, forms, run)
 
 
-def _read_slowly(
-    cpus: Sequence[CpuData], forms: Sequence[EventFormat], convert: TimeMap | None
-) -> list[list[Column]]:
+def _read_slowly(cpus: Sequence[CpuData], forms: Sequence[EventFormat]) -> list[list[Column]]:
     rows: dict[int, list[Row]] = {form.id: [] for form in forms}
     for part in _parts(cpus):
         for data, _ in _blocks(part):
             for number, row in collect_slowly(data, part.layout, part.cpu, rows):
-                rows[number].append(row)
+                rows[number].append(row._replace(stamp=shown_time(part.time_map, row.stamp, row.cpu)))
     return [
         fill_slowly(
-            merge_slowly(rows[form.id], convert),
+            merge_slowly(rows[form.id]),
             plan_columns(form),
             is_big_endian=form.is_big_endian,
         )
@@ -233,21 +229,20 @@ def _read_quickly(
     for number, form in enumerate(forms):
         if form.id < N_IDS:
             slots[form.id] = number
-    convert: Any = cpus[0].time_map if cpus else None
-    if convert is not None and convert.is_affine:
-        convert = (convert.mult, convert.n_bits, convert.offset & (1 << 64) - 1)
 
     def collect(part: CpuData) -> object:
         collector = decode.collector(slots, len(forms), _numbers(part.layout))
         for data, _ in _blocks(part):
             decode.collect_pages(collector, data, part.cpu)
+        if part.time_map is not None:
+            decode.show_times(collector, part.time_map.numbers or part.time_map)
         return collector
 
     sources = tuple(run(collect, _parts(cpus)))
 
     def fill(number: int) -> list[Column]:
         form = forms[number]
-        rows, n_rows = decode.merge_rows(sources, number, convert)
+        rows, n_rows = decode.merge_rows(sources, number)
         plan = plan_columns(form)
         n_slices = n_rows // _SLICE_ROWS + 1 if len(forms) == 1 else 1
         columns = decode.start_columns(rows, tuple(c.numbers for c in plan), form.is_big_endian, n_slices)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracepoint.record.page import walk_pages
-from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, shown_time, signed_time
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, signed_time
 
 if TYPE_CHECKING:
     from array import array
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
-    from tracepoint.tracefile.timing import TimeMap
 
 #: For a record that is too short to say which event it is.
 NO_ID = -1
@@ -91,11 +90,6 @@ def collect_slowly(
             yield number, Row(stamp, where, record)
 
 
-def merge_slowly(rows: Iterable[Row], convert: TimeMap | None) -> list[Row]:
-    """Return rows, given CPU by CPU, by time; of equal times what was given first comes first.
-
-    `convert` gives the time to show for a stamp and a CPU.
-    """
-    if convert is not None:
-        rows = (row._replace(stamp=shown_time(convert, row.stamp, row.cpu)) for row in rows)
+def merge_slowly(rows: Iterable[Row]) -> list[Row]:
+    """Return rows, given CPU by CPU, by time; of equal times what was given first comes first."""
     return sorted(rows, key=lambda row: row.stamp)

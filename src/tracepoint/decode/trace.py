@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -18,15 +19,14 @@ from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches_any
 from tracepoint.record.page import add_lost
 from tracepoint.tracefile.damage import Damage
-from tracepoint.tracefile.opening import open_container
+from tracepoint.tracefile.opening import open_containers
 from tracepoint.tracefile.recording import read_pairs
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
-    import os
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from types import TracebackType
 
     from tracepoint.decode.engine import PartCounts
@@ -273,14 +273,20 @@ def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
     return f"no {what} {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
 
 
-def open_trace(path: str | os.PathLike[str], *, instance: str = "", threads: int = 0) -> Trace:
+def open_trace(
+    path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, instance: str = "", threads: int = 0
+) -> Trace:
     """Open a recording: trace.dat, perf.data, text of `trace`, folder of `trace_pipe_raw`, or CTF trace.
 
+    Of several paths the records are merged by time: of a guest and its host, a kernel and a Python process.
     `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
     process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an
     unknown instance.
     """
-    trace = Trace(open_container(path), threads=threads)
+    paths = [path] if isinstance(path, (str, os.PathLike)) else path
+    if not paths:
+        raise ValueError("no path of a recording")
+    trace = Trace(open_containers(paths), threads=threads)
     if not instance:
         return trace
     try:

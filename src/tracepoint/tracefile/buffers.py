@@ -20,6 +20,7 @@ from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Sieve, sho
 from tracepoint.wording import counted, one_line
 
 if TYPE_CHECKING:
+    from array import array
     from collections.abc import Callable, Collection, Iterator, Mapping
 
     from tracepoint.filter.program import FilterProgram
@@ -53,7 +54,8 @@ class Chunk(NamedTuple):
 class CpuData:
     """The data of one CPU: `size` bytes of the file at `offset`, in pages of `layout`.
 
-    `picked` are the compressed chunks to read, None for all; `sieve` leaves the chosen records.
+    `picked` are the compressed chunks to read, None for all; `sieve` leaves the chosen records; `new_ids`
+    (one uint16 for each id) are what it writes in place of the records' ids.
     """
 
     cpu: int
@@ -66,6 +68,7 @@ class CpuData:
     time_map: TimeMap | None = field(default=None, repr=False)
     picked: tuple[Chunk, ...] | None = field(default=None, repr=False)
     sieve: Sieve | None = field(default=None, repr=False)
+    new_ids: array[int] | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<CpuData of CPU {self.cpu}, {self.size:,} bytes at offset {self.offset:#x}>"
@@ -233,11 +236,17 @@ class TraceBuffer:
 
         `cpus` leaves others out as a whole: not for the rings of a process, whose records name their CPU.
         """
-        kept = []
+        kept: list[CpuData] = []
+        sieves: list[Sieve] = []
         for cpu in (cpu for cpu in self.cpus if cpus is None or cpu.cpu in cpus):
-            left = cpu.narrowed(window)
-            sieve = Sieve(cpu.layout, window, programs, cpu.time_map)
-            kept.append(left if window == ALL_TIMES and programs is None else replace(left, sieve=sieve))
+            facts = cpu.layout, cpu.time_map, cpu.new_ids
+            sieve = next((sieve for sieve in sieves if sieve.serves(*facts)), None)
+            if sieve is None:
+                layout, convert, new_ids = facts
+                sieve = Sieve(layout, window, programs, convert, new_ids)
+                sieves.append(sieve)
+            is_whole = window == ALL_TIMES and programs is None and cpu.new_ids is None
+            kept.append(cpu if is_whole else replace(cpu.narrowed(window), sieve=sieve))
         return replace(self, cpus=tuple(kept))
 
     def content(self) -> BufferContent:

@@ -12,11 +12,14 @@ from tracepoint.tracefile.ctf.opening import ctf_folders, open_ctf
 from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.merged import MergedContainer
 from tracepoint.tracefile.perfdata import PERF_MAGICS, open_perfdata
 from tracepoint.tracefile.textfile import is_text_file, open_text
 from tracepoint.tracefile.tracedat import TraceFile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tracepoint.tracefile.container import Container
     from tracepoint.tracefile.cursor import Bytes
 
@@ -39,6 +42,21 @@ def open_container(path: str | os.PathLike[str]) -> Container:
         return read_container(data, os.fspath(path), log)
     except BaseException:
         unmap(data)
+        raise
+
+
+def open_containers(paths: Sequence[str | os.PathLike[str]]) -> Container:
+    """Open several recordings as one, merged by time; one is opened as it is.
+
+    Raises OSError, and DecodeError for one that cannot be read, or does not go with the others.
+    """
+    files: list[Container] = []
+    try:
+        files += map(open_container, paths)
+        return files[0] if len(files) == 1 else MergedContainer(files)
+    except BaseException:
+        for file in files:
+            file.close()
         raise
 
 

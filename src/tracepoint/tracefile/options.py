@@ -94,6 +94,10 @@ class TscScale:
     offset_ns: int
 
 
+#: Those that say how stamps become times.
+TIME_OPTIONS = frozenset({OptionId.DATE, OptionId.OFFSET, OptionId.TIME_SHIFT, OptionId.TSC2NSEC})
+
+
 @dataclass(frozen=True, slots=True)
 class ClockSample:
     """At host time `time` a guest's clock was `offset` off and ran `scaling` / 2**`fraction` as fast."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from array import array
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracepoint.filter.program import RecordContext
 from tracepoint.record.decode import DECODE
@@ -59,7 +59,8 @@ class Sieve:
     """Keeps the records of a window of times whose event has a program that they pass.
 
     `programs` are by the id of an event, None for one whose records are all kept; without `programs` those of
-    every event are.  `convert` gives the times that the window counts in.  Losses stay where they were.
+    every event are.  `convert` gives the times that the window counts in.  `new_ids` are written in place of
+    ids, and those are what `programs` go by.  Losses stay where they were.
     """
 
     def __init__(
@@ -68,11 +69,17 @@ class Sieve:
         window: Window = ALL_TIMES,
         programs: Mapping[int, FilterProgram | None] | None = None,
         convert: TimeMap | None = None,
+        new_ids: array[int] | None = None,
     ) -> None:
+        self._new_ids = new_ids
         self._layout = layout
         self._window = window
         self._programs = programs
         self._convert = convert
+
+    def serves(self, layout: PageLayout, convert: TimeMap | None, new_ids: array[int] | None) -> bool:
+        """Whether it sifts pages of this layout, clock and ids."""
+        return (layout, convert, new_ids) == (self._layout, self._convert, self._new_ids)
 
     def sift(self, data: Buffer, cpu: int) -> Sifted:
         """Return pages of the records to keep out of a buffer of whole pages of a CPU."""
@@ -103,7 +110,7 @@ class Sieve:
             start = MIN_TIME if window.start == MIN_TIME else min(first(window.start), MAX_TIME)
             stop = MAX_TIME if window.stop == MAX_TIME else min(first(window.stop), MAX_TIME)
             window = Window(start, stop)
-        found: object = DECODE.sieve(slots, packed, numbers, *window)
+        found: object = DECODE.sieve(slots, self._new_ids or b"", packed, numbers, *window)
         return found
 
     def _slots(self) -> tuple[bytes | array[int], tuple[bytes, ...]]:
@@ -112,11 +119,15 @@ class Sieve:
             return b"", ()
         slots = array("H", [_NO_SLOT]) * _N_IDS
         packed: dict[bytes, int] = {}
-        for number, program in self._programs.items():
+        places = {
+            number: _ALL_SLOT if program is None else packed.setdefault(program.pack(), len(packed))
+            for number, program in self._programs.items()
+        }
+        if self._new_ids is not None:
+            return array("H", (places.get(number, _NO_SLOT) for number in self._new_ids)), tuple(packed)
+        for number, place in places.items():
             if 0 <= number < _N_IDS:
-                slots[number] = (
-                    _ALL_SLOT if program is None else packed.setdefault(program.pack(), len(packed))
-                )
+                slots[number] = place
         return slots, tuple(packed)
 
     def _sift_slowly(self, data: Buffer, cpu: int) -> tuple[Buffer, list[tuple[str, int]], int]:
@@ -131,12 +142,18 @@ class Sieve:
                 if not self._keeps(stamp, where, record):
                     continue
                 try:
-                    writer.add(stamp, record, None if where == cpu else where)
+                    writer.add(stamp, self._renumbered(record), None if where == cpu else where)
                 except ValueError:
                     n_too_long += 1
             if page.fault:
                 faults.append((page.fault, page.fault_at))
         return writer.pages(), faults, n_too_long
+
+    def _renumbered(self, record: bytes) -> bytes:
+        if self._new_ids is None or len(record) < 2:
+            return record
+        order: Literal["big", "little"] = "big" if self._layout.is_big_endian else "little"
+        return self._new_ids[int.from_bytes(record[:2], order)].to_bytes(2, order) + record[2:]
 
     def _keeps(self, stamp: int, cpu: int, record: bytes) -> bool:
         start, stop = self._window
@@ -144,8 +161,10 @@ class Sieve:
             return False
         if self._programs is None:
             return True
-        order = "big" if self._layout.is_big_endian else "little"
-        number = int.from_bytes(record[:2], order)  # type: ignore[arg-type]
+        order: Literal["big", "little"] = "big" if self._layout.is_big_endian else "little"
+        number = int.from_bytes(record[:2], order)
+        if self._new_ids is not None:
+            number = self._new_ids[number]
         if len(record) < 2 or number not in self._programs:
             return False
         program = self._programs[number]

@@ -80,6 +80,11 @@ class TimeMap:
         """Whether later stamps of all CPUs are later times, in proportion."""
         return self.shift is None
 
+    @property
+    def numbers(self) -> tuple[int, int, int] | None:
+        """What C takes: `mult`, `n_bits` and `offset` of a map that is affine."""
+        return (self.mult, self.n_bits, self.offset & _U64) if self.is_affine else None
+
     def first_stamp(self, time_ns: int) -> int:
         """Return the first stamp whose time is not before `time_ns`, of a map that is affine.
 

@@ -20,29 +20,35 @@ if TYPE_CHECKING:
     import argparse
 
     from tracepoint.cli.output import Output
+    from tracepoint.decode.trace import Trace
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_file_argument(parser)
     add_selection_arguments(parser)
+    add_output_arguments(parser)
+    add_instance_argument(parser)
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says how a trace.dat is written."""
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="the file to write")
     parser.add_argument("--file-version", type=int, choices=(6, 7), default=7, help="default: 7")
     parser.add_argument("--compression", choices=("none", "zlib", "zstd"), default="none")
-    add_instance_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
     with open_recording(args) as trace:
         is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
-        with out.progress("records", trace.n_records) as progress:
-            write_cut(
-                trace,
-                args.output,
-                version=args.file_version,
-                compression=args.compression,
-                progress=progress.step,
-            )
+        write_selected(trace, args, out)
         warn_of_damage(args.file, trace.damage, out)
     return EXIT_FINDINGS if is_missing else EXIT_DONE
+
+
+def write_selected(trace: Trace, args: argparse.Namespace, out: Output) -> None:
+    """Write the selected records as the arguments say, with progress."""
+    version, compression = args.file_version, args.compression
+    with out.progress("records", trace.n_records) as progress:
+        write_cut(trace, args.output, version=version, compression=compression, progress=progress.step)

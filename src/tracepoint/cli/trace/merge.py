@@ -1,0 +1,39 @@
+"""`tracepoint merge`: several recordings as one trace.dat, by time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.trace.cut import add_output_arguments, write_selected
+from tracepoint.cli.trace.recordings import add_filter_arguments, narrowed, open_file, warn_of_damage
+from tracepoint.decode.trace import Trace
+from tracepoint.tracefile.merged import MergedContainer
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tracepoint.cli.output import Output
+    from tracepoint.tracefile.container import Container
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("file", nargs="+", metavar="FILE", help="recordings of any form, with the same clock")
+    add_output_arguments(parser)
+    add_filter_arguments(parser)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Write the file."""
+    files: list[Container] = []
+    try:
+        files += map(open_file, args.file)
+        merged = MergedContainer(files)
+        write_selected(narrowed(Trace(merged), args), args, out)
+        warn_of_damage(str(Path(args.output)), merged.damage, out)
+    finally:
+        for file in files:
+            file.close()
+    return EXIT_DONE

@@ -15,7 +15,7 @@ import time
 from functools import cache
 from pathlib import Path
 
-from benchmarks.harness import MissingError, Row
+from benchmarks.harness import MissingError, Row, environment
 from tracepoint.decode.trace import open_trace
 from tracepoint.record.decode import DECODE
 
@@ -45,7 +45,9 @@ def recordings() -> tuple[Path, Path]:
 def cpu_of(command: list[str]) -> float:
     """CPU seconds of one run of a program and what it starts."""
     before = os.times()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    subprocess.run(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment(), check=True
+    )
     after = os.times()
     return after.children_user + after.children_system - before.children_user - before.children_system
 
@@ -101,15 +103,32 @@ def every_field() -> Row:
     return Row("every field of every event, one core", rate, "M/s", 15, False, f"best {best:.1f}")
 
 
+def _read_against_report(path: Path, form: str) -> Row:
+    """The text of the whole file: the commands as a whole, in turns."""
+    ours = [sys.executable, "-m", "tracepoint", "read", "-q", str(path)]
+    theirs = ["trace-cmd", "report", "-i", str(path)]
+    cpu_of(ours)
+    turns = [(cpu_of(theirs), cpu_of(ours)) for _ in range(RUNS)]
+    report, spent = (statistics.median(column) for column in zip(*turns, strict=True))
+    detail = f"{spent:.2f} s, trace-cmd report {report:.2f} s of CPU"
+    return Row(f"text of a whole file, {form}", report / spent, "times", 8, False, detail)
+
+
 def read_against_report() -> Row:
-    """The text of the whole file: the commands as a whole."""
-    path, report = recordings()[1], report_cpu()
-    spent = statistics.median(
-        cpu_of([sys.executable, "-m", "tracepoint", "read", "-q", str(path)]) for _ in range(3)
-    )
-    return Row(
-        "text of a whole file against trace-cmd report", report / spent, "times", 8, False, f"{spent:.2f} s"
-    )
+    """The text of version 7 with zstd."""
+    return _read_against_report(recordings()[0], "v7 zstd")
 
 
-ROWS = (table_against_report, compressed_against_plain, decoding_alone, every_field, read_against_report)
+def read_plain_against_report() -> Row:
+    """The text of version 6."""
+    return _read_against_report(recordings()[1], "v6")
+
+
+ROWS = (
+    table_against_report,
+    compressed_against_plain,
+    decoding_alone,
+    every_field,
+    read_against_report,
+    read_plain_against_report,
+)

@@ -45,17 +45,23 @@ class Row:
 Benchmark = Callable[[], Row]
 
 
+def environment() -> dict[str, str]:
+    """The environment of what is measured.
+
+    Byte code must be written once: users have it, and compiling is not what is measured.
+    """
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def wall_ms(command: list[str]) -> float:
     """The wall-clock milliseconds of one run of a program."""
     begin = time.perf_counter()
-    # Byte code must be written once: users have it, and compiling is not what is measured.
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(
         command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
-        env=env,
+        env=environment(),
         check=True,
     )
     return (time.perf_counter() - begin) * 1000

@@ -8,25 +8,57 @@
 #include "print.h"
 
 /* Print programs by the types of their records; any number of threads may use them at a time. */
-struct tp_prints;
+struct tp_prints {
+	struct tp_print_program *programs;
+	uint32_t *ids;         /* of each program */
+	uint32_t *first_notes; /* the first counter of each program, and how many there are of all */
+	uint32_t n;
+	bool is_big;
+	uint32_t *by_id; /* the program of each type of record, by the number of the type */
+	uint32_t n_ids;
+	bool is_for_all; /* the first program is for records of any type */
+};
+
+#define TP_NO_PROGRAM UINT32_MAX
 
 /* A record without a program: none for its type, or it is too short to have one. */
 enum { TP_PRINT_UNKNOWN = 64 };
 
+static inline uint32_t tp_program_for(const struct tp_prints *set, const unsigned char *record, uint32_t length)
+{
+	uint32_t id;
+
+	if (set->is_for_all)
+		return 0;
+	if (length < 2)
+		return TP_NO_PROGRAM;
+	id = set->is_big ? (uint32_t)record[0] << 8 | record[1] : (uint32_t)record[1] << 8 | record[0];
+	return id < set->n_ids ? set->by_id[id] : TP_NO_PROGRAM;
+}
+
 /* Return what load_prints() made; NULL with an exception for another object. */
 const struct tp_prints *tp_prints_of(PyObject *capsule);
-/* Append the line of a record; return what became of it: enum tp_print_state, or TP_PRINT_UNKNOWN. */
-unsigned int tp_prints_record(const struct tp_prints *prints, const struct tp_print_texts *texts,
-			      const unsigned char *record, uint32_t size, struct tp_print_out *out);
 
 /*
- * Notes on lines are counted by program and state: how many counters all programs have, the one of a line that the
- * program for an id made, and back from a counter to id and state; false for one of lines without a note.
+ * Notes on lines are counted by program and state: how many counters all programs have, the one of a line that a
+ * program made, and back from a counter to id and state; false for one of lines without a note.
  */
-uint32_t tp_prints_notes(const struct tp_prints *prints);
-uint32_t tp_prints_note(const struct tp_prints *prints, uint32_t id, unsigned int state);
+static inline uint32_t tp_prints_notes(const struct tp_prints *prints)
+{
+	return prints->first_notes[prints->n];
+}
+
+static inline uint32_t tp_prints_note(const struct tp_prints *prints, uint32_t program, unsigned int state)
+{
+	uint32_t at = state & TP_PRINT_FIELDS ? ((state >> TP_PRINT_WHY) + 1) * TP_PRINT_NOTES : 0;
+
+	return prints->first_notes[program] + at + state % TP_PRINT_NOTES;
+}
+
 bool tp_prints_noted(const struct tp_prints *prints, uint32_t note, uint32_t *id, unsigned int *state);
 
+PyObject *tp_make_line_writer(PyObject *module, PyObject *args);
+PyObject *tp_line_notes(PyObject *module, PyObject *capsule);
 PyObject *tp_render_lines(PyObject *module, PyObject *args);
 PyObject *tp_load_prints(PyObject *module, PyObject *args);
 PyObject *tp_render_prints(PyObject *module, PyObject *args);

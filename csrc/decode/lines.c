@@ -2,35 +2,11 @@
  * Whole lines of `trace`: the records of several CPUs by time, each with its context and its text.
  *
  * The twin is TextWriter.lines() in src/tracepoint/tracefile/text.py.  What a print program leaves to the twin is
- * left out of the text, and its place is returned.
+ * left out of the text, and its place is returned.  What all lines share is held by a writer: line_writer.c.
  */
-#include "decode.h"
-#include "print.h"
-
-enum {
-	N_IDS = 1 << 16,
-	/* A batch ends with the line that makes it this large. */
-	MOST_TEXT = 1 << 22,
-	HAS_CONTEXT = 1,
-	HAS_IRQ_INFO = 2,
-	IS_IN_NS = 4,
-	HAS_OVERRUNS = 8,
-	IS_BIG_ENDIAN = 16,
-};
+#include "lines.h"
 
 #define LOST_UNKNOWN UINT64_MAX
-
-/* kernel/trace/trace.h: enum trace_flag_type. */
-enum flag {
-	IRQS_OFF = 1,
-	NO_SUPPORT = 2,
-	NEED_RESCHED = 4,
-	HARDIRQ = 8,
-	SOFTIRQ = 16,
-	PREEMPT_RESCHED = 32,
-	NMI = 64,
-	BH_OFF = 128,
-};
 
 /* What comes between records: before number `n_before`, events were lost, or the CPU changed. */
 struct change {
@@ -46,13 +22,7 @@ struct state {
 struct source {
 	Py_buffer data, stamps, offsets, lengths, changes, state;
 	struct state *is;
-	uint64_t n, n_changes;
-};
-
-/* Texts one after the other: number n ends at ends[n]. */
-struct texts {
-	Py_buffer ends, bytes;
-	uint64_t n;
+	uint64_t n, n_changes, stamp; /* the last: of the record at hand */
 };
 
 struct left {
@@ -60,37 +30,30 @@ struct left {
 };
 
 struct job {
+	struct tp_line_writer *writer;
 	struct source *sources;
 	uint32_t n_sources, *heap, n_heap;
-	const struct tp_prints *prints;
 	struct tp_print_texts known;
-	struct texts tasks, names;
-	Py_buffer pids, shown, other, idle, after, symbols, count;
-	unsigned int flags;
-	struct tp_print_out out;
+	Py_buffer symbols, out;
+	Py_ssize_t start; /* where the first line goes */
+	char *at; /* where the next line goes */
 	struct left *left;
 	uint64_t n_left, left_room;
-	uint64_t *notes; /* how many lines with each kind of note: tp_prints_note() */
-	int64_t last_pid;
-	uint64_t last_task;
 };
 
-static bool add(struct job *job, const void *bytes, size_t size)
+/* Take the time of the record at hand; false when there is none. */
+static inline bool take_stamp(struct source *from)
 {
-	return tp_print_append(&job->out, bytes, size);
-}
-
-static uint64_t stamp_of(const struct job *job, uint32_t source)
-{
-	const struct source *from = &job->sources[source];
-
-	return ((const uint64_t *)from->stamps.buf)[from->is->at];
+	if (from->is->at >= from->n)
+		return false;
+	from->stamp = ((const uint64_t *)from->stamps.buf)[from->is->at];
+	return true;
 }
 
 /* Whether a source comes before another: of equal times the one that was given first. */
-static bool is_before(const struct job *job, uint32_t one, uint32_t other)
+static inline bool is_before(const struct job *job, uint32_t one, uint32_t other)
 {
-	uint64_t mine = stamp_of(job, one), its = stamp_of(job, other);
+	uint64_t mine = job->sources[one].stamp, its = job->sources[other].stamp;
 
 	return mine != its ? mine < its : one < other;
 }
@@ -111,123 +74,47 @@ static void sift(struct job *job, uint32_t at)
 	}
 }
 
-static bool add_flags(struct job *job, unsigned int flags, unsigned int count)
+/* The source that follows the one at the top; that itself when it is the only one. */
+static uint32_t second_of(const struct job *job)
 {
-	static const char digits[] = ".123456789abcdef";
-	static const char resched[] = { '.', 'n', 'p', 'N' };
-	char text[5];
+	uint32_t second = job->heap[job->n_heap > 1];
 
-	if (flags & IRQS_OFF)
-		text[0] = flags & BH_OFF ? 'D' : 'd';
-	else if (flags & BH_OFF)
-		text[0] = 'b';
-	else
-		text[0] = flags & NO_SUPPORT ? 'X' : '.';
-	text[1] = resched[!!(flags & NEED_RESCHED) + 2 * !!(flags & PREEMPT_RESCHED)];
-	if (flags & NMI)
-		text[2] = flags & HARDIRQ ? 'Z' : 'z';
-	else if (flags & HARDIRQ)
-		text[2] = flags & SOFTIRQ ? 'H' : 'h';
-	else
-		text[2] = flags & SOFTIRQ ? 's' : '.';
-	text[3] = digits[count & 15];
-	text[4] = digits[count >> 4];
-	return add(job, text, sizeof(text));
+	return job->n_heap > 2 && is_before(job, job->heap[2], second) ? job->heap[2] : second;
 }
 
-/* Write a number with at least `width` characters, filled from the left. */
-static bool add_number(struct job *job, uint64_t value, unsigned int width, char fill)
+static void add(struct job *job, const char *text)
 {
-	char text[40], *at = text + sizeof(text);
+	size_t size = strlen(text);
 
-	do
-		*--at = (char)('0' + value % 10);
-	while (value /= 10);
-	while ((unsigned int)(text + sizeof(text) - at) < width)
-		*--at = fill;
-	return add(job, at, (size_t)(text + sizeof(text) - at));
+	memcpy(job->at, text, size);
+	job->at += size;
 }
 
-static bool add_text(struct job *job, const struct texts *texts, uint64_t n)
+static void add_lost(struct job *job, struct state *is)
 {
-	const uint64_t *ends = texts->ends.buf;
-	uint64_t start = n ? ends[n - 1] : 0;
-
-	return n >= texts->n || add(job, (const char *)texts->bytes.buf + start, ends[n] - start);
-}
-
-/* Return the index of a task, the number of tasks when it is not known; pids are sorted. */
-static uint64_t find_task(struct job *job, int32_t pid)
-{
-	const int32_t *pids = job->pids.buf;
-	uint64_t low = 0, high = job->tasks.n;
-
-	if (pid == job->last_pid)
-		return job->last_task;
-	while (low < high) {
-		uint64_t middle = (low + high) / 2;
-
-		if (pids[middle] < pid)
-			low = middle + 1;
-		else
-			high = middle;
+	add(job, "CPU:");
+	job->at = tp_put_decimal(job->at, is->cpu);
+	add(job, " [LOST ");
+	if (is->lost != LOST_UNKNOWN) {
+		job->at = tp_put_decimal(job->at, is->lost);
+		add(job, " ");
 	}
-	job->last_pid = pid;
-	job->last_task = low < job->tasks.n && pids[low] == pid ? low : job->tasks.n;
-	return job->last_task;
-}
-
-static bool add_task(struct job *job, int32_t pid)
-{
-	uint64_t task = find_task(job, pid);
-	const Py_buffer *name = pid < 0 ? &job->idle : &job->other;
-	char text[16];
-	int size;
-
-	if (task < job->tasks.n)
-		return add_text(job, &job->tasks, task);
-	size = snprintf(text, sizeof(text), "%-7d", pid);
-	return add(job, name->buf, (size_t)name->len) && add(job, text, (size_t)size) &&
-	       add(job, job->after.buf, (size_t)job->after.len);
-}
-
-static bool add_context(struct job *job, uint64_t stamp, uint64_t cpu, const unsigned char head[8])
-{
-	bool is_big = job->flags & IS_BIG_ENDIAN;
-	uint64_t us = (stamp + 500) / 1000; /* it wraps as the kernel's does: ns2usecs() */
-	uint32_t pid = 0;
-
-	for (int n = 0; n < 4; n++)
-		pid |= (uint32_t)head[4 + (is_big ? 3 - n : n)] << 8 * n;
-	if (!add_task(job, (int32_t)pid) || !add(job, "[", 1) || !add_number(job, cpu, 3, '0') || !add(job, "] ", 2))
-		return false;
-	if (job->flags & HAS_IRQ_INFO && !add_flags(job, head[2], head[3]))
-		return false;
-	if (!(job->flags & IS_IN_NS))
-		return add(job, " ", 1) && add_number(job, stamp, 12, ' ') && add(job, ": ", 2);
-	return add(job, " ", 1) && add_number(job, us / 1000000, 5, ' ') && add(job, ".", 1) &&
-	       add_number(job, us % 1000000, 6, '0') && add(job, ": ", 2);
-}
-
-static bool add_lost(struct job *job, struct state *is)
-{
-	bool is_known = is->lost != LOST_UNKNOWN;
-
-	if (!add(job, "CPU:", 4) || !add_number(job, is->cpu, 1, ' ') || !add(job, " [LOST ", 7))
-		return false;
-	if (is_known && (!add_number(job, is->lost, 1, ' ') || !add(job, " ", 1)))
-		return false;
 	is->lost = 0;
-	return add(job, "EVENTS]\n", 8);
+	add(job, "EVENTS]\n");
 }
 
-static bool add_start(struct job *job, struct state *is, uint64_t index)
+static void add_start(struct job *job, struct state *is)
 {
-	if (!(job->flags & HAS_OVERRUNS) || is->is_started)
-		return true;
+	uint64_t index = job->writer->n_lines++;
+
+	if (!(job->writer->flags & TP_LINES_HAVE_OVERRUNS) || is->is_started)
+		return;
 	is->is_started = 1;
-	return index <= 1 || (add(job, "##### CPU ", 10) && add_number(job, is->cpu, 1, ' ') &&
-			      add(job, " buffer started ####\n", 21));
+	if (index <= 1)
+		return;
+	add(job, "##### CPU ");
+	job->at = tp_put_decimal(job->at, is->cpu);
+	add(job, " buffer started ####\n");
 }
 
 static bool leave(struct job *job, uint32_t source, uint64_t index)
@@ -241,28 +128,26 @@ static bool leave(struct job *job, uint32_t source, uint64_t index)
 		job->left = left;
 		job->left_room = room;
 	}
-	job->left[job->n_left++] = (struct left){ job->out.n, source, index };
+	job->left[job->n_left++] = (struct left){ (uint64_t)(job->at - (char *)job->out.buf), source, index };
 	return true;
 }
 
 /* Write what follows the context, or leave it to the twin. */
 static bool add_body(struct job *job, uint32_t source, unsigned int id, const unsigned char *record, uint32_t size)
 {
-	uint64_t index = job->sources[source].is->at;
-	size_t start = job->out.n;
-	unsigned int state;
+	struct tp_line_writer *writer = job->writer;
+	char *at = tp_put_text(job->at, &writer->names, id);
+	uint32_t program = tp_program_for(writer->prints, record, size);
+	unsigned int state = TP_PRINT_LEFT;
 
-	if (!add_text(job, &job->names, id))
-		return false;
-	state = tp_prints_record(job->prints, &job->known, record, size, &job->out);
-	if (state == TP_PRINT_NO_MEMORY)
-		return false;
-	if (state & (TP_PRINT_LEFT | TP_PRINT_UNKNOWN)) {
-		job->out.n = start;
-		return leave(job, source, index);
-	}
-	job->notes[tp_prints_note(job->prints, id, state)]++;
-	return add(job, "\n", 1);
+	if (program != TP_NO_PROGRAM)
+		state = tp_print_record(&writer->prints->programs[program], &job->known, record, size, &at);
+	if (state & TP_PRINT_LEFT)
+		return leave(job, source, job->sources[source].is->at);
+	writer->notes[tp_prints_note(writer->prints, program, state)]++;
+	*at = '\n';
+	job->at = at + 1;
+	return true;
 }
 
 /* Take what comes before the record at hand. */
@@ -287,9 +172,10 @@ static void take_changes(struct source *from)
 
 static bool add_line(struct job *job, uint32_t source)
 {
+	struct tp_line_writer *writer = job->writer;
 	struct source *from = &job->sources[source];
 	struct state *is = from->is;
-	uint64_t *count = job->count.buf, at = ((const uint64_t *)from->offsets.buf)[is->at];
+	uint64_t at = ((const uint64_t *)from->offsets.buf)[is->at];
 	uint32_t size = ((const uint32_t *)from->lengths.buf)[is->at];
 	const unsigned char *record = (const unsigned char *)from->data.buf;
 	unsigned char head[8] = { 0 };
@@ -298,35 +184,48 @@ static bool add_line(struct job *job, uint32_t source)
 	if (at > (uint64_t)from->data.len || size > (uint64_t)from->data.len - at)
 		return true;
 	record += at;
-	memcpy(head, record, size < sizeof(head) ? size : sizeof(head));
-	id = job->flags & IS_BIG_ENDIAN ? (unsigned int)head[0] << 8 | head[1] : (unsigned int)head[1] << 8 | head[0];
+	if (size >= sizeof(head))
+		memcpy(head, record, sizeof(head));
+	else
+		memcpy(head, record, size);
+	id = writer->flags & TP_LINES_ARE_BIG_ENDIAN ? (unsigned int)head[0] << 8 | head[1] :
+						       (unsigned int)head[1] << 8 | head[0];
 	take_changes(from);
-	if (job->shown.len && !((const unsigned char *)job->shown.buf)[id])
+	if (writer->shown && !writer->shown[id])
 		return true;
-	if ((is->lost && !add_lost(job, is)) || !add_start(job, is, (*count)++))
-		return false;
-	if (job->flags & HAS_CONTEXT && !add_context(job, stamp_of(job, source), is->cpu, head))
-		return false;
+	if (is->lost)
+		add_lost(job, is);
+	add_start(job, is);
+	if (writer->flags & TP_LINES_HAVE_CONTEXT)
+		job->at = tp_put_context(job->at, writer, from->stamp, is->cpu, head);
 	return add_body(job, source, id, record, size);
 }
 
 /* Write lines until a source has no more records: then its next ones may come before those of the others. */
 static bool run(struct job *job)
 {
+	const char *end = (char *)job->out.buf + job->out.len - job->writer->room;
+
 	for (uint32_t n = 0; n < job->n_sources; n++) {
-		if (job->sources[n].is->at >= job->sources[n].n)
+		if (!take_stamp(&job->sources[n]))
 			return true;
 		job->heap[job->n_heap++] = n;
 	}
 	for (uint32_t n = job->n_heap / 2; n-- > 0;)
 		sift(job, n);
-	while (job->n_heap && job->out.n < MOST_TEXT) {
-		struct source *from = &job->sources[job->heap[0]];
+	while (job->n_heap) {
+		uint32_t first = job->heap[0], second = second_of(job);
+		struct source *from = &job->sources[first];
 
-		if (!add_line(job, job->heap[0]))
-			return false;
-		if (++from->is->at == from->n)
-			break;
+		do {
+			if (job->at > end)
+				return true;
+			if (!add_line(job, first))
+				return false;
+			from->is->at++;
+			if (!take_stamp(from))
+				return true;
+		} while (first == second || is_before(job, first, second));
 		sift(job, 0);
 	}
 	return true;
@@ -380,30 +279,14 @@ static bool take_sources(struct job *job, PyObject *items)
 	return true;
 }
 
-/* Check the tables that all lines share, and make room for notes. */
-static bool check_tables(struct job *job)
+static bool check_buffers(struct job *job)
 {
-	struct texts *tables[] = { &job->tasks, &job->names };
-
-	for (int n = 0; n < 2; n++) {
-		const uint64_t *ends = tables[n]->ends.buf;
-		uint64_t before = 0;
-
-		tables[n]->n = (uint64_t)tables[n]->ends.len / sizeof(*ends);
-		for (uint64_t i = 0; i < tables[n]->n; before = ends[i++])
-			if (ends[i] < before || ends[i] > (uint64_t)tables[n]->bytes.len)
-				goto bad;
-	}
-	if ((uint64_t)job->pids.len == job->tasks.n * sizeof(int32_t) && (!job->shown.len || job->shown.len == N_IDS) &&
-	    job->count.len == sizeof(uint64_t) &&
-	    tp_print_take_texts(&job->known, job->symbols.buf, (size_t)job->symbols.len)) {
-		job->notes = calloc(tp_prints_notes(job->prints) + 1, sizeof(*job->notes));
-		if (!job->notes)
-			PyErr_NoMemory();
-		return job->notes;
-	}
-bad:
-	PyErr_SetString(PyExc_ValueError, "not tables of lines");
+	if (job->start < 0 || job->start > job->out.len || (size_t)(job->out.len - job->start) < job->writer->room)
+		PyErr_SetString(PyExc_ValueError, "no room for a line");
+	else if (!tp_print_take_texts(&job->known, job->symbols.buf, (size_t)job->symbols.len))
+		PyErr_SetString(PyExc_ValueError, "not a table of texts");
+	else
+		return true;
 	return false;
 }
 
@@ -424,58 +307,34 @@ static PyObject *left_of(const struct job *job)
 	return list;
 }
 
-/* The notes of lines as (id, state, slot that is not known, lines). */
-static PyObject *notes_of(const struct job *job)
-{
-	PyObject *list = PyList_New(0);
-
-	for (uint32_t at = 0; list && at < tp_prints_notes(job->prints); at++) {
-		uint32_t id;
-		unsigned int state;
-		PyObject *item;
-
-		if (!job->notes[at] || !tp_prints_noted(job->prints, at, &id, &state))
-			continue;
-		item = Py_BuildValue("(IIIK)", id, state & 0xff, state >> TP_PRINT_WHY,
-				     (unsigned long long)job->notes[at]);
-		if (!item || PyList_Append(list, item))
-			Py_CLEAR(list);
-		Py_XDECREF(item);
-	}
-	return list;
-}
-
 PyObject *tp_render_lines(PyObject *module, PyObject *args)
 {
-	PyObject *prints, *sources, *made = NULL;
-	struct job job = { .last_pid = INT64_MAX };
-	Py_buffer *held[] = { &job.tasks.ends, &job.tasks.bytes, &job.names.ends, &job.names.bytes, &job.pids, &job.shown,
-			      &job.other, &job.idle, &job.after, &job.symbols, &job.count };
+	PyObject *writer, *sources, *made = NULL;
+	struct job job = { 0 };
 	bool is_done;
 
 	(void)module;
-	/* Not as tuples within: CPython has room for the buffers of the outer ones only. */
-	if (!PyArg_ParseTuple(args, "Oy*y*y*y*y*y*y*y*y*y*Iw*O!:render_lines", &prints, &job.symbols, &job.pids,
-			      &job.tasks.ends, &job.tasks.bytes, &job.names.ends, &job.names.bytes, &job.shown,
-			      &job.other, &job.idle, &job.after, &job.flags, &job.count, &PyTuple_Type, &sources))
+	if (!PyArg_ParseTuple(args, "Oy*w*nO!:render_lines", &writer, &job.symbols, &job.out, &job.start,
+			      &PyTuple_Type, &sources))
 		return NULL;
-	job.prints = tp_prints_of(prints);
-	if (!job.prints || !take_sources(&job, sources) || !check_tables(&job))
+	job.writer = tp_take_line_writer(writer);
+	if (!job.writer)
 		goto out;
+	if (!take_sources(&job, sources) || !check_buffers(&job))
+		goto out;
+	job.at = (char *)job.out.buf + job.start;
 	Py_BEGIN_ALLOW_THREADS
 	is_done = run(&job);
 	Py_END_ALLOW_THREADS
 	if (is_done)
-		made = Py_BuildValue("(y#NN)", job.out.text ? job.out.text : "", (Py_ssize_t)job.out.n, left_of(&job),
-				     notes_of(&job));
+		made = Py_BuildValue("(nN)", (Py_ssize_t)(job.at - (char *)job.out.buf), left_of(&job));
 	else
 		PyErr_NoMemory();
 out:
-	free(job.out.text);
+	tp_put_line_writer(job.writer);
 	free(job.left);
-	free(job.notes);
 	drop_sources(&job);
-	for (size_t n = 0; n < sizeof(held) / sizeof(*held); n++)
-		PyBuffer_Release(held[n]);
+	PyBuffer_Release(&job.symbols);
+	PyBuffer_Release(&job.out);
 	return made;
 }

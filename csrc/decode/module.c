@@ -128,6 +128,25 @@ static PyObject *marks_of(const struct found *found, const struct page *page)
 	return marks;
 }
 
+/* The pages before which something was lost, with marks or with a fault, as (number of the first record, page). */
+static PyObject *noted_of(const struct found *found)
+{
+	PyObject *noted = PyList_New(0);
+
+	for (uint64_t n = 0; noted && n < found->n_pages; n++) {
+		const struct page *page = &found->pages[n];
+		PyObject *item;
+
+		if (!page->head.lost && !page->head.is_lost_unknown && !page->n_marks && !page->head.fault)
+			continue;
+		item = Py_BuildValue("(KK)", (unsigned long long)page->first, (unsigned long long)n);
+		if (!item || PyList_Append(noted, item))
+			Py_CLEAR(noted);
+		Py_XDECREF(item);
+	}
+	return noted;
+}
+
 static PyObject *heads_of(const struct found *found)
 {
 	PyObject *heads = PyList_New((Py_ssize_t)found->n_pages);
@@ -177,10 +196,10 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	is_read = read_all(data.buf, (uint64_t)data.len, &layout, &found);
 	Py_END_ALLOW_THREADS
 	if (is_read)
-		made = Py_BuildValue("(NNNN)", column(module, &found.stamps, found.n, sizeof(*found.stamps)),
+		made = Py_BuildValue("(NNNNN)", column(module, &found.stamps, found.n, sizeof(*found.stamps)),
 				     column(module, &found.offsets, found.n, sizeof(*found.offsets)),
 				     column(module, &found.lengths, found.n, sizeof(*found.lengths)),
-				     heads_of(&found));
+				     heads_of(&found), noted_of(&found));
 	else
 		PyErr_NoMemory();
 	free(found.stamps);
@@ -200,8 +219,11 @@ static PyMethodDef functions[] = {
 	  "load_prints(programs of (id, packed, slots), facts, is_big_endian): what render_prints() takes" },
 	{ "render_prints", tp_render_prints, METH_VARARGS,
 	  "render_prints(prints, texts, data, offsets, lengths, wants_strings): lines and states" },
+	{ "line_writer", tp_make_line_writer, METH_VARARGS,
+	  "line_writer(prints, *tables, flags): what render_lines() takes, and the room that it needs" },
 	{ "render_lines", tp_render_lines, METH_VARARGS,
-	  "render_lines(prints, texts, *tables, flags, count, sources): text, what is left and notes" },
+	  "render_lines(writer, texts, out, start, sources): the end of the lines in out, and what is left" },
+	{ "line_notes", tp_line_notes, METH_O, "line_notes(writer): how many lines have which notes" },
 	TP_COLUMN_METHODS,
 	{ NULL, NULL, 0, NULL },
 };

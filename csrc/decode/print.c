@@ -82,6 +82,24 @@ static uint64_t load(const unsigned char *at, unsigned int type, bool is_big)
 	return wrap(must_swap ? swapped(value, type) : value, type);
 }
 
+/* Take the number that a step loads; false outside of the record. */
+static inline bool take_load(const struct run *run, const struct tp_print_step *step, bool is_big, uint64_t *value)
+{
+	unsigned int shift = 64 - (8u << (step->a & 3));
+
+	/* Where eight bytes are there, no branch depends on the type. */
+	if ((int64_t)step->c + 8 <= run->size && !is_big && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+		memcpy(value, run->record + step->c, sizeof(*value));
+		*value <<= shift;
+		*value = step->a & 4 ? (uint64_t)((int64_t)*value >> shift) : *value >> shift;
+		return true;
+	}
+	if ((int64_t)step->c > run->size - (1 << (step->a & 3)))
+		return false;
+	*value = load(run->record + step->c, step->a, is_big);
+	return true;
+}
+
 /* The bytes of a place when it has that many, else NULL. */
 static const unsigned char *bytes_at(const struct value *place, int64_t size)
 {
@@ -243,6 +261,29 @@ static bool add_string(struct run *run, const struct value *place, bool has_limi
 	return line_add(&run->line, text, (size_t)size);
 }
 
+/* The string at an offset of the record: names of tasks have 16 bytes, and need no call. */
+static bool add_string_at(struct run *run, int64_t at)
+{
+	uint64_t words[2];
+
+	if (at >= 0 && at <= run->size - (int64_t)sizeof(words) && line_room(&run->line, sizeof(words)) &&
+	    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__) {
+		memcpy(words, run->record + at, sizeof(words));
+		memcpy(run->line.at, words, sizeof(words));
+		for (int n = 0; n < 2; n++) {
+			uint64_t zeros = (words[n] - 0x0101010101010101) & ~words[n] & 0x8080808080808080;
+
+			if (zeros) {
+				run->line.at += 8 * n + __builtin_ctzll(zeros) / 8;
+				return true;
+			}
+		}
+	}
+	const struct value place = { .bytes = run->record, .size = run->size, .at = at };
+
+	return add_string(run, &place, false, 0, false);
+}
+
 /* Find the number of a slot; false when it is not known. */
 static bool take_fact(struct run *run, uint32_t index, uint64_t *value)
 {
@@ -271,6 +312,53 @@ static bool add_hex(struct run *run, uint64_t value)
 	return line_add(&run->line, "0x", 2) && line_digits(&run->line, value, 'x');
 }
 
+/* A number without flags, width and precision. */
+static bool add_plain(struct run *run, uint64_t value, char letter)
+{
+	struct line *line = &run->line;
+
+	if (!line_room(line, 24))
+		return false;
+	if (letter == 'x') {
+		line->at = tp_put_hex(line->at, value);
+		return true;
+	}
+	if (letter == 'd' && (int64_t)value < 0) {
+		*line->at++ = '-';
+		value = 0 - value;
+	} else if (letter != 'd' && letter != 'u') {
+		return line_number(line, value, letter, 0, -1, -1);
+	}
+	line->at = tp_put_decimal(line->at, value);
+	return true;
+}
+
+/* A decimal number with zeros up to a width, at most 16. */
+static bool add_wide(struct run *run, uint64_t value, const struct tp_print_step *step, uint64_t width)
+{
+	char *at = run->line.at, held[24 + TP_PRINT_PAD];
+	size_t size;
+
+	if (value >= 10000 || !line_room(&run->line, 24))
+		return line_number(&run->line, value, (char)step->a, step->b, (int64_t)width, -1);
+	size = (size_t)(tp_put_small(held, (unsigned int)value) - held);
+	for (; size < width; width--)
+		*at++ = '0';
+	memcpy(at, held, 4);
+	run->line.at = at + size;
+	return true;
+}
+
+/* What `%p` without letters is: zeros up to a width of 16 at most. */
+static bool add_pointer(struct run *run, uint64_t address, uint64_t width)
+{
+	hashed(run, address);
+	if (!line_room(&run->line, 24))
+		return false;
+	run->line.at = tp_put_wide_hex(run->line.at, address, (unsigned int)width);
+	return true;
+}
+
 static bool add_flags(struct run *run, const struct tp_print_step *step, uint64_t left)
 {
 	const unsigned char *data = run->program->data;
@@ -283,8 +371,8 @@ static bool add_flags(struct run *run, const struct tp_print_step *step, uint64_
 	for (uint32_t i = 0; i < n && left; i++) {
 		if ((left & entries[i].value) != entries[i].value)
 			continue;
-		if ((!is_first && !line_add(&run->line, data + step->c, step->a)) ||
-		    !line_add(&run->line, data + entries[i].at, entries[i].size))
+		if ((!is_first && !line_add_padded(&run->line, data + step->c, step->a)) ||
+		    !line_add_padded(&run->line, data + entries[i].at, entries[i].size))
 			return false;
 		left &= ~entries[i].value;
 		is_first = false;
@@ -307,7 +395,7 @@ static bool add_name(struct run *run, unsigned int table, uint64_t value, bool *
 		if (entries[i].value != value)
 			continue;
 		*is_named = counts_empty || entries[i].size;
-		return line_add(&run->line, run->program->data + entries[i].at, entries[i].size);
+		return line_add_padded(&run->line, run->program->data + entries[i].at, entries[i].size);
 	}
 	return true;
 }
@@ -330,6 +418,8 @@ static bool add_known(struct run *run, uint64_t address, uint32_t style)
 			continue;
 		if (slot.at > texts->data_size || slot.size > texts->data_size - slot.at)
 			return false;
+		if (slot.size <= TP_PRINT_PAD && texts->data_size - slot.at >= TP_PRINT_PAD)
+			return line_add_padded(&run->line, texts->data + slot.at, slot.size);
 		return line_add(&run->line, texts->data + slot.at, slot.size);
 	}
 	return false;
@@ -504,8 +594,8 @@ static struct value *run_text(struct run *run, const struct tp_print_step *step,
 		top = take_options(top, step->b, &width, &precision);
 		return line_pad(line, (size_t)top->number, step->b, width, precision) ? top - 1 : NULL;
 	case TP_PR_CHOMP:
-		if (line->out->n > top->number && line->out->text[line->out->n - 1] == '\n')
-			line->out->n--;
+		if ((size_t)(line->at - line->start) > top->number && line->at[-1] == '\n')
+			line->at--;
 		return top - 1;
 	default:
 		return add_bytes(run, top, step) ? top - 1 : NULL;
@@ -518,22 +608,62 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 	const struct tp_print_program *program = run->program;
 	bool is_big = program->flags & TP_PRINT_BIG_ENDIAN;
 	struct value *top = run->stack;
+	uint64_t number;
 
 	for (;; step++) {
 		switch (step->code) {
 		case TP_PR_END:
 			return true;
 		case TP_PR_TEXT:
-			if (!line_add(&run->line, program->data + step->c, step->b))
+			if (!line_add_padded(&run->line, program->data + step->c, step->b))
 				return false;
+			break;
+		case TP_PR_TEXT_LOAD_NUMBER:
+			if (!line_add_padded(&run->line, program->data + step->c, step->b))
+				return false;
+			step++;
+			/* fall through */
+		case TP_PR_LOAD_NUMBER:
+			if (!take_load(run, step, is_big, &number) || !add_plain(run, number, (char)step[1].a))
+				return false;
+			step++;
+			break;
+		case TP_PR_LOAD_WIDE:
+			if (!take_load(run, step, is_big, &number) || !add_wide(run, number, step + 2, program->pool[step[1].c]))
+				return false;
+			step += 2;
+			break;
+		case TP_PR_TEXT_LOAD_POINTER:
+			if (!line_add_padded(&run->line, program->data + step->c, step->b))
+				return false;
+			step++;
+			/* fall through */
+		case TP_PR_LOAD_POINTER:
+			if (!take_load(run, step, is_big, &number) || !add_pointer(run, number, program->pool[step[2].c]))
+				return false;
+			step += 3;
+			break;
+		case TP_PR_TEXT_AT_STRING:
+			if (!line_add_padded(&run->line, program->data + step->c, step->b))
+				return false;
+			step++;
+			/* fall through */
+		case TP_PR_AT_STRING:
+			if (!add_string_at(run, (int32_t)step->c))
+				return false;
+			step++;
+			break;
+		case TP_PR_LOCATED_STRING:
+			if (!add_string_at(run, (int64_t)step->c + (int64_t)((top--)->number & 0xffff)))
+				return false;
+			step++;
 			break;
 		case TP_PR_CONST:
 			(++top)->number = program->pool[step->c];
 			break;
 		case TP_PR_LOAD:
-			if ((int64_t)step->c > run->size - (1 << (step->a & 3)))
+			if (!take_load(run, step, is_big, &(++top)->number))
 				return false;
-			(++top)->number = load(run->record + step->c, step->a, is_big);
 			break;
 		case TP_PR_LOAD_AT: {
 			const unsigned char *data = bytes_at(top, 1 << (step->a & 3));
@@ -597,7 +727,7 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 			*top = (struct value){ .bytes = NULL };
 			break;
 		case TP_PR_MARK:
-			(++top)->number = run->line.out->n;
+			(++top)->number = (uint64_t)(run->line.at - run->line.start);
 			break;
 		case TP_PR_LEAVE:
 			return false;
@@ -615,7 +745,7 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 }
 
 unsigned int tp_print_record(const struct tp_print_program *program, const struct tp_print_texts *texts,
-			     const unsigned char *record, size_t size, struct tp_print_out *out)
+			     const unsigned char *record, size_t size, char **at)
 {
 	struct run run;
 
@@ -623,19 +753,19 @@ unsigned int tp_print_record(const struct tp_print_program *program, const struc
 	run.texts = texts;
 	run.record = record;
 	run.size = (int64_t)size;
-	run.line = (struct line){ .out = out, .start = out->n };
+	run.line = (struct line){ .at = *at, .start = *at, .end = *at + TP_PRINT_MOST };
 	run.state = TP_PRINT_DONE;
 	run.unknown = 0;
 	bool is_done = run_from(&run, program->code);
 	uint32_t unknown = run.unknown;
 
 	if (!is_done && unknown && program->fields_at) {
-		out->n = run.line.start;
+		run.line.at = run.line.start;
 		is_done = run_from(&run, program->code + program->fields_at);
 		run.state |= TP_PRINT_FIELDS | (unknown - 1) << TP_PRINT_WHY;
 	}
-	if (is_done && out->n - run.line.start <= TP_PRINT_MAX_LINE)
-		return run.state;
-	out->n = run.line.start;
-	return run.line.is_out_of_memory ? TP_PRINT_NO_MEMORY : TP_PRINT_LEFT;
+	if (!is_done || run.line.at - run.line.start > TP_PRINT_MAX_LINE)
+		return TP_PRINT_LEFT;
+	*at = run.line.at;
+	return run.state;
 }

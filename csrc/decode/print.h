@@ -26,6 +26,11 @@ enum {
 	TP_PRINT_MAX_STACK = 64,
 	TP_PRINT_MOST_SLOTS = 1 << 15,
 	TP_PRINT_MAX_LINE = 1 << 16,
+	/* A text that is cut or padded later may be longer than a line for a while. */
+	TP_PRINT_MOST = 4 * TP_PRINT_MAX_LINE,
+	/* What copies in steps may read or write beyond an end. */
+	TP_PRINT_PAD = 32,
+	TP_PRINT_ROOM = TP_PRINT_MOST + TP_PRINT_PAD,
 	TP_PRINT_NO_SLOT = 0xffffffffu,
 };
 
@@ -99,6 +104,18 @@ enum tp_print_code {
 	TP_PR_UUID,         /* ( p -- )     b: 1 in the order of a GUID, 2 in capitals */
 	TP_PR_LEAVE,        /* ( -- )       leaves the record to the twin */
 	TP_PR_CODES,
+	/*
+	 * What tp_print_load() makes of steps that often follow each other: only the code of the first is replaced, so
+	 * that jumps into their midst still lead to the others.
+	 */
+	TP_PR_LOAD_NUMBER = TP_PR_CODES, /* and NUMBER without flags */
+	TP_PR_LOAD_WIDE,                 /* and CONST, NUMBER: %0d with a width */
+	TP_PR_LOAD_POINTER,              /* and HASHED, CONST, NUMBER: %p without letters */
+	TP_PR_AT_STRING,                 /* and STRING without a limit */
+	TP_PR_LOCATED_STRING,
+	TP_PR_TEXT_LOAD_NUMBER,
+	TP_PR_TEXT_LOAD_POINTER,
+	TP_PR_TEXT_AT_STRING,
 };
 
 enum tp_print_flag {
@@ -171,7 +188,7 @@ enum tp_print_facts {
 };
 
 struct tp_print_program {
-	const struct tp_print_step *code;
+	struct tp_print_step *code;
 	const uint64_t *pool;
 	struct tp_print_table *tables;
 	struct tp_print_entry *entries;
@@ -180,11 +197,6 @@ struct tp_print_program {
 	unsigned int flags, facts;
 	uint32_t fields_at, n_slots;
 	void *memory; /* holds all of the above */
-};
-
-struct tp_print_out {
-	char *text;
-	size_t n, room;
 };
 
 /* What became of a record: notes are in the order in which they were made. */
@@ -197,7 +209,6 @@ enum tp_print_state {
 	TP_PRINT_NOTES = 8,  /* so many states have the bits before that */
 	TP_PRINT_WHY = 16,
 	TP_PRINT_LEFT = 128,
-	TP_PRINT_NO_MEMORY = 255,
 };
 
 /*
@@ -208,12 +219,9 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 			  size_t slots_size, unsigned int facts);
 void tp_print_free(struct tp_print_program *program);
 
-/* Append bytes; false without memory. */
-bool tp_print_append(struct tp_print_out *out, const void *bytes, size_t size);
-
-/* Append the line of a record; nothing is appended unless it is done. */
+/* Write the line of a record to `*at`, where TP_PRINT_ROOM bytes are, and move it to the end of a line that is done. */
 unsigned int tp_print_record(const struct tp_print_program *program, const struct tp_print_texts *texts,
-			     const unsigned char *record, size_t size, struct tp_print_out *out);
+			     const unsigned char *record, size_t size, char **at);
 
 /* Take the table of texts that is in a buffer, none in an empty one; false when it is none. */
 bool tp_print_take_texts(struct tp_print_texts *texts, const void *buffer, size_t size);

@@ -217,6 +217,55 @@ static void fill_tables(const struct tp_print_head *head, struct tp_print_progra
 	}
 }
 
+/* Whether two steps show a number with zeros up to a width; what never runs was not checked. */
+static bool is_wide(const struct tp_print_head *head, const struct tp_print_step *width, const uint64_t *pool)
+{
+	const struct tp_print_step *number = width + 1;
+
+	return width->code == TP_PR_CONST && width->c < head->n_pool && pool[width->c] && pool[width->c] <= 16 &&
+	       number->code == TP_PR_NUMBER && number->b == (TP_PR_ZERO | TP_PR_HAS_WIDTH);
+}
+
+/* What a step does together with those that follow it; its own code for nothing more. */
+static unsigned int joined(const struct tp_print_head *head, const struct tp_print_step *step, size_t n_after,
+			   const uint64_t *pool)
+{
+	switch (step->code) {
+	case TP_PR_LOAD:
+		if (step[1].code == TP_PR_NUMBER && !step[1].b)
+			return TP_PR_LOAD_NUMBER;
+		if (n_after > 1 && is_wide(head, step + 1, pool) && strchr("diu", step[2].a))
+			return TP_PR_LOAD_WIDE;
+		if (n_after > 2 && step[1].code == TP_PR_HASHED && is_wide(head, step + 2, pool) &&
+		    strchr("px", step[3].a))
+			return TP_PR_LOAD_POINTER;
+		break;
+	case TP_PR_AT:
+		if (step[1].code == TP_PR_STRING && !step[1].b)
+			return TP_PR_AT_STRING;
+		break;
+	case TP_PR_LOCATED:
+		if (step[1].code == TP_PR_STRING && !step[1].b)
+			return TP_PR_LOCATED_STRING;
+		break;
+	case TP_PR_TEXT:
+		if (step[1].code == TP_PR_LOAD_NUMBER)
+			return TP_PR_TEXT_LOAD_NUMBER;
+		if (step[1].code == TP_PR_LOAD_POINTER)
+			return TP_PR_TEXT_LOAD_POINTER;
+		if (step[1].code == TP_PR_AT_STRING)
+			return TP_PR_TEXT_AT_STRING;
+	}
+	return step->code;
+}
+
+/* Let steps that often follow each other be one, from the last to the first; those that never run are as they are. */
+static void join_steps(const struct tp_print_head *head, struct tp_print_step *code, const uint64_t *pool)
+{
+	for (size_t at = head->n_code - 1; at-- > 0;)
+		code[at].code = (uint8_t)joined(head, &code[at], head->n_code - 1 - at, pool);
+}
+
 const char *tp_print_load(struct tp_print_program *program, const void *packed, size_t size, const void *slots,
 			  size_t slots_size, unsigned int facts)
 {
@@ -240,7 +289,7 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 	if (head.fields_at >= head.n_code || head.n_slots > TP_PRINT_MOST_SLOTS)
 		return "not of the size that its head says";
 	/* Every part is a multiple of 8 bytes but the data, which comes last. */
-	memory = malloc(slots_size + size);
+	memory = calloc(1, slots_size + size + TP_PRINT_PAD);
 	if (!memory)
 		return "";
 	if (slots_size)
@@ -252,7 +301,7 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 	program->fields_at = head.fields_at;
 	program->n_slots = head.n_slots;
 	program->slots = (const void *)memory;
-	program->code = (const void *)at;
+	program->code = (void *)at;
 	program->pool = (const void *)(at += code_size);
 	program->tables = (void *)(at += pool_size);
 	program->entries = (void *)(at += tables_size);
@@ -260,11 +309,13 @@ const char *tp_print_load(struct tp_print_program *program, const void *packed, 
 	why = check_tables(&head, program->tables, program->entries);
 	if (!why)
 		why = check_code(&head, program->code);
-	if (why)
+	if (why) {
 		tp_print_free(program);
-	else
-		fill_tables(&head, program);
-	return why;
+		return why;
+	}
+	fill_tables(&head, program);
+	join_steps(&head, program->code, program->pool);
+	return NULL;
 }
 
 bool tp_print_take_texts(struct tp_print_texts *texts, const void *buffer, size_t size)

@@ -11,18 +11,6 @@ static const char SET_NAME[] = "tracepoint._decode.prints";
 enum { N_IDS = 1 << 16 };
 
 #define ANY_ID UINT32_MAX
-#define NO_PROGRAM UINT32_MAX
-
-struct tp_prints {
-	struct tp_print_program *programs;
-	uint32_t *ids; /* of each program */
-	uint32_t *first_notes; /* of each program, and how many there are of all */
-	uint32_t n;
-	bool is_big;
-	uint32_t *by_id; /* the program of each type of record, by the number of the type */
-	uint32_t n_ids;
-	bool is_for_all; /* the first program is for records of any type */
-};
 
 static void free_set(struct tp_prints *set)
 {
@@ -138,36 +126,14 @@ struct job {
 	Py_buffer known, data, offsets, lengths;
 	struct tp_print_texts texts;
 	size_t n;
-	struct tp_print_out out;
+	struct out {
+		char *text;
+		size_t n, room;
+	} out;
 	uint64_t *ends;
 	unsigned char *states;
 	uint16_t *whys; /* the slot of each record whose fields are shown */
 };
-
-static uint32_t program_for(const struct tp_prints *set, const unsigned char *record, uint32_t length)
-{
-	uint32_t id;
-
-	if (set->is_for_all)
-		return 0;
-	if (length < 2)
-		return NO_PROGRAM;
-	id = set->is_big ? (uint32_t)record[0] << 8 | record[1] : (uint32_t)record[1] << 8 | record[0];
-	return id < set->n_ids ? set->by_id[id] : NO_PROGRAM;
-}
-
-uint32_t tp_prints_notes(const struct tp_prints *prints)
-{
-	return prints->first_notes[prints->n];
-}
-
-uint32_t tp_prints_note(const struct tp_prints *prints, uint32_t id, unsigned int state)
-{
-	uint32_t program = prints->is_for_all ? 0 : prints->by_id[id];
-	uint32_t at = state & TP_PRINT_FIELDS ? ((state >> TP_PRINT_WHY) + 1) * TP_PRINT_NOTES : 0;
-
-	return prints->first_notes[program] + at + state % TP_PRINT_NOTES;
-}
 
 bool tp_prints_noted(const struct tp_prints *prints, uint32_t note, uint32_t *id, unsigned int *state)
 {
@@ -194,35 +160,47 @@ const struct tp_prints *tp_prints_of(PyObject *capsule)
 	return PyCapsule_GetPointer(capsule, SET_NAME);
 }
 
-unsigned int tp_prints_record(const struct tp_prints *prints, const struct tp_print_texts *texts,
-			      const unsigned char *record, uint32_t size, struct tp_print_out *out)
-{
-	uint32_t program = program_for(prints, record, size);
-
-	return program == NO_PROGRAM ? TP_PRINT_UNKNOWN :
-				       tp_print_record(&prints->programs[program], texts, record, size, out);
-}
-
-static unsigned int render_one(struct job *job, size_t n)
+static unsigned int render_one(struct job *job, size_t n, char **to)
 {
 	const unsigned char *data = job->data.buf;
 	uint64_t at, size = (uint64_t)job->data.len;
-	uint32_t length;
+	uint32_t length, program;
 
 	memcpy(&at, (const char *)job->offsets.buf + n * sizeof(at), sizeof(at));
 	memcpy(&length, (const char *)job->lengths.buf + n * sizeof(length), sizeof(length));
 	if (at > size || length > size - at)
 		return TP_PRINT_UNKNOWN;
-	return tp_prints_record(job->set, &job->texts, data + at, length, &job->out);
+	program = tp_program_for(job->set, data + at, length);
+	return program == TP_NO_PROGRAM ? TP_PRINT_UNKNOWN :
+					  tp_print_record(&job->set->programs[program], &job->texts, data + at, length, to);
+}
+
+/* Make room for a line; what is not written to costs nothing. */
+static bool make_room(struct out *out)
+{
+	if (out->room - out->n >= TP_PRINT_ROOM)
+		return true;
+	size_t room = 2 * out->room + TP_PRINT_ROOM;
+	char *text = realloc(out->text, room);
+
+	if (!text)
+		return false;
+	out->text = text;
+	out->room = room;
+	return true;
 }
 
 static bool render_all(struct job *job)
 {
 	for (size_t n = 0; n < job->n; n++) {
-		unsigned int state = render_one(job, n);
+		unsigned int state;
+		char *at;
 
-		if (state == TP_PRINT_NO_MEMORY)
+		if (!make_room(&job->out))
 			return false;
+		at = job->out.text + job->out.n;
+		state = render_one(job, n, &at);
+		job->out.n = (size_t)(at - job->out.text);
 		job->states[n] = (unsigned char)state;
 		job->whys[n] = (uint16_t)(state >> TP_PRINT_WHY);
 		job->ends[n] = job->out.n;

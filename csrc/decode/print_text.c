@@ -29,17 +29,15 @@ static char *digits_before(char *end, uint64_t value, char letter)
 	}
 }
 
-bool tp_print_append(struct tp_print_out *out, const void *bytes, size_t size)
-{
-	struct line line = { .out = out, .start = out->n };
-
-	return line_add(&line, bytes, size);
-}
-
 bool line_digits(struct line *line, uint64_t value, char letter)
 {
-	char held[24], *end = held + sizeof(held), *at = digits_before(end, value, letter);
+	char held[24], *end = held + sizeof(held), *at;
 
+	if (line_room(line, sizeof(held)) && letter != 'o' && letter != 'X') {
+		line->at = letter == 'x' || letter == 'p' ? tp_put_hex(line->at, value) : tp_put_decimal(line->at, value);
+		return true;
+	}
+	at = digits_before(end, value, letter);
 	return line_add(line, at, (size_t)(end - at));
 }
 
@@ -96,7 +94,7 @@ bool line_number(struct line *line, uint64_t value, char letter, unsigned int fl
 
 bool line_pad(struct line *line, size_t mark, unsigned int flags, int64_t width, int64_t precision)
 {
-	size_t size = line->out->n - mark;
+	size_t size = (size_t)(line->at - line->start) - mark;
 
 	if (width < -1) {
 		flags |= TP_PR_LEFT;
@@ -104,7 +102,7 @@ bool line_pad(struct line *line, size_t mark, unsigned int flags, int64_t width,
 	}
 	if (precision >= 0 && (uint64_t)precision < size) {
 		size = (size_t)precision;
-		line->out->n = mark + size;
+		line->at = line->start + mark + size;
 	}
 	if (width <= (int64_t)size)
 		return true;
@@ -115,8 +113,8 @@ bool line_pad(struct line *line, size_t mark, unsigned int flags, int64_t width,
 	if (!line_fill(line, ' ', gap))
 		return false;
 	if (!(flags & TP_PR_LEFT)) {
-		memmove(line->out->text + mark + gap, line->out->text + mark, size);
-		memset(line->out->text + mark, ' ', gap);
+		memmove(line->start + mark + gap, line->start + mark, size);
+		memset(line->start + mark, ' ', gap);
 	}
 	return true;
 }
@@ -125,7 +123,7 @@ bool line_hex(struct line *line, const unsigned char *data, size_t size, char se
 {
 	if (size > TP_PRINT_MOST || !line_room(line, 3 * size))
 		return false;
-	char *at = line->out->text + line->out->n;
+	char *at = line->at;
 
 	for (size_t i = 0; i < size; i++) {
 		if (separator && i && (!group || i % group))
@@ -133,7 +131,7 @@ bool line_hex(struct line *line, const unsigned char *data, size_t size, char se
 		*at++ = LOWER[data[i] >> 4];
 		*at++ = LOWER[data[i] & 15];
 	}
-	line->out->n = (size_t)(at - line->out->text);
+	line->at = at;
 	return true;
 }
 

@@ -1,40 +1,25 @@
-/* The line that is being made, and what is written to it.  The functions return false for what the twin must do. */
+/*
+ * The line that is being made, and what is written to it.  The functions return false for what the twin must do.
+ *
+ * A line has room for TP_PRINT_MOST bytes, and for what a copy in steps of 16 bytes writes beyond its end.
+ */
 #ifndef TP_PRINT_TEXT_H
 #define TP_PRINT_TEXT_H
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "digits.h"
 #include "print.h"
 
-/* A text that is cut or padded later may be longer than a line for a while. */
-enum { TP_PRINT_MOST = 4 * TP_PRINT_MAX_LINE };
-
 struct line {
-	struct tp_print_out *out;
-	size_t start; /* of the line in `out` */
-	bool is_out_of_memory;
+	char *at, *start, *end;
 };
 
-/* Make room for `more` bytes; their number is never near SIZE_MAX. */
-static inline bool line_room(struct line *line, size_t more)
+/* Whether there is room for `more` bytes. */
+static inline bool line_room(const struct line *line, size_t more)
 {
-	struct tp_print_out *out = line->out;
-
-	if (out->n - line->start + more > TP_PRINT_MOST)
-		return false;
-	if (out->n + more > out->room) {
-		size_t room = out->n + more + (out->n + more) / 2 + 4096;
-		char *text = realloc(out->text, room);
-
-		if (!text) {
-			line->is_out_of_memory = true;
-			return false;
-		}
-		out->text = text;
-		out->room = room;
-	}
-	return true;
+	return more <= (size_t)(line->end - line->at);
 }
 
 static inline bool line_add(struct line *line, const void *text, size_t size)
@@ -42,8 +27,17 @@ static inline bool line_add(struct line *line, const void *text, size_t size)
 	if (!line_room(line, size))
 		return false;
 	if (size)
-		memcpy(line->out->text + line->out->n, text, size);
-	line->out->n += size;
+		memcpy(line->at, text, size);
+	line->at += size;
+	return true;
+}
+
+/* Add bytes that TP_PRINT_PAD others follow: short texts without a call. */
+static inline bool line_add_padded(struct line *line, const void *text, size_t size)
+{
+	if (!line_room(line, size))
+		return false;
+	line->at = tp_put_padded(line->at, text, size);
 	return true;
 }
 
@@ -52,8 +46,8 @@ static inline bool line_fill(struct line *line, char with, size_t size)
 	if (!line_room(line, size))
 		return false;
 	if (size)
-		memset(line->out->text + line->out->n, with, size);
-	line->out->n += size;
+		memset(line->at, with, size);
+	line->at += size;
 	return true;
 }
 

@@ -19,7 +19,11 @@ def read_pages(
     is_big_endian: bool,
     /,
 ) -> tuple[
-    Buffer, Buffer, Buffer, list[tuple[int, int, int, int, tuple[tuple[int, int], ...], str, int]]
+    Buffer,
+    Buffer,
+    Buffer,
+    list[tuple[int, int, int, int, tuple[tuple[int, int], ...], str, int]],
+    list[tuple[int, int]],
 ]: ...
 
 @final
@@ -70,20 +74,25 @@ def render_prints(
     wants_strings: bool,
     /,
 ) -> tuple[list[str], bytes, bytes]: ...
-def render_lines(
+def line_writer(
     prints: object,
-    symbols: _Bytes,
     pids: _Bytes,
+    shown: _Bytes,
     task_ends: _Bytes,
     tasks: _Bytes,
     name_ends: _Bytes,
     names: _Bytes,
-    shown: _Bytes,
-    other: _Bytes,
-    idle: _Bytes,
-    after: _Bytes,
+    unknown_ends: _Bytes,
+    unknown: _Bytes,
     flags: int,
-    count: array[int],
+    /,
+) -> tuple[object, int]: ...
+def render_lines(
+    writer: object,
+    symbols: _Bytes,
+    out: bytearray,
+    start: int,
     sources: tuple[tuple[_Bytes, _Bytes, _Bytes, _Bytes, _Bytes, array[int]], ...],
     /,
-) -> tuple[bytes, list[tuple[int, int, int]], list[tuple[int, int, int, int]]]: ...
+) -> tuple[int, list[tuple[int, int, int]]]: ...
+def line_notes(writer: object, /) -> list[tuple[int, int, int, int]]: ...

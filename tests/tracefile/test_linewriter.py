@@ -1,6 +1,7 @@
 """Whole lines: C writes what the twin writes, whatever the pages and options; nothing that was lost is dropped."""
 
 import random
+from array import array
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def written(trace, buffer, options, shown=None, overruns=False):
     writer = TextWriter(trace.events, facts, options, tgids, is_big_endian=trace.is_big_endian)
     maker = LineWriter(writer, trace.events, shown)
     blocks = maker.blocks(buffer, has_overruns=overruns)
-    return b"".join(blocks), writer.notes, vars(maker.losses)
+    return b"".join(bytes(block) for block in blocks), writer.notes, vars(maker.losses)
 
 
 def both(monkeypatch, *args, **how):
@@ -127,16 +128,40 @@ def test_what_was_lost_before_hidden_records_is_shown_with_the_next(monkeypatch,
 
 @needs_c
 def test_wrong_arguments_are_errors():
+    decode = linewriter.DECODE
     with pytest.raises(TypeError):
-        linewriter.DECODE.render_lines()
-    prints = linewriter.DECODE.load_prints([], 0, False)
-    tables = [b""] * 10
+        decode.render_lines()
+    with pytest.raises(TypeError):
+        decode.line_writer()
+    prints = decode.load_prints([], 0, False)
+    none, unknown = array("Q"), (array("Q", [0, 0, 0]), b"")
+    tables = [b"", b"", none, b"", none, b"", *unknown]
+    for at, wrong, words in (
+        (0, b"1234", "tables"),
+        (1, b"1", "tables"),
+        (2, array("Q", [1]), "end"),
+        (5, array("Q", [0, 5, 2, 5]), "end"),
+        (6, none, "tables"),
+    ):
+        damaged = [*tables[:at], wrong, *tables[at + 1 :]]
+        if at == 5:
+            damaged = [*tables[:4], wrong, b"12345", *unknown]
+        with pytest.raises(ValueError, match=words):
+            decode.line_writer(prints, *damaged, 0)
+    with pytest.raises(ValueError, match="PyCapsule"):
+        decode.line_notes(prints)
+    writer, room = decode.line_writer(prints, *tables, 0)
+    out = bytearray(room)
     with pytest.raises(TypeError, match="tuple"):
-        linewriter.DECODE.render_lines(prints, *tables, 0, bytearray(8), (3,))
-    with pytest.raises(ValueError, match="tables"):
-        linewriter.DECODE.render_lines(prints, *tables, 0, bytearray(7), ())
+        decode.render_lines(writer, b"", out, 0, (3,))
+    for start, size in ((0, room - 1), (1, room), (-1, room), (room + 1, room)):
+        with pytest.raises(ValueError, match="room"):
+            decode.render_lines(writer, b"", bytearray(size), start, ())
+    with pytest.raises(ValueError, match="table of texts"):
+        decode.render_lines(writer, b"1", out, 0, ())
     columns = (b"", bytes(8), bytes(8), bytes(3), b"", bytearray(40))
     with pytest.raises(ValueError, match="lengths"):
-        linewriter.DECODE.render_lines(prints, *tables, 0, bytearray(8), (columns,))
+        decode.render_lines(writer, b"", out, 0, (columns,))
     outside = (b"", bytes(8), b"\xff" * 8, bytes(4), b"", bytearray(40))
-    assert linewriter.DECODE.render_lines(prints, *tables, 0, bytearray(8), (outside,)) == (b"", [], [])
+    assert decode.render_lines(writer, b"", out, 0, (outside,)) == (0, [])
+    assert decode.line_notes(writer) == []

@@ -56,12 +56,12 @@ class Output:
         except OSError as error:
             raise refusal(error) from error
 
-    def write_utf8(self, data: bytes) -> None:
+    def write_utf8(self, data: bytes | memoryview) -> None:
         """Write text that is encoded already; raises StreamError on failure."""
         encoding = (getattr(self.stdout, "encoding", None) or "").lower().replace("_", "-")
         raw = getattr(self.stdout, "buffer", None) if encoding in ("utf-8", "utf8") else None
         if raw is None:
-            self.write(data.decode("utf-8", "surrogateescape"))
+            self.write(str(data, "utf-8", "surrogateescape"))
             return
         try:
             self.stdout.flush()

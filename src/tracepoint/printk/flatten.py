@@ -141,6 +141,8 @@ class _Flattener:
                 self.add(Code.CONST, c=self.pooled(value), words=value)
             case ops.Load(offset, kind):
                 self.add(Code.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
+            case ops.LoadAt(ops.At(offset), kind) if offset >= 0:
+                self.add(Code.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
             case ops.LoadAt(place, kind):
                 self.place(place)
                 self.add(Code.LOAD_AT, _type(kind), words=_name(kind))

@@ -11,10 +11,12 @@ from tracepoint.record.page import add_lost, walk_pages
 from tracepoint.record.raw import RawRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
+
+    Marks = tuple[tuple[int, int], ...]
 
 
 class PageHead(NamedTuple):
@@ -24,7 +26,7 @@ class PageHead(NamedTuple):
     size: int
     lost: int
     n_records: int
-    marks: tuple[tuple[int, int], ...]
+    marks: Marks
     fault: str
     fault_at: int
 
@@ -33,14 +35,25 @@ class Pages(NamedTuple):
     """The records of pages, in the order they were written.
 
     `stamps` (uint64, the clock's unit), `offsets` (uint64) of the payloads in the buffer and their `lengths`
-    (uint32), both in bytes, are memoryviews of one item a record; `heads` has one item a page, and one with
-    a fault for what is left over after the last whole page.
+    (uint32), both in bytes, are memoryviews of one item a record; `all_heads` has the values of `heads`, and
+    `noted` names those pages before which records were lost, with marks or with a fault: the number of the
+    first record of each, and its own.
     """
 
     stamps: memoryview
     offsets: memoryview
     lengths: memoryview
-    heads: list[PageHead]
+    all_heads: Sequence[tuple[int, int, int, int, Marks, str, int]]
+    noted: list[tuple[int, int]]
+
+    @property
+    def heads(self) -> list[PageHead]:
+        """One for each page, and one with a fault for what is left over after the last whole page."""
+        return [PageHead._make(head) for head in self.all_heads]
+
+    def noted_heads(self) -> Iterator[tuple[int, PageHead]]:
+        """Yield the pages that `noted` names with the number of the first record of each."""
+        return ((first, PageHead._make(self.all_heads[index])) for first, index in self.noted)
 
 
 def read_pages(data: Buffer, layout: PageLayout) -> Pages:
@@ -53,7 +66,7 @@ def read_pages(data: Buffer, layout: PageLayout) -> Pages:
     """
     if DECODE is None:
         return read_pages_slowly(data, layout)
-    stamps, offsets, lengths, heads = DECODE.read_pages(
+    stamps, offsets, lengths, heads, noted = DECODE.read_pages(
         data,
         layout.data_offset,
         layout.data_size,
@@ -65,7 +78,8 @@ def read_pages(data: Buffer, layout: PageLayout) -> Pages:
         memoryview(stamps).cast("Q"),
         memoryview(offsets).cast("Q"),
         memoryview(lengths).cast("I"),
-        [PageHead._make(head) for head in heads],
+        heads,
+        noted,
     )
 
 
@@ -90,7 +104,10 @@ def records_of(blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0) -> Iterator[
 def read_pages_slowly(data: Buffer, layout: PageLayout) -> Pages:
     """Read a buffer of whole pages in Python: what the C reader must give."""
     stamps, offsets, lengths, heads = array("Q"), array("Q"), array("I"), []
-    for page in walk_pages(data, layout):
+    noted = []
+    for index, page in enumerate(walk_pages(data, layout)):
+        if page.lost or page.marks or page.fault:
+            noted.append((len(stamps), index))
         for stamp, offset, length in page.records:
             stamps.append(stamp)
             offsets.append(offset)
@@ -99,4 +116,4 @@ def read_pages_slowly(data: Buffer, layout: PageLayout) -> Pages:
         heads.append(
             PageHead(page.stamp, page.size, page.lost, len(page.records), marks, page.fault, page.fault_at)
         )
-    return Pages(memoryview(stamps), memoryview(offsets), memoryview(lengths), heads)
+    return Pages(memoryview(stamps), memoryview(offsets), memoryview(lengths), heads, noted)

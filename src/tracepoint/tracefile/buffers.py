@@ -149,7 +149,7 @@ class CpuData:
         for block, at in self.blocks_at():
             data = bytes(block)
             pages = read_pages(data, self.layout)
-            for head in pages.heads:
+            for _, head in pages.noted_heads():
                 if head.fault:
                     self.report_fault(at, head.fault_at, head.fault)
             yield data, pages

@@ -24,10 +24,14 @@ if TYPE_CHECKING:
     from tracepoint.record.pages import Pages
     from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 
+    Block = bytes | memoryview
+
 # Of csrc/decode/lines.c: the flags of a call, and the kinds of a change.
 _HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN = (1 << bit for bit in range(5))
 _LOST, _CPU = 0, 1
 _N_IDS = 1 << 16
+# How much text is made at once: small enough for a cache.
+_BLOCK = 1 << 18
 
 
 class Losses:
@@ -70,18 +74,19 @@ class _Source:
     def _take(self, data: bytes, pages: Pages) -> None:
         """Go on to the next block; what was lost after the last record comes before its first."""
         _, n_taken, where, lost, is_started = self._state
-        changes, at = array("q"), 0
+        changes = array("q")
         for n in range(3 * n_taken, len(self._changes), 3):
             if self._changes[n + 1] == _LOST:
                 changes.extend((0, _LOST, self._changes[n + 2]))
-        for head in pages.heads:
+        changes.extend((0, _CPU, self._cpu.cpu))
+        for first, head in pages.noted_heads():
             if head.lost:
                 self._losses.add(head.lost)
-                changes.extend((at, _LOST, head.lost))
-            changes.extend((at, _CPU, self._cpu.cpu))
+                changes.extend((first, _LOST, head.lost))
             for index, cpu in head.marks:
-                changes.extend((at + index, _CPU, max(cpu, 0)))
-            at += head.n_records
+                changes.extend((first + index, _CPU, max(cpu, 0)))
+            if head.marks:
+                changes.extend((first + head.n_records, _CPU, self._cpu.cpu))
         if self._cpu.time_map is not None:
             convert, cpu = self._cpu.time_map, self._cpu.cpu
             pages = pages._replace(
@@ -132,8 +137,8 @@ class LineWriter:
         make = graph_header if self._writer.options.is_graph else TextWriter.header
         return make(self._writer, n_entries, n_written, n_cpus)
 
-    def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[bytes]:
-        """Yield the lines of a buffer's records by time, some megabytes at once."""
+    def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[Block]:
+        """Yield the lines of a buffer's records by time; a block is valid until the next is asked for."""
         if DECODE is None or not self._writer.options.is_usual:
             for line in self._lines(buffer, has_overruns=has_overruns):
                 yield line.encode("utf-8", "surrogateescape")
@@ -183,20 +188,24 @@ class LineWriter:
         last = max(self._numbers, default=0)
         names = _texts(writer.names.get(number, "") for number in range(last + 1))
         shown = b"" if self._shown is None else bytes(number in self._shown for number in range(_N_IDS))
-        unknown = tuple(f"{writer.comm(pid):>16}-".encode() for pid in (1 << 31, -1))
-        after = f" {writer.process(-1)}".encode()
-        return array("i", pids), *_texts(map(writer.task, pids)), *names, shown, *unknown, after
+        unknown = _texts([*(f"{writer.comm(pid):>16}-" for pid in (1 << 31, -1)), f" {writer.process(-1)}"])
+        return array("i", pids), shown, *_texts(map(writer.task, pids)), *names, *unknown
 
-    def _in_c(self, decode: ModuleType, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[bytes]:
-        tables = self._tables()
-        flags, count = self._flags(has_overruns=has_overruns), array("Q", [0])
+    def _in_c(self, decode: ModuleType, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[Block]:
+        tables, printer = self._tables(), self._writer.printer
+        lines, room = decode.line_writer(printer.loaded()[0], *tables, self._flags(has_overruns=has_overruns))
+        # The same memory for every block: new pages cost as much as the text that is written to them.
+        out, at = bytearray(room + _BLOCK), 0
         sources = [_Source(cpu, self.losses) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
         while sources := [source for source in sources if source.has_records()]:
             given = tuple(source.columns() for source in sources)
-            found = decode.render_lines(*self._writer.printer.loaded(), *tables, flags, count, given)
-            text, left, notes = found
-            self._take_notes(notes)
-            yield self._with_left(text, left, sources) if left else text
+            at, left = decode.render_lines(lines, printer.loaded()[1], out, at, given)
+            if left or at >= _BLOCK:
+                text = memoryview(out)[:at]
+                yield self._with_left(text, left, sources) if left else text
+                at = 0
+        yield memoryview(out)[:at]
+        self._take_notes(decode.line_notes(lines))
 
     def _take_notes(self, notes: list[tuple[int, int, int, int]]) -> None:
         for number, state, why, n_lines in notes:
@@ -204,10 +213,11 @@ class LineWriter:
                 found = self._writer.printer.notes(number, state, why)
                 self._writer.note(program.format, found, n_lines)
 
-    def _with_left(self, text: bytes, left: list[tuple[int, int, int]], sources: list[_Source]) -> bytes:
+    def _with_left(self, text: memoryview, left: list[tuple[int, int, int]], sources: list[_Source]) -> bytes:
         """Put in what the twin makes of the records that C left."""
         bodies = self._writer.bodies([sources[source].record(index) for _, source, index in left])
-        parts, start = [], 0
+        parts: list[Block] = []
+        start = 0
         for (place, _, _), body in zip(left, bodies, strict=True):
             parts += [text[start:place], body.encode("utf-8", "surrogateescape")]
             start = place

@@ -36,7 +36,7 @@ from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tracepoint.cli.output import Output
     from tracepoint.decode.table import Table
@@ -127,9 +127,13 @@ class _Reading:
         """Whether events were lost that nothing counted."""
         return self._lines.losses.is_unknown
 
-    def blocks(self, form: str) -> Iterator[bytes]:
+    def blocks(self, form: str) -> Iterator[bytes | memoryview]:
         """Yield the output; that of a format of tables is written by `write_table`."""
-        makers = {"text": self.text, "jsonl": self.jsonl, "csv": self.csv}
+        makers: dict[str, Callable[[], Iterator[bytes | memoryview]]] = {
+            "text": self.text,
+            "jsonl": self.jsonl,
+            "csv": self.csv,
+        }
         return makers[form]() if form in makers else iter(())
 
     def _only_table(self) -> Table | None:
@@ -162,7 +166,7 @@ class _Reading:
             name = self.names.get(number, f"unknown:{number}")
             yield record.timestamp, record.cpu, pid, self.writer.comm(pid), name, self.writer.body(record)
 
-    def text(self) -> Iterator[bytes]:
+    def text(self) -> Iterator[bytes | memoryview]:
         n_entries, n_overrun = sum(self._counts.values()), self._told.overrun
         yield self._lines.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
         yield from self._lines.blocks(self._buffer, has_overruns=n_overrun > 0)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 HERE = Path(__file__).resolve().parent.parent / "csrc"
-FOLDERS = {"_core": HERE, "_decode": HERE / "decode"}
+# As in setup.py.
+SOURCES = {"_core": ["*.c"], "_decode": ["decode/*.c", "filter.c"]}
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-Wno-missing-field-initializers"]
 FLAGS = ["-std=gnu11", "-O2", "-g", "-fvisibility=hidden", *WARNINGS]
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX")
@@ -48,7 +49,7 @@ def build(folder: Path, *flags: str, name: str = "_core") -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         made = Path(scratch) / target.name
-        sources = sorted(map(str, FOLDERS[name].glob("*.c")))
+        sources = sorted(str(path) for pattern in SOURCES[name] for path in HERE.glob(pattern))
         subprocess.run([*command, *sources, "-o", str(made)], check=True)
         made.replace(target)
     return target

@@ -162,6 +162,14 @@ tests.test_damaged_programs_are_refused_or_run()
 tests.test_damaged_tables_of_texts_are_refused_or_searched()
 tests.test_numbers_at_their_limits()
 tests.test_long_lines_and_wide_fields()
+for big in (False, True):
+    tests.test_fields_are_shown_by_c_too_where_a_fact_is_not_known(tests.pytest.MonkeyPatch(), big, 8)
+""",
+    "lines": """
+from tracefile import test_linewriter as tests
+golden = tests.read_tracedat((tests.GOLDEN / "cut.v6.dat").read_bytes())
+tests.test_wrong_arguments_are_errors()
+tests.test_damaged_pages(tests.pytest.MonkeyPatch(), golden)
 """,
     "columns": """
 from decode import test_columns as tests

@@ -98,9 +98,10 @@ def test_fields_are_shown_by_c_too_where_a_fact_is_not_known(monkeypatch, big, l
     for known in (facts, replace(facts, constants={"X": 3}.get), replace(facts, variables={"jiffies": 7})):
         shown = Printer({1: program}, known, any_type=True)
         assert shown.render_list(records) == shown.render_slowly(*places(records))
-    monkeypatch.setattr(printer, "render_held", None)
     shown = Printer({1: program}, facts, any_type=True)
-    lines = shown.render_list(records[:2])
+    with monkeypatch.context() as patch:
+        patch.setattr(printer, "render_held", None)
+        lines = shown.render_list(records[:2])
     assert " odd=0a0b0c comm=sh text=abc rel=xyz shorts={" in lines.texts[0]
     assert lines.texts[0].startswith("a=7 b=-2 p=0x10 s=s\udce9 words={0x1010101,0x2020202} odd=")
     start = "fields are shown instead of the print format: not known: "

@@ -321,3 +321,15 @@ def test_the_layout_is_that_of_the_tracer_that_recorded(run, tmp_path) -> None:
     assert out.startswith("# tracer: function_graph\n#\n# CPU  DURATION ")
     assert run(graph, "--tracer", "nop")[1].startswith("# tracer: nop\n#\n# entries-in-buffer")
     assert "# CPU  TASK/PID " in run(graph, "-O", "funcgraph-proc")[1]
+    (tmp_path / "current_tracer").unlink()
+    assert run(graph)[1] == out
+
+
+def test_settings_of_the_recording_count(run, tmp_path) -> None:
+    made = recorded_layouts()["tracers"]
+    write_folder(tmp_path, made, made["recordings"]["timerlat"])
+    assert run(str(tmp_path))[1].startswith("# tracer: timerlat\n#\n#                                _---")
+    (tmp_path / "current_tracer").write_text("hwlat\n")
+    (tmp_path / "trace_options").write_text("nocontext-info\nnoprint-parent\nof-another-kernel\n")
+    assert run(str(tmp_path))[1].startswith("# tracer: hwlat\n#\n#1     context ")
+    assert "entries-in-buffer" in run(str(tmp_path), "-O", "context-info")[1]

@@ -154,6 +154,7 @@ class FakeTracefs:
         self.dynamic: list[tuple[str, str]] = []
         self.readers: set[str] = set()
         self.n_changes = 0
+        self.tracer = "nop"
         self.before_write = lambda number: None
         self.after_write = lambda number: None
 
@@ -188,7 +189,9 @@ class FakeTracefs:
             case [name] if name in array.numbers:
                 return array.numbers[name] + "\n"
             case ["current_tracer"]:
-                return "nop\n"
+                return f"{self.tracer}\n"
+            case ["trace_options"]:
+                return f"print-parent\n{'' if int(array.options['record-tgid']) else 'no'}record-tgid\n"
             case ["snapshot"]:
                 return "# tracer: nop\n" + ("" if array.has_snapshot else "# * Snapshot is freed *\n")
             case ["error_log"]:

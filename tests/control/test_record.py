@@ -19,6 +19,7 @@ from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.layout.format import write_format
 from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text
 from tracepoint.record.write import write_pages
+from tracepoint.tracefile.recording import settings_of
 from tracepoint.tracefile.text import facts_of
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -201,6 +202,18 @@ def test_an_array_that_fills_while_it_is_read_ends_all_the_same(array, files, tm
     files.pages[0] = Endless()
     told = array.record(tmp_path / "endless.dat", 0)
     assert told.cpus[0].n_pages >= 100
+
+
+def test_settings_are_kept(array, files, tmp_path):
+    files.tracer = "function_graph"
+    array.tracefs.write(f"{array.prefix}options/record-tgid", "1")
+    array.record(tmp_path / "web.dat", 0)
+    with open_tracedat(tmp_path / "web.dat") as trace:
+        settings = settings_of(trace.options)
+    assert settings.tracer == "function_graph"
+    assert "record-tgid" in settings.options
+    array.disable("irq")
+    assert array.record(tmp_path / "graph.dat", 0).n_records == 0
 
 
 def test_no_event_enabled(array, files, tmp_path):

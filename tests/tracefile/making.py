@@ -53,6 +53,7 @@ def write_folder(folder, made, recording):
     """Write one of these recordings as a folder of trace_pipe_raw files."""
     files = {"kallsyms": made["symbols"], "header_page": made["header_page"]}
     files |= {name: recording[name] for name in ("saved_cmdlines", "trace_options")}
+    files["current_tracer"] = f"{recording['tracer']}\n"
     files |= {f"cpu{cpu}.stats": text for cpu, text in enumerate(recording["stats"])}
     for system, text in made["formats"]:
         files[f"events/{system}/{text.split()[1]}/format"] = text

@@ -29,7 +29,14 @@ from tracepoint.tracefile.buffers import CpuData
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options, version_option
+from tracepoint.tracefile.recording import (
+    CpuStats,
+    Recording,
+    TraceSettings,
+    read_stats,
+    stats_options,
+    version_option,
+)
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
@@ -147,6 +154,7 @@ class _Facts:
     saved_cmdlines: str
     saved_tgids: str | None
     clock: str
+    settings: TraceSettings
 
     @classmethod
     def read(cls, array: ArrayFiles) -> _Facts:
@@ -163,6 +171,12 @@ class _Facts:
             read("saved_cmdlines"),
             read("saved_tgids") if has_tgids else None,
             array.clock,
+            TraceSettings.read(
+                *(
+                    read(array.prefix + name) if array.tracefs.exists(array.prefix + name) else ""
+                    for name in ("current_tracer", "trace_options")
+                )
+            ),
         )
 
 
@@ -186,7 +200,7 @@ class _Run:
         """Move pages to the folder until it is time to end."""
         self._describe()
         layout = self.layout()
-        if not self.formats:
+        if not self.formats and self.facts.settings.tracer in ("", "nop"):
             raise TracefsError(f"no event is enabled in {self.array.path}: there is nothing to record")
         n_last = {cpu: size // layout.data_size + 2 for cpu, size in self.array.buffer_bytes.items()}
         with contextlib.ExitStack() as sources:
@@ -332,7 +346,7 @@ class _Run:
             saved_tgids=facts.saved_tgids,
             options=(
                 text_option(OptionId.UNAME, " ".join(host)),
-                version_option(facts.variables),
+                version_option(facts.variables, facts.settings),
                 *stats_options({cpu.number: cpu.stats_since() for cpu in self.cpus if cpu.after}),
             ),
             is_big_endian=layout.is_big_endian,

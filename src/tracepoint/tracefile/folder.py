@@ -23,7 +23,7 @@ from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cursor import decode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.mapping import map_file, unmap
-from tracepoint.tracefile.recording import stats_options
+from tracepoint.tracefile.recording import TraceSettings, stats_options, version_option
 from tracepoint.tracefile.tracedat import chosen_clock
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.options import Option
 
 _PACKED = r"(?:\.(?:zst|gz|xz|bz2))?"
 _CPU_FILE = re.compile(
@@ -121,7 +122,7 @@ class _Folder:
             self._text("printk_formats"),
             self._text("saved_cmdlines"),
             self._text("saved_tgids") or None,
-            options=tuple(o for name in data for o in stats_options(self._stats(name), name)),
+            options=(*self._settings(), *(o for n in data for o in stats_options(self._stats(n), n))),
             n_cpus=1 + max(cpu for found in data.values() for cpu in found),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,
@@ -147,6 +148,12 @@ class _Folder:
     def _text(self, *names: str) -> str:
         path = self._find(*names)
         return "" if path is None else _read_text(path, self._report)
+
+    def _settings(self) -> tuple[Option, ...]:
+        """Return what was set while recording if the folder itself has it: that next to it may be older."""
+        paths = [self._folder / name for name in ("current_tracer", "trace_options")]
+        texts = [_read_text(path, self._report) if path.is_file() else "" for path in paths]
+        return (version_option({}, TraceSettings.read(*texts)),) if any(texts) else ()
 
     def _stats(self, instance: str) -> dict[int, str]:
         found = {}

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _BUFFER = re.compile(r"\A\s*Buffer: (.*?)\s*\Z", re.DOTALL)
 _VARIABLE = re.compile(r" ([a-z_]+)=0x([0-9a-f]{1,16})\b")
+_SETTING = re.compile(r" (tracer|options)=(\S{0,4096})")
 _COUNT = re.compile(r"^([a-z ]+): (\d{1,19})$", re.MULTILINE)
 
 
@@ -126,17 +127,53 @@ def read_tgids(text: str) -> dict[int, int]:
     return {pid: int(tgid) for pid, tgid in pairs if tgid.isascii() and tgid.isdigit() and len(tgid) <= 10}
 
 
-def version_option(variables: Mapping[str, int]) -> Option:
-    """Make the option VERSION: who recorded, and values that print formats read in the kernel's memory."""
+@dataclass(frozen=True, slots=True)
+class TraceSettings:
+    """What was set while recording: the tracer, and the words of `trace_options`; empty where not known."""
+
+    tracer: str = ""
+    options: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, tracer: str, options: str) -> TraceSettings:
+        r"""Read the texts of `current_tracer` and `trace_options`.
+
+        >>> TraceSettings.read("nop\n", "print-parent\nnoraw\n")
+        TraceSettings(tracer='nop', options=('print-parent', 'noraw'))
+        """
+        return cls(tracer.strip(), tuple(options.split()))
+
+
+def version_option(variables: Mapping[str, int], settings: TraceSettings | None = None) -> Option:
+    """Make the option VERSION: who recorded, values of variables that print formats read, settings."""
     words = "".join(f" {name}={value:#x}" for name, value in variables.items())
+    if settings is not None and settings.tracer:
+        words += f" tracer={settings.tracer}"
+    if settings is not None and settings.options:
+        words += f" options={','.join(settings.options)}"
     return text_option(OptionId.VERSION, f"tracepoint{words}")
+
+
+def settings_of(options: Iterable[Option]) -> TraceSettings:
+    """Return the settings that our option VERSION holds.
+
+    >>> settings_of([version_option({}, TraceSettings("function", ("raw", "nohex")))])
+    TraceSettings(tracer='function', options=('raw', 'nohex'))
+    """
+    text = "".join(_own_versions(options))
+    found = dict(_SETTING.findall(text))
+    return TraceSettings(found.get("tracer", ""), tuple(filter(None, found.get("options", "").split(","))))
 
 
 def variables_of(options: Iterable[Option]) -> dict[str, int]:
     """Return the variables of the kernel that our option VERSION holds."""
-    texts = [option.text for option in find_options(options, OptionId.VERSION)]
-    found = (_VARIABLE.findall(text) for text in texts if text.startswith("tracepoint"))
+    found = (_VARIABLE.findall(text) for text in _own_versions(options))
     return {name: int(value, 16) for pairs in found for name, value in pairs}
+
+
+def _own_versions(options: Iterable[Option]) -> list[str]:
+    texts = [option.text for option in find_options(options, OptionId.VERSION)]
+    return [text for text in texts if text.startswith("tracepoint")]
 
 
 def losses_of(options: Iterable[Option], instance: str = "") -> Losses:

@@ -128,6 +128,11 @@ _GRAPH_NAMES = tuple(f"{_GRAPH}{one.name.replace('_', '-')}" for one in fields(G
 NAMES = (*_TEXT, *_OWN, *_GRAPH_NAMES, *_WITHOUT_EFFECT)
 
 
+def is_option(word: str) -> bool:
+    """Return whether a word of `trace_options` names an option that is known here."""
+    return word in NAMES or word.removeprefix("no") in NAMES
+
+
 def with_option(options: TextOptions, word: str) -> TextOptions:
     """Return options with one set, or cleared by `noNAME` and `NAME=no`; names are those of `trace_options`.
 

@@ -6,13 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tracepoint.tracefile.graph import is_graph_event
-from tracepoint.tracefile.textoptions import GRAPH_TRACER, TextOptions, with_option
+from tracepoint.tracefile.recording import settings_of
+from tracepoint.tracefile.textoptions import GRAPH_TRACER, TextOptions, is_option, with_option
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from tracepoint.layout.format import EventFormat
+    from tracepoint.tracefile.container import Container
 
 # The tracers that write entries of their own, by the event.
 _TRACERS = ("mmiotrace", "hwlat", "osnoise", "timerlat", "branch", "function")
@@ -38,20 +40,21 @@ def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def with_layout(
-    options: TextOptions,
-    args: argparse.Namespace,
-    events: Mapping[int, EventFormat],
-    recorded: Collection[int],
+    options: TextOptions, args: argparse.Namespace, trace: Container, recorded: Collection[int]
 ) -> TextOptions:
-    """Return options with what the arguments say; `recorded` are the types of the records.
+    """Return options with what the recording, then the arguments say; `recorded` are the types of records.
 
-    Raises TracepointError for a name that is no option.
+    Raises TracepointError for an argument that is no option.
     """
-    words = ["latency-format"] if args.latency else []
-    for word in (*words, *args.option):
+    settings = settings_of(trace.options)
+    known = [word for word in settings.options if is_option(word)]
+    asked = [*(["latency-format"] if args.latency else []), *args.option]
+    for word in (*known, *asked):
         options = with_option(options, word)
-    found = [events[number] for number in recorded if number in events]
-    return replace(options, tracer=args.tracer or tracer_of(found))
+    told = settings.tracer if settings.tracer != "nop" else ""
+    found = [trace.events[number] for number in recorded if number in trace.events]
+    has_tgids = options.record_tgid or args.tgids is not None
+    return replace(options, tracer=args.tracer or told or tracer_of(found), record_tgid=has_tgids)
 
 
 def tracer_of(recorded: Collection[EventFormat]) -> str:

@@ -111,7 +111,7 @@ class _Reading:
         facts = self.kernel.facts(facts_of(trace))
         self._counts = count_by_id(count_records(self._buffer.cpus, n_threads()))
         # The text of a record on its own, as in the other formats, has no layout.
-        chosen = with_layout(options, args, trace.events, self._counts)
+        chosen = with_layout(options, args, trace, self._counts)
         options = chosen if args.format == "text" else options
         self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
         self._lines = LineWriter(self.writer, self._counts)

@@ -5,6 +5,7 @@ import struct
 
 import pytest
 
+from tracepoint.layout.format import EventFormat
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.files.texts import OWN_EVENTS, PRINT_ID, RAW_ID
@@ -57,7 +58,8 @@ def test_a_form_is_that_of_the_kernel(guest, form, has_context):
     assert len(numbers) >= 4
     assert {PRINT_ID, RAW_ID, 4} < set(numbers)
     known = {own.id: own for own in OWN_EVENTS}
-    events = {number: known.get(number, OWN_EVENTS[0]) for number in numbers}
+    other = OWN_EVENTS[0].common_fields
+    events = {n: known.get(n, EventFormat("demo", "other", other, "", n)) for n in numbers}
     writer = TextWriter(events, NO_FACTS, TextOptions(context_info=has_context, **{form: True}))
     n_cpus = int(guest.run("grep -c ^processor /proc/cpuinfo").text)
     ours = writer.header(len(records), len(records), n_cpus) + "".join(writer.lines(records))

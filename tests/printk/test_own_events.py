@@ -121,9 +121,9 @@ def test_own_events_of_another_form_show_their_fields():
 
 def test_generic_fields():
     fields = [("char[8]", "comm", b"sh\0junk!"), ("u16[2]", "pair", b"\1\0\2\0"), ("struct big", "s", b"abc"),
-              ("__data_loc char[]", "name", b"n\0"), ("__data_loc u32[]", "list", b"\5\0\0\0"), ("void *", "p", 16)]  # fmt: skip
+              ("__data_loc char[]", "name", b"n\0"), ("__data_loc u32[]", "list", b"\5\0\0\0"), ("void *", "p", 16), ("u64", "wide", 1 << 63)]  # fmt: skip
     text = rendered("broken", *fields).text
-    assert text == "comm=sh pair={0x1,0x2} s=616263 name=n list={0x5} p=0x10"
+    assert text == "comm=sh pair={0x1,0x2} s=616263 name=n list={0x5} p=0x10 wide=9223372036854775808"
 
 
 def test_generic_fields_of_hostile_words():

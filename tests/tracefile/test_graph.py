@@ -152,3 +152,11 @@ def test_without_symbols_addresses_are_shown_and_noted():
 def test_header_without_records_in_latency_format():
     writer = TextWriter(EVENTS, options=TextOptions(tracer="function_graph", latency_format=True))
     assert graph_header(writer, 0, 0, 1) == "# tracer: function_graph\n#\n"
+
+
+@pytest.mark.parametrize("depth", [1025, (1 << 31) - 1])
+def test_a_depth_that_cannot_be_takes_no_room(depth):
+    text, writer = graph(enter(1, WORK, depth))
+    assert f"/* func={WORK} depth={depth} */" in text
+    assert writer.notes
+    assert lines(enter(1, WORK, -5)) == [" 0) work() {"]

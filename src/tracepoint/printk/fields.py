@@ -67,7 +67,7 @@ def _field_op(form: EventFormat, field: FieldFormat) -> ops.TextOp:
         return ops.Joined((_held(place, ops.Const(field.size)), ops.Hex(place, size, "")))
     is_pointer = _is_pointer(field)
     kind = IntType(field.size, is_signed=field.is_signed and not is_pointer)
-    number = ops.Number(ops.Load(field.offset, kind), "x" if is_pointer else "d")
+    number = ops.Number(ops.Load(field.offset, kind), "x" if is_pointer else "d" if kind.is_signed else "u")
     return ops.Joined((ops.Literal("0x"), number)) if is_pointer else number
 
 

@@ -10,28 +10,24 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import UnknownPartError
 from tracepoint.printk.memory import Record
 from tracepoint.printk.own_events import NO_COMMENTS, is_own_event
 from tracepoint.printk.symbols import symbol_text
-from tracepoint.record.field import unpacker
-from tracepoint.source.types import IntType
+from tracepoint.tracefile.graphcalls import CallSteps, is_graph_event
 from tracepoint.tracefile.text import flags_text, mark_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
-    from tracepoint.layout.format import EventFormat
     from tracepoint.record.raw import RawRecord
+    from tracepoint.tracefile.graphcalls import Call, Step
     from tracepoint.tracefile.text import TextWriter
 
-ENTRY, EXIT = "funcgraph_entry", "funcgraph_exit"
-_ENTRY_FIELDS = ("func", "depth")
-# Those behind the fourth are not in every kernel.
-_EXIT_FIELDS = (*_ENTRY_FIELDS, "calltime", "rettime", "overrun", "retval")
 _MOST_BATCH = 1024
+_MOST_CONTEXTS = 1 << 16
 _INDENT = 2
 # FTRACE_RETFUNC_DEPTH: deeper calls are not compared with their returns.
 _MOST_DEPTH = 50
@@ -39,11 +35,6 @@ _PROC_WIDTH = 14
 _RULE = f" {42 * '-'}\n"
 _NO_DURATION = "              |  "
 _IRQ_SYMBOLS = ("__irqentry_text_start", "__irqentry_text_end")
-
-
-def is_graph_event(event: EventFormat) -> bool:
-    """Return whether records of an event are calls and returns of the function_graph tracer."""
-    return is_own_event(event) and event.name in (ENTRY, EXIT)
 
 
 def duration_text(duration_ns: int) -> str:
@@ -61,54 +52,15 @@ def duration_text(duration_ns: int) -> str:
     return f"{text} us ".ljust(len(text) + 4 + max(8 - len(text), 0))
 
 
-class Call(NamedTuple):
-    """What an entry or a return says: `duration` in ns and `overrun` are those of a return."""
-
-    function: int
-    depth: int
-    duration: int = 0
-    overrun: int = 0
-    value: int = 0
-
-
-class _Step(NamedTuple):
-    """A record, and the return that follows it when both are one line."""
-
-    record: RawRecord
-    end: RawRecord | None
-
-
 @dataclass(slots=True)
 class _Cpu:
     """What the kernel keeps for each CPU while it prints: struct fgraph_cpu_data."""
 
     last_pid: int = -1
+    last_word: bytes = b""
     depth: int = 0
     depth_irq: int = -1
     entered: dict[int, int] = field(default_factory=dict)
-
-
-class _Reader:
-    """Reads the numbers of entries and returns by their formats."""
-
-    def __init__(self, event: EventFormat) -> None:
-        names = _ENTRY_FIELDS if event.name == ENTRY else _EXIT_FIELDS
-        big = event.is_big_endian
-        self.size = 0
-        self._fields = {}
-        for name in names:
-            if name in event and event[name].size in (1, 2, 4, 8):
-                one = event[name]
-                kind = IntType(one.size, is_signed=one.is_signed)
-                self._fields[name] = unpacker(kind, is_big_endian=big), one.offset
-                self.size = max(self.size, one.offset + one.size)
-        self.is_known = set(names[:4]) <= self._fields.keys()
-
-    def read(self, data: bytes) -> Call:
-        """Return what a record says that is long enough."""
-        found = {name: unpack(data, offset)[0] for name, (unpack, offset) in self._fields.items()}
-        duration = found.get("rettime", 0) - found.get("calltime", 0) & (1 << 64) - 1
-        return Call(found["func"], found["depth"], duration, found.get("overrun", 0), found.get("retval", 0))
 
 
 class GraphLayout:
@@ -119,100 +71,57 @@ class GraphLayout:
         self._writer = writer
         self._shown = writer.options.graph
         self._has_context = writer.options.context_info
-        readers = {n: (e, _Reader(e)) for n, e in events.items() if is_graph_event(e)}
-        self._entries = {n: r for n, (e, r) in readers.items() if e.name == ENTRY and r.is_known}
-        self._exits = {n: r for n, (e, r) in readers.items() if e.name == EXIT and r.is_known}
+        self._steps = CallSteps(events, is_big_endian=writer.is_big_endian)
         self._plain = {n for n, e in events.items() if is_own_event(e) and e.name in NO_COMMENTS}
         self._events = events
         self._cpus: defaultdict[int, _Cpu] = defaultdict(_Cpu)
         self._names: dict[int, str] = {}
+        self._contexts: dict[tuple[int, bytes], str] = {}
         self._irq_range = _irq_range(writer)
         self._cpu_width = len(str(max(writer.options.n_cpus - 1, 0)))
 
     def lines(self, streams: Iterable[Iterable[RawRecord]], *, has_overruns: bool = False) -> Iterator[str]:
         """Yield the text of the records of all CPUs by time; `streams` has the records of each CPU."""
         started: set[int] | None = set() if self._writer.options.annotate and has_overruns else None
-        steps = merge(*map(self._steps, streams), key=lambda step: step.record.timestamp)
+        steps = merge(*map(self._steps.of, streams), key=lambda step: step.record.timestamp)
         index = 0
         for batch in _batches(steps):
-            texts = self._others([step.record for step, _ in batch])
-            for (step, following), other in zip(batch, texts, strict=True):
-                yield self._text(step, other, following.timestamp, index, started)
+            others = iter(self._writer.bodies([step.record for step, _ in batch if step.call is None]))
+            for step, following in batch:
+                if step.call is None:
+                    yield self._other(step, next(others), following.timestamp, index, started)
+                else:
+                    yield self._drawn(step.record, step.call, step.end)
                 index += 1
 
-    def _steps(self, records: Iterable[RawRecord]) -> Iterator[_Step]:
-        """Put each entry together with the record behind it on its CPU where that is its return."""
-        held: RawRecord | None = None
-        for record in records:
-            if held is not None:
-                is_end = self._ends(held, record)
-                yield _Step(held, record if is_end else None)
-                held = None
-                if is_end:
-                    continue
-            if self._call(self._entries, record) is not None:
-                held = record
-            else:
-                yield _Step(record, None)
-        if held is not None:
-            yield _Step(held, None)
-
-    def _ends(self, entry: RawRecord, record: RawRecord) -> bool:
-        """Return whether a record is the return of the call before it: get_return_for_leaf()."""
-        begin, end = self._call(self._entries, entry), self._call(self._exits, record)
-        if begin is None or end is None or record.lost or record.cpu != entry.cpu:
-            return False
-        return begin.function == end.function and entry.data[4:8] == record.data[4:8]
-
-    def _call(self, readers: Mapping[int, _Reader], record: RawRecord) -> Call | None:
-        reader = readers.get(record.id(is_big_endian=self._writer.is_big_endian))
-        return reader.read(record.data) if reader is not None and len(record.data) >= reader.size else None
-
-    def _others(self, records: list[RawRecord]) -> list[str]:
-        """Return what follows the context in the line of each record that is no call, empty for calls."""
-        places = [
-            n
-            for n, record in enumerate(records)
-            if self._call(self._entries, record) is None and self._call(self._exits, record) is None
-        ]
-        bodies = dict(zip(places, self._writer.bodies([records[n] for n in places]), strict=True))
-        return [bodies.get(n, "") for n in range(len(records))]
-
-    def _text(self, step: _Step, other: str, next_time: int, index: int, started: set[int] | None) -> str:
+    def _other(self, step: Step, body: str, next_time: int, index: int, started: set[int] | None) -> str:
+        """Return the text of a record that is no call: a comment, or as without the graph."""
         record = step.record
-        number = record.id(is_big_endian=self._writer.is_big_endian)
-        if number in self._plain or (other and number not in self._events):
-            return self._writer.entry(record, other, next_time, index, started)
-        lost = self._writer.lost_text(record)
-        if (call := self._call(self._entries, record)) is not None:
-            return lost + self._entry(record, call, step.end)
-        if (call := self._call(self._exits, record)) is not None:
-            return lost + self._return(record, call)
-        return lost + self._comment(record, other)
+        if step.number in self._plain or step.number not in self._events:
+            return self._writer.entry(record, body, next_time, index, started)
+        return self._writer.lost_text(record) + self._comment(record, body)
 
-    def _entry(self, record: RawRecord, call: Call, end: RawRecord | None) -> str:
+    def _drawn(self, record: RawRecord, call: Call, end: Call | None) -> str:
+        lost = self._writer.lost_text(record) if record.lost else ""
+        return lost + (self._entry(record, call, end) if call.is_entry else self._return(record, call))
+
+    def _entry(self, record: RawRecord, call: Call, end: Call | None) -> str:
         cpu = self._cpus[record.cpu]
         if self._is_in_irq(cpu, call):
-            # The return is shown on its own where the kernel hides the entry.
-            return "" if end is None else self._return(end, self._exits_call(end))
+            # The kernel hides the return too, on its own.
+            return "" if end is None else self._return(record, end)
         text = self._prologue(record, call.function, "==========>")
-        indent = " " * (call.depth * _INDENT)
-        name = self._name(call.function)
+        name = f"{' ' * (call.depth * _INDENT)}{self._name(call.function)}"
         if end is None:
             cpu.depth = call.depth
             if 0 <= call.depth < _MOST_DEPTH:
                 cpu.entered[call.depth] = call.function
-            return f"{text}{self._column()}{indent}{name}() {{\n"
-        leaf = self._exits_call(end)
+            return f"{text}{self._column()}{name}() {{\n"
         cpu.depth = call.depth - 1
         cpu.entered.pop(call.depth, None)
-        value = f" /* = {self._value(leaf)} */" if self._shown.retval else ""
-        text += f"{self._column(leaf.duration)}{indent}{name}();{value}\n"
-        return text + self._irq(record, leaf.function, "<==========")
-
-    def _exits_call(self, end: RawRecord) -> Call:
-        call = self._call(self._exits, end)
-        return call or Call(0, 0)
+        value = f" /* = {self._value(end)} */" if self._shown.retval else ""
+        text += f"{self._column(end.duration)}{name}();{value}\n"
+        return text + self._irq(record, end.function, "<==========")
 
     def _return(self, record: RawRecord, call: Call) -> str:
         cpu = self._cpus[record.cpu]
@@ -274,11 +183,21 @@ class GraphLayout:
         """Return the columns before the duration."""
         if not self._has_context:
             return ""
+        key = record.cpu, record.data[2:8]
+        text = self._contexts.get(key)
+        if text is None:
+            if len(self._contexts) >= _MOST_CONTEXTS:
+                self._contexts.clear()
+            text = self._contexts[key] = self._columns(record)
+        if not self._shown.abstime:
+            return text
+        seconds, rest = divmod(record.timestamp, 10**9)
+        return f"{seconds:5d}.{rest // 1000:06d} |  {text}"
+
+    def _columns(self, record: RawRecord) -> str:
+        """Return the columns before the duration but for the time."""
         shown, text = self._shown, ""
         _, flags, count, pid = self._writer.common(record)
-        if shown.abstime:
-            seconds, rest = divmod(record.timestamp, 10**9)
-            text += f"{seconds:5d}.{rest // 1000:06d} |  "
         if shown.cpu:
             text += self._cpu(record.cpu)
         if shown.proc:
@@ -299,8 +218,11 @@ class GraphLayout:
 
     def _switch(self, record: RawRecord) -> str:
         """Return the lines that say that another task runs on the CPU now: verif_pid()."""
-        cpu, pid = self._cpus[record.cpu], self._writer.common(record)[3]
-        last, cpu.last_pid = cpu.last_pid, pid
+        cpu, word = self._cpus[record.cpu], record.data[4:8]
+        if word == cpu.last_word:
+            return ""
+        last, pid = cpu.last_pid, self._writer.common(record)[3]
+        cpu.last_pid, cpu.last_word = pid, word
         if last in (pid, -1):
             return ""
         return f"{_RULE}{self._cpu(record.cpu)}{self._task(last)} => {self._task(pid)}\n{_RULE}\n"
@@ -331,20 +253,20 @@ class GraphLayout:
                 name = f"0x{address:x}"
                 held.note(error.reason)
             self._names[address] = name
-            for event in self._events.values():
-                if is_graph_event(event) and event.name == ENTRY:
-                    self._writer.note(event, tuple(held.notes))
+            if held.notes:
+                entry = next(event for event in self._events.values() if is_graph_event(event))
+                self._writer.note(entry, tuple(held.notes))
         return name
 
 
-def _batches(steps: Iterator[_Step]) -> Iterator[list[tuple[_Step, RawRecord]]]:
+def _batches(steps: Iterator[Step]) -> Iterator[list[tuple[Step, RawRecord]]]:
     """Yield steps, some at a time, each with the record after it; the last with itself."""
     pairs = ((step, following.record) for step, following in pairwise(_with_last_twice(steps)))
     while batch := list(islice(pairs, _MOST_BATCH)):
         yield batch
 
 
-def _with_last_twice(steps: Iterator[_Step]) -> Iterator[_Step]:
+def _with_last_twice(steps: Iterator[Step]) -> Iterator[Step]:
     last = None
     for last in steps:
         yield last

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tracepoint.tracefile.graph import is_graph_event
+from tracepoint.tracefile.graphcalls import is_graph_event
 from tracepoint.tracefile.recording import settings_of
 from tracepoint.tracefile.textoptions import GRAPH_TRACER, TextOptions, is_option, with_option
 

@@ -8,7 +8,9 @@ enum { N_IDS = 1 << 16, OTHER = 0, NEGATIVE = 1, AFTER = 2, N_UNKNOWN = 3 };
 /* kernel/trace/trace.h: enum trace_flag_type. */
 enum flag {
 	IRQS_OFF = 1,
+	/* TP_LINES_MAY_BE_LAZY says which. */
 	NO_SUPPORT = 2,
+	RESCHED_LAZY = 2,
 	NEED_RESCHED = 4,
 	HARDIRQ = 8,
 	SOFTIRQ = 16,
@@ -19,7 +21,8 @@ enum flag {
 
 static void make_flags(struct tp_line_writer *writer)
 {
-	static const char digits[] = ".123456789abcdef", resched[] = { '.', 'n', 'p', 'N' };
+	static const char digits[] = ".123456789abcdef", resched[] = ".npNlbLB";
+	unsigned int lazy = writer->flags & TP_LINES_MAY_BE_LAZY ? RESCHED_LAZY : 0, no_support = NO_SUPPORT & ~lazy;
 
 	for (unsigned int flags = 0; flags < 256; flags++) {
 		char *text = writer->flag_texts[flags];
@@ -29,8 +32,8 @@ static void make_flags(struct tp_line_writer *writer)
 		else if (flags & BH_OFF)
 			text[0] = 'b';
 		else
-			text[0] = flags & NO_SUPPORT ? 'X' : '.';
-		text[1] = resched[!!(flags & NEED_RESCHED) + 2 * !!(flags & PREEMPT_RESCHED)];
+			text[0] = flags & no_support ? 'X' : '.';
+		text[1] = resched[!!(flags & NEED_RESCHED) + 2 * !!(flags & PREEMPT_RESCHED) + 4 * !!(flags & lazy)];
 		if (flags & NMI)
 			text[2] = flags & HARDIRQ ? 'Z' : 'z';
 		else if (flags & HARDIRQ)

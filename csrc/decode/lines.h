@@ -11,6 +11,7 @@ enum tp_lines_flag {
 	TP_LINES_ARE_IN_NS = 4,
 	TP_LINES_HAVE_OVERRUNS = 8,
 	TP_LINES_ARE_BIG_ENDIAN = 16,
+	TP_LINES_MAY_BE_LAZY = 32,
 };
 
 enum { TP_TASKS_AT_HAND = 1 << 10 };

@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tracefile.making import layout_of
+from tracefile.making import content_of, layout_of, tick
+from tracefile.making import written as written_file
 from tracepoint.record.write import write_pages
 from tracepoint.tracefile import linewriter
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.recording import read_tgids
-from tracepoint.tracefile.text import TextWriter, facts_of
+from tracepoint.tracefile.text import TextWriter, facts_of, flags_text
 from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import read_tracedat
 
@@ -66,6 +67,18 @@ def test_chosen_events(monkeypatch, golden):
     shown = {number for number, event in golden.events.items() if event.name == "sched_switch"}
     text, _, _ = both(monkeypatch, golden, golden.buffers[0], OPTIONS["default"], shown)
     assert text.count(b"\n") == text.count(b": sched_switch: ") == 10
+
+
+@needs_c
+@pytest.mark.parametrize("is_lazy", [False, True])
+def test_all_flags(monkeypatch, is_lazy):
+    layout = layout_of()
+    records = [(10 * n, tick(n, flags=n, count=n)) for n in range(256)]
+    trace = read_tracedat(written_file(content_of(n_records=1)))
+    buffer = TraceBuffer("", "mono", (small(0, [write_pages(records, layout)], layout),))
+    text, _, _ = both(monkeypatch, trace, buffer, TextOptions(clock="mono", may_be_lazy=is_lazy))
+    shown = [line.split()[2].decode() for line in text.splitlines()]
+    assert shown == [flags_text(n, n, may_be_lazy=is_lazy) for n in range(256)]
 
 
 def damaged(buffer, rng):

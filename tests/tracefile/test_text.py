@@ -51,6 +51,14 @@ def test_flags(flags, count, text):
     assert flags_text(flags, count) == text
 
 
+@pytest.mark.parametrize(
+    ("flags", "text"),
+    [(0x02, ".l."), (0x06, ".b."), (0x22, ".L."), (0x26, ".B."), (0x24, ".N."), (0x83, "Dl.")],
+)
+def test_flags_of_kernels_that_reschedule_lazily(flags, text):
+    assert flags_text(flags, 0, may_be_lazy=True) == f"{text}.."
+
+
 def test_times_are_rounded_to_nearest():
     assert [microseconds(t) for t in (0, 499, 500, 1499, 1500)] == [0, 0, 1, 1, 2]
 

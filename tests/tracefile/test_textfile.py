@@ -119,6 +119,8 @@ def test_flags_and_names():
         for count in (0, 1, 15, 0x31):
             again = read_flags(flags_text(flags, count))
             assert flags_text(*again) == flags_text(flags, count)
+            again = read_flags(flags_text(flags, count, may_be_lazy=True))
+            assert flags_text(*again, may_be_lazy=True) == flags_text(flags, count, may_be_lazy=True)
     assert read_line("#           TASK-PID  CPU#  |||||  TIMESTAMP  FUNCTION") is None
     assert split_event("0: hello") == ("", "line", "0: hello")
 

@@ -17,7 +17,7 @@ from tracepoint.printk.memory import Record
 from tracepoint.printk.own_events import NO_COMMENTS, is_own_event
 from tracepoint.printk.symbols import symbol_text
 from tracepoint.tracefile.graphcalls import CallSteps, is_graph_event
-from tracepoint.tracefile.text import flags_text, mark_of
+from tracepoint.tracefile.text import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -203,7 +203,7 @@ class GraphLayout:
         if shown.proc:
             text += f"{self._task(pid)} | "
         if self._writer.options.latency_format:
-            text += f" {flags_text(flags, count)} | "
+            text += f" {self._writer.flags_text(flags, count)} | "
         return text
 
     def _cpu(self, cpu: int) -> str:

@@ -10,7 +10,7 @@ from tracepoint.tracefile.text import flags_text
 
 _TRACE = re.compile(
     r"\s{0,40}(?P<comm>.{0,60}?)-(?P<pid>\d{1,10})\s{1,40}(?:\(\s{0,9}(?P<tgid>[\d-]{1,10})\)\s{1,9})?\[(?P<cpu>\d{1,5})\]\s+"
-    r"(?:(?P<flags>[.dDbXnNpzZHhs][.nNp][.zZhHs][.0-9a-f][.0-9a-f]?[.0-9a-f]?)\s+)?"
+    r"(?:(?P<flags>[.dDbXnNpzZHhs][.nNplLbB][.zZhHs][.0-9a-f][.0-9a-f]?[.0-9a-f]?)\s+)?"
     r"(?P<time>\d{1,19}(?:\.(?P<part>\d{6,9}))?): (?P<rest>.*)",
     re.DOTALL,
 )
@@ -95,7 +95,8 @@ def read_flags(text: str) -> tuple[int, int]:
 @cache
 def _flags_by_text() -> dict[str, int]:
     """Return the flags with the fewest bits that are shown by each text."""
-    return {flags_text(flags, 0)[:3]: flags for flags in sorted(range(256), key=int.bit_count, reverse=True)}
+    numbers = sorted(range(256), key=int.bit_count, reverse=True)
+    return {flags_text(n, 0, may_be_lazy=is_lazy)[:3]: n for is_lazy in (True, False) for n in numbers}
 
 
 def read_lost(text: str) -> tuple[int, int] | None:

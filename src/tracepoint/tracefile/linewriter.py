@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     Block = bytes | memoryview
 
 # Of csrc/decode/lines.c: the flags of a call, and the kinds of a change.
-_HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN = (1 << bit for bit in range(5))
+_HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN, _MAY_BE_LAZY = (
+    1 << bit for bit in range(6)
+)
 _LOST, _CPU = 0, 1
 _N_IDS = 1 << 16
 # How much text is made at once: small enough for a cache.
@@ -176,6 +178,7 @@ class LineWriter:
             | options.is_in_ns * _IS_IN_NS
             | (has_overruns and options.annotate) * _HAS_OVERRUNS
             | self._writer.is_big_endian * _IS_BIG_ENDIAN
+            | options.may_be_lazy * _MAY_BE_LAZY
         )
 
     def _tables(self) -> tuple[object, ...]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 _IRQS_OFF, _NO_SUPPORT, _NEED_RESCHED, _HARDIRQ, _SOFTIRQ, _PREEMPT_RESCHED, _NMI, _BH_OFF = (
     1 << bit for bit in range(8)
 )
+_RESCHED_LAZY = _NO_SUPPORT
 _MARKS = ((10**9, "$"), (10**8, "@"), (10**7, "*"), (10**6, "#"), (10**5, "!"), (10**4, "+"))
 _MAX_NOTES = 1000
 # Records that are rendered together.
@@ -42,10 +43,10 @@ _FIRST_BATCH, _MOST_BATCH = 64, 4096
 _NO_TASK = f"<{3 * 'X'}>"
 
 
-def flags_text(flags: int, preempt_count: int) -> str:
+def flags_text(flags: int, preempt_count: int, *, may_be_lazy: bool = False) -> str:
     """Return the five characters of `common_flags` and `common_preempt_count`.
 
-    kernel/trace/trace_output.c: trace_print_lat_fmt().
+    kernel/trace/trace_output.c: trace_print_lat_fmt(); `TextOptions.may_be_lazy` explains the third argument.
 
     >>> flags_text(0x09, 0x01)
     'd.h1.'
@@ -56,9 +57,9 @@ def flags_text(flags: int, preempt_count: int) -> str:
     elif is_bh_off:
         first = "b"
     else:
-        first = "X" if flags & _NO_SUPPORT else "."
-    resched = {_NEED_RESCHED: "n", _PREEMPT_RESCHED: "p", _NEED_RESCHED | _PREEMPT_RESCHED: "N"}
-    second = resched.get(flags & (_NEED_RESCHED | _PREEMPT_RESCHED), ".")
+        first = "X" if flags & _NO_SUPPORT and not may_be_lazy else "."
+    is_lazy = may_be_lazy and bool(flags & _RESCHED_LAZY)
+    second = ".npNlbLB"[bool(flags & _NEED_RESCHED) + 2 * bool(flags & _PREEMPT_RESCHED) + 4 * is_lazy]
     if flags & _NMI:
         third = "Z" if flags & _HARDIRQ else "z"
     elif flags & _HARDIRQ:
@@ -110,7 +111,7 @@ class TextWriter:
         self._number = struct.Struct(">H" if is_big_endian else "<H").unpack_from
         self._unpack = struct.Struct(">HBBi" if is_big_endian else "<HBBi").unpack_from
         self._flags = {
-            (flags, count): flags_text(flags, count) for flags in range(256) for count in (0, 1, 2, 3)
+            (flags, count): self.flags_text(flags, count) for flags in range(256) for count in (0, 1, 2, 3)
         }
         self.notes: dict[str, int] = {}
 
@@ -118,6 +119,10 @@ class TextWriter:
         """Return type, flags, preempt count and pid of a record; a damaged one may not have them all."""
         kind, flags, count, pid = self._unpack(record.data.ljust(8, b"\0"))
         return kind, flags, count, pid
+
+    def flags_text(self, flags: int, preempt_count: int) -> str:
+        """Return the characters of flags and counts as the recorded kernel shows them."""
+        return flags_text(flags, preempt_count, may_be_lazy=self.options.may_be_lazy)
 
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return the heading of `trace`; `trace_pipe` has none."""
@@ -248,7 +253,7 @@ class TextWriter:
         options = self.options
         text = f"{self.task(pid)}[{record.cpu:03d}] "
         if options.irq_info:
-            text += self._flags.get((flags, count)) or flags_text(flags, count)
+            text += self._flags.get((flags, count)) or self.flags_text(flags, count)
         return f"{text} {self._time(record.timestamp)}: "
 
     def _latency_context(
@@ -263,7 +268,7 @@ class TextWriter:
             since, until = microseconds(since), microseconds(until)
         if not self.options.verbose:
             comm = _padded(self.comm(pid)[:8], 8)
-            text = f"{comm}-{pid:<7d} {record.cpu:3d}{flags_text(flags, count)} {since:4d}"
+            text = f"{comm}-{pid:<7d} {record.cpu:3d}{self.flags_text(flags, count)} {since:4d}"
             return f"{text}us{mark_of(until * 1000)}: " if is_in_ns else f"{text}: "
         comm = _padded(self.comm(pid), 16)
         text = f"{comm} {pid:7d} {record.cpu:3d} {flags} {count & 15:08x} {index:08x} "

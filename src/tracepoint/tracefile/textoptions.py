@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,20 @@ if TYPE_CHECKING:
 # The other clocks count ns; kernel/trace/trace.c: trace_clocks[].
 CLOCKS_NOT_IN_NS = frozenset({"counter", "uptime", "x86-tsc"})
 GRAPH_TRACER = "function_graph"
+_RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
+_FIRST_LAZY = (6, 13)
 # The last that is set wins: print_trace_line() in kernel/trace/trace.c.
 FORMS = ("raw", "hex", "bin")
+
+
+def may_be_lazy(release: str) -> bool:
+    """Return whether a kernel may reschedule lazily, by its release; one that is not known may.
+
+    >>> [may_be_lazy(release) for release in ("6.12.1-cloud", "7.2.0", "")]
+    [False, True, True]
+    """
+    found = _RELEASE.match(release)
+    return found is None or (int(found[1]), int(found[2])) >= _FIRST_LAZY
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +58,8 @@ class TextOptions:
     of printed text alone, where `trace_printk` is set too; `raw`, `hex`, `bin` are other forms of lines;
     `fields` shows the fields of events instead of their print format; `time_start_ns` is when the buffer was
     cleared, which latency times count from; `release` and `preemption` (`server`, `desktop`, `preempt`)
-    describe the kernel, `n_cpus` the CPUs that it can have.
+    describe the kernel, `n_cpus` the CPUs that it can have; `may_be_lazy` says that it reschedules lazily, as
+    from Linux 6.13 on, where a bit of the flags had another meaning before.
     """
 
     clock: str = "local"
@@ -60,6 +74,7 @@ class TextOptions:
     release: str = ""
     preemption: str = "desktop"
     n_cpus: int = 1
+    may_be_lazy: bool = False
     own: OwnStyle = USUAL
     printk_msg_only: bool = False
     trace_printk: bool = True

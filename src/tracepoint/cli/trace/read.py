@@ -29,7 +29,7 @@ from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
 from tracepoint.tracefile.text import TextWriter, facts_of
-from tracepoint.tracefile.textoptions import TextOptions
+from tracepoint.tracefile.textoptions import TextOptions, may_be_lazy
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.index.store import cache_folder
 from tracepoint.wording import counted
@@ -105,7 +105,11 @@ class _Reading:
         told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
         self._tgids = read_tgids(told or "")
         options = TextOptions(
-            clock=clock, record_tgid=told is not None, release=_release(trace), n_cpus=trace.n_cpus
+            clock=clock,
+            record_tgid=told is not None,
+            release=(release := _release(trace)),
+            n_cpus=trace.n_cpus,
+            may_be_lazy=may_be_lazy(release),
         )
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))

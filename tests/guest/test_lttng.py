@@ -16,6 +16,7 @@ import pytest
 import tracepoint
 from guest import lttng_lab
 from guest.conftest import kernel_or_skip
+from tracefile import babeltrace
 from tracepoint.errors import LabError
 from tracepoint.generate.lttng.probe import lttng_probe
 from tracepoint.generate.module import kernel_module
@@ -239,6 +240,15 @@ def test_recorded_values_are_those_that_were_fired(
     trace = lttng_lab.record(image, modules, probes, FIRE, tmp_path, EVENTS)
     events = [(name, payload(text)) for name, text in lttng_lab.babeltrace(trace)]
     assert events == [("example_fields_every_field", FIELDS), *EXPECTED]
+    with tracepoint.open_trace(trace) as read:
+        assert read.damage == ()
+        rows = {name: iter(table) for name, table in read.tables().items()}
+        assert [record.event for record in read.records()] == [f"lttng:{name}" for name, _ in events]
+        for name, text in lttng_lab.babeltrace(trace):
+            row = next(rows[f"lttng:{name}"])
+            for field, value in babeltrace.flat(babeltrace.read_line(f"{name}: {text}").parts).items():
+                assert field not in row or babeltrace.same(row[field], value), (name, field)
+            assert set(payload(text)) <= {*row, *(f"_{name}_length" for name in row)}
 
 
 def test_every_field_of_the_example_is_recorded(built: tuple[KernelImage, Path, list[Path]]) -> None:

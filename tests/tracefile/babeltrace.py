@@ -17,6 +17,7 @@ _TOKEN = re.compile(
     r'\s*(?:(?P<string>"(?:[^"\\]|\\.)*")|(?P<number>-?(?:0[xX][0-9A-Fa-f]+|0b[01]+|[0-9][0-9.]*(?:e[-+]?\d+)?'
     r"|inf|nan))|(?P<word>[^\s{}\[\]()=,:\"]+)|(?P<punct>[{}\[\]()=,:]))"
 )
+_MEMBER = re.compile(r"\s*(?:\}|[^\s{}()\[\]\",=]+ = )")
 _ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|[0-7]{1,3}|.)", re.DOTALL)
 _SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\033"}
 
@@ -70,7 +71,7 @@ def _value(line: str, at: int):
     if kind == "number":
         return _number(text), at
     if text == "{":
-        return _option(line, at) if line[at : at + 2] in (' "', " {") else _struct(line, at)
+        return _struct(line, at) if _MEMBER.match(line, at) else _option(line, at)
     if text == "[":
         return _array(line, at)
     if text == "(":

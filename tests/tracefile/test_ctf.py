@@ -229,6 +229,40 @@ def test_a_trace_without_packets_or_times(tmp_path):
         assert trace["ctf:only"]["s"].tolist() == ["one", "two"]
 
 
+def test_times_of_packets_alone(tmp_path):
+    # The end of a packet is the time of the next one's events, where nothing else says it.
+    text = """/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; };
+        typealias integer { size = 32; align = 8; map = clock.c.value; } := stamp;
+        stream { packet.context := struct { integer { size = 32; } packet_size; stamp timestamp_end; }; };
+        event { name = only; fields := struct { integer { size = 8; } n; }; };"""
+    data = b"".join(struct.pack("<IIB", 72, 10 * n, n) for n in range(1, 4))
+    with opened(tmp_path, text, data) as trace:
+        assert trace["only"]["common_timestamp"].tolist() == [0, 10, 20]
+        assert trace["only"]["n"].tolist() == [1, 2, 3]
+
+
+def test_gaps_between_elements_and_lengths_in_headers(tmp_path):
+    text = """/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = be; };
+        typealias integer { size = 8; align = 16; } := wide;
+        stream { event.header := struct { integer { size = 4; } id; integer { size = 4; } length; }; };
+        event { name = gaps; id = 1; fields := struct { wide fixed[2]; integer { size = 4; align = 4; } half[2];
+            wide list[stream.event.header.length]; }; };"""
+    data = bytes([1 << 4 | 3, 0xAA, 1, 0xAA, 2, 0x34, 5, 0xAA, 6, 0xAA, 7])
+    with opened(tmp_path, text, data) as trace:
+        assert trace.damage == ()
+        (row,) = trace["gaps"].to_dicts()
+        assert (row["fixed"], row["half"], row["list"]) == ([1, 2], [3, 4], [5, 6, 7])
+
+
+def test_clocks_that_begin_in_no_year(tmp_path):
+    packer = CtfPacker()
+    text = metadata(TICK, clock="freq = 3; offset_s = 1351530929945824323;")
+    with opened(tmp_path, text, packer.packet(tick(packer, 1, 6), 5)) as trace:
+        assert trace["sched_switch"]["common_timestamp"].tolist() == [2 * 10**9]
+        assert "counts from 1970" in trace.damage[0].reason
+
+
 def damage_of(tmp_path, text, *packets):
     with opened(tmp_path, text, *packets) as trace:
         return trace["sched_switch"]["n"].tolist(), [damage.reason for damage in trace.damage]

@@ -9,11 +9,15 @@ import resource
 import signal
 import struct
 import time
+from functools import partial
 from itertools import islice
 
 import pytest
 
+import tracepoint as tp
+from tracefile.ctfmaking import packed_metadata, write_ctf
 from tracefile.making import GOLDEN, content_of, everything, written
+from tracefile.test_ctf import small_trace
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.compression import has_zstd
 from tracepoint.tracefile.text import TextWriter, facts_of
@@ -107,9 +111,36 @@ def too_long(signum, frame):
 
 
 def test_mutated_recordings(tmp_path, request):
+    search([(data, use) for data in samples()], tmp_path, request)
+
+
+def test_mutated_ctf(tmp_path, request):
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        tp.write_ctf(trace, tmp_path / "golden")
+    text, data = small_trace()
+    write_ctf(tmp_path / "small", packed_metadata(text, n_bytes=512), stream=data)
+    paths = [path for name in ("small", "golden") for path in sorted((tmp_path / name).iterdir())]
+    search([(path.read_bytes(), partial(use_ctf, path)) for path in paths], tmp_path, request)
+
+
+def use_ctf(path, data):
+    """Read everything of a trace, one file of which is other bytes."""
+    kept = path.read_bytes()
+    path.write_bytes(data)
+    try:
+        with tp.open_trace(path.parent) as trace:
+            for table in trace.tables().values():
+                table.to_dicts()
+            return trace.n_records, trace.damage
+    finally:
+        path.write_bytes(kept)
+
+
+def search(samples, tmp_path, request):
+    """Change samples for a while, and give them to what uses them: (data, use) each."""
     seed = int(os.environ.get("TRACEPOINT_FUZZ_SEED", str(time.time_ns())))
     rng = random.Random(seed)
-    originals = [(data, places_of_interest(data)) for data in samples()]
+    originals = [(data, places_of_interest(data), use) for data, use in samples]
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     resource.setrlimit(resource.RLIMIT_AS, (used + MAX_MEMORY + (1 << 30), hard))
@@ -118,7 +149,7 @@ def test_mutated_recordings(tmp_path, request):
     end = time.monotonic() + SECONDS
     try:
         while time.monotonic() < end:
-            data, places = rng.choice(originals)
+            data, places, use = rng.choice(originals)
             case = mutate(rng, data, places)
             begin = time.monotonic()
             signal.alarm(MAX_CASE_SECONDS)

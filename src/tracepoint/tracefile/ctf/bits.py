@@ -48,7 +48,12 @@ class PacketBits:
 
     def take(self, align: int, n_bytes: int) -> bytes:
         """Pass over whole bytes, at an alignment of at least 8, and return them."""
-        start = self.base + (self.skip(align, 8 * n_bytes) >> 3)
+        # As skip() does, which this is called as often as: a call would take a fifth more.
+        at = (self.at + align - 1) & -align
+        self.at = at + 8 * n_bytes
+        if self.at > self.end:
+            raise self.wrong("an event goes on after the content of its packet")
+        start = self.base + (at >> 3)
         return self.data[start : start + n_bytes]
 
     def string(self) -> bytes:

@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
+from tracepoint.tracefile.ctf.headers import HeaderReaders, extended, quick_header
 from tracepoint.tracefile.ctf.scopes import (
     EVENT_HEADER,
     HEADER,
@@ -17,7 +18,6 @@ from tracepoint.tracefile.ctf.values import ValueReaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from tracepoint.tracefile.ctf.bits import PacketBits
     from tracepoint.tracefile.ctf.metadata import CtfMetadata, CtfStream
@@ -30,47 +30,10 @@ if TYPE_CHECKING:
 MAGIC = 0xC1FC1FC1
 
 
-class _HeaderReaders(ValueReaders):
-    """Makes functions that read the header of an event: what it says of id and time goes into `bits`."""
-
-    def integer(self, kind: CtfInteger, path: Path) -> Callable[[PacketBits], Any]:
-        """Return the function that reads an integer and takes it for what its name and its clock say."""
-        read = super().integer(kind, path)
-        size = kind.size
-        if kind.clock or path[-1] == "timestamp":
-
-            def tell(bits: PacketBits) -> None:
-                bits.cycles = extended(bits.cycles, read(bits), size)
-
-            return tell
-        if path[-1] == "id":
-
-            def choose(bits: PacketBits) -> int:
-                number: int = read(bits)
-                bits.event_id = number
-                return number
-
-            return choose
-        return read
-
-
-def extended(cycles: int, value: int, size: int) -> int:
-    """Return the time of a clock whose lowest bits are `value`, at or after the time `cycles`.
-
-    >>> hex(extended(0x1FE, 0x01, 8)), hex(extended(0x1FE, 0xFF, 8))
-    ('0x201', '0x1ff')
-    """
-    if size == 64:
-        return value
-    step = 1 << size
-    found = cycles - cycles % step + value % step
-    return found + step if found < cycles else found
-
-
 class StreamReader:
     """Reads the packets of a class of streams; `events` read the fields of each event, by its id.
 
-    `needed` are the integers of headers that events refer to.
+    `needed` are the integers of headers and contexts that events refer to.
     """
 
     def __init__(
@@ -87,10 +50,13 @@ class StreamReader:
         self._context = ValueReaders(scope, is_big_endian=is_big).reader(
             stream.packet_context, PACKET_CONTEXT
         )
-        self._header = _HeaderReaders(scope, is_big_endian=is_big).reader(stream.event_header, EVENT_HEADER)
+        header = HeaderReaders(scope, is_big_endian=is_big).reader(stream.event_header, EVENT_HEADER)
+        if not any(path[: len(EVENT_HEADER)] == EVENT_HEADER for path in needed):
+            header = quick_header(stream.event_header, header, is_big_endian=is_big) or header
+        self._header = header
         numbers = {shown_name(p[-1]): k for p, k in scope.integers.items() if p[:-1] == PACKET_CONTEXT}
-        self._begin = numbers.get("timestamp_begin")
-        self.discarded_bits = _size_of(numbers.get("events_discarded"))
+        self._sizes = {name: _size_of(kind) for name, kind in numbers.items()}
+        self.discarded_bits = self._sizes.get("events_discarded", 64)
         self.clock = metadata.clock(_clock_name(scope))
         self._only = next(iter(events)) if len(events) == 1 else None
 
@@ -99,11 +65,16 @@ class StreamReader:
         found = self._context(bits)
         return {name: value for name, value in found.items() if isinstance(value, int)}
 
-    def extend(self, cycles: int, context: dict[str, int]) -> int:
+    def begin(self, cycles: int, context: dict[str, int]) -> int:
         """Return the value of the clock at which a packet begins."""
-        if "timestamp_begin" not in context:
-            return cycles
-        return extended(cycles, context["timestamp_begin"], _size_of(self._begin))
+        return self._time(cycles, context, "timestamp_begin")
+
+    def end(self, cycles: int, context: dict[str, int]) -> int:
+        """Return the value at which a packet ends, where the next one does not say when it begins."""
+        return cycles if "timestamp_begin" in context else self._time(cycles, context, "timestamp_end")
+
+    def _time(self, cycles: int, context: dict[str, int], name: str) -> int:
+        return extended(cycles, context[name], self._sizes[name]) if name in context else cycles
 
     def read_event(self, bits: PacketBits) -> bytes:
         """Read an event and return its record; raises DecodeError for an id that the metadata do not have."""
@@ -121,9 +92,7 @@ class StreamReader:
         return record
 
 
-def _size_of(kind: CtfInteger | CtfEnum | None) -> int:
-    if kind is None:
-        return 64
+def _size_of(kind: CtfInteger | CtfEnum) -> int:
     return kind.container.size if isinstance(kind, CtfEnum) else kind.size
 
 

@@ -225,7 +225,8 @@ class _Session:
             is_trace_big_endian=metadata.is_big_endian,
         )
         plan.build((stream.event_context, event.context), event.fields)
-        needed |= scope.needed
+        needed |= {target for path, target in scope.targets.items() if path[0] == "event"}
+        needed |= {target for path, target in scope.targets.items() if path[:3] == STREAM_CONTEXT}
         return plan.reader(self._number(plan.format(*_names(metadata, event)), event.id or 0))
 
     def _number(self, form: EventFormat, wanted: int) -> int:
@@ -267,10 +268,17 @@ def _by_time(files: list[StreamFile]) -> Iterator[CtfRecord]:
         while coming and (not heap or coming[-1][0] <= heap[0].stamp):
             _, order, file = coming.pop()
             _wait(heap, order, file.records())
-        if heap:
-            _, order, record, others = heappop(heap)
+        if not heap:
+            continue
+        _, order, record, others = heappop(heap)
+        yield record
+        # Streams have many records between those of others.
+        limit = min([one.stamp for one in heap[:1]] + [begin for begin, *_ in coming[-1:]], default=MAX_TIME)
+        for record in others:
+            if record.stamp >= limit:
+                heappush(heap, _Waiting(record.stamp, order, record, others))
+                break
             yield record
-            _wait(heap, order, others)
 
 
 def _wait(heap: list[_Waiting], order: int, records: Iterator[CtfRecord]) -> None:

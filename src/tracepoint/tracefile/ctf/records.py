@@ -100,6 +100,8 @@ class EventRecords:
     def reader(self, number: int) -> Callable[[PacketBits], bytes]:
         """Return the function that reads the fields of an event and gives a record with a number."""
         steps, head, tasks = tuple(self._steps), self._head, self._tasks
+        if tasks.is_empty:
+            return self._plain_reader(number)
 
         def read(bits: PacketBits) -> bytes:
             made, tail = bytearray(_COMMON_SIZE), bytearray()
@@ -107,6 +109,19 @@ class EventRecords:
                 step(bits, made, tail)
             head(made, 0, number, *tasks.common(bits))
             return bytes(made + tail)
+
+        return read
+
+    def _plain_reader(self, number: int) -> Callable[[PacketBits], bytes]:
+        """Return the function that reads the fields of an event that says nothing of its task."""
+        head, steps = bytearray(_COMMON_SIZE), tuple(self._steps)
+        self._head(head, 0, number, 0, 0, 0)
+
+        def read(bits: PacketBits) -> bytes:
+            made, tail = head[:], bytearray()
+            for step in steps:
+                step(bits, made, tail)
+            return bytes(made + tail) if tail else bytes(made)
 
         return read
 

@@ -32,7 +32,11 @@ class CtfRecord(NamedTuple):
 
 
 class _Packet(NamedTuple):
-    """A packet: its place in bytes, the CPU, and what is in it; `content` is where its last event ends."""
+    """A packet: its place in bytes, the CPU, and what its context says.
+
+    `content` is the bit at which its last event ends, `begin` its first time in ns, `lost` how many events
+    were lost since the packet before.
+    """
 
     at: int
     size: int
@@ -41,6 +45,7 @@ class _Packet(NamedTuple):
     cpu: int
     begin: int
     lost: int
+    context: dict[str, int]
 
 
 class StreamFile:
@@ -98,6 +103,7 @@ class StreamFile:
                 if packet is None:
                     break
                 yield from self._events(packet)
+                self._bits.cycles = packet.reader.end(self._bits.cycles, packet.context)
                 at += packet.size
             if self._lost:
                 reason = f"events were lost after the last record: {self._lost}"
@@ -127,7 +133,7 @@ class StreamFile:
         content = context.get("content_size", size)
         if size % 8 or not bits.at <= content <= size:
             raise DecodeError(f"a packet of {size} bits with {content} of content", offset=at)
-        begin = bits.cycles = reader.extend(bits.cycles, context)
+        begin = bits.cycles = reader.begin(bits.cycles, context)
         cpu = context.get("cpu_id", self._cpu)
         if size > 8 * left:
             self._report(Damage(cpu, at, f"{self._path.name}: {left} bytes of a packet of {size // 8}"))
@@ -135,7 +141,7 @@ class StreamFile:
         if size == 0:
             raise DecodeError("a packet of no size", offset=at)
         lost = self._losses(reader, context)
-        return _Packet(at, size // 8, content, reader, cpu, reader.clock.ns(begin), lost)
+        return _Packet(at, size // 8, content, reader, cpu, reader.clock.ns(begin), lost, context)
 
     def _losses(self, reader: StreamReader, context: dict[str, int]) -> int:
         """Return how many events were lost since the packet before."""

@@ -67,6 +67,8 @@ class TaskFields:
         self._thread = next(iter(threads + processes), ())
         self._process = next(iter(processes if threads else ()), ())
         self._others = [found.get(name, ()) for name in _OTHERS]
+        #: Whether an event says anything of its task.
+        self.is_empty = not self._thread and not any(self._others)
         self.hidden = {path for path in (*threads[:1], *self._others, found.get("common_type", ())) if path}
         scope.needed.update(path for path in (self._thread, self._process, *self._others) if path)
 

@@ -27,6 +27,8 @@ _SIGNATURE = b"/* CTF 1."
 # checksum, major, minor.
 _HEAD = "I16sIIIBBBBB"
 _MAX_TEXT = 1 << 26
+_WINDOW = 1 << 18
+_MAX_LINE = 1 << 20
 # The metadata of a kernel with all events in three channels have a million.
 _MAX_TOKENS = 4_000_000
 _MAX_DIGITS = 70
@@ -67,16 +69,44 @@ def metadata_text(data: Bytes, path: str, report: Report) -> str:
 
 
 class TsdlTokens:
-    """A place in the tokens of a TSDL text; every mistake is a DecodeError that names the line."""
+    """A place in the tokens of a TSDL text; every mistake is a DecodeError that names the line.
+
+    Some tokens are in memory at once: each takes a hundred times its text.
+    """
 
     def __init__(self, text: str, path: str) -> None:
         self._path = path
         self._file = SourceFile(path, text)
-        self.at = 0
+        self._at = 0
+        self._tokens: list[Token] = []
+        self._last = self._reached = self._n_passed = 0
+        self._need(1)
+
+    def _need(self, n_tokens: int) -> None:
+        """Take tokens from the text until there are some from here on, or the text ends."""
+        text = self._file.text
+        while len(self._tokens) - self._at <= n_tokens and self._reached >= 0:
+            passed, size = self._at, _WINDOW
+            while True:
+                end = text.find("\n", self._reached + size) + 1 or len(text)
+                if end - self._reached > size + _MAX_LINE:
+                    raise DecodeError(f"a line of more than {_MAX_LINE:,} characters", self._path)
+                found = self._lexed(end)
+                # A comment or a string goes on after the window.
+                if end == len(text) or not any(token.kind is Kind.BAD for token in found):
+                    break
+                size *= 2
+            self._n_passed += passed
+            self._reached = end if end < len(text) else -1
+            self._tokens = self._tokens[passed:] + (found if self._reached < 0 else found[:-1])
+            self._last = len(self._tokens) - 1
+            self._at = 0
+
+    def _lexed(self, end: int) -> list[Token]:
         try:
-            self._tokens = lex(self._file, limit=_MAX_TOKENS)
-        except SourceError as error:
-            raise DecodeError(str(error), path) from None
+            return lex(self._file, self._reached, end, limit=_MAX_TOKENS - self._n_passed)
+        except SourceError:
+            raise DecodeError(f"more than {_MAX_TOKENS:,} tokens", self._path) from None
 
     def wrong(self, reason: str) -> DecodeError:
         """Make the error that says what is wrong at the next token."""
@@ -85,12 +115,19 @@ class TsdlTokens:
 
     @property
     def _token(self) -> Token:
-        return self._tokens[min(self.at, len(self._tokens) - 1)]
+        if self._at < self._last:
+            return self._tokens[self._at]
+        self._need(1)
+        return self._tokens[min(self._at, self._last)]
+
+    def skip_tokens(self, n_tokens: int) -> None:
+        """Pass over tokens that `ahead` has shown."""
+        self._at += n_tokens
 
     @property
     def text(self) -> str:
         """What the next token says; empty at the end."""
-        return self._token.text
+        return self._tokens[self._at].text if self._at < self._last else self._token.text
 
     @property
     def kind(self) -> Kind:
@@ -99,14 +136,15 @@ class TsdlTokens:
 
     def ahead(self, n_tokens: int) -> Token:
         """Return a token further on."""
-        return self._tokens[min(self.at + n_tokens, len(self._tokens) - 1)]
+        self._need(n_tokens + 1)
+        return self._tokens[min(self._at + n_tokens, self._last)]
 
     def take(self) -> str:
         """Pass over a token and return what it says."""
         text = self._token.text
         if self._token.kind is Kind.END:
             raise self.wrong("the text ends too early")
-        self.at += 1
+        self._at += 1
         return text
 
     def expect(self, *texts: str) -> None:
@@ -114,12 +152,12 @@ class TsdlTokens:
         for text in texts:
             if self.text != text:
                 raise self.wrong(f"`{text}` expected, not `{self.text[:40]}`")
-            self.at += 1
+            self._at += 1
 
     def skip(self, text: str) -> bool:
         """Pass over a token if it is there, and say whether it was."""
         is_there = self.text == text and self.kind is not Kind.END
-        self.at += is_there
+        self._at += is_there
         return is_there
 
     def name(self) -> str:
@@ -160,7 +198,7 @@ class TsdlTokens:
             raise self.wrong(f"a number expected, not `{self.text[:40]}`")
         digits, dots, rest = self.text.partition("...")
         number = self._value(digits)
-        self.at += 1
+        self._at += 1
         return -number if is_negative else number, rest if dots else None
 
     def _value(self, digits: str) -> int:

@@ -42,6 +42,14 @@ class TypeReader:
     def __init__(self, tokens: TsdlTokens) -> None:
         self.tokens = tokens
         self._scopes: list[dict[str, CtfType]] = [{}]
+        self._readers: dict[str, Callable[[], CtfType]] = {
+            "integer": self._integer,
+            "floating_point": self._float,
+            "string": self._string,
+            "enum": self._enum,
+            "struct": self._struct,
+            "variant": self._variant,
+        }
 
     def enter(self) -> None:
         """Open a scope of names."""
@@ -86,18 +94,10 @@ class TypeReader:
         tokens = self.tokens
         while tokens.skip("const"):
             pass
-        readers: dict[str, Callable[[], CtfType]] = {
-            "integer": self._integer,
-            "floating_point": self._float,
-            "string": self._string,
-            "enum": self._enum,
-            "struct": self._struct,
-            "variant": self._variant,
-        }
-        if tokens.text not in readers:
+        if tokens.text not in self._readers:
             return self._known(is_named=is_named)
         try:
-            return readers[tokens.take()]()
+            return self._readers[tokens.take()]()
         except ValueError as error:
             raise tokens.wrong(str(error)) from None
 
@@ -111,7 +111,7 @@ class TypeReader:
         kind = self._find(" ".join(words))
         if kind is None or not words:
             raise tokens.wrong(f"an unknown type: `{' '.join(words)[:80] or tokens.text[:40]}`")
-        tokens.at += len(words)
+        tokens.skip_tokens(len(words))
         return kind
 
     # Attributes in braces.

@@ -8,18 +8,29 @@ from __future__ import annotations
 import os
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchmarks.harness import MissingError, Row, environment
 from tracepoint.decode.trace import open_trace
 from tracepoint.record.decode import DECODE
+from tracepoint.tracefile.content import BufferContent, CpuPages
+from tracepoint.tracefile.write import write_tracedat
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tracepoint.tracefile.buffers import CpuData
 
 RUNS = 7
+LARGE_BYTES = 5 << 30
 READ = "import sys, tracepoint as tp; tp.open_trace(sys.argv[1])['sched_switch'].arrow()"
 
 
@@ -124,6 +135,120 @@ def read_plain_against_report() -> Row:
     return _read_against_report(recordings()[1], "v6")
 
 
+@cache
+def large() -> Path:
+    """A trace.dat of 5 GB: the pages of the recording again and again, each time later than the last."""
+    target = Path(tempfile.gettempdir()) / "tracepoint-bench-large.v6.dat"
+    if target.exists():
+        return target
+    if shutil.disk_usage(target.parent).free < 2 * LARGE_BYTES:
+        raise MissingError(f"less than {2 * LARGE_BYTES >> 30} GB free in {target.parent}")
+    part = target.with_suffix(".part")
+    with open_trace(recordings()[1]) as trace, part.open("wb") as stream:
+        buffer = trace.buffer
+        if buffer is None:
+            raise MissingError("no pages in big.v7.zstd.dat")
+        first, last = trace.span
+        n_times = LARGE_BYTES // sum(cpu.size for cpu in buffer.cpus) + 1
+        cpus = tuple(CpuPages(c.cpu, _repeated(c, n_times, last - first + 1000)) for c in buffer.cpus)
+        content = replace(trace.file.content(), buffers=(BufferContent(cpus, "", buffer.clock),))
+        write_tracedat(stream, content, 6)
+    part.rename(target)
+    return target
+
+
+def _repeated(cpu: CpuData, n_times: int, step_ns: int) -> Iterator[bytes]:
+    size = cpu.layout.page_size
+    for turn in range(n_times):
+        for block in cpu.blocks():
+            data = bytearray(block)
+            for at in range(0, len(data), size):
+                stamp = struct.unpack_from("<Q", data, at)[0] + turn * step_ns
+                struct.pack_into("<Q", data, at, stamp)
+            yield bytes(data)
+
+
+def use_of(words: list[str]) -> tuple[float, float]:
+    """CPU seconds and peak memory in MB of one run of a program."""
+    null = subprocess.DEVNULL
+    with subprocess.Popen(words, stdout=null, stderr=null, env=environment()) as process:
+        _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise MissingError(f"{' '.join(words[2:5])} ended with status {process.returncode}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+@cache
+def window_use() -> tuple[float, float, float]:
+    """CPU seconds of the text of a large file, of 1 % of it, and the peak memory of that in MB."""
+    path = large()
+    with open_trace(path) as trace:
+        first, last = trace.span
+    start, stop = first + (last - first) // 2, first + (last - first) * 51 // 100
+    read = [sys.executable, "-m", "tracepoint", "read", "-q", str(path)]
+    words = [*read, "--from", f"{start / 1e9:.9f}", "--to", f"{stop / 1e9:.9f}"]
+    runs = [use_of(words) for _ in range(RUNS)]
+    return use_of(read)[0], statistics.median(r[0] for r in runs), max(r[1] for r in runs)
+
+
+def window_of_large() -> Row:
+    """The text of 1 % of a file of 5 GB against that of all of it."""
+    whole, part, _ = window_use()
+    detail = f"{part:.2f} s of {whole:.1f} s of CPU"
+    return Row("text of 1 % of the time of 5 GB", 100 * part / whole, "%", 3, True, detail)
+
+
+def memory_of_window() -> Row:
+    """The most memory that it takes."""
+    return Row("memory of that", window_use()[2], "MB", 200, True)
+
+
+def memory_of_table() -> Row:
+    """The most memory of a process that reads one event's table of 5 GB, against that of the table and 64 MiB."""
+    with open_trace(recordings()[1]) as trace:
+        n_turns = large().stat().st_size / recordings()[1].stat().st_size
+        n_bytes = sum(
+            memoryview(memory).nbytes
+            for column in map(trace["sched_switch"].__getitem__, trace["sched_switch"].columns)
+            for memory in (column.values, column.validity, column.bytes_, column.ends)
+            if memory is not None
+        )
+    table = n_bytes * n_turns / (1 << 20)
+    read = "import sys, tracepoint as tp; len(tp.open_trace(sys.argv[1])['sched_switch'])"
+    peak = use_of([sys.executable, "-c", read, str(large())])[1]
+    detail = f"{peak:.0f} MB, the table {table:.0f} MB"
+    return Row("memory of a table against table + 64 MiB", peak / (table + 64), "times", 1.5, True, detail)
+
+
+def filter_before_decoding() -> Row:
+    """The table of what a filter leaves against the table of all."""
+    taken: list[list[float]] = [[], []]
+    with open_trace(recordings()[1], threads=1) as trace:
+        for _ in range(RUNS):
+            for chosen, times in zip((trace, trace.where("prev_pid == 296")), taken, strict=True):
+                begin = time.process_time()
+                len(chosen["sched_switch"])
+                times.append(time.process_time() - begin)
+    every, some = map(statistics.median, taken)
+    return Row("a table against where prev_pid == 296", every / some, "times", 1, False, f"{some:.2f} s")
+
+
+def two_threads() -> Row:
+    """The time of every field of every event on one thread against two."""
+    if len(os.sched_getaffinity(0)) < 2:
+        raise MissingError("one CPU only")
+    taken: list[list[float]] = [[], []]
+    for _ in range(RUNS):
+        for threads, times in zip((1, 2), taken, strict=True):
+            with open_trace(recordings()[1], threads=threads) as trace:
+                begin = time.perf_counter()
+                len(trace["sched_switch"])
+                times.append(time.perf_counter() - begin)
+    one, two = map(statistics.median, taken)
+    return Row("sched_switch to columns, two threads", one / two, "times", 1.7, False, f"{two:.2f} s")
+
+
 ROWS = (
     table_against_report,
     compressed_against_plain,
@@ -131,4 +256,9 @@ ROWS = (
     every_field,
     read_against_report,
     read_plain_against_report,
+    window_of_large,
+    memory_of_window,
+    memory_of_table,
+    filter_before_decoding,
+    two_threads,
 )

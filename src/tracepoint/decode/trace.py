@@ -10,9 +10,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from tracepoint.decode.engine import count_by_id, count_records, n_threads, read_columns
-from tracepoint.decode.records import Record
 from tracepoint.decode.rows import NO_ID
-from tracepoint.decode.selection import Selection, compile_selection
+from tracepoint.decode.selection import Selection
 from tracepoint.decode.table import Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
@@ -22,7 +21,6 @@ from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.opening import open_containers
 from tracepoint.tracefile.recording import read_pairs
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
-from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
@@ -30,6 +28,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tracepoint.decode.engine import PartCounts
+    from tracepoint.decode.records import Record
     from tracepoint.layout.format import EventFormat
     from tracepoint.tracefile.buffers import CpuData, TraceBuffer
     from tracepoint.tracefile.container import Container
@@ -74,6 +73,10 @@ class Trace:
         found = next((buffer for buffer in self.file.buffers if buffer.name == self.instance), None)
         if found is None or self.selection == _ALL:
             return found
+        if not self.selection.is_by_record:
+            return found.sifted(self.selection.window)
+        from tracepoint.decode.programs import compile_selection  # noqa: PLC0415 - the filter language
+
         return found.sifted(self.selection.window, compile_selection(self.selection, self.file))
 
     @property
@@ -200,6 +203,9 @@ class Trace:
 
         Tables are a hundred times faster where many records are read.
         """
+        from tracepoint.decode.records import Record  # noqa: PLC0415 - with what makes texts
+        from tracepoint.tracefile.text import TextWriter, facts_of  # noqa: PLC0415
+
         file = self.file
         if self.buffer is None:
             return

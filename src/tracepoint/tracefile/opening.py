@@ -8,13 +8,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.container import DamageLog
-from tracepoint.tracefile.ctf.opening import ctf_folders, open_ctf
 from tracepoint.tracefile.folder import cpu_files, open_folder
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.mapping import map_file, unmap
-from tracepoint.tracefile.merged import MergedContainer
-from tracepoint.tracefile.perfdata import PERF_MAGICS, open_perfdata
-from tracepoint.tracefile.textfile import is_text_file, open_text
 from tracepoint.tracefile.tracedat import TraceFile
 
 if TYPE_CHECKING:
@@ -53,7 +49,11 @@ def open_containers(paths: Sequence[str | os.PathLike[str]]) -> Container:
     files: list[Container] = []
     try:
         files += map(open_container, paths)
-        return files[0] if len(files) == 1 else MergedContainer(files)
+        if len(files) == 1:
+            return files[0]
+        from tracepoint.tracefile.merged import MergedContainer  # noqa: PLC0415 - most open one file
+
+        return MergedContainer(files)
     except BaseException:
         for file in files:
             file.close()
@@ -61,6 +61,8 @@ def open_containers(paths: Sequence[str | os.PathLike[str]]) -> Container:
 
 
 def _open_in_folder(folder: Path, log: DamageLog) -> Container:
+    from tracepoint.tracefile.ctf.opening import ctf_folders, open_ctf  # noqa: PLC0415 - for folders only
+
     if found := ctf_folders(folder, is_deep=False):
         return open_ctf(folder, found, log)
     if cpu_files(folder):
@@ -81,6 +83,10 @@ def read_container(data: Bytes, path: str = "", log: DamageLog | None = None) ->
     head = bytes(data[:64])
     if head.startswith(MAGIC):
         return TraceFile(data, path, log)
+    # A command that reads a trace.dat starts in half the time without these.
+    from tracepoint.tracefile.perfdata import PERF_MAGICS, open_perfdata  # noqa: PLC0415
+    from tracepoint.tracefile.textfile import is_text_file, open_text  # noqa: PLC0415
+
     if head.startswith(PERF_MAGICS):
         return open_perfdata(data, path, log)
     if is_text_file(data):

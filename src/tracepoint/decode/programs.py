@@ -1,0 +1,129 @@
+"""A selection as a filter program for each event."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from tracepoint.filter.error import FilterError, FilterFault
+from tracepoint.filter.match import match_pattern
+from tracepoint.filter.parse import MAX_CPUS, Filter, parse_filter
+from tracepoint.filter.profile import KERNEL_6_12
+from tracepoint.filter.program import COMM_SIZE, compile_filter
+from tracepoint.filter.tree import And, Not, Op, Or, Predicate, Source
+from tracepoint.model.patterns import matches_any
+from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.tracefile.recording import read_pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.decode.selection import Selection
+    from tracepoint.filter.program import FilterProgram
+    from tracepoint.filter.tree import Expression
+    from tracepoint.layout.format import EventFormat
+    from tracepoint.tracefile.container import Container
+
+_PID_SIZES = (1, 2, 4)
+
+
+def compile_selection(selection: Selection, file: Container) -> dict[int, FilterProgram | None] | None:
+    """Return the programs by the id of each event that can be in a selection; None when all records are.
+
+    An event that lacks a field of `where` is not in the selection.  Raises FilterError when no event takes
+    the filter.
+    """
+    if not selection.is_by_record:
+        return None
+    names = {number: f"{form.system}:{form.name}" for number, form in file.events.items()}
+    chosen = {
+        number: file.events[number]
+        for number, name in names.items()
+        if all(matches_any(group, name) for group in selection.patterns)
+    }
+    known = _Known(file)
+    found: dict[int, FilterProgram | None] = {}
+    refused: list[FilterError] = []
+    for number, form in chosen.items():
+        try:
+            found[number] = _compile(selection, form, known)
+        except FilterError as error:
+            refused.append(error)
+    if not found and refused:
+        raise max(refused, key=lambda error: (error.fault is not FilterFault.FIELD_NOT_FOUND, error.position))
+    return found
+
+
+class _Known:
+    """What a recording says of the machine: its CPUs, the names of tasks, and functions."""
+
+    def __init__(self, file: Container) -> None:
+        self.n_cpus = min(max(file.n_cpus, 1), MAX_CPUS)
+        self.comms = read_pairs(file.saved_cmdlines)
+        self._file = file
+        self._kallsyms: Kallsyms | None = None
+
+    def function(self, wanted: bytes | int) -> tuple[int, int] | None:
+        """Return the first address and the size of a function."""
+        if self._kallsyms is None:
+            self._kallsyms = Kallsyms(self._file.kallsyms)
+        return self._kallsyms.find(wanted if isinstance(wanted, int) else wanted.decode(errors="replace"))
+
+
+def _compile(selection: Selection, form: EventFormat, known: _Known) -> FilterProgram | None:
+    terms: list[Expression] = []
+    if selection.cpus is not None:
+        mask = sum(1 << cpu for cpu in selection.cpus if cpu < MAX_CPUS)
+        terms.append(Predicate("common_cpu", Op.BAND, Source.CPU_IN_CPUS, value=mask))
+    if selection.pids is not None:
+        terms.append(_has_pid(form, selection.pids))
+    for text in selection.where:
+        parsed = parse_filter(text, form, KERNEL_6_12, n_cpus=known.n_cpus, find_function=known.function)
+        terms.append(_with_names(parsed.expression, partial(_has_comm, form, known)))
+    if not terms:
+        return None
+    expression = terms[0] if len(terms) == 1 else And(tuple(terms))
+    return compile_filter(Filter(" && ".join(selection.where), expression, form, known.n_cpus))
+
+
+def _has_pid(form: EventFormat, pids: frozenset[int]) -> Predicate:
+    field = next((f for f in form.common_fields if f.name == "common_pid"), None)
+    if field is None or field.size not in _PID_SIZES:
+        return Predicate("common_pid", Op.EQ, Source.NOTHING)
+    numbers = frozenset(pid & 0xFFFFFFFF for pid in pids)
+    return Predicate(field.name, Op.EQ, Source.NUMBER_IN_SET, field.offset, field.size, numbers=numbers)
+
+
+def _with_names(expression: Expression, has_comm: Callable[[Predicate], Expression]) -> Expression:
+    """Put what is known of tasks' names in place of the name of the task that runs."""
+    match expression:
+        case Predicate():
+            return has_comm(expression) if expression.source is Source.COMM else expression
+        case Not(term):
+            return Not(_with_names(term, has_comm))
+        case And(terms):
+            return And(tuple(_with_names(term, has_comm) for term in terms))
+        case Or(terms):
+            return Or(tuple(_with_names(term, has_comm) for term in terms))
+
+
+def _has_comm(form: EventFormat, known: _Known, predicate: Predicate) -> Expression:
+    """Return which tasks have a name that matches: a record holds the task's id only.
+
+    Of the idle tasks each CPU has its own: swapper/0, swapper/1.
+    """
+    pattern = predicate.pattern
+    if pattern is None:
+        return predicate
+
+    def matches(name: str) -> bool:
+        raw = name.encode("utf-8", "surrogateescape")[: COMM_SIZE - 1].ljust(COMM_SIZE, b"\0")
+        return match_pattern(pattern, raw)
+
+    pids = frozenset(pid for pid, name in known.comms.items() if pid and matches(name))
+    idle = sum(1 << cpu for cpu in range(known.n_cpus) if matches(f"swapper/{cpu}"))
+    is_idle = And(
+        (_has_pid(form, frozenset({0})), Predicate("common_cpu", Op.BAND, Source.CPU_IN_CPUS, value=idle))
+    )
+    found = Or((_has_pid(form, pids), is_idle))
+    return Not(found) if pattern.is_inverted else found

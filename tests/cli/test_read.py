@@ -305,6 +305,7 @@ def _id_of(name):
         ("nonsense", "no option"),
         ("raw=1", "NAME=no"),
         ("noraw=no", "no option"),
+        ("sym-userobj", "in no recording"),
     ],
 )
 def test_what_is_no_option(run, word, words) -> None:

@@ -65,7 +65,7 @@ echo 0 >options/func-no-repeats
 echo 0 >options/userstacktrace
 """
 FUNCTION_VARIANTS = (
-    "", "noprint-parent", "sym-offset", "sym-addr", "sym-offset sym-addr", "raw", "hex", "bin", "sym-userobj",
+    "", "noprint-parent", "sym-offset", "sym-addr", "sym-offset sym-addr", "raw", "hex", "bin",
     "verbose", "latency-format", "latency-format verbose", "nocontext-info", "printk-msg-only",
     "printk-msg-only notrace_printk", "fields", "fields nocontext-info", "raw nocontext-info", "raw hex",
     "hex fields", "latency-format raw",

@@ -1,6 +1,8 @@
 """The layout of function_graph: what recordings of guests do not show."""
 
+import random
 import struct
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +13,7 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.graph import GraphLayout, duration_text, graph_header
 from tracepoint.tracefile.text import TextWriter
-from tracepoint.tracefile.textoptions import TextOptions, with_option
+from tracepoint.tracefile.textoptions import GraphOptions, TextOptions, with_option
 
 FUNC, DEPTH = (
     FieldFormat("func", "unsigned long", 8, 8, is_signed=False),
@@ -160,3 +162,40 @@ def test_a_depth_that_cannot_be_takes_no_room(depth):
     assert f"/* func={WORK} depth={depth} */" in text
     assert writer.notes
     assert lines(enter(1, WORK, -5)) == [" 0) work() {"]
+
+
+def test_return_values_of_later_kernels():
+    records = (enter(1, WORK, 0), enter(2, DEEP, 1), leave(3, DEEP, 1, value=3), leave(4, WORK, 0))
+    options = replace(
+        TextOptions(tracer="function_graph", n_cpus=2, is_from_6_13=True), graph=GraphOptions(retval=True)
+    )
+    shown = "".join(GraphLayout(TextWriter(EVENTS, RenderFacts(kallsyms=SYMBOLS), options)).lines([records]))
+    assert "deep(); /* ret=0x3 */\n" in shown
+    assert "} /* work ret=0x0 */\n" in shown
+
+
+def test_calls_on_their_own_read_as_their_format_says():
+    print_fmt = '"--> %ps (%d)", (void *)REC->func, REC->depth'
+    event = EventFormat("ftrace", "funcgraph_entry", EVENTS[11].fields, print_fmt, 11)
+    writer = TextWriter({11: event}, RenderFacts(kallsyms=SYMBOLS))
+    assert writer.body(enter(1, WORK, 3)) == "--> work (3)"
+    assert not writer.notes
+
+
+def test_damaged_records_are_shown_as_far_as_they_go():
+    rng = random.Random(1)
+    whole = [enter(1, WORK, 0), enter(2, DEEP, 1), leave(3, DEEP, 1), leave(4, WORK, 0)]
+    for _ in range(500):
+        records = []
+        for record in whole:
+            data = bytearray(record.data)
+            data[rng.randrange(len(data))] = rng.choice((0, 1, 0x7F, 0x80, 0xFF))
+            records.append(
+                record._replace(data=bytes(data[: rng.choice((len(data), rng.randrange(len(data) + 1)))]))
+            )
+        words = rng.choice(
+            ("", "nofuncgraph-irqs", "latency-format", "funcgraph-proc funcgraph-abstime", "raw")
+        )
+        text, _ = graph(*records, words=words)
+        assert len(text) < 20_000
+        assert text == "" or text.endswith("\n")

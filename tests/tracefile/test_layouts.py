@@ -16,7 +16,7 @@ from tracepoint.tracefile.buffers import CpuData, TraceBuffer
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.recording import read_pairs, read_tgids
 from tracepoint.tracefile.text import TextWriter
-from tracepoint.tracefile.textoptions import TextOptions, may_be_lazy, with_option
+from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13, with_option
 
 MADE = recorded_layouts()
 DEBIAN_KERNELS = ("6.1", "6.12")
@@ -52,7 +52,7 @@ def text_of(made, recording, words):
     buffer = buffer_of(made, recording)
     options = TextOptions(
         release=made["release"],
-        may_be_lazy=may_be_lazy(made["release"]),
+        is_from_6_13=is_from_6_13(made["release"]),
         tracer=recording["tracer"],
         n_cpus=2,
         time_start_ns=time_start(recording, buffer),

@@ -76,7 +76,7 @@ def test_all_flags(monkeypatch, is_lazy):
     records = [(10 * n, tick(n, flags=n, count=n)) for n in range(256)]
     trace = read_tracedat(written_file(content_of(n_records=1)))
     buffer = TraceBuffer("", "mono", (small(0, [write_pages(records, layout)], layout),))
-    text, _, _ = both(monkeypatch, trace, buffer, TextOptions(clock="mono", may_be_lazy=is_lazy))
+    text, _, _ = both(monkeypatch, trace, buffer, TextOptions(clock="mono", is_from_6_13=is_lazy))
     shown = [line.split()[2].decode() for line in text.splitlines()]
     assert shown == [flags_text(n, n, may_be_lazy=is_lazy) for n in range(256)]
 

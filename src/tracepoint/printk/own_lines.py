@@ -62,6 +62,8 @@ _RAW_MESSAGES = {
     "bprint": '": %lx : ", REC->ip',
     "bputs": '": %lx : ", REC->ip',
 }
+# The kernel only draws these, as a graph; one on its own is shown as its format says.
+_CALLS = ("funcgraph_entry", "funcgraph_exit")
 _SWITCHES = ("context_switch", "wakeup")
 # The fields that the forms hex and bin show one after the other.
 _PARTS = {
@@ -85,6 +87,8 @@ def lower_own_line(lowering: Lowering, style: OwnStyle) -> ops.TextOp | None:
             return lower_event_fields(form)
         if style.form:
             return _in_form(lowering, style)
+        if form.name in _CALLS:
+            return _line(lowering, form.print_fmt)
         line = lower_own_event(form, style)
         return _by_formats(lowering, _USUAL[form.name]) if line is None else line
     except (SourceError, KeyError):

@@ -119,7 +119,7 @@ class GraphLayout:
             return f"{text}{self._column()}{name}() {{\n"
         cpu.depth = call.depth - 1
         cpu.entered.pop(call.depth, None)
-        value = f" /* = {self._value(end)} */" if self._shown.retval else ""
+        value = f" /* {self._value(end)} */" if self._shown.retval else ""
         text += f"{self._column(end.duration)}{name}();{value}\n"
         return text + self._irq(record, end.function, "<==========")
 
@@ -133,7 +133,7 @@ class GraphLayout:
             is_entered = cpu.entered.pop(call.depth, 0) == call.function
         text = self._prologue(record) + self._column(call.duration) + " " * (call.depth * _INDENT)
         if self._shown.retval:
-            text += f"}} /* {self._name(call.function)} = {self._value(call)} */\n"
+            text += f"}} /* {self._name(call.function)} {self._value(call)} */\n"
         elif is_entered and not self._shown.tail:
             text += "}\n"
         else:
@@ -149,12 +149,13 @@ class GraphLayout:
 
     def _value(self, call: Call) -> str:
         """Write what a function returned: errors as negative numbers."""
+        sign = "ret=" if self._writer.options.is_from_6_13 else "= "
         value = call.value
         if value and not self._shown.retval_hex:
             wide = value | 0xFFFFFFFF << 32 if value >> 31 == 1 else value
             if wide >= (1 << 64) - 4095:
-                return str(wide - (1 << 64))
-        return f"0x{value:x}"
+                return f"{sign}{wide - (1 << 64)}"
+        return f"{sign}0x{value:x}"
 
     def _is_in_irq(self, cpu: _Cpu, call: Call) -> bool:
         if self._shown.irqs:

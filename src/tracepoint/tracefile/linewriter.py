@@ -178,7 +178,7 @@ class LineWriter:
             | options.is_in_ns * _IS_IN_NS
             | (has_overruns and options.annotate) * _HAS_OVERRUNS
             | self._writer.is_big_endian * _IS_BIG_ENDIAN
-            | options.may_be_lazy * _MAY_BE_LAZY
+            | options.is_from_6_13 * _MAY_BE_LAZY
         )
 
     def _tables(self) -> tuple[object, ...]:

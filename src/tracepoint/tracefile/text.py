@@ -46,7 +46,7 @@ _NO_TASK = f"<{3 * 'X'}>"
 def flags_text(flags: int, preempt_count: int, *, may_be_lazy: bool = False) -> str:
     """Return the five characters of `common_flags` and `common_preempt_count`.
 
-    kernel/trace/trace_output.c: trace_print_lat_fmt(); `TextOptions.may_be_lazy` explains the third argument.
+    kernel/trace/trace_output.c: trace_print_lat_fmt(); with `may_be_lazy` as kernels since 6.13.
 
     >>> flags_text(0x09, 0x01)
     'd.h1.'
@@ -122,7 +122,7 @@ class TextWriter:
 
     def flags_text(self, flags: int, preempt_count: int) -> str:
         """Return the characters of flags and counts as the recorded kernel shows them."""
-        return flags_text(flags, preempt_count, may_be_lazy=self.options.may_be_lazy)
+        return flags_text(flags, preempt_count, may_be_lazy=self.options.is_from_6_13)
 
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return the heading of `trace`; `trace_pipe` has none."""

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 CLOCKS_NOT_IN_NS = frozenset({"counter", "uptime", "x86-tsc"})
 GRAPH_TRACER = "function_graph"
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
-_FIRST_LAZY = (6, 13)
+_VERSION = (6, 13)
 # The last that is set wins: print_trace_line() in kernel/trace/trace.c.
 FORMS = ("raw", "hex", "bin")
 
 
-def may_be_lazy(release: str) -> bool:
-    """Return whether a kernel may reschedule lazily, by its release; one that is not known may.
+def is_from_6_13(release: str) -> bool:
+    """Return whether a kernel is Linux 6.13 or later, by its release; one that is not known may be.
 
-    >>> [may_be_lazy(release) for release in ("6.12.1-cloud", "7.2.0", "")]
+    >>> [is_from_6_13(release) for release in ("6.12.1-cloud", "7.2.0", "")]
     [False, True, True]
     """
     found = _RELEASE.match(release)
-    return found is None or (int(found[1]), int(found[2])) >= _FIRST_LAZY
+    return found is None or (int(found[1]), int(found[2])) >= _VERSION
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +58,8 @@ class TextOptions:
     of printed text alone, where `trace_printk` is set too; `raw`, `hex`, `bin` are other forms of lines;
     `fields` shows the fields of events instead of their print format; `time_start_ns` is when the buffer was
     cleared, which latency times count from; `release` and `preemption` (`server`, `desktop`, `preempt`)
-    describe the kernel, `n_cpus` the CPUs that it can have; `may_be_lazy` says that it reschedules lazily, as
-    from Linux 6.13 on, where a bit of the flags had another meaning before.
+    describe the kernel, `n_cpus` the CPUs that it can have; `is_from_6_13` says that it is Linux 6.13 or
+    later, which shows lazy rescheduling, and returned values in other words.
     """
 
     clock: str = "local"
@@ -74,7 +74,7 @@ class TextOptions:
     release: str = ""
     preemption: str = "desktop"
     n_cpus: int = 1
-    may_be_lazy: bool = False
+    is_from_6_13: bool = False
     own: OwnStyle = USUAL
     printk_msg_only: bool = False
     trace_printk: bool = True
@@ -132,26 +132,35 @@ _TEXT = (
     "irq-info", "record-tgid", "context-info", "latency-format", "verbose", "annotate", "printk-msg-only",
     "trace_printk", *FORMS, "fields",
 )  # fmt: skip
-#: What changes how the kernel records, or needs the tasks that ran: no text of a recording depends on it.
+# What changes how the kernel records, or the text of tracers that are not shown here.
 _WITHOUT_EFFECT = (
-    "block", "branch", "blk_cgname", "blk_cgroup", "blk_classic", "copy_trace_marker", "disable_on_free",
-    "display-graph", "event-fork", "func-args", "func-no-repeats", "func_profile", "func_stack_trace",
-    "function-fork", "function-trace", "graph-time", "hash-ptr", "markers", "overwrite", "pause-on-trace",
-    "record-cmd", "sleep-time", "stacktrace", "sym-userobj", "trace_printk_dest", "userstacktrace",
+    "blk_cgname", "blk_cgroup", "blk_classic", "block", "branch", "copy_trace_marker", "disable_on_free",
+    "event-fork", "func-no-repeats", "func_stack_trace", "function-fork", "function-trace", "graph-time",
+    "hash-ptr", "markers", "overwrite", "pause-on-trace", "prof-text-offset", "record-cmd", "sleep-time",
+    "stacktrace", "test_nop_accept", "test_nop_refuse", "trace_printk_dest", "userstacktrace",
 )  # fmt: skip
+# What is in no recording, or is not shown here: these can only be off.
+_NOT_SHOWN = (
+    "bitmask-list",
+    "display-graph",
+    "func-args",
+    "funcgraph-args",
+    "funcgraph-retaddr",
+    "sym-userobj",
+)
 _GRAPH_NAMES = tuple(f"{_GRAPH}{one.name.replace('_', '-')}" for one in fields(GraphOptions))
-NAMES = (*_TEXT, *_OWN, *_GRAPH_NAMES, *_WITHOUT_EFFECT)
+NAMES = (*_TEXT, *_OWN, *_GRAPH_NAMES, *_WITHOUT_EFFECT, *_NOT_SHOWN)
 
 
 def is_option(word: str) -> bool:
-    """Return whether a word of `trace_options` names an option that is known here."""
-    return word in NAMES or word.removeprefix("no") in NAMES
+    """Return whether `with_option` takes a word of `trace_options`."""
+    return word not in _NOT_SHOWN and (word in NAMES or word.removeprefix("no") in NAMES)
 
 
 def with_option(options: TextOptions, word: str) -> TextOptions:
     """Return options with one set, or cleared by `noNAME` and `NAME=no`; names are those of `trace_options`.
 
-    Raises TracepointError for what is not the name of an option.
+    Raises TracepointError for what is not the name of an option, and for one that cannot be shown.
 
     >>> with_option(TextOptions(), "nofuncgraph-cpu").graph.cpu
     False
@@ -168,6 +177,8 @@ def with_option(options: TextOptions, word: str) -> TextOptions:
         close = difflib.get_close_matches(name, NAMES, n=1)
         advice = f"; did you mean {close[0]}?" if close else ""
         raise TracepointError(f"{name!r} is no option of trace_options{advice}")
+    if is_on and name in _NOT_SHOWN:
+        raise TracepointError(f"what the option {name} shows is in no recording, or not known here")
     return _changed(options, name, is_on=is_on)
 
 

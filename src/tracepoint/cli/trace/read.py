@@ -29,7 +29,7 @@ from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
 from tracepoint.tracefile.text import TextWriter, facts_of
-from tracepoint.tracefile.textoptions import TextOptions, may_be_lazy
+from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13
 from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.tree.index.store import cache_folder
 from tracepoint.wording import counted
@@ -109,7 +109,7 @@ class _Reading:
             record_tgid=told is not None,
             release=(release := _release(trace)),
             n_cpus=trace.n_cpus,
-            may_be_lazy=may_be_lazy(release),
+            is_from_6_13=is_from_6_13(release),
         )
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))

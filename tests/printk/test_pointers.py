@@ -282,3 +282,19 @@ def test_bitmap_lists_hold_every_bit(number, n_bits):
 def test_no_letters_break_it(letters, data):
     result = rendered(f'"%p{letters}", REC->a, REC->a, REC->a', ("u8[1]", "a", data))
     assert isinstance(result.text, str)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    ["", "junk\n", "00 T\n11 22 T\n", "zz T name\n", "ffff T short\n", "ffffffff81000060 tt two\n", "\n"],
+)
+def test_odd_lines_of_kallsyms_are_passed_over(odd):
+    start = "ffffffff81000000 T _stext\nffffffff81000040 t start\n"
+    end = "ffffffff81000080 t end\nffffffffc0000000 t of\t[mod]\nffffffffc0000010 t after\t[mod]\n"
+    table = Kallsyms(f"{start}{odd}{end}")
+    assert table.lookup(0xFFFFFFFF81000044) in (
+        Symbol("start", 4, 0x40),
+        Symbol("start", 4, 0x20),
+    )
+    assert table.lookup(0xFFFFFFFFC0000004) == Symbol("of", 4, 0x10, "mod")
+    assert table.lowest == 0xFFFFFFFF81000000

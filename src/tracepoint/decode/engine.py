@@ -14,6 +14,7 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import compress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.decode.column import Column
@@ -186,7 +187,7 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
             all_found.append(found)
             if pid_at is not None:
                 by_task.update(_count_tasks(data, cpu, pid_at))
-        by_id = {number: n for number, n in enumerate(counts) if n}
+        by_id = {number: counts[number] for number in compress(range(N_IDS + 1), counts)}
         if N_IDS in by_id:
             by_id[NO_ID] = by_id.pop(N_IDS)
         return PartCounts(cpu.cpu, by_id, all_found, dict(by_task))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
 _PAGE = 4096
 _TEXT_TYPES = frozenset("tTwW")
 _UPPER_HALF = 1 << 63
+_STARTS = ("_text", "_stext")
+_LONG = 8
 # Text and data of one module are nearer than this where they lie together.
 _FAR = 1 << 16
 # What kallsyms lists under these names the kernel does not look up: trampolines of ftrace and kprobes.
@@ -59,9 +62,10 @@ class Kallsyms:
         self._first = 0
 
     def _parse(self) -> _Table:
-        found: dict[str, list[tuple[int, str, str]]] = {"": []}
-        is_upper = False
-        for line in self._text.splitlines():
+        plain, text = _split_plain(self._text)
+        found: dict[str, list[tuple[int, str, str]]] = {"": plain}
+        is_upper = any(name in _STARTS and address >= _UPPER_HALF for address, name, _ in plain)
+        for line in text.splitlines():
             words = line.split()
             if len(words) < 3 or (len(words) > 3 and _is_mapping_name(words[2])):
                 continue
@@ -72,7 +76,7 @@ class Kallsyms:
             module = words[3].strip("[]") if len(words) > 3 else ""
             if module.startswith(_NOT_LOOKED_UP):
                 continue
-            is_upper = is_upper or (address >= _UPPER_HALF and words[2] in ("_text", "_stext"))
+            is_upper = is_upper or (address >= _UPPER_HALF and words[2] in _STARTS)
             found.setdefault(module, []).append((address, words[2], words[1]))
         self._text = ""
         for module, symbols in found.items():
@@ -177,6 +181,23 @@ class Kallsyms:
             if end is not None or table.types[after] in _TEXT_TYPES:
                 end = min(following, end) if end is not None else following
         return _symbol(table, index, address, end, module)
+
+
+def _split_plain(text: str) -> tuple[list[tuple[int, str, str]], str]:
+    """Split the lines before those of modules at once, where each is as usual; return the text after them."""
+    tab = text.find("\t")
+    end = text.rfind("\n", 0, tab if tab >= 0 else len(text)) + 1
+    words = text[:end].split()
+    numbers, kinds = words[::3], words[1::3]
+    is_usual = len(words) == 3 * text.count("\n", 0, end) and set(map(len, kinds)) <= {1}
+    if not is_usual or set(map(len, numbers)) != {2 * _LONG}:
+        return [], text
+    try:
+        data = bytes.fromhex("".join(numbers))
+    except ValueError:
+        return [], text
+    addresses = struct.unpack(f">{len(numbers)}Q", data)
+    return list(zip(addresses, words[2::3], kinds, strict=True)), text[end:]
 
 
 def _symbol(table: _Table, at: int, address: int, end: int | None, module: str = "") -> Symbol:

@@ -61,6 +61,7 @@ class _Source:
         self._data: bytes = b""
         self._pages = read_pages(b"", cpu.layout)
         self._changes = array("q")
+        self._given: tuple[object, ...] = ()
         # Of struct state: position, changes taken, CPU, lost, whether its begin was shown.
         self._state = array("Q", [0, 0, cpu.cpu, 0, 0])
 
@@ -96,11 +97,11 @@ class _Source:
             )
         self._data, self._pages, self._changes = data, pages, changes
         self._state = array("Q", [0, 0, where, lost, is_started])
+        self._given = (data, pages.stamps, pages.offsets, pages.lengths, changes, self._state)
 
     def columns(self) -> tuple[object, ...]:
         """Return the block as C takes it."""
-        pages = self._pages
-        return self._data, pages.stamps, pages.offsets, pages.lengths, self._changes, self._state
+        return self._given
 
     def record(self, index: int) -> RawRecord:
         """Return a record of the block."""

@@ -121,7 +121,7 @@ class CtfPacker:
                 sizes.get("end", begin + 1_000_000),
                 sizes.get("content_size", content),
                 size,
-                sizes.get("number", self.n_packets),
+                sizes.get("number", self.n_packets - 1),
                 discarded,
                 cpu,
             )

@@ -127,11 +127,56 @@ def test_losses_of_events_and_packets(tmp_path):
         packer.packet(tick(packer, 2, 12), 12, discarded=10),
     ]
     others = [packer.packet(tick(packer, 3, 20), 20, 1), packer.packet(tick(packer, 4, 30), 30, 1, number=9)]
-    late = packer.packet(b"", 40, 2, discarded=6)
+    late = packer.packet(b"", 40, 2, discarded=6, number=0)
     with opened(tmp_path, metadata(TICK), a=b"".join(packets), b=b"".join(others), c=late) as trace:
         assert trace.lost == {0: 10, 1: -1}
         assert [damage.reason for damage in trace.damage] == ["c: events were lost after the last record: 6"]
         assert trace["sched_switch"]["n"].tolist() == [0, 1, 2, 3, 4]
+
+
+def test_what_a_stream_lost_before_a_snapshot_is_not_known(tmp_path):
+    packer = CtfPacker()
+    packets = [packer.packet(tick(packer, n, 5 * n), 5 * n, number=6 + n, discarded=90 + n) for n in range(2)]
+    with opened(tmp_path, metadata(TICK), *packets) as trace:
+        assert trace.lost == {0: 1}
+
+
+def test_a_stream_goes_on_in_another_file(tmp_path):
+    text = """/* CTF 1.8 */ typealias integer { size = 32; } := u32;
+        trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 stream_instance_id; }; };
+        clock { name = c; };
+        stream { packet.context := struct { u32 timestamp_begin; u32 packet_seq_num; u32 events_discarded; }; };
+        event { name = only; fields := struct { integer { size = 8; } n; }; };"""
+    parts = {f"part{n}": struct.pack("<IIIIB", 4, 10 * n, n, 3 * n, n) for n in range(3)}
+    with opened(tmp_path, text, **parts, other=struct.pack("<IIIIB", 5, 99, 0, 7, 9)) as trace:
+        assert trace["only"]["n"].tolist() == [0, 1, 2, 9]
+        assert sorted(trace.lost.values()) == [0, 3, 3, 7]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("u32 magic;", "string magic;"),
+        ("u32 stream_id;", "u32 stream_id[2];"),
+        ("u32 cpu_id;", "s32 cpu_id;"),
+        ("u64 content_size;", "floating_point { exp_dig = 11; mant_dig = 53; } content_size;"),
+        ("timestamp_begin;", "timestamp_begin[2];"),
+        ("u64 packet_seq_num;", "enum : u64 { a = 0 ... 9 } packet_seq_num;"),
+        ("u64 events_discarded;", "enum : u8 { a = 0 } t; variant <t> { u8 a; } timestamp_begin;"),
+        ("id = 0;", "id = 0xFFFFFFFFFFFFFFFF;"),
+        ('id = 3; stream_id = 0; name = "sched_switch";', ""),
+    ],
+)
+def test_headers_of_other_types(tmp_path, old, new):
+    text, data = small_trace()
+    assert old in text
+    folder = write_ctf(tmp_path / "trace", text.replace(old, new), stream=data)
+    assert read_all(folder) is not None
+
+
+def test_ctf_2_is_named(tmp_path):
+    with pytest.raises(DecodeError, match="CTF 2"):
+        tp.open_trace(write_ctf(tmp_path / "trace", '\x1e{"type": "preamble", "version": 2}'))
 
 
 def test_streams_of_one_cpu_are_merged_by_time(tmp_path):

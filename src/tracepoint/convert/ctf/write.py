@@ -115,6 +115,7 @@ class _CtfWriter:
         self._common = next((form.common_fields for form in self._forms.values()), COMMON_FIELDS)
         self._context = [field for field in self._common if field.name != "common_type"]
         self._places = context_parts(self._context)
+        self._context_end = max((stop for _, stop in self._places), default=0)
         self._encoders: dict[int, CtfEncoder | None] = {}
         self._raw: dict[int, str] = {}
         names = read_pairs(self._file.saved_cmdlines)
@@ -163,8 +164,8 @@ class _CtfWriter:
             number = self._raw_id(number)
             fields = self._length(len(data)) + data
         name = self._names.get(record.pid(is_big_endian=self._is_big_endian), b"\0")
-        if len(data) < self._places[-1][1]:
-            data = data.ljust(self._places[-1][1], b"\0")
+        if len(data) < self._context_end:
+            data = data.ljust(self._context_end, b"\0")
         context = b"".join([data[start:stop] for start, stop in self._places])
         return self._event_head(number, stamp) + context + name + fields
 

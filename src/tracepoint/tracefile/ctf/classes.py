@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import DecodeError
 from tracepoint.tracefile.ctf.headers import HeaderReaders, extended, quick_header
@@ -17,7 +17,7 @@ from tracepoint.tracefile.ctf.types import CtfArray, CtfEnum, CtfInteger, CtfStr
 from tracepoint.tracefile.ctf.values import ValueReaders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from tracepoint.tracefile.ctf.bits import PacketBits
     from tracepoint.tracefile.ctf.metadata import CtfMetadata, CtfStream
@@ -62,8 +62,7 @@ class StreamReader:
 
     def read_context(self, bits: PacketBits) -> dict[str, int]:
         """Read the context of a packet; return its integers by name."""
-        found = self._context(bits)
-        return {name: value for name, value in found.items() if isinstance(value, int)}
+        return _integers(self._context(bits), self._sizes)
 
     def begin(self, cycles: int, context: dict[str, int]) -> int:
         """Return the value of the clock at which a packet begins."""
@@ -92,6 +91,10 @@ class StreamReader:
         return record
 
 
+def _integers(found: dict[str, Any], names: Container[str]) -> dict[str, int]:
+    return {name: value for name, value in found.items() if name in names and isinstance(value, int)}
+
+
 def _size_of(kind: CtfInteger | CtfEnum) -> int:
     return kind.container.size if isinstance(kind, CtfEnum) else kind.size
 
@@ -114,18 +117,22 @@ class TraceReader:
         scope = CtfScope({HEADER: metadata.packet_header}, needed)
         readers = ValueReaders(scope, is_big_endian=metadata.is_big_endian)
         self._header = readers.reader(metadata.packet_header, HEADER)
+        self._names = {shown_name(path[-1]) for path in scope.integers if path[:-1] == HEADER}
         self.mark = _mark(metadata)
 
-    def read_header(self, bits: PacketBits) -> StreamReader:
-        """Read the header of a packet; raises DecodeError when it is not one of this trace."""
-        found = self._header(bits)
+    def read_header(self, bits: PacketBits) -> tuple[StreamReader, int | None]:
+        """Read the header of a packet; return its class of streams, and which stream it is if that is said.
+
+        Raises DecodeError when it is not one of this trace.
+        """
+        found = _integers(self._header(bits), self._names)
         if found.get("magic", MAGIC) != MAGIC:
             raise DecodeError(f"begins with {found['magic']:#x}, which is no packet", offset=bits.base)
         number = found.get("stream_id", next(iter(self._streams), 0))
         stream = self._streams.get(number)
         if stream is None:
             raise DecodeError(f"a packet of the unknown stream {number}", offset=bits.base)
-        return stream
+        return stream, found.get("stream_instance_id")
 
     def is_ours(self, data: Bytes) -> bool:
         """Say whether a file begins as the packets of this trace do: those of another have other types."""

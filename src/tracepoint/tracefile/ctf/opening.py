@@ -30,7 +30,7 @@ from tracepoint.tracefile.ctf.scopes import (
     STREAM_CONTEXT,
     CtfScope,
 )
-from tracepoint.tracefile.ctf.stream import CtfRecord, StreamFile
+from tracepoint.tracefile.ctf.stream import CtfRecord, StreamCounts, StreamFile
 from tracepoint.tracefile.ctf.tasks import TaskFields, TaskTable
 from tracepoint.tracefile.ctf.tokens import is_metadata, metadata_text
 from tracepoint.tracefile.damage import Damage
@@ -55,6 +55,8 @@ _MAX_FOLDERS = 1 << 14
 _MAX_NUMBER = 0xFFFF
 MIN_TIME, MAX_TIME = -(1 << 63), (1 << 63) - 1
 _HEAD = 16
+# Each of its fragments of JSON begins so: RFC 7464.
+_CTF2_MARK = b"\x1e"
 _TRACERS = re.compile(r"[a-z]+", re.ASCII)
 _KNOWN_TRACERS = ("lttng", "barectf")
 _NOT_IN_NAMES = re.compile(r"[\s:/]")
@@ -80,7 +82,10 @@ def _has_metadata(folder: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return is_metadata(file.read(_HEAD))
+        head = file.read(_HEAD)
+    if head.startswith(_CTF2_MARK):
+        raise DecodeError("CTF 2 is not read yet, CTF 1.8 is", str(path))
+    return is_metadata(head)
 
 
 def open_ctf(folder: Path, folders: list[Path], log: DamageLog) -> PartsContainer:
@@ -191,7 +196,8 @@ class _Session:
             return []
         paths = [path for path in sorted(folder.iterdir()) if path.name != METADATA and path.is_file()]
         paths = [path for path in paths if not path.name.startswith(".")]
-        return [StreamFile(path, trace, cpu, self._report) for cpu, path in enumerate(paths)]
+        counts: dict[tuple[StreamReader, int], StreamCounts] = {}
+        return [StreamFile(path, trace, counts, cpu, self._report) for cpu, path in enumerate(paths)]
 
     def _events(
         self, metadata: CtfMetadata, stream: CtfStream, needed: set[tuple[str, ...]]

@@ -34,8 +34,8 @@ class CtfRecord(NamedTuple):
 class _Packet(NamedTuple):
     """A packet: its place in bytes, the CPU, and what its context says.
 
-    `content` is the bit at which its last event ends, `begin` its first time in ns, `lost` how many events
-    were lost since the packet before.
+    `content` is the bit at which its last event ends, `begin` its first time in ns, `instance` says which
+    stream it is of where one may be in several files.
     """
 
     at: int
@@ -44,25 +44,58 @@ class _Packet(NamedTuple):
     reader: StreamReader
     cpu: int
     begin: int
-    lost: int
     context: dict[str, int]
+    instance: int | None
+
+
+class StreamCounts:
+    """What the packets of a stream have counted so far."""
+
+    def __init__(self) -> None:
+        self._sequence: int | None = None
+        self._discarded = 0
+
+    def lost_before(self, context: dict[str, int], discarded_bits: int) -> int:
+        """Return how many events were lost since the packet before; LOST_UNKNOWN when it is not known.
+
+        What was lost before the first packet counts when it is number 0: a snapshot begins in the middle.
+        """
+        lost, sequence = 0, context.get("packet_seq_num")
+        discarded = context.get("events_discarded", self._discarded)
+        if sequence is not None:
+            if self._sequence is None:
+                self._discarded = self._discarded if sequence == 0 else discarded
+            elif sequence != self._sequence + 1:
+                lost = LOST_UNKNOWN
+            self._sequence = sequence
+        n_more = (discarded - self._discarded) % (1 << discarded_bits)
+        self._discarded = discarded
+        return add_lost(lost, min(n_more, _MAX_LOST))
 
 
 class StreamFile:
     """A stream file while it is read; `cpu` is that of streams that do not name one.
 
-    What is damaged is reported, and reading goes on at the next packet.
+    `counts` are those of the streams of its trace, which may go on in other files.  What is damaged is
+    reported, and reading goes on at the next packet.
     """
 
-    def __init__(self, path: Path, trace: TraceReader, cpu: int, report: Report) -> None:
+    def __init__(
+        self,
+        path: Path,
+        trace: TraceReader,
+        counts: dict[tuple[StreamReader, int], StreamCounts],
+        cpu: int,
+        report: Report,
+    ) -> None:
         self._path = path
         self._trace = trace
         self._cpu = cpu
         self._report = report
         self._data: Bytes = b""
         self._bits = PacketBits(b"")
-        self._discarded = 0
-        self._sequence: int | None = None
+        self._counts = StreamCounts()
+        self._all_counts = counts
         self._lost = 0
 
     def begin(self) -> int | None:
@@ -79,7 +112,7 @@ class StreamFile:
     def _open(self) -> None:
         self._data = map_file(self._path, self._report)
         self._bits = PacketBits(self._data)  # type: ignore[arg-type]
-        self._discarded, self._sequence, self._lost = 0, None, 0
+        self._counts, self._lost = StreamCounts(), 0
 
     def _close(self) -> None:
         unmap(self._data)
@@ -127,7 +160,7 @@ class StreamFile:
         if not left:
             return None
         bits.base, bits.at, bits.end, bits.n_left = at, 0, left * 8, MAX_ELEMENTS
-        reader = self._trace.read_header(bits)
+        reader, instance = self._trace.read_header(bits)
         context = reader.read_context(bits)
         size = context.get("packet_size", 8 * left)
         content = context.get("content_size", size)
@@ -138,28 +171,20 @@ class StreamFile:
         if size > 8 * left:
             self._report(Damage(cpu, at, f"{self._path.name}: {left} bytes of a packet of {size // 8}"))
             content, size = min(content, 8 * left), 8 * left
-        if size == 0:
-            raise DecodeError("a packet of no size", offset=at)
-        lost = self._losses(reader, context)
-        return _Packet(at, size // 8, content, reader, cpu, reader.clock.ns(begin), lost, context)
+        return _Packet(at, size // 8, content, reader, cpu, reader.clock.ns(begin), context, instance)
 
-    def _losses(self, reader: StreamReader, context: dict[str, int]) -> int:
+    def _losses(self, packet: _Packet) -> int:
         """Return how many events were lost since the packet before."""
-        lost, sequence = 0, context.get("packet_seq_num")
-        if sequence is not None:
-            if self._sequence is not None and sequence != self._sequence + 1:
-                lost = LOST_UNKNOWN
-            self._sequence = sequence
-        discarded = context.get("events_discarded", self._discarded)
-        n_more = (discarded - self._discarded) % (1 << reader.discarded_bits)
-        self._discarded = discarded
-        return add_lost(lost, min(n_more, _MAX_LOST))
+        counts = self._counts
+        if packet.instance is not None:
+            counts = self._all_counts.setdefault((packet.reader, packet.instance), counts)
+        return counts.lost_before(packet.context, packet.reader.discarded_bits)
 
     def _events(self, packet: _Packet) -> Iterator[CtfRecord]:
         bits, reader, at = self._bits, packet.reader, packet.at
         bits.base, bits.end, cpu = at, packet.content, packet.cpu
         clock_ns, read_event = reader.clock.ns, reader.read_event
-        self._lost = add_lost(self._lost, packet.lost)
+        self._lost = add_lost(self._lost, self._losses(packet))
         try:
             while bits.at < bits.end:
                 at = packet.at + (bits.at >> 3)

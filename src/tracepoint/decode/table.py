@@ -72,6 +72,27 @@ class Table:
         for start in range(0, len(self), step):
             yield from self.to_dicts(start, start + step)
 
+    def labels(self, name: str) -> Column | None:
+        """Return a column of numbers as the names that the print format has for them.
+
+        None when the print format has no names for the field.  Raises KeyError.
+        """
+        from tracepoint.decode.labels import label_column  # noqa: PLC0415 - with what renders print formats
+
+        return label_column(self.format, self[name])
+
+    def labeled(self, *names: str) -> Table:
+        """Return the table with names in place of numbers, in these columns or in all that have names.
+
+        Raises KeyError, also for a column whose values have no names.
+        """
+        found = {name: self.labels(name) for name in names or self.columns}
+        without = [name for name in names if found[name] is None]
+        if without:
+            raise KeyError(f"the print format of {self.name} has no names for values of {', '.join(without)}")
+        columns = [found.get(name) or column for name, column in self._decoded().items()]
+        return Table(self.format, lambda: columns)
+
     def to_dicts(self, start: int = 0, stop: int | None = None) -> list[dict[str, Value]]:
         """Return rows as dictionaries of Python's own values; None where a record does not hold a field."""
         lists = [column.tolist(start, stop) for column in self._decoded().values()]

@@ -26,6 +26,7 @@ from tracepoint.printk.printformat import split_print_format, split_source
 from tracepoint.printk.syscalls import is_syscall, lower_syscall
 from tracepoint.printk.twin.run import text_function
 from tracepoint.printk.values import constant, unknown
+from tracepoint.source import ast
 from tracepoint.source.types import INT
 from tracepoint.wording import one_line
 
@@ -141,3 +142,37 @@ def compile_print(
         reason = f"the print format: {error.message}"
         return PrintProgram(form, ops.Unknown(reason), (reason,))
     return PrintProgram(form, op, tuple(dict.fromkeys(lowering.reasons)))
+
+
+def compile_labels(form: EventFormat, name: str) -> PrintProgram | None:
+    r"""Compile what an event's print format says of the value of one field; None when it names no values.
+
+    That is every argument that looks at no other field and can be a string: `__print_symbolic()`,
+    `__print_flags()`, a choice between strings.
+
+    >>> from tracepoint.layout.format import EventFormat, FieldFormat
+    >>> from tracepoint.printk.render import render_record
+    >>> field = FieldFormat("vec", "unsigned int", 8, 4, is_signed=False)
+    >>> text = '"vec=%u [action=%s]", REC->vec, __print_symbolic(REC->vec, { 0, "HI" }, { 1, "TIMER" })'
+    >>> program = compile_labels(EventFormat("irq", "softirq_entry", (field,), text, n_common=0), "vec")
+    >>> str(render_record(program, bytes(8) + b"\1\0\0\0"))
+    'TIMER'
+    """
+    try:
+        _, arguments = split_print_format(form.print_fmt)
+    except SourceError:
+        return None
+    chosen = [node for node in arguments if _fields_in(node) == {name} and _has_string(node)]
+    if not chosen:
+        return None
+    lowering = Lowering(form, _no_constant, _no_layout, lower_call)
+    op = lower_line(lowering, parse_format("%s" * len(chosen)), chosen)
+    return None if lowering.reasons else PrintProgram(form, op, is_named=False)
+
+
+def _fields_in(node: ast.Node) -> set[str]:
+    return {n.name for n in ast.walk(node) if isinstance(n, ast.Member) and n.base == ast.Name("REC")}
+
+
+def _has_string(node: ast.Node) -> bool:
+    return any(isinstance(n, ast.String) for n in ast.walk(node))

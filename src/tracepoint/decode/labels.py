@@ -1,0 +1,43 @@
+"""The names that a print format gives the values of a field: of flags, of enums, of states."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, Any, Literal
+
+from tracepoint.decode.column import Column
+from tracepoint.decode.plan import Kind, PlanColumn
+from tracepoint.printk.program import compile_labels
+from tracepoint.printk.render import render_record
+
+if TYPE_CHECKING:
+    from tracepoint.layout.format import EventFormat
+
+
+def label_column(form: EventFormat, column: Column) -> Column | None:
+    """Return the names of a column of numbers as a column of texts; None when the print format has none.
+
+    A value is rendered once, however many rows have it.
+    """
+    plan = column.plan
+    is_whole = plan.kind is Kind.NUMBER and plan.code not in "fd"
+    program = compile_labels(form, plan.name) if is_whole else None
+    if program is None:
+        return None
+    numbers: Any = memoryview(column.values)
+    values: list[int] = numbers.cast("B").cast(plan.code).tolist()
+    order: Literal["big", "little"] = "big" if form.is_big_endian else "little"
+    indices: dict[int, int] = {}
+    words: dict[bytes, int] = {}
+    for value in dict.fromkeys(values):
+        record = bytes(plan.offset) + value.to_bytes(plan.size, order, signed=plan.code.islower())
+        text = render_record(program, record.ljust(form.end, b"\0")).text.encode("utf-8", "surrogateescape")
+        indices[value] = words.setdefault(text, len(words))
+    ends = array("Q", [0])
+    for word in words:
+        ends.append(ends[-1] + len(word))
+    texts = PlanColumn(plan.name, Kind.TEXT, plan.place, plan.offset, plan.size, 1, "")
+    rows = array("i", map(indices.__getitem__, values))
+    return Column(
+        texts, column.n_rows, column.n_nulls, column.validity, rows.tobytes(), b"".join(words), ends.tobytes()
+    )

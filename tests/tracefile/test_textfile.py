@@ -9,7 +9,7 @@ import pytest
 
 import tracepoint as tp
 from oracles import data_file
-from tracefile.making import GOLDEN, content_of, written
+from tracefile.making import GOLDEN, content_of, recorded_layouts, written
 from tracefile.perfmaking import PerfMaker
 from tracefile.test_folder import put_formats
 from tracepoint.tracefile.lines import read_flags, read_line, split_event
@@ -179,3 +179,17 @@ def test_texts_in_a_big_endian_recording_can_be_written(tmp_path):
     (tmp_path / "t").write_text("".join(writer.lines(recorded.buffers[0].records())))
     with tp.open_trace(tmp_path / "t") as trace:
         assert trace["tick"]["n"].tolist() == list(range(9))
+
+
+def test_a_graph_is_no_part_of_the_records_among_it(tmp_path):
+    shown = recorded_layouts()["6.1"]["recordings"]["graph"]["texts"][""]
+    (tmp_path / "graph.txt").write_text(shown)
+    with tp.open_trace(tmp_path / "graph.txt") as trace:
+        stacks = [row["text"] for row in trace["text:line"]]
+        damage = [one.reason for one in trace.damage]
+    lines = [line for line in shown.split("\n") if line.startswith(" => ")]
+    assert stacks
+    assert sum(text.count("\n => ") for text in stacks) == len(lines)
+    assert not any(";" in text or "{" in text for text in stacks)
+    assert len(damage) == 1
+    assert "lines of function_graph were left out" in damage[0]

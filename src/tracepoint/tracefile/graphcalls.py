@@ -6,6 +6,7 @@ kernel/trace/trace_functions_graph.c: get_return_for_leaf().
 from __future__ import annotations
 
 import struct
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.printk.own_events import is_own_event
@@ -62,16 +63,18 @@ class CallReader:
             end = one.offset + one.size
         names = [one.name for one in found]
         self._struct = struct.Struct(code)
-        self._places = [names.index(name) if name in names else -1 for name in (*_EXIT_FIELDS, *_MORE_FIELDS)]
+        places = [names.index(name) if name in names else -1 for name in (*_EXIT_FIELDS, *_MORE_FIELDS)]
+        self._pick = itemgetter(*places)
+        self._size = self._struct.size
         # Fields that overlap have no such struct.
         self.is_known = set(needed) <= set(names) and self._struct.size == end
 
     def read(self, data: bytes) -> Call | None:
         """Return what a record says, None where it is cut off or cannot be."""
-        if len(data) < self._struct.size:
+        if len(data) < self._size:
             return None
-        values = (*self._struct.unpack_from(data), 0)
-        function, depth, begin, end, overrun, value = [values[place] for place in self._places]
+        found = self._pick((*self._struct.unpack_from(data), 0))
+        function, depth, begin, end, overrun, value = found
         if depth > _MOST_DEPTH:
             return None
         return Call(self._is_entry, function, depth, end - begin & _U64, overrun, value)

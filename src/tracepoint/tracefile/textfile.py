@@ -22,6 +22,7 @@ from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.folder import find_formats
 from tracepoint.tracefile.lines import MAX_LINE, is_text, read_line, read_lost
 from tracepoint.tracefile.spool import PageSpool, spool_layout
+from tracepoint.tracefile.textoptions import GRAPH_TRACER
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,9 @@ _MAX_KINDS = 1 << 13
 # A record has to fit into a page.
 _MAX_TEXT = 1 << 13
 _UNTYPED = "text"
+_GRAPH_HEADING = f"# tracer: {GRAPH_TRACER}"
+# What a line of a stack begins with, which belongs to the record before it.
+_OF_STACK = " => "
 
 
 def is_text_file(data: Bytes) -> bool:
@@ -115,6 +119,7 @@ class _TextFile:
         self._comms: dict[int, str] = {}
         self._tgids: dict[int, int] = {}
         self._n_other = 0
+        self._is_graph, self._n_drawn = False, 0
         self._n_unscanned: dict[str, int] = {}
 
     def load(self) -> Parts:
@@ -123,6 +128,9 @@ class _TextFile:
             self._take(line)
         if self._n_other:
             self._report(Damage(None, 0, f"{self._n_other} lines that are not records"))
+        if self._n_drawn:
+            reason = f"{self._n_drawn} lines of {GRAPH_TRACER} were left out: their records are not told"
+            self._report(Damage(None, 0, reason))
         for name, n_lines in self._n_unscanned.items():
             text = f"{_UNTYPED}:{name.partition(':')[2]}"
             reason = f"{n_lines} lines of {name} do not match its print format: see {text}"
@@ -163,7 +171,9 @@ class _TextFile:
                 if lost is not None:
                     self._spool.lose(lost[0], held.stamp if held else 0, lost[1])
                 elif text.startswith("#") or not text.strip():
-                    continue
+                    self._is_graph = self._is_graph or text == _GRAPH_HEADING
+                elif self._is_graph and not text.startswith(_OF_STACK):
+                    self._n_drawn += 1
                 elif held is None:
                     self._n_other += 1
                 elif len(held.text) < _MAX_TEXT:

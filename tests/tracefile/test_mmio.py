@@ -5,8 +5,12 @@ import struct
 import pytest
 
 from printk.making import COMMON
+from tracefile.making import layout_of
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.record.raw import RawRecord
+from tracepoint.record.write import write_pages
+from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.mmio import mmio_lines
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.textoptions import TextOptions
@@ -69,3 +73,13 @@ def test_marks_and_nothing_else():
 
 def test_what_is_cut_off_reads_as_nothing_known():
     assert text_of(7, b"\1") == "rw what?\n"
+
+
+def test_records_without_text_do_not_end_it(monkeypatch):
+    monkeypatch.setattr("tracepoint.tracefile.linewriter._LINES_A_BLOCK", 2)
+    mark = struct.pack("<HBBiQ", 5, 0, 0, 7, 0x10) + b"end\n\0"
+    records = [(TIME, struct.pack("<HBBi", 9, 0, 0, 7))] * 5 + [(TIME, mark)]
+    pages = write_pages(records, layout_of())
+    buffer = TraceBuffer("", "local", (CpuData(0, 0, len(pages), layout_of(), pages),))
+    lines = LineWriter(TextWriter(EVENTS, options=TextOptions(tracer="mmiotrace")), EVENTS)
+    assert b"".join(lines.blocks(buffer)) == b"MARK 2.483872 end\n"

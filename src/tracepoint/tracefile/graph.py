@@ -46,10 +46,13 @@ def duration_text(duration_ns: int) -> str:
     '12345.67 us '
     """
     whole, part = divmod(duration_ns, 1000)
-    text = str(whole)
-    if len(text) < 7:
-        text += f".{f'{part:03d}'[: min(4, 7 - len(text))]}"
-    return f"{text} us ".ljust(len(text) + 4 + max(8 - len(text), 0))
+    if whole < 10_000:
+        text = f"{whole}.{part:03d}"
+    elif whole < 100_000:
+        text = f"{whole}.{part // 10:02d}"
+    else:
+        text = f"{whole}.{part // 100}" if whole < 1_000_000 else str(whole)
+    return f"{text} us ".ljust(12)
 
 
 @dataclass(slots=True)

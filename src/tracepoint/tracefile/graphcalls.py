@@ -96,10 +96,11 @@ class CallSteps:
     def of(self, records: Iterable[RawRecord]) -> Iterator[Step]:
         """Yield records as steps, an entry together with the return behind it where that is its own."""
         held: Step | None = None
+        readers, number_of = self._readers, self._number
         for record in records:
-            number = self._number(record.data)[0] if len(record.data) > 1 else 0
-            reader = self._readers.get(number)
-            call = reader.read(record.data) if reader is not None else None
+            data = record.data
+            number = number_of(data)[0] if len(data) > 1 else 0
+            call = readers[number].read(data) if number in readers else None
             if held is not None:
                 if call is not None and _ends(held, record, call):
                     yield Step(held.record, held.number, held.call, call)

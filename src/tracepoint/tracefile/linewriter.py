@@ -7,6 +7,7 @@ twin.  `TextWriter.lines` is the specification, and makes the layouts of latency
 from __future__ import annotations
 
 from array import array
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.record.decode import DECODE
@@ -31,6 +32,7 @@ _HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN, _MAY_BE_L
     1 << bit for bit in range(6)
 )
 _LOST, _CPU = 0, 1
+_LINES_A_BLOCK = 1024
 _N_IDS = 1 << 16
 # How much text is made at once: small enough for a cache.
 _BLOCK = 1 << 18
@@ -143,8 +145,9 @@ class LineWriter:
     def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[Block]:
         """Yield the lines of a buffer's records by time; a block is valid until the next is asked for."""
         if DECODE is None or not self._writer.options.is_usual:
-            for line in self._lines(buffer, has_overruns=has_overruns):
-                yield line.encode("utf-8", "surrogateescape")
+            lines = self._lines(buffer, has_overruns=has_overruns)
+            while batch := list(islice(lines, _LINES_A_BLOCK)):
+                yield "".join(batch).encode("utf-8", "surrogateescape")
         else:
             yield from self._in_c(DECODE, buffer, has_overruns=has_overruns)
 

@@ -369,6 +369,8 @@ class TextWriter:
 
 def mark_of(delay_ns: int) -> str:
     """Return the sign for a long time: trace_find_mark()."""
+    if delay_ns <= _MARKS[-1][0]:
+        return " "
     return next((mark for limit, mark in _MARKS if delay_ns > limit), " ")
 
 

@@ -1,6 +1,8 @@
 """`open_trace`: recorded files as tables, against the reader of single records."""
 
+import struct
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -193,3 +195,55 @@ def test_another_interpreter_reads_it_too():
         interpreters.run_string(other, program)
     finally:
         interpreters.destroy(other)
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+def test_a_stack_has_all_its_addresses(tmp_path, is_quick):
+    text = (
+        "name: kernel_stack\nID: 4\nformat:\n"
+        "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+        "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+        "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+        "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
+        "\tfield:int size;\toffset:8;\tsize:4;\tsigned:1;\n"
+        "\tfield:unsigned long caller[8];\toffset:16;\tsize:64;\tsigned:0;\n\n"
+        'print fmt: "\\t=> %ps", REC->caller[0]\n'
+    )
+    content = content_of(n_records=1)
+    stacks = [[0xFFFFFFFF81000000 + n for n in range(size)] for size in (0, 2, 8, 30)]
+    records = [
+        (n, struct.pack(f"<HBBiii{len(stack)}Q", 4, 0, 0, 7, len(stack), 0, *stack))
+        for n, stack in enumerate(stacks)
+    ]
+    cpus = (CpuPages(0, [write_pages(records, content.layout)]),)
+    content = replace(content, formats=(("ftrace", text),), buffers=(BufferContent(cpus),))
+    with tp.open_trace(saved(tmp_path, content)) as trace:
+        if is_quick:
+            assert trace["kernel_stack"]["caller"].tolist() == stacks
+        else:
+            with twin():
+                assert trace["kernel_stack"]["caller"].tolist() == stacks
+
+
+def test_a_notebook_shows_the_trace(tmp_path):
+    with tp.open_trace(GOLDEN / FILES[0]) as trace:
+        shown = trace._repr_html_()
+        assert shown.count("<svg") == 1
+        assert "CPU 0" in shown
+        assert "kmem:kmem_cache_alloc" in shown
+        assert "#d1242f" not in shown
+        assert "<svg" not in trace.select("sched")._repr_html_()
+        assert "<svg" in trace.between(trace.span[0], trace.span[0] + 50_000_000)._repr_html_()
+    writer = PageWriter(content_of().layout)
+    for n in range(300):
+        if n == 150:
+            writer.lose(12345)
+        writer.add(n * 1000, tick(n))
+    content = content_of(n_records=1)
+    content = replace(content, buffers=(BufferContent((CpuPages(0, [writer.pages()]),)),))
+    with tp.open_trace(saved(tmp_path, content)) as trace:
+        shown = trace._repr_html_()
+        assert "12,345 events were lost" in shown
+        assert trace.losses(0) == [(150_000, 12345)]
+    with tp.open_trace(saved(tmp_path, replace(content, buffers=(BufferContent(()),)))) as trace:
+        assert "<svg" not in trace._repr_html_()

@@ -78,7 +78,7 @@ def plan_columns(form: EventFormat) -> tuple[PlanColumn, ...]:
 
 
 def _plan(form: EventFormat, field: FieldFormat) -> PlanColumn:
-    place = _place(field)
+    place = _place(form, field)
     if is_text(field):
         return PlanColumn(field.name, Kind.TEXT, place, field.offset, field.size, 1, "")
     if field.is_array:
@@ -95,11 +95,14 @@ def _plan(form: EventFormat, field: FieldFormat) -> PlanColumn:
     )
 
 
-def _place(field: FieldFormat) -> Place:
+def _place(form: EventFormat, field: FieldFormat) -> Place:
     if field.is_rel_loc:
         return Place.REL_LOC
     if field.is_data_loc:
         return Place.DATA_LOC
+    # kernel/trace/trace.c: __ftrace_trace_stack() writes as many addresses as there are.
+    if (form.system, form.name, field.name) == ("ftrace", "kernel_stack", "caller"):
+        return Place.REST
     return Place.REST if field.is_array and not field.size else Place.FIXED
 
 

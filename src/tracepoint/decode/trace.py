@@ -16,11 +16,11 @@ from tracepoint.decode.table import Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches_any
-from tracepoint.record.page import add_lost
+from tracepoint.record.page import LOST_UNKNOWN, add_lost
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.opening import open_containers
 from tracepoint.tracefile.recording import read_pairs
-from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window, shown_time
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.container import Container
 
 _ALL = Selection()
+_N_SAMPLES = 400
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
 
@@ -66,6 +67,24 @@ class Trace:
 
     def __repr__(self) -> str:
         return f"<Trace {tail(self.file.path, 50)}, {counted(len(self._cpus), 'CPU')}, clock {self.clock}>"
+
+    def _repr_html_(self) -> str:
+        """Return the facts and a picture of the records over time, for a notebook."""
+        from tracepoint.decode.overview import CpuRow, overview_html  # noqa: PLC0415 - notebooks only
+
+        (first, last), lost = self.span, self.lost.values()
+        facts = {
+            "recording": tail(self.file.path, 80),
+            "form": self.file.form,
+            "clock": self.clock or "not named",
+            "span": f"{first / 1e9:.6f} to {last / 1e9:.6f} ({(last - first) / 1e9:.6f} s)",
+            "records": f"{self.n_records:,}",
+            "lost": f"{sum(max(n, 0) for n in lost):,}{' or more' if LOST_UNKNOWN in lost else ''}",
+        }
+        # What a filter leaves of a page is not known without reading it.
+        cpus = () if self.selection.is_by_record else sorted(self._cpus, key=lambda cpu: cpu.cpu)
+        rows = (CpuRow(c.cpu, c.sample_times(_N_SAMPLES), self.losses(c.cpu)) for c in cpus if c.size)
+        return overview_html(facts, self.events, self.span, rows)
 
     @cached_property
     def buffer(self) -> TraceBuffer | None:
@@ -253,6 +272,16 @@ class Trace:
             for head in (head for block in part.found for head in block.heads):
                 found[part.cpu] = add_lost(found[part.cpu], head.lost)
         return found
+
+    def losses(self, cpu: int) -> list[tuple[int, int]]:
+        """Return when a CPU lost events, in ns, and how many; LOST_UNKNOWN (-1): some.
+
+        They were lost between the page before that time and the one that begins then.
+        """
+        blocks = (block for part in self._counts if part.cpu == cpu for block in part.found)
+        convert = next((c.time_map for c in self._cpus if c.cpu == cpu), None)
+        heads = (head for block in blocks for head in block.heads if head.lost)
+        return [(shown_time(convert, head.stamp, cpu), head.lost) for head in heads]
 
     @property
     def damage(self) -> tuple[Damage, ...]:

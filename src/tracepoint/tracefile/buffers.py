@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 _BLOCK = 1 << 20
 _COUNT_SIZE = 4
 MAX_CHUNKS = 1_000_000
+_CHUNK_COST = 8
 # The sizes before the data of a chunk.
 _CHUNK_HEAD = 8
 
@@ -181,6 +182,19 @@ class CpuData:
         step, end = self.layout.page_size, self.offset + self.size
         first = self.offset + start * step
         return replace(self, offset=first, size=(end if stop == n else self.offset + stop * step) - first)
+
+    def sample_times(self, most: int) -> list[int]:
+        """Return the times at which at most `most` pages begin, in order; they are spread over the data."""
+        codec = self.codec
+        chunks = [] if codec is None else self.chunks(MAX_CHUNKS)
+        n = self.size // self.layout.page_size if codec is None else len(chunks)
+        # A chunk is expanded as a whole for its first page.
+        n_samples = min(n, most if codec is None else most // _CHUNK_COST)
+        places = [i * (n - 1) // max(n_samples - 1, 1) for i in range(n_samples)]
+        stamps = (
+            self._page_stamp(p) if codec is None else self._chunk_stamp(codec, chunks, p) for p in places
+        )
+        return sorted(shown_time(self.time_map, stamp, self.cpu) for stamp in stamps if stamp != MAX_TIME)
 
     def _page_stamp(self, index: int) -> int:
         at = self.offset + index * self.layout.page_size

@@ -11,8 +11,8 @@ import pytest
 
 from tracepoint.errors import LayoutError
 from tracepoint.filter.error import FilterError
+from tracepoint.layout.floats import show_floats
 from tracepoint.model.python.types import double, float32, u32
-from tracepoint.runtime.declare.floats import show_floats
 from tracepoint.runtime.files.tree import ControlFiles
 from tracepoint.runtime.rings.save import save
 

@@ -463,13 +463,14 @@ def test_metadata_cut_anywhere(tmp_path):
 
 def test_print_formats_show_names(tmp_path, capsys):
     fields = (
-        'u8 _a; enum : u8 { "ON" = 1, "OFF" = 2 } _state; u8 __l_length; u16 _l[ __l_length ]; string _s;'
+        'u8 _a; enum : u8 { "ON" = 1, "OFF" = 2 } _state; u8 __l_length; u16 _l[ __l_length ]; string _s; '
+        "floating_point { exp_dig = 11; mant_dig = 53; align = 8; } _half;"
     )
     packer = CtfPacker()
-    events = packer.event(0, 5, b"\x09\x02\x02\1\0\2\0hi\0")
+    events = packer.event(0, 5, b"\x09\x02\x02\1\0\2\0hi\0" + struct.pack("<d", -2.5))
     folder = write_ctf(tmp_path / "t", metadata(event(0, "x:y", fields)), c=packer.packet(events, 5))
     assert main(["read", str(folder)]) == 0
-    assert "y: a=9 state=OFF l={0x1,0x2} s=hi" in capsys.readouterr().out
+    assert "y: a=9 state=OFF l={0x1,0x2} s=hi half=-2.500000" in capsys.readouterr().out
 
 
 def test_values_no_column_holds_are_json(tmp_path):

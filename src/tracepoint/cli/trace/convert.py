@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
 
 _ENDINGS = {
+    ".ctf": "ctf",
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
+from tracepoint.layout.floats import show_floats
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.field import (
     ArrayField,
@@ -22,7 +23,6 @@ from tracepoint.model.field import (
     ScalarField,
     StringField,
 )
-from tracepoint.runtime.declare.floats import show_floats
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.layout.floats import show_floats
 from tracepoint.tracefile.ctf.types import CtfArray, CtfEnum, CtfFloat, CtfInteger
 
 if TYPE_CHECKING:
@@ -17,12 +18,11 @@ _MAX_NAMES = 256
 
 
 def print_format(fields: Sequence[tuple[FieldFormat, CtfType | None]]) -> str:
-    """Return the text after `print fmt: `; it is empty for floating point, which no print format shows."""
-    if any(isinstance(kind, CtfFloat) for _, kind in fields):
-        return ""
+    """Return the text after `print fmt: `."""
+    floats = {field.name: field.ctype for field, kind in fields if isinstance(kind, CtfFloat)}
     shown = [(field.name, *_shown(field, kind)) for field, kind in fields]
     text = " ".join(f"{name}={conversion}" for name, conversion, _ in shown)
-    return ", ".join([f'"{text}"', *(argument for _, _, argument in shown)])
+    return show_floats(", ".join([f'"{text}"', *(argument for _, _, argument in shown)]), floats)
 
 
 def _shown(field: FieldFormat, kind: CtfType | None) -> tuple[str, str]:
@@ -36,6 +36,8 @@ def _shown(field: FieldFormat, kind: CtfType | None) -> tuple[str, str]:
             return "%s", f"__print_array(REC->{name}, {field.size // size}, {size})"
         length = f"__get_dynamic_array_len({name}) / {size}"
         return "%s", f"__print_array(__get_dynamic_array({name}), {length}, {size})"
+    if isinstance(kind, CtfFloat):
+        return "%f", f"REC->{name}"
     if isinstance(kind, CtfEnum) and (names := _names(kind)):
         return "%s", f"__print_symbolic(REC->{name}, {names})"
     base = kind.base if isinstance(kind, CtfInteger) else 10

@@ -3,7 +3,7 @@
 
 static const char WRITER_NAME[] = "tracepoint._decode.line_writer";
 
-enum { N_IDS = 1 << 16, OTHER = 0, NEGATIVE = 1, AFTER = 2, N_UNKNOWN = 3 };
+enum { OTHER = 0, NEGATIVE = 1, AFTER = 2, N_UNKNOWN = 3 };
 
 /* kernel/trace/trace.h: enum trace_flag_type. */
 enum flag {
@@ -168,7 +168,6 @@ static void free_writer(struct tp_line_writer *writer)
 		free(all[n]->bytes);
 	}
 	free(writer->pids);
-	free(writer->shown);
 	free(writer->notes);
 	Py_XDECREF(writer->held);
 	free(writer);
@@ -231,7 +230,7 @@ static bool take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_b
 /* What Python gives for a writer. */
 struct given {
 	PyObject *prints;
-	Py_buffer pids, shown, texts[6];
+	Py_buffer pids, texts[6];
 	unsigned int flags;
 };
 
@@ -250,15 +249,13 @@ static bool fill_writer(struct tp_line_writer *writer, const struct given *given
 			return false;
 	/* Name, task or what stands for one, and less than 256 bytes of numbers and words around them. */
 	writer->room = 4 * longest + 256 + TP_PRINT_ROOM;
-	if ((uint64_t)given->pids.len != writer->tasks.n * sizeof(*writer->pids) || writer->unknown.n != N_UNKNOWN ||
-	    (given->shown.len && given->shown.len != N_IDS)) {
+	if ((uint64_t)given->pids.len != writer->tasks.n * sizeof(*writer->pids) || writer->unknown.n != N_UNKNOWN) {
 		PyErr_SetString(PyExc_ValueError, "not tables of lines");
 		return false;
 	}
 	writer->pids = copied(&given->pids);
-	writer->shown = given->shown.len ? copied(&given->shown) : NULL;
 	writer->notes = calloc(tp_prints_notes(writer->prints) + 1, sizeof(*writer->notes));
-	if (writer->pids && writer->notes && (writer->shown || !given->shown.len))
+	if (writer->pids && writer->notes)
 		return true;
 	PyErr_NoMemory();
 	return false;
@@ -271,9 +268,9 @@ PyObject *tp_make_line_writer(PyObject *module, PyObject *args)
 	PyObject *made = NULL;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "Oy*y*y*y*y*y*y*y*I:line_writer", &given.prints, &given.pids, &given.shown,
-			      &given.texts[0], &given.texts[1], &given.texts[2], &given.texts[3], &given.texts[4],
-			      &given.texts[5], &given.flags))
+	if (!PyArg_ParseTuple(args, "Oy*y*y*y*y*y*y*I:line_writer", &given.prints, &given.pids, &given.texts[0],
+			      &given.texts[1], &given.texts[2], &given.texts[3], &given.texts[4], &given.texts[5],
+			      &given.flags))
 		return NULL;
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)
@@ -285,7 +282,6 @@ PyObject *tp_make_line_writer(PyObject *module, PyObject *args)
 	else if (writer)
 		free_writer(writer);
 	PyBuffer_Release(&given.pids);
-	PyBuffer_Release(&given.shown);
 	for (int n = 0; n < 6; n++)
 		PyBuffer_Release(&given.texts[n]);
 	return made ? Py_BuildValue("(Nn)", made, (Py_ssize_t)writer->room) : NULL;

@@ -191,8 +191,6 @@ static bool add_line(struct job *job, uint32_t source)
 	id = writer->flags & TP_LINES_ARE_BIG_ENDIAN ? (unsigned int)head[0] << 8 | head[1] :
 						       (unsigned int)head[1] << 8 | head[0];
 	take_changes(from);
-	if (writer->shown && !writer->shown[id])
-		return true;
 	if (is->lost)
 		add_lost(job, is);
 	add_start(job, is);

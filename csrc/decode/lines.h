@@ -28,7 +28,6 @@ struct tp_line_writer {
 	const struct tp_prints *prints;
 	struct tp_texts tasks, names, unknown; /* the last: before the pid of other tasks, before one below 0, and what follows */
 	int32_t *pids;
-	unsigned char *shown; /* NULL: all */
 	unsigned int flags;
 	size_t room; /* what a line may need */
 	uint64_t n_lines, *notes; /* how many lines with each kind of note: tp_prints_note() */

@@ -77,7 +77,6 @@ def render_prints(
 def line_writer(
     prints: object,
     pids: _Bytes,
-    shown: _Bytes,
     task_ends: _Bytes,
     tasks: _Bytes,
     name_ends: _Bytes,

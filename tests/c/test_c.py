@@ -165,6 +165,12 @@ tests.test_long_lines_and_wide_fields()
 for big in (False, True):
     tests.test_fields_are_shown_by_c_too_where_a_fact_is_not_known(tests.pytest.MonkeyPatch(), big, 8)
 """,
+    "sieve": """
+from tracefile import test_sieve as tests
+tests.test_wrong_arguments_are_errors()
+tests.test_damaged_pages_are_sifted_alike()
+tests.test_any_bytes_are_pages()
+""",
     "lines": """
 from tracefile import test_linewriter as tests
 golden = tests.read_tracedat((tests.GOLDEN / "cut.v6.dat").read_bytes())

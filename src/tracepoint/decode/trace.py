@@ -243,12 +243,17 @@ class Trace:
         return count_records(self._cpus, self._threads)
 
     @cached_property
+    def n_by_id(self) -> dict[int, int]:
+        """The numbers of records by the id of their event; -1 for those too short for one."""
+        return count_by_id(self._counts)
+
+    @cached_property
     def events(self) -> dict[str, int]:
         """The events that were recorded with the numbers of their records, by name.
 
         One whose format is not in the file is named by its number, `unknown:17`.
         """
-        by_id = count_by_id(self._counts)
+        by_id = self.n_by_id
         names = {number: name for name, (number, _) in self._texts.items()}
         found = {names.get(n, f"unknown:{n}"): count for n, count in by_id.items() if n != NO_ID}
         return dict(sorted(found.items()))

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import LOST_UNKNOWN, U64, add_lost
+from tracepoint.record.page import U64
 from tracepoint.record.pages import read_pages
 from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.graph import GraphLayout, graph_header
@@ -19,7 +19,7 @@ from tracepoint.tracefile.mmio import mmio_lines
 from tracepoint.tracefile.text import TextWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
     from types import ModuleType
 
     from tracepoint.record.pages import Pages
@@ -38,28 +38,12 @@ _N_IDS = 1 << 16
 _BLOCK = 1 << 18
 
 
-class Losses:
-    """What was lost according to the pages read so far."""
-
-    def __init__(self) -> None:
-        self.n_lost = 0
-        self.is_unknown = False
-
-    def add(self, lost: int) -> None:
-        """Count the events lost before a page or a record; LOST_UNKNOWN: some, not counted."""
-        if lost == LOST_UNKNOWN:
-            self.is_unknown = True
-        else:
-            self.n_lost += lost
-
-
 class _Source:
     """The records of a CPU, a block at a time."""
 
-    def __init__(self, cpu: CpuData, losses: Losses) -> None:
+    def __init__(self, cpu: CpuData) -> None:
         self._cpu = cpu
         self._blocks = cpu.pages()
-        self._losses = losses
         self._data: bytes = b""
         self._pages = read_pages(b"", cpu.layout)
         self._changes = array("q")
@@ -86,7 +70,6 @@ class _Source:
         changes.extend((0, _CPU, self._cpu.cpu))
         for first, head in pages.noted_heads():
             if head.lost:
-                self._losses.add(head.lost)
                 changes.extend((first, _LOST, head.lost))
             for index, cpu in head.marks:
                 changes.extend((first + index, _CPU, max(cpu, 0)))
@@ -125,17 +108,12 @@ def _texts(texts: Iterable[str]) -> tuple[array[int], bytes]:
 class LineWriter:
     """Writes the lines of the records of a buffer with a `TextWriter`, as bytes of UTF-8.
 
-    `numbers` are the types of the records that the buffer has; `shown` those to show, None for all.  What the
-    pages say was lost is counted in `losses`.
+    `numbers` are the types of the records that the buffer has.
     """
 
-    def __init__(
-        self, writer: TextWriter, numbers: Iterable[int], shown: Collection[int] | None = None
-    ) -> None:
+    def __init__(self, writer: TextWriter, numbers: Iterable[int]) -> None:
         self._writer = writer
-        self._shown = None if shown is None else frozenset(shown)
         self._numbers = sorted(number for number in numbers if 0 <= number < _N_IDS)
-        self.losses = Losses()
 
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return the heading of `trace`."""
@@ -154,25 +132,11 @@ class LineWriter:
     def _lines(self, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[str]:
         """Yield the text of each record, made in Python."""
         if self._writer.options.is_mmio:
-            return mmio_lines(self._writer, self.records(buffer))
+            return mmio_lines(self._writer, buffer.records())
         if not self._writer.options.is_graph:
-            return self._writer.lines(self.records(buffer), has_overruns=has_overruns)
-        streams = [self._chosen(cpu.records()) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
+            return self._writer.lines(buffer.records(), has_overruns=has_overruns)
+        streams = [cpu.records() for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
         return GraphLayout(self._writer).lines(streams, has_overruns=has_overruns)
-
-    def records(self, buffer: TraceBuffer) -> Iterator[RawRecord]:
-        """Yield the records to show by time; losses before others are reported with the next of their CPU."""
-        return self._chosen(buffer.records())
-
-    def _chosen(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
-        carried: dict[int, int] = {}
-        is_big = self._writer.is_big_endian
-        for record in records:
-            if record.lost:
-                self.losses.add(record.lost)
-                carried[record.cpu] = add_lost(carried.get(record.cpu, 0), record.lost)
-            if self._shown is None or record.id(is_big_endian=is_big) in self._shown:
-                yield record._replace(lost=carried.pop(record.cpu)) if record.cpu in carried else record
 
     def _flags(self, *, has_overruns: bool) -> int:
         options = self._writer.options
@@ -186,7 +150,7 @@ class LineWriter:
         )
 
     def _tables(self) -> tuple[object, ...]:
-        """Return what all lines share: names of tasks and events, and which events are shown."""
+        """Return what all lines share: the names of tasks and events."""
         writer = self._writer
         pids = sorted({0, *writer.facts.comms, *(writer.tgids if writer.options.record_tgid else ())})
         pids = [pid for pid in pids if 0 <= pid < 1 << 31]
@@ -194,16 +158,15 @@ class LineWriter:
             writer.program(number)
         last = max(self._numbers, default=0)
         names = _texts(writer.names.get(number, "") for number in range(last + 1))
-        shown = b"" if self._shown is None else bytes(number in self._shown for number in range(_N_IDS))
         unknown = _texts([*(f"{writer.comm(pid):>16}-" for pid in (1 << 31, -1)), f" {writer.process(-1)}"])
-        return array("i", pids), shown, *_texts(map(writer.task, pids)), *names, *unknown
+        return array("i", pids), *_texts(map(writer.task, pids)), *names, *unknown
 
     def _in_c(self, decode: ModuleType, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[Block]:
         tables, printer = self._tables(), self._writer.printer
         lines, room = decode.line_writer(printer.loaded()[0], *tables, self._flags(has_overruns=has_overruns))
         # The same memory for every block: new pages cost as much as the text that is written to them.
         out, at = bytearray(room + _BLOCK), 0
-        sources = [_Source(cpu, self.losses) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
+        sources = [_Source(cpu) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
         while sources := [source for source in sources if source.has_records()]:
             given = tuple(source.columns() for source in sources)
             at, left = decode.render_lines(lines, printer.loaded()[1], out, at, given)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -20,10 +21,10 @@ from tracepoint.cli.trace.recordings import (
     warn_of_damage,
 )
 from tracepoint.convert.tables import csv_lines, write_table
-from tracepoint.decode.engine import count_by_id, count_records, n_threads
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.record.field import field_values
+from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.options import uname_of
@@ -113,7 +114,7 @@ class _Reading:
         )
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
-        self._counts = count_by_id(count_records(self._buffer.cpus, n_threads()))
+        self._counts = self._view.n_by_id
         # The text of a record on its own, as in the other formats, has no layout.
         chosen = with_layout(options, args, trace, self._counts)
         options = chosen if args.format == "text" else options
@@ -122,14 +123,19 @@ class _Reading:
 
     @property
     def n_lost(self) -> int:
-        """Lost events: according to the pages read so far, and according to the recorder's counts."""
-        told = self._told
-        return max(self._lines.losses.n_lost, told.overrun) + told.commit_overrun + told.dropped
+        """Lost events: according to the pages, and according to the recorder's counts."""
+        told, n_lost = self._told, sum(n for n in self._losses if n != LOST_UNKNOWN)
+        return max(n_lost, told.overrun) + told.commit_overrun + told.dropped
 
     @property
     def is_lost_unknown(self) -> bool:
         """Whether events were lost that nothing counted."""
-        return self._lines.losses.is_unknown
+        return LOST_UNKNOWN in self._losses
+
+    @cached_property
+    def _losses(self) -> list[int]:
+        cpus = {cpu.cpu for cpu in self._buffer.cpus}
+        return [n_lost for cpu in cpus for _, n_lost in self._view.losses(cpu)]
 
     def blocks(self, form: str) -> Iterator[bytes | memoryview]:
         """Yield the output; that of a format of tables is written by `write_table`."""
@@ -165,7 +171,7 @@ class _Reading:
 
     def _rows(self) -> Iterator[tuple[object, ...]]:
         is_big = self._trace.is_big_endian
-        for record in self._lines.records(self._buffer):
+        for record in self._buffer.records():
             pid, number = record.pid(is_big_endian=is_big), record.id(is_big_endian=is_big)
             name = self.names.get(number, f"unknown:{number}")
             yield record.timestamp, record.cpu, pid, self.writer.comm(pid), name, self.writer.body(record)
@@ -177,7 +183,7 @@ class _Reading:
 
     def jsonl(self) -> Iterator[bytes]:
         events, is_big = self._trace.events, self._trace.is_big_endian
-        for record in self._lines.records(self._buffer):
+        for record in self._buffer.records():
             event = events.get(record.id(is_big_endian=is_big))
             pid = record.pid(is_big_endian=is_big)
             data = {

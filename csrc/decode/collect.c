@@ -28,9 +28,15 @@ struct slot {
 	struct arena *arena;
 };
 
-/* `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far. */
+/*
+ * `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far.
+ * Records from `start` on and before `stop` are kept; `early` and `late` are the numbers, from 1, of the last page
+ * with one before and of the first with one after them.
+ */
 struct collector {
 	struct tp_layout layout;
+	int64_t start, stop;
+	uint64_t n_pages, early, late;
 	uint16_t *slot_of;
 	struct slot *slots;
 	unsigned int n_slots;
@@ -123,6 +129,15 @@ static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, 
 	number = collector->slot_of[id_of(data, collector->layout.is_big)];
 	if (number == NO_SLOT)
 		return;
+	if (tp_unlikely((int64_t)stamp < collector->start)) {
+		collector->early = collector->n_pages;
+		return;
+	}
+	if (tp_unlikely((int64_t)stamp >= collector->stop)) {
+		if (!collector->late)
+			collector->late = collector->n_pages;
+		return;
+	}
 	slot = &collector->slots[number];
 	if (tp_unlikely(slot->n == slot->room && !tp_grow(&slot->records, &slot->room, slot->n + 1,
 							  sizeof(*slot->records)))) {
@@ -152,6 +167,7 @@ static void collect(struct collector *collector, const unsigned char *data, uint
 		tp_read_head(data, at, &collector->layout, &head);
 		collector->base = data + at + collector->layout.data_offset;
 		collector->page_cpu = cpu;
+		collector->n_pages++;
 		tp_walk(data, at, &collector->layout, &head, take_record, take_mark, collector);
 	}
 }
@@ -183,8 +199,8 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 		free(collector);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "y*I" LAYOUT_CODES ":collector", &slots, &collector->n_slots,
-			      LAYOUT_PLACES(collector->layout))) {
+	if (!PyArg_ParseTuple(args, "y*I" LAYOUT_CODES "LL:collector", &slots, &collector->n_slots,
+			      LAYOUT_PLACES(collector->layout), &collector->start, &collector->stop)) {
 		Py_DECREF(made);
 		return NULL;
 	}
@@ -221,6 +237,21 @@ static struct collector *acquire(PyObject *capsule)
 static void release(struct collector *collector)
 {
 	__atomic_store_n(&collector->is_busy, false, __ATOMIC_RELEASE);
+}
+
+/* Return how many pages were read, and the numbers of those with records outside the window: 0 for none. */
+PyObject *tp_collected(PyObject *module, PyObject *capsule)
+{
+	struct collector *collector = acquire(capsule);
+	PyObject *made;
+
+	(void)module;
+	if (!collector)
+		return NULL;
+	made = Py_BuildValue("(KKK)", (unsigned long long)collector->n_pages, (unsigned long long)collector->early,
+			     (unsigned long long)collector->late);
+	release(collector);
+	return made;
 }
 
 PyObject *tp_collect_pages(PyObject *module, PyObject *args)

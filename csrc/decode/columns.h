@@ -2,7 +2,7 @@
  * Records out of pages into columns, and columns to others through the Arrow C data interface.
  *
  * sift.c keeps the chosen records, collect.c finds those of events, tasks.c counts those of tasks, columns.c copies their fields, strings.c keeps each
- * string once, arrow.c hands over.
+ * string once, join.c makes one column of several, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -77,6 +77,9 @@ PyObject *tp_sieve(PyObject *module, PyObject *args);
 PyObject *tp_sift_pages(PyObject *module, PyObject *args);
 PyObject *tp_collector(PyObject *module, PyObject *args);
 PyObject *tp_collect_pages(PyObject *module, PyObject *args);
+PyObject *tp_collected(PyObject *module, PyObject *capsule);
+PyObject *tp_remap(PyObject *module, PyObject *args);
+PyObject *tp_join_ends(PyObject *module, PyObject *parts);
 PyObject *tp_show_times(PyObject *module, PyObject *args);
 PyObject *tp_merge_rows(PyObject *module, PyObject *args);
 PyObject *tp_start_columns(PyObject *module, PyObject *args);
@@ -91,8 +94,11 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },                          \
 	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },                   \
 	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },                                 \
-	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout)" },                              \
+	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
+	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" },  \
+	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },                \
+	{ "join_ends", tp_join_ends, METH_O, "join_ends(tuple of ends): one array of ends" },                          \
 	{ "show_times", tp_show_times, METH_VARARGS, "show_times(collector, convert)" },                               \
 	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot)" },                                           \
 	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" },     \

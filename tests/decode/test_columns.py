@@ -2,6 +2,7 @@
 
 import random
 import threading
+from array import array
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -11,12 +12,14 @@ from hypothesis import strategies as st
 
 from decode.shapes import format_of, record_of
 from tracefile.making import layout_of
-from tracepoint.decode import engine
+from tracepoint.decode import engine, join
 from tracepoint.decode.plan import Kind, plan_columns
 from tracepoint.decode.table import Table
 from tracepoint.record.field import field_values
+from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import write_pages
 from tracepoint.tracefile.buffers import CpuData
+from tracepoint.tracefile.timing import TimeMap
 
 needs_c = pytest.mark.skipif(engine.DECODE is None, reason="tracepoint._decode is not built")
 
@@ -142,6 +145,83 @@ def test_slices_and_threads_change_nothing(monkeypatch):
     assert one[0][0][1] > 300
 
 
+def ordered_cpus(seed, n_cpus=3, n_records=300, *, is_big_endian=False):
+    """CPUs whose pages are in the order of time, as those of a kernel."""
+    rng, cpus = random.Random(seed), []
+    layout = PageLayout(16, 496, 8, 8, is_big_endian)
+    for number in range(n_cpus):
+        stamp, records = 1000, []
+        for _ in range(n_records):
+            stamp += rng.choice([0, 3, 500, 40_000])
+            records.append((stamp, record_of(rng, rng.choice([17, 18]), is_big_endian)))
+        data = write_pages(records, layout)
+        cpus.append(CpuData(number, 0, len(data), layout, data))
+    return [*cpus, CpuData(7, 0, 0, layout, b"")]
+
+
+def values(columns):
+    """What columns say; which word a row without one has does not matter."""
+    return [[(c.name, c.n_nulls, c.words, c.tolist()) for c in event] for event in columns]
+
+
+@needs_c
+@pytest.mark.parametrize("is_big_endian", [False, True])
+@pytest.mark.parametrize("times", [None, TimeMap(mult=5, n_bits=2, offset=-77)])
+def test_slices_of_time_give_the_same_values(monkeypatch, is_big_endian, times):
+    cpus = [replace(cpu, time_map=times) for cpu in ordered_cpus(5, is_big_endian=is_big_endian)]
+    forms = [format_of(17, is_big_endian), format_of(18, is_big_endian), format_of(19, is_big_endian)]
+    whole = values(engine.read_columns(cpus, forms, 1))
+    for size, large in ((2048, 1 << 20), (4096, 100), (1 << 14, 5000)):
+        monkeypatch.setattr(join, "_LARGE", large)
+        monkeypatch.setattr(engine, "_SLICE_BYTES", size)
+        assert len(engine.time_slices(cpus)) > 2
+        assert values(engine.read_columns(cpus, forms, 2)) == whole
+    assert len(whole[0][0][3]) > 300
+
+
+@needs_c
+def test_pages_that_are_not_in_order_are_read_as_one(monkeypatch):
+    rng = random.Random(1)
+    monkeypatch.setattr(engine, "_PART_BYTES", 2048)
+    for seed in range(60):
+        cpus = []
+        for cpu in ordered_cpus(seed, n_records=60):
+            pages = [
+                cpu.data[at : at + cpu.layout.page_size] for at in range(0, cpu.size, cpu.layout.page_size)
+            ]
+            for _ in range(rng.randrange(3) if pages else 0):
+                a, b = rng.randrange(len(pages)), rng.randrange(len(pages))
+                pages[a], pages[b] = pages[b], pages[a]
+            data = b"".join(pages)
+            cpus.append(replace(cpu, data=data))
+        forms = [format_of(17), format_of(18)]
+        with monkeypatch.context() as patch:
+            patch.setattr(engine, "_SLICE_BYTES", 1024)
+            found = values(engine.read_columns(cpus, forms, 1))
+        assert found == values(engine.read_columns(cpus, forms, 1)), seed
+
+
+@needs_c
+def test_wrong_parts_are_errors():
+    decode = engine.DECODE
+    with pytest.raises(TypeError):
+        decode.join_ends([b""])
+    with pytest.raises(ValueError, match="ends"):
+        decode.join_ends((array("q", [0, 1]), b"123"))
+    assert array("q", bytes(decode.join_ends((array("q", [0, 2]), array("q", [0, 1, 5]))))).tolist() == [
+        0,
+        2,
+        3,
+        7,
+    ]
+    assert array("i", bytes(decode.remap(array("i", [1, 0, 9, -1]), array("i", [4, 5])))).tolist() == [
+        5,
+        4,
+        0,
+        0,
+    ]
+
+
 def test_plan_of_every_shape():
     kinds = {c.name: c.kind for c in plan_columns(format_of())}
     assert kinds["n64"] is kinds["real"] is kinds["common_pid"] is Kind.NUMBER
@@ -154,12 +234,12 @@ def test_plan_of_every_shape():
 def test_wrong_arguments_are_errors():
     decode = engine.DECODE
     with pytest.raises(ValueError, match="layout"):
-        decode.collector(bytes(1 << 17), 1, (16, 0, 8, 8, False))
+        decode.collector(bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="slot"):
-        decode.collector(bytes(3), 1, (16, 4080, 8, 8, False))
+        decode.collector(bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.collect_pages(object(), b"", 0)
-    collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False))
+    collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(IndexError):
         decode.merge_rows((collector,), 1)
     rows, n_rows = decode.merge_rows((collector,), 0)

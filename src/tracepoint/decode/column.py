@@ -55,10 +55,15 @@ class Column:
     @cached_property
     def words(self) -> list[str]:
         """The strings of a column of texts, each once; bytes that are not UTF-8 are surrogates."""
+        return [word.decode("utf-8", "surrogateescape") for word in self.raw_words]
+
+    @property
+    def raw_words(self) -> list[bytes]:
+        """The strings as bytes."""
         if self.ends is None or self.bytes_ is None:
             return []
         ends, data = _cast(self.ends, "Q"), bytes(self.bytes_)
-        return [data[a:b].decode("utf-8", "surrogateescape") for a, b in pairwise(ends)]
+        return [data[a:b] for a, b in pairwise(ends)]
 
     def is_null(self, row: int) -> bool:
         """Whether the record of a row is too short to hold the field."""

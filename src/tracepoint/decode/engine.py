@@ -14,11 +14,12 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import compress
+from itertools import compress, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.decode.column import Column
 from tracepoint.decode.fill import fill_slowly
+from tracepoint.decode.join import ColumnJoiner
 from tracepoint.decode.plan import plan_columns
 from tracepoint.decode.rows import (
     N_IDS,
@@ -33,7 +34,7 @@ from tracepoint.decode.rows import (
 from tracepoint.record.decode import DECODE
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.tracefile.compression import codec_named
-from tracepoint.tracefile.sieve import shown_time
+from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window, shown_time, stamp_window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 _PART_BYTES = 8 << 20
 _PART_CHUNKS = 256
+_SLICE_BYTES = 64 << 20
+_MAX_SLICES = 512
 _SLICE_ROWS = 1 << 16
 _NO_SLOT = 0xFFFF
 
@@ -201,7 +204,53 @@ def read_columns(cpus: Sequence[CpuData], forms: Sequence[EventFormat], threads:
     if DECODE is None:
         return _read_slowly(cpus, forms)
     with _running(threads) as run:
-        return _read_quickly(DECODE, cpus, forms, run)
+        slices = time_slices(cpus)
+        found = _read_in_slices(DECODE, [c.listed() for c in cpus], forms, slices, run) if slices else None
+        return found if found is not None else _read_quickly(DECODE, cpus, forms, run)
+
+
+def _read_in_slices(
+    decode: ModuleType,
+    cpus: Sequence[CpuData],
+    forms: Sequence[EventFormat],
+    slices: Sequence[Window],
+    run: Run[Any, Any],
+) -> list[list[Column]] | None:
+    """Return the columns, read window by window; None when pages are not in the order of time."""
+    joiners = [[ColumnJoiner(decode, plan) for plan in plan_columns(form)] for form in forms]
+    for window in slices:
+        parts = _parts(cpu.narrowed(window) for cpu in cpus)
+        for cpu in cpus:
+            # Looking at one page maps those around it.
+            _forget(cpu)
+        sources = _collect(decode, parts, forms, window, run)
+        if not _are_in_order(parts, [decode.collected(source) for source in sources]):
+            return None
+        for event, columns in zip(joiners, _fill(decode, sources, forms, run), strict=True):
+            for joiner, column in zip(event, columns, strict=True):
+                joiner.add(column)
+    return [[joiner.column() for joiner in event] for event in joiners]
+
+
+def time_slices(cpus: Sequence[CpuData]) -> list[Window]:
+    """Return windows, one after the other, in which CPUs have some megabytes; none where all is read at once.
+
+    What is collected of one is given up before the next is read.
+    """
+    is_simple = all(c.sieve is None and (c.time_map is None or c.time_map.is_affine) for c in cpus)
+    if not is_simple or len({cpu.cpu for cpu in cpus}) < len(cpus):
+        return []
+    found = [cpu.listed() for cpu in cpus]
+    n_slices = min(sum(cpu.n_bytes for cpu in found) // _SLICE_BYTES, _MAX_SLICES)
+    if n_slices < 2:
+        return []
+    times = sorted({*max(found, key=lambda cpu: cpu.n_bytes).sample_times(n_slices + 1)[1:-1]})
+    for cpu in found:
+        places = [cpu.place_from(time) for time in times]
+        # Pages that are not in the order of time cannot be found by it.
+        if places != sorted(places) or (cpu.codec is not None and cpu.picked is None):
+            return []
+    return [Window(*pair) for pair in pairwise([MIN_TIME, *times, MAX_TIME])]
 
 
 def _read_slowly(cpus: Sequence[CpuData], forms: Sequence[EventFormat]) -> list[list[Column]]:
@@ -221,25 +270,40 @@ def _read_slowly(cpus: Sequence[CpuData], forms: Sequence[EventFormat]) -> list[
 
 
 def _read_quickly(
-    decode: ModuleType,
-    cpus: Sequence[CpuData],
-    forms: Sequence[EventFormat],
-    run: Run[Any, Any],
+    decode: ModuleType, cpus: Sequence[CpuData], forms: Sequence[EventFormat], run: Run[Any, Any]
 ) -> list[list[Column]]:
+    return _fill(decode, _collect(decode, _parts(cpus), forms, ALL_TIMES, run), forms, run)
+
+
+def _collect(
+    decode: ModuleType,
+    parts: Sequence[CpuData],
+    forms: Sequence[EventFormat],
+    window: Window,
+    run: Run[Any, Any],
+) -> tuple[object, ...]:
+    """Find the records of events in a window."""
     slots = array("H", [_NO_SLOT]) * N_IDS
     for number, form in enumerate(forms):
         if form.id < N_IDS:
             slots[form.id] = number
 
     def collect(part: CpuData) -> object:
-        collector = decode.collector(slots, len(forms), _numbers(part.layout))
+        stamps = stamp_window(window, part.time_map)
+        collector = decode.collector(slots, len(forms), _numbers(part.layout), *stamps)
         for data, _ in _blocks(part):
             decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:
             decode.show_times(collector, part.time_map.numbers or part.time_map)
         return collector
 
-    sources = tuple(run(collect, _parts(cpus)))
+    return tuple(run(collect, parts))
+
+
+def _fill(
+    decode: ModuleType, sources: tuple[object, ...], forms: Sequence[EventFormat], run: Run[Any, Any]
+) -> list[list[Column]]:
+    """Put the records of each event in the order of time, and copy their fields."""
 
     def fill(number: int) -> list[Column]:
         form = forms[number]
@@ -253,6 +317,23 @@ def _read_quickly(
         return [Column(c, n_rows, *memory) for c, memory in zip(plan, filled, strict=True)]
 
     return run(fill, range(len(forms)))
+
+
+def _are_in_order(parts: Sequence[CpuData], found: Sequence[tuple[int, int, int]]) -> bool:
+    """Return whether only the first page of a CPU has records before a window, and the last ones after it.
+
+    `found` has the pages of each part, and the numbers of the last page with a record before the window and
+    of the first with one after it.  Pages of different windows overlap by one, so then none is in neither.
+    """
+    n_pages: Counter[int] = Counter()
+    late: dict[int, int] = {}
+    for part, (n, early_page, late_page) in zip(parts, found, strict=True):
+        if early_page and n_pages[part.cpu] + early_page > 1:
+            return False
+        if late_page:
+            late.setdefault(part.cpu, n_pages[part.cpu] + late_page)
+        n_pages[part.cpu] += n
+    return all(page >= n_pages[cpu] for cpu, page in late.items())
 
 
 def _one_by_one(function: Callable[[Given], Made], given: Iterable[Given]) -> list[Made]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.container import Container
 
 _ALL = Selection()
-_N_SAMPLES = 400
+_N_SAMPLES, _N_CHUNKS = 400, 50
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
 
@@ -82,8 +82,14 @@ class Trace:
             "lost": f"{sum(max(n, 0) for n in lost):,}{' or more' if LOST_UNKNOWN in lost else ''}",
         }
         # What a filter leaves of a page is not known without reading it.
-        cpus = () if self.selection.is_by_record else sorted(self._cpus, key=lambda cpu: cpu.cpu)
-        rows = (CpuRow(c.cpu, c.sample_times(_N_SAMPLES), self.losses(c.cpu)) for c in cpus if c.size)
+        data = () if self.selection.is_by_record else (cpu.listed() for cpu in self._cpus)
+        cpus = sorted(data, key=lambda cpu: cpu.cpu)
+        # A compressed chunk is expanded as a whole for the time of its first page.
+        rows = (
+            CpuRow(c.cpu, c.sample_times(_N_SAMPLES if c.codec is None else _N_CHUNKS), self.losses(c.cpu))
+            for c in cpus
+            if c.size
+        )
         return overview_html(facts, self.events, self.span, rows)
 
     @cached_property

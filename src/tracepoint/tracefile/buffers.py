@@ -5,10 +5,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from heapq import merge
 from itertools import islice
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
 from tracepoint.record.pages import read_pages, records_of
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 
 _BLOCK = 1 << 20
 _COUNT_SIZE = 4
-MAX_CHUNKS = 1_000_000
-_CHUNK_COST = 8
+_MAX_CHUNKS = 1_000_000
 # The sizes before the data of a chunk.
 _CHUNK_HEAD = 8
 
@@ -155,61 +153,73 @@ class CpuData:
                     self.report_fault(at, head.fault_at, head.fault)
             yield data, pages
 
+    def listed(self) -> CpuData:
+        """Return the data with its compressed chunks found; the same data where it is not compressed.
+
+        More than a million of them are not listed: then `n_places` is 0.
+        """
+        if self.codec is None or self.picked is not None:
+            return self
+        chunks = tuple(self.chunks(_MAX_CHUNKS + 1))
+        return self if len(chunks) > _MAX_CHUNKS else replace(self, picked=chunks)
+
+    @property
+    def n_places(self) -> int:
+        """The number of pages, of chunks where the data is compressed and listed."""
+        return self.size // self.layout.page_size if self.codec is None else len(self.picked or ())
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of the pages of listed data, once they are expanded."""
+        return self.size if self.codec is None else sum(chunk.unpacked for chunk in self.picked or ())
+
+    def place_from(self, time_ns: int) -> int:
+        """Return the first place of listed data that begins at a time or later, by halving."""
+        return bisect_left(range(self.n_places), time_ns, key=self._time_at)
+
     def narrowed(self, window: Window) -> CpuData:
         """Return the data without pages that cannot hold records of a window, as far as clocks allow to say.
 
-        Pages of one CPU follow each other in time, so they are found by halving; the one before the first is
-        kept, as its records go on to the begin of the next.
+        Pages of one CPU follow each other in time; the one before the first of the window is kept, as its
+        records go on to the begin of the next.
         """
-        if window == ALL_TIMES or (self.time_map is not None and not self.time_map.is_affine):
+        data = self.listed()
+        if window == ALL_TIMES or not data.n_places or (self.time_map and not self.time_map.is_affine):
             return self
-        codec = self.codec
-        chunks = None if codec is None else self.chunks(MAX_CHUNKS)
-        n = self.size // self.layout.page_size if chunks is None else len(chunks)
-        stamp_at = self._page_stamp
-        if codec is not None and chunks is not None:
-            stamp_at = partial(self._chunk_stamp, codec, chunks)
-
-        def first_from(time_ns: int) -> int:
-            return bisect_left(
-                range(n), time_ns, key=lambda i: shown_time(self.time_map, stamp_at(i), self.cpu)
-            )
-
-        start = 0 if window.start == MIN_TIME else max(first_from(window.start) - 1, 0)
-        stop = n if window.stop == MAX_TIME else first_from(window.stop)
-        if chunks is not None:
-            return replace(self, picked=tuple(chunks[start:stop])) if (start, stop) != (0, n) else self
+        start = 0 if window.start == MIN_TIME else max(data.place_from(window.start) - 1, 0)
+        stop = data.n_places if window.stop == MAX_TIME else max(data.place_from(window.stop), start)
+        if data.picked is not None:
+            return replace(data, picked=data.picked[start:stop])
         step, end = self.layout.page_size, self.offset + self.size
         first = self.offset + start * step
-        return replace(self, offset=first, size=(end if stop == n else self.offset + stop * step) - first)
+        last = end if stop == data.n_places else self.offset + stop * step
+        return replace(self, offset=first, size=last - first)
 
     def sample_times(self, most: int) -> list[int]:
-        """Return the times at which at most `most` pages begin, in order; they are spread over the data."""
-        codec = self.codec
-        chunks = [] if codec is None else self.chunks(MAX_CHUNKS)
-        n = self.size // self.layout.page_size if codec is None else len(chunks)
-        # A chunk is expanded as a whole for its first page.
-        n_samples = min(n, most if codec is None else most // _CHUNK_COST)
-        places = [i * (n - 1) // max(n_samples - 1, 1) for i in range(n_samples)]
-        stamps = (
-            self._page_stamp(p) if codec is None else self._chunk_stamp(codec, chunks, p) for p in places
-        )
-        return sorted(shown_time(self.time_map, stamp, self.cpu) for stamp in stamps if stamp != MAX_TIME)
+        """Return the times at which at most `most` places of listed data begin, in order, spread over it."""
+        n_samples = min(self.n_places, most)
+        places = (i * (self.n_places - 1) // max(n_samples - 1, 1) for i in range(n_samples))
+        return sorted(time for time in map(self._time_at, places) if time != MAX_TIME)
+
+    def _time_at(self, place: int) -> int:
+        stamp = self._page_stamp(place) if self.codec is None else self._chunk_stamp(self.codec, place)
+        return stamp if stamp == MAX_TIME else shown_time(self.time_map, stamp, self.cpu)
 
     def _page_stamp(self, index: int) -> int:
         at = self.offset + index * self.layout.page_size
-        order: Literal["big", "little"] = "big" if self.layout.is_big_endian else "little"
-        return signed_time(int.from_bytes(self.data[at : at + 8], order))
+        return self._stamp(self.data[at : at + 8])
 
-    def _chunk_stamp(self, codec: Codec, chunks: list[Chunk], index: int) -> int:
+    def _chunk_stamp(self, codec: Codec, index: int) -> int:
         """Return the stamp of the first page of a chunk; of a damaged one that of the next that is not."""
-        order: Literal["big", "little"] = "big" if self.layout.is_big_endian else "little"
-        for chunk in chunks[index:]:
+        for chunk in (self.picked or ())[index:]:
             with suppress(DecodeError):
                 head = self.expand_chunk(codec, chunk)[:8]
                 if len(head) == 8:
-                    return signed_time(int.from_bytes(head, order))
+                    return self._stamp(head)
         return MAX_TIME
+
+    def _stamp(self, head: Bytes) -> int:
+        return signed_time(int.from_bytes(head, "big" if self.layout.is_big_endian else "little"))
 
     def records(self) -> Iterator[RawRecord]:
         """Yield the records in the order they were written."""

@@ -48,6 +48,15 @@ def shown_time(convert: TimeMap | None, stamp: int, cpu: int) -> int:
     return stamp if convert is None else signed_time(convert(stamp & (1 << 64) - 1, cpu))
 
 
+def stamp_window(window: Window, convert: TimeMap | None) -> Window:
+    """Return the stamps whose times are in a window, for a clock that is affine."""
+    if convert is None or window == ALL_TIMES:
+        return window
+    start = MIN_TIME if window.start == MIN_TIME else min(convert.first_stamp(window.start), MAX_TIME)
+    stop = MAX_TIME if window.stop == MAX_TIME else min(convert.first_stamp(window.stop), MAX_TIME)
+    return Window(start, stop)
+
+
 class Sifted(NamedTuple):
     """Pages of what was kept; what was damaged, with its place in the given data."""
 
@@ -105,11 +114,7 @@ class Sieve:
         numbers = (
             layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, layout.is_big_endian
         )  # fmt: skip
-        if self._convert is not None and window != ALL_TIMES:
-            first = self._convert.first_stamp
-            start = MIN_TIME if window.start == MIN_TIME else min(first(window.start), MAX_TIME)
-            stop = MAX_TIME if window.stop == MAX_TIME else min(first(window.stop), MAX_TIME)
-            window = Window(start, stop)
+        window = stamp_window(window, self._convert)
         found: object = DECODE.sieve(slots, self._new_ids or b"", packed, numbers, *window)
         return found
 

@@ -199,3 +199,10 @@ def test_damaged_records_are_shown_as_far_as_they_go():
         text, _ = graph(*records, words=words)
         assert len(text) < 20_000
         assert text == "" or text.endswith("\n")
+
+
+def test_no_more_names_and_contexts_are_kept_than_fit(monkeypatch):
+    records = [enter(n, WORK + 0x100 * (n % 3), 0, pid=n % 5) for n in range(30)]
+    expected = lines(*records)
+    monkeypatch.setattr("tracepoint.tracefile.graph._MOST_KEPT", 2)
+    assert lines(*records) == expected

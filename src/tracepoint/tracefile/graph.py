@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.text import TextWriter
 
 _MOST_BATCH = 1024
-_MOST_CONTEXTS = 1 << 16
+# Contexts and names that are kept: a damaged file has any number.
+_MOST_KEPT = 1 << 16
 _INDENT = 2
 # FTRACE_RETFUNC_DEPTH: deeper calls are not compared with their returns.
 _MOST_DEPTH = 50
@@ -190,7 +191,7 @@ class GraphLayout:
         key = record.cpu, record.data[2:8]
         text = self._contexts.get(key)
         if text is None:
-            if len(self._contexts) >= _MOST_CONTEXTS:
+            if len(self._contexts) >= _MOST_KEPT:
                 self._contexts.clear()
             text = self._contexts[key] = self._columns(record)
         if not self._shown.abstime:
@@ -256,6 +257,8 @@ class GraphLayout:
             except UnknownPartError as error:
                 name = f"0x{address:x}"
                 held.note(error.reason)
+            if len(self._names) >= _MOST_KEPT:
+                self._names.clear()
             self._names[address] = name
             if held.notes:
                 entry = next(event for event in self._events.values() if is_graph_event(event))

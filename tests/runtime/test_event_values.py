@@ -25,6 +25,7 @@ from tracepoint.model.python.fields import (
     struct_field,
 )
 from tracepoint.model.python.types import char_array, double, float32, s8, s16, s32, s64, u8, u16, u32, u64
+from tracepoint.record.page import SIZE_MASK, read_events
 from tracepoint.runtime.declare.defaults import task_name
 from tracepoint.runtime.declare.plan import FieldKind, FieldPlan
 from tracepoint.runtime.files.tree import ControlFiles
@@ -188,7 +189,10 @@ class Twin:
             assert count == 1, "neither a record nor a fault"
             return [fault[1:] for fault in last]
         assert count == 0
-        return page[20:] if sys.byteorder == "little" else page
+        # The record alone: a thread that has moved to another CPU says so before it.
+        size = int.from_bytes(page[8:16], sys.byteorder) & SIZE_MASK
+        (place,) = read_events(page, 16, size, 0, is_big_endian=sys.byteorder == "big").records
+        return page[place[1] : place[1] + place[2]]
 
 
 class Core(Twin):

@@ -24,6 +24,7 @@ time.sleep(60)
 SHELL = r"""
 cd "$DIR"
 TRACEPOINT=1 "$PYTHON" app.py & APP=$!
+for i in $(seq 150); do [ -n "$(ls -A s 2>/dev/null)" ] && break; sleep 0.1; done
 for signal in TERM HUP; do
     "$PYTHON" -m tracepoint mount m --pid $APP & MOUNT=$!
     for i in $(seq 150); do mountpoint -q m && break; sleep 0.1; done
@@ -60,6 +61,7 @@ def test_it_ends_when_it_is_asked_to(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout == "done\n", done.stderr
+    assert "error" not in done.stderr
 
 
 def test_a_file_is_no_folder_to_mount_on(tmp_path: Path, capsys, monkeypatch) -> None:

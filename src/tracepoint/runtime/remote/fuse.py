@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tracepoint.runtime.remote.client import RemoteFiles, RemoteHandle
 
-
+_ENDED = 8
 # How long a folder that was there is taken to be there, unless something is written meanwhile.
 SEEN_S = 0.1
 MAX_SEEN = 1000
@@ -179,14 +179,19 @@ def serve(files: RemoteFiles, directory: Path) -> None:
         os._exit(0)
 
     threading.Thread(target=watch, args=(unmount,), daemon=True).start()
-    mfusepy.FUSE(
-        operations,
-        str(directory),
-        raw_fi=True,
-        foreground=True,
-        fsname="tracepoint",
-        default_permissions=True,
-        # Events and instances come and go by other ways than this directory.
-        entry_timeout=0,
-        attr_timeout=0,
-    )
+    try:
+        mfusepy.FUSE(
+            operations,
+            str(directory),
+            raw_fi=True,
+            foreground=True,
+            fsname="tracepoint",
+            default_permissions=True,
+            # Events and instances come and go by other ways than this directory.
+            entry_timeout=0,
+            attr_timeout=0,
+        )
+    except RuntimeError as error:
+        # What fuse_main() returned; 8 also stands for a signal that ended it, when it has unmounted.
+        if error.args != (_ENDED,) or directory.is_mount():
+            raise TracepointError(f"{directory}: libfuse failed with status {error}") from None

@@ -171,6 +171,7 @@ def test_slices_of_time_give_the_same_values(monkeypatch, is_big_endian, times):
     cpus = [replace(cpu, time_map=times) for cpu in ordered_cpus(5, is_big_endian=is_big_endian)]
     forms = [format_of(17, is_big_endian), format_of(18, is_big_endian), format_of(19, is_big_endian)]
     whole = values(engine.read_columns(cpus, forms, 1))
+    monkeypatch.setattr(engine, "_MIN_SLICES", 2)
     for size, large in ((2048, 1 << 20), (4096, 100), (1 << 14, 5000)):
         monkeypatch.setattr(join, "_LARGE", large)
         monkeypatch.setattr(engine, "_SLICE_BYTES", size)
@@ -197,6 +198,7 @@ def test_pages_that_are_not_in_order_are_read_as_one(monkeypatch):
         forms = [format_of(17), format_of(18)]
         with monkeypatch.context() as patch:
             patch.setattr(engine, "_SLICE_BYTES", 1024)
+            patch.setattr(engine, "_MIN_SLICES", 2)
             found = values(engine.read_columns(cpus, forms, 1))
         assert found == values(engine.read_columns(cpus, forms, 1)), seed
 

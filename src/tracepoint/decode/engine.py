@@ -7,7 +7,6 @@ chosen events are kept.
 
 from __future__ import annotations
 
-import mmap
 import os
 from array import array
 from collections import Counter
@@ -53,7 +52,8 @@ if TYPE_CHECKING:
 
 _PART_BYTES = 8 << 20
 _PART_CHUNKS = 256
-_SLICE_BYTES = 64 << 20
+# Joining slices costs a fifth of the time, which only a table of gigabytes is worth.
+_SLICE_BYTES, _MIN_SLICES = 128 << 20, 8
 _MAX_SLICES = 512
 _SLICE_ROWS = 1 << 16
 _NO_SLOT = 0xFFFF
@@ -114,17 +114,7 @@ def _blocks(part: CpuData) -> Iterator[tuple[Buffer, int]]:
     else:
         # A decompressor serves one thread at a time.
         yield from replace(part, codec=codec_named(part.codec.name)).blocks_at()
-    if part.codec is None:
-        _forget(part)
-
-
-def _forget(part: CpuData) -> None:
-    """Let go of a mapped part of the file that was read: it would count as memory of this process."""
-    if isinstance(part.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
-        start = -(-part.offset // mmap.PAGESIZE) * mmap.PAGESIZE
-        end = part.offset + part.size
-        if end - start >= mmap.PAGESIZE:
-            part.data.madvise(mmap.MADV_DONTNEED, start, end - start)
+    part.forget()
 
 
 def _numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
@@ -220,9 +210,6 @@ def _read_in_slices(
     joiners = [[ColumnJoiner(decode, plan) for plan in plan_columns(form)] for form in forms]
     for window in slices:
         parts = _parts(cpu.narrowed(window) for cpu in cpus)
-        for cpu in cpus:
-            # Looking at one page maps those around it.
-            _forget(cpu)
         sources = _collect(decode, parts, forms, window, run)
         if not _are_in_order(parts, [decode.collected(source) for source in sources]):
             return None
@@ -242,7 +229,7 @@ def time_slices(cpus: Sequence[CpuData]) -> list[Window]:
         return []
     found = [cpu.listed() for cpu in cpus]
     n_slices = min(sum(cpu.n_bytes for cpu in found) // _SLICE_BYTES, _MAX_SLICES)
-    if n_slices < 2:
+    if n_slices < _MIN_SLICES:
         return []
     times = sorted({*max(found, key=lambda cpu: cpu.n_bytes).sample_times(n_slices + 1)[1:-1]})
     for cpu in found:

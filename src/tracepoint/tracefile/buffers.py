@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from bisect import bisect_left
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -98,6 +99,15 @@ class CpuData:
         end = self.offset + self.size
         for at in range(self.offset, end, step):
             yield bytes(self.data[at : min(at + step, end)]), at
+            replace(self, offset=at, size=min(step, end - at)).forget()
+
+    def forget(self) -> None:
+        """Let go of what is mapped of data that was read: it would count as memory of this process."""
+        if self.codec is None and isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            start = -(-self.offset // mmap.PAGESIZE) * mmap.PAGESIZE
+            end = self.offset + self.size
+            if end - start >= mmap.PAGESIZE:
+                self.data.madvise(mmap.MADV_DONTNEED, start, end - start)
 
     def _cursor(self) -> Cursor:
         # trace-cmd does not count the number of chunks itself in the size.
@@ -188,6 +198,8 @@ class CpuData:
             return self
         start = 0 if window.start == MIN_TIME else max(data.place_from(window.start) - 1, 0)
         stop = data.n_places if window.stop == MAX_TIME else max(data.place_from(window.stop), start)
+        # Looking at one page maps those around it.
+        self.forget()
         if data.picked is not None:
             return replace(data, picked=data.picked[start:stop])
         step, end = self.layout.page_size, self.offset + self.size

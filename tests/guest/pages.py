@@ -73,6 +73,8 @@ def run_page(path: Path, guest: Guest) -> list[Step]:
 
 def check_page(path: Path, guest: Guest) -> None:
     """Run a page and fail with the first step that is not as written."""
+    # A page begins with a kernel that was booted just now, and this one may have run other tests.
+    guest.run("echo 1 >/sys/kernel/tracing/tracing_on")
     for step in run_page(path, guest):
         raise AssertionError(
             f"{path.name} on {series(guest)}:\n{step.command}it says:\n{step.written}it printed:\n{step.actual}"

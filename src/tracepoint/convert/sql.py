@@ -60,6 +60,8 @@ class TraceDatabase:
         self._view(query)
         try:
             cursor = self.connection.execute(query)
+            if cursor is None:
+                raise TracepointError("no query: there is no statement in it")
             names = [column[0] for column in cursor.description or ()]
             first = cursor.fetchmany(_STEP)
         except self._duckdb.Error as error:

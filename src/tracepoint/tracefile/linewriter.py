@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import U64
+from tracepoint.record.page import LOST_UNKNOWN, U64
 from tracepoint.record.pages import read_pages
 from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.graph import GraphLayout, graph_header
@@ -70,7 +70,8 @@ class _Source:
         changes.extend((0, _CPU, self._cpu.cpu))
         for first, head in pages.noted_heads():
             if head.lost:
-                changes.extend((first, _LOST, head.lost))
+                # More than the numbers here hold is not a count that a kernel makes.
+                changes.extend((first, _LOST, head.lost if head.lost < 1 << 63 else LOST_UNKNOWN))
             for index, cpu in head.marks:
                 changes.extend((first + index, _CPU, max(cpu, 0)))
             if head.marks:

@@ -20,6 +20,8 @@ enum {
 	TP_STAMP_BITS = 59,
 	/* A padding event of this many bytes holds the number of a CPU; no other has this size. */
 	TP_CPU_MARK_SIZE = 12,
+	/* A record begins with the number of its event, of 16 bits. */
+	TP_N_IDS = 1 << 16,
 };
 
 /* What is done with each event: `at` is the offset of the payload in the data, `size` its bytes. */
@@ -32,6 +34,24 @@ static inline uint32_t tp_page_word(const unsigned char *data, bool is_big)
 
 	memcpy(&word, data, sizeof(word));
 	return is_big == (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) ? word : __builtin_bswap32(word);
+}
+
+/* The number of the event of a record of at least 2 bytes. */
+static inline uint16_t tp_record_id(const unsigned char *record, bool is_big)
+{
+	return (uint16_t)(is_big ? record[0] << 8 | record[1] : record[1] << 8 | record[0]);
+}
+
+/*
+ * How many bytes an event takes whose payload has `length`: as rb_calculate_event_length(), which leaves out 12,
+ * so that an event can become padding.
+ */
+static inline uint32_t tp_event_size(uint32_t length)
+{
+	uint32_t size = length ? (length + 3) & ~3u : 4;
+
+	size += size > 4 * TP_TYPE_DATA_MAX ? 8 : 4;
+	return size == 12 ? 16 : size;
 }
 
 /*

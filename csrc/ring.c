@@ -77,16 +77,6 @@ int tp_ring_attach(struct tp_ring *ring, void *memory, size_t size)
 
 /* ---- writing ---- */
 
-/* As rb_calculate_event_length(): 12 bytes are never used, so that an event can become padding. */
-static uint32_t event_size(size_t length)
-{
-	uint32_t size = length ? length : 1;
-
-	size += size > 4 * TP_TYPE_DATA_MAX ? 8 : 4;
-	size = (size + 3) & ~3u;
-	return size == EXTEND_SIZE + 4 ? size + 4 : size;
-}
-
 static unsigned char *put_header(unsigned char *at, uint32_t type_len, uint64_t delta, uint32_t value)
 {
 	uint32_t words[2] = { type_len | (uint32_t)(delta & DELTA_MASK) << 5, value };
@@ -277,7 +267,7 @@ void *tp_ring_reserve(struct tp_ring *ring, size_t length, uint64_t stamp, int32
 	if (length > TP_MAX_PAYLOAD) {
 		add(&ring->head->n_dropped, 1);
 	} else {
-		uint32_t size = event_size(length);
+		uint32_t size = tp_event_size((uint32_t)length);
 		payload = place_quickly(ring, size, stamp, cpu);
 		if (!payload)
 			payload = place_event(ring, size, stamp, cpu);

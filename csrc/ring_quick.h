@@ -29,7 +29,7 @@ static tp_always_inline struct tp_quick_size tp_quick_size(uint32_t length)
 {
 	uint32_t words = (length + 3) / 4;
 
-	/* 8 bytes would be 12 with the header: see event_size(). */
+	/* 8 bytes would be 12 with the header: see tp_event_size(). */
 	words += words == 2;
 	return (struct tp_quick_size){ words, 4 + 4 * words };
 }

@@ -47,7 +47,7 @@ static inline uint32_t slot_index(uint64_t word)
 
 /*
  * Which CPU the following events come from: a padding event, which every reader of the kernel's pages passes
- * over, with the number after its length.  Padding of this size comes from nowhere else: see event_size().
+ * over, with the number after its length.  Padding of this size comes from nowhere else: see tp_event_size().
  * Its time is one unit after what was before, because padding without a delta ends a page.
  */
 static inline unsigned char *put_cpu_mark(unsigned char *at, uint32_t cpu)

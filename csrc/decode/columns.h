@@ -1,8 +1,9 @@
 /*
  * Records out of pages into columns, and columns to others through the Arrow C data interface.
  *
- * sift.c keeps the chosen records, collect.c finds those of events, tasks.c counts those of tasks, columns.c copies their fields, strings.c keeps each
- * string once, join.c makes one column of several, arrow.c hands over.
+ * sift.c keeps the chosen records, collect.c finds those of events, count.c and tasks.c count those of events and
+ * tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps each string once,
+ * join.c makes one column of several, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -14,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct slot;
+struct tp_slot;
 
 /* One record: `data` stays valid as long as the rows that it belongs to. */
 struct tp_record {
@@ -28,7 +29,7 @@ struct tp_record {
 struct tp_rows {
 	struct tp_record *records;
 	uint64_t n, n_taken;
-	struct slot *taken;
+	struct tp_slot *taken;
 };
 
 /* Memory that several arrays share; freed with the last reference, without the GIL. */
@@ -89,23 +90,23 @@ PyObject *tp_arrow_schema(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_array(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 
-#define TP_COLUMN_METHODS                                                                                              \
-	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, counts)" },                      \
-	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },                          \
-	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },                   \
-	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },                                 \
-	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },                 \
-	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },                    \
-	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" },  \
-	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },                \
-	{ "join_ends", tp_join_ends, METH_O, "join_ends(tuple of ends): one array of ends" },                          \
-	{ "show_times", tp_show_times, METH_VARARGS, "show_times(collector, convert)" },                               \
-	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot)" },                                           \
-	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" },     \
-	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },                             \
-	{ "finish_columns", tp_finish_columns, METH_VARARGS, "finish_columns(columns)" },                              \
-	{ "arrow_schema", tp_arrow_schema, METH_O, "arrow_schema(array)" },                                            \
-	{ "arrow_array", tp_arrow_array, METH_O, "arrow_array(array)" },                                               \
+#define TP_COLUMN_METHODS											\
+	{ "count_pages", tp_count_pages, METH_VARARGS, "count_pages(data, layout, counts)" },			\
+	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },			\
+	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },		\
+	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },				\
+	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },		\
+	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },		\
+	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" }, \
+	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },		\
+	{ "join_ends", tp_join_ends, METH_O, "join_ends(tuple of ends): one array of ends" },			\
+	{ "show_times", tp_show_times, METH_VARARGS, "show_times(collector, convert)" },			\
+	{ "merge_rows", tp_merge_rows, METH_VARARGS, "merge_rows(collectors, slot)" },				\
+	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" }, \
+	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },			\
+	{ "finish_columns", tp_finish_columns, METH_VARARGS, "finish_columns(columns)" },			\
+	{ "arrow_schema", tp_arrow_schema, METH_O, "arrow_schema(array)" },					\
+	{ "arrow_array", tp_arrow_array, METH_O, "arrow_array(array)" },					\
 	{ "arrow_stream", tp_arrow_stream, METH_O, "arrow_stream(array)" }
 
 #endif

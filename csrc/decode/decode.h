@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include "print.h"
+#include "../page.h"
 
 /* Print programs by the types of their records; any number of threads may use them at a time. */
 struct tp_prints {
@@ -26,13 +27,13 @@ enum { TP_PRINT_UNKNOWN = 64 };
 
 static inline uint32_t tp_program_for(const struct tp_prints *set, const unsigned char *record, uint32_t length)
 {
-	uint32_t id;
+	uint16_t id;
 
 	if (set->is_for_all)
 		return 0;
 	if (length < 2)
 		return TP_NO_PROGRAM;
-	id = set->is_big ? (uint32_t)record[0] << 8 | record[1] : (uint32_t)record[1] << 8 | record[0];
+	id = tp_record_id(record, set->is_big);
 	return id < set->n_ids ? set->by_id[id] : TP_NO_PROGRAM;
 }
 

@@ -98,8 +98,8 @@ static inline __attribute__((always_inline)) void tp_walk(const unsigned char *d
 	}
 }
 
-#define LAYOUT_CODES "(IIIIp)"
-#define LAYOUT_PLACES(layout)                                                                                          \
+#define TP_LAYOUT_CODES "(IIIIp)"
+#define TP_LAYOUT_PLACES(layout) \
 	&(layout).data_offset, &(layout).data_size, &(layout).commit_offset, &(layout).long_size, &(layout).is_big
 
 static inline PyObject *tp_fault_text(const struct tp_head *head)

@@ -8,8 +8,6 @@
 
 static const char SET_NAME[] = "tracepoint._decode.prints";
 
-enum { N_IDS = 1 << 16 };
-
 #define ANY_ID UINT32_MAX
 
 static void free_set(struct tp_prints *set)
@@ -37,7 +35,7 @@ static const char *take_id(struct tp_prints *set, unsigned int id)
 		set->is_for_all = true;
 		return set->n ? "one for all types beside others" : NULL;
 	}
-	if (id >= N_IDS)
+	if (id >= TP_N_IDS)
 		return "an id of more than 16 bits";
 	if (id >= set->n_ids) {
 		by_id = realloc(set->by_id, (id + 1) * sizeof(*by_id));

@@ -11,7 +11,6 @@
 #define SIEVE "tracepoint.sieve"
 
 enum {
-	N_IDS = 1 << 16,
 	ALL_SLOT = 0xFFFE,
 	NO_SLOT = 0xFFFF,
 	EVENT_HEAD = 4,
@@ -150,25 +149,10 @@ static void move_to(struct sifting *to, uint64_t stamp)
 	to->now = stamp;
 }
 
-/* A size that is not a multiple of 4, and one that no event of 12 bytes has: as PageWriter writes them. */
-static uint32_t event_size(uint32_t length)
-{
-	uint32_t size = (length + 3) & ~3u;
-
-	size = size < 4 ? 4 : size;
-	if (size > 4 * TP_TYPE_DATA_MAX)
-		return size + 2 * EVENT_HEAD;
-	return size == 8 ? 16 : size + EVENT_HEAD;
-}
-
-static uint16_t id_of(const struct sieve *sieve, const unsigned char *data)
-{
-	return (uint16_t)(sieve->layout.is_big ? data[0] << 8 | data[1] : data[1] << 8 | data[0]);
-}
-
 static void write_record(struct sifting *to, uint64_t stamp, const unsigned char *data, uint32_t length, int32_t cpu)
 {
-	uint32_t size = event_size(length), after;
+	uint32_t size = tp_event_size(length), after;
+	bool is_big = to->sieve->layout.is_big;
 	unsigned char *payload;
 	uint64_t delta;
 
@@ -206,7 +190,7 @@ static void write_record(struct sifting *to, uint64_t stamp, const unsigned char
 	payload = to->pages + to->page + to->sieve->layout.data_offset + to->used;
 	memcpy(payload, data, length);
 	if (to->sieve->new_id && length >= 2)
-		put_number(payload, to->sieve->new_id[id_of(to->sieve, data)], 2, to->sieve->layout.is_big);
+		put_number(payload, to->sieve->new_id[tp_record_id(data, is_big)], 2, is_big);
 	to->used = after;
 	to->now = stamp;
 	to->cpu = cpu;
@@ -224,7 +208,7 @@ static tp_always_inline void sift_record(void *arg, uint64_t stamp, uint32_t at,
 	if (sieve->slot_of) {
 		if (size < 2)
 			return;
-		slot = sieve->slot_of[id_of(sieve, data)];
+		slot = sieve->slot_of[tp_record_id(data, sieve->layout.is_big)];
 	}
 	if (slot == NO_SLOT)
 		return;
@@ -336,7 +320,7 @@ static bool load_numbers(uint16_t **numbers, const Py_buffer *given)
 {
 	if (!given->len)
 		return true;
-	if (given->len != (Py_ssize_t)(N_IDS * sizeof(**numbers))) {
+	if (given->len != (Py_ssize_t)(TP_N_IDS * sizeof(**numbers))) {
 		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
 		return false;
 	}
@@ -351,7 +335,7 @@ static bool load_numbers(uint16_t **numbers, const Py_buffer *given)
 
 static void check_slots(struct sieve *sieve)
 {
-	for (unsigned int id = 0; sieve->slot_of && id < N_IDS; id++)
+	for (unsigned int id = 0; sieve->slot_of && id < TP_N_IDS; id++)
 		if (sieve->slot_of[id] >= sieve->n_programs && sieve->slot_of[id] != ALL_SLOT)
 			sieve->slot_of[id] = NO_SLOT;
 }
@@ -368,8 +352,8 @@ PyObject *tp_sieve(PyObject *module, PyObject *args)
 		free(sieve);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "y*y*O!" LAYOUT_CODES "LL:sieve", &slots, &new_ids, &PyTuple_Type, &programs,
-			      LAYOUT_PLACES(sieve->layout), &sieve->start, &sieve->stop)) {
+	if (!PyArg_ParseTuple(args, "y*y*O!" TP_LAYOUT_CODES "LL:sieve", &slots, &new_ids, &PyTuple_Type, &programs,
+			      TP_LAYOUT_PLACES(sieve->layout), &sieve->start, &sieve->stop)) {
 		Py_DECREF(made);
 		return NULL;
 	}

@@ -1,4 +1,4 @@
-"""The records of chosen events in pages, by time over all CPUs: what `csrc/decode/collect.c` must give."""
+"""The records of chosen events in pages, by time over all CPUs: what `collect.c` and `merge.c` must give."""
 
 from __future__ import annotations
 

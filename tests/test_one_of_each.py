@@ -56,7 +56,6 @@ NAMED_TYPES = {
     "lab _INTEGERS": "which sample values look natural",
     "layout _INT_SPELLINGS": "how compilers spell basic types",
     "layout STRUCTS": "members of structs",
-    "printk _TEXT": "members of structs",
     "runtime _TYPES": "which types the kernel takes in synthetic events",
     "runtime README": "text of a file",
 }
@@ -161,6 +160,15 @@ def test_one_table_says_what_the_names_of_types_mean() -> None:
     assert type_tables() == NAMED_TYPES.keys()
 
 
+def struct_lists() -> set[str]:
+    """Files that name members of the kernel's structs: their list, and those that only show one."""
+    return files_with(r"\b(?:s6_addr16|sin_port|sin6_port|ss_family|vnode_hi)\b")
+
+
+def test_one_list_says_which_members_the_structs_of_the_kernel_have() -> None:
+    assert struct_lists() == {"layout/kernel_structs.py"}
+
+
 def test_brackets_are_matched_and_arguments_split_in_one_place() -> None:
     names = "find_close|find_parenthesis|match_brackets|split_arguments"
     assert files_with(rf"^ *def _?({names})\b") == {
@@ -177,4 +185,5 @@ def test_one_pass_knows_the_conversions_of_c() -> None:
 
 if __name__ == "__main__":
     print(f"back ends over the tree of C: {len(walkers() - CHAINS)}, other walks: {len(reflections())}")  # noqa: T201
+    print(f"lists of members of the kernel's structs: {len(struct_lists())}")  # noqa: T201
     print(f"tables of what a C type is: {1 + len(type_tables() - NAMED_TYPES.keys())}")  # noqa: T201

@@ -1,7 +1,7 @@
 """Sizes and members of the objects that assignments touch.
 
-Integers come from `source.cvalue`; a few structs that user space shares with the kernel (socket
-addresses) are known here, because events store into them member by member.
+Integers come from `source.cvalue`, structs that events store into member by member from
+`layout.kernel_structs`.
 """
 
 from __future__ import annotations
@@ -9,64 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.assign.values import Shape
+from tracepoint.layout.kernel_structs import kernel_layout
 from tracepoint.source.ctype import parse_ctype
 from tracepoint.source.cvalue import int_type_of
-from tracepoint.source.types import CHAR, LLONG, UCHAR, UINT, ULLONG, USHORT, IntType
+from tracepoint.source.types import CHAR, UCHAR, UINT, IntType
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat, FieldFormat
+    from tracepoint.layout.structs import Placed
     from tracepoint.source.ctype import CType
 
     SizeOf = Callable[[CType], int | None]
     Constant = Callable[[str], int | None]
 
-_U8, _U16, _U32 = (Shape(k.size, k) for k in (UCHAR, USHORT, UINT))
-_U64, _S64 = Shape(8, ULLONG), Shape(8, LLONG)
-
 
 def array_of(element: Shape, count: int) -> Shape:
     """Return the shape of `count` elements."""
     return Shape(element.size * count, element=element)
-
-
-def _struct(name: str, size: int, **members: tuple[int, Shape]) -> Shape:
-    return Shape(size, members=members, name=name)
-
-
-_IN_ADDR = _struct("struct in_addr", 4, s_addr=(0, _U32))
-_IN6_ADDR = _struct(
-    "struct in6_addr",
-    16,
-    s6_addr=(0, array_of(_U8, 16)),
-    s6_addr16=(0, array_of(_U16, 8)),
-    s6_addr32=(0, array_of(_U32, 4)),
-)
-# include/uapi/linux/in.h, in6.h, socket.h; include/linux/uuid.h; include/linux/time64.h
-_STRUCTS = {
-    shape.name: shape
-    for shape in (
-        _IN_ADDR,
-        _IN6_ADDR,
-        _struct("struct sockaddr", 16, sa_family=(0, _U16), sa_data=(2, array_of(_U8, 14))),
-        _struct("struct sockaddr_in", 16, sin_family=(0, _U16), sin_port=(2, _U16), sin_addr=(4, _IN_ADDR)),
-        _struct(
-            "struct sockaddr_in6",
-            28,
-            sin6_family=(0, _U16),
-            sin6_port=(2, _U16),
-            sin6_flowinfo=(4, _U32),
-            sin6_addr=(8, _IN6_ADDR),
-            sin6_scope_id=(24, _U32),
-        ),
-        _struct("struct sockaddr_storage", 128, ss_family=(0, _U16)),
-        _struct("struct timespec64", 16, tv_sec=(0, _S64), tv_nsec=(8, _S64)),
-        _struct("uuid_t", 16, b=(0, array_of(_U8, 16))),
-        _struct("guid_t", 16, b=(0, array_of(_U8, 16))),
-        _struct("union ifs_status", 8, data=(0, _U64)),
-    )
-}
 
 
 class Shapes:
@@ -82,6 +43,7 @@ class Shapes:
         self.sizeof = sizeof
         self.ulong = IntType(long_size, is_signed=False)
         self.long = IntType(long_size, is_signed=True)
+        self._structs: dict[str, Shape | None] = {}
 
     def of(self, ctype: CType, lengths: tuple[int, ...] = ()) -> Shape:
         """Return the shape of a type; `lengths` are the values of its array lengths."""
@@ -99,10 +61,24 @@ class Shapes:
         kind = int_type_of(ctype.base, self.long_size)
         if kind is not None:
             return Shape(kind.size, kind, name=ctype.base)
-        if ctype.base in _STRUCTS:
-            return _STRUCTS[ctype.base]
+        struct = self.of_struct(ctype.base)
+        if struct is not None:
+            return struct
         size = self.sizeof(ctype) if self.sizeof is not None else None
         return Shape(size or 0, name=ctype.base)
+
+    def of_struct(self, name: str) -> Shape | None:
+        """Return the shape of a struct or union whose members are known, else None."""
+        if name not in self._structs:
+            layout = kernel_layout(name, self.long_size)
+            members = layout.members.items() if layout is not None else ()
+            placed = {key: (member.offset, self.of_member(member)) for key, member in members}
+            self._structs[name] = None if layout is None else Shape(layout.size, members=placed, name=name)
+        return self._structs[name]
+
+    def of_member(self, member: Placed) -> Shape:
+        """Return the shape of a struct's member."""
+        return self.of(member.ctype, tuple(map(int, member.ctype.array)))
 
     def pointee(self, ctype: CType) -> Shape:
         """Return the shape of what a pointer type points to; `void *` counts bytes."""
@@ -120,8 +96,9 @@ class Shapes:
             if element is None or field.size % (element.size or 1):
                 element = Shape(field.size)
             return Shape(field.size, element=element)
-        if field.ctype in _STRUCTS:
-            return _STRUCTS[field.ctype]
+        struct = self.of_struct(field.ctype)
+        if struct is not None:
+            return struct
         is_struct = "*" not in field.ctype and field.ctype.startswith(("struct ", "union "))
         if field.size in (1, 2, 4, 8) and not is_struct:
             return Shape(
@@ -141,8 +118,9 @@ class Shapes:
         kind = self._kind_of_field(field.element_ctype)
         if kind is not None:
             return Shape(kind.size, kind)
-        if field.element_ctype in _STRUCTS:
-            return _STRUCTS[field.element_ctype]
+        struct = self.of_struct(field.element_ctype)
+        if struct is not None:
+            return struct
         ctype = parse_ctype(field.element_ctype)
         size = self.sizeof(ctype) if self.sizeof is not None else None
         if size in (1, 2, 4, 8) and not ctype.base.startswith(("struct ", "union ")):

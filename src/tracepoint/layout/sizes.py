@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from tracepoint.errors import LayoutError, SourceError
-from tracepoint.layout.kernel_types import CONSTANTS, STRUCTS
+from tracepoint.layout.kernel_structs import kernel_struct
+from tracepoint.layout.kernel_types import CONSTANTS
 from tracepoint.layout.structs import Placed, StructLayout, lay_out
 from tracepoint.model.origin import Code
 from tracepoint.model.origins import code_of
@@ -117,7 +118,8 @@ class TypeSizes:
         name = base
         for _ in range(_MAX_TYPEDEFS):
             # A plain typedef is found near the header; only all files can show that no struct has the name.
-            target = None if " " in name or name in BASIC or name in STRUCTS else self._typedef(name)
+            is_known = " " in name or name in BASIC or kernel_struct(name, self.abi.long_size) is not None
+            target = None if is_known else self._typedef(name)
             found = self._from_btf(name) or self._basic(name)
             found = found or (self._struct(name, field) if target is None else None)
             if found:
@@ -164,16 +166,8 @@ class TypeSizes:
         return TypeSize(size, align, is_signed)
 
     def _struct(self, name: str, field: str) -> TypeSize | None:
-        members = STRUCTS.get(name)
-        if members is None:
-            found = self.struct(name, field)
-            return None if found is None else TypeSize(found.size, found.align, is_signed=False)
-        size, align = 0, 1
-        for member in members:
-            inner = self.of(member, field)
-            size = -(-size // inner.align) * inner.align + inner.size
-            align = max(align, inner.align)
-        return TypeSize(-(-size // align) * align, align, is_signed=False)
+        found = self.struct(name, field)
+        return None if found is None else TypeSize(found.size, found.align, is_signed=False)
 
     def _typedef(self, name: str) -> str | None:
         known = TYPEDEFS.get(name)
@@ -209,10 +203,12 @@ class TypeSizes:
     def struct(self, name: str, field: str = "") -> StructLayout | None:
         """Return the layout of `struct tag`, `union tag` or a typedef for one, from its definition.
 
-        None when no definition is to be seen; LayoutError when a member of it has no known size.
+        None when neither the list of the kernel's structs nor a header has it; LayoutError when the size of a
+        member is not known.
         """
         if name not in self._layouts:
-            body = self._bodies.get(name) or self._defined(name, field)
+            body = self._bodies.get(name) or kernel_struct(name, self.abi.long_size)
+            body = body or self._defined(name, field)
             if body is None or self._level >= _MAX_NESTING:
                 return None
             self._layouts[name] = None  # one that holds itself

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import SourceError
+from tracepoint.layout.kernel_structs import kernel_layout
 from tracepoint.printk import operators, ops
 from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.printk.scope import Scope
-from tracepoint.printk.structs import MEMBERS
 from tracepoint.printk.values import (
     IntValue,
     MemoryValue,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat, FieldFormat
-    from tracepoint.printk.structs import Layouts
+    from tracepoint.printk.scope import Layouts
 
 RECORD_NAMES = frozenset({"REC", "__entry", "field"})
 # They have no place in a record: the kernel reads them when it prints the line.
@@ -171,8 +171,8 @@ class Lowering(Scope):
             return MemoryValue(self.element_type(field, ctype), ops.At(offset), size, is_array=True)
         if (
             size not in (1, 2, 4, 8)
-            or (ctype.base in MEMBERS and not ctype.pointers)
-            or (ctype.base.startswith(("struct ", "union ")) and not ctype.pointers)
+            or (not ctype.pointers and kernel_layout(ctype.base, self.long_size) is not None)
+            or (not ctype.pointers and ctype.base.startswith(("struct ", "union ")))
         ):
             return PlaceValue(ctype, ops.At(offset), size)
         kind = IntType(size, is_signed=field.is_signed)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.structs import StructLayout
     from tracepoint.printk.memory import Record
     from tracepoint.printk.packed import Flat
-    from tracepoint.printk.structs import Layouts
+    from tracepoint.printk.scope import Layouts
     from tracepoint.source.lexer import Token
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.layout.kernel_structs import kernel_layout
 from tracepoint.printk import ops
-from tracepoint.printk.structs import MEMBERS, SIZES
 from tracepoint.printk.values import IntValue, Value, unknown
 from tracepoint.source.ctype import CType
 from tracepoint.source.cvalue import int_type_of, is_build_check
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.layout.structs import Placed
-    from tracepoint.printk.structs import Layouts
+    from tracepoint.layout.structs import Placed, StructLayout
+
+    #: A struct or union by name.
+    Layouts = Callable[[str], StructLayout | None]
 
 
 class Scope:
@@ -51,8 +53,6 @@ class Scope:
 
     def kind_of(self, ctype: CType) -> IntType | None:
         """Return the integer type of a C type on this ABI."""
-        if ctype.base in MEMBERS and not ctype.pointers:
-            return None
         if ctype.base == "char" and not ctype.pointers and not ctype.array:
             return self.char
         return int_type_of(ctype, self.long_size)
@@ -66,20 +66,20 @@ class Scope:
             return self.long_size
         if ctype.base == "void":
             return 1
-        if ctype.base in SIZES:
-            return SIZES[ctype.base]
         if is_build_check(ctype):
             return 0
-        layout = self.layouts(ctype.base)
+        layout = self.layout_of(ctype.base)
         if layout is not None:
             return layout.size
         kind = int_type_of(ctype, self.long_size)
         return kind.size if kind else None
 
+    def layout_of(self, name: str) -> StructLayout | None:
+        """Return the layout of a struct or union that is in the kernel's list or was given, else None."""
+        return kernel_layout(name, self.long_size) or self.layouts(name)
+
     def member_of(self, struct: str, member: str) -> Placed | None:
         """Return where a struct's member is, if its layout is known and it is not a bit-field."""
-        if struct in MEMBERS:
-            return MEMBERS[struct].get(member)
-        layout = self.layouts(struct)
+        layout = self.layout_of(struct)
         placed = layout.members.get(member) if layout is not None else None
         return placed if placed is not None and not placed.bits else None

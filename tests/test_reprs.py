@@ -11,9 +11,9 @@ from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import FieldFormat
 from tracepoint.record.raw import RawRecord
-from tracepoint.runtime.rings.files import MappedRing
 from tracepoint.runtime.rings.mapped import MappedRecord, MappedRings
 from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.ringfiles import MappedRing
 from tracepoint.tracefile.tracedat import open_tracedat
 
 EXAMPLES = sorted(Path(inspect.getfile(tp)).parent.glob("examples/*.h"))

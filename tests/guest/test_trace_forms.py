@@ -6,9 +6,9 @@ import struct
 import pytest
 
 from tracepoint.layout.format import EventFormat
+from tracepoint.layout.process_events import OWN_EVENTS, PRINT_ID, RAW_ID
 from tracepoint.printk.facts import NO_FACTS
 from tracepoint.record.raw import RawRecord
-from tracepoint.runtime.files.texts import OWN_EVENTS, PRINT_ID, RAW_ID
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.textoptions import FORMS, TextOptions
 

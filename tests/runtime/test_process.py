@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from runtime.processes import PRELUDE
-from tracepoint.runtime.rings.ring import ring_records
+from tracepoint.record.pages import ring_records
 
 SOURCE = Path(__file__).resolve().parents[2] / "src"
 

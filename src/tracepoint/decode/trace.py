@@ -324,6 +324,7 @@ def open_trace(
 ) -> Trace:
     """Open a recording: trace.dat, perf.data, text of `trace`, folder of `trace_pipe_raw`, or CTF trace.
 
+    A folder of rings of Python processes too; `pid:1234` are those of a running one, as they are now.
     Of several paths the records are merged by time: of a guest and its host, a kernel and a Python process.
     `instance` names a ring buffer beside the top one; `threads` read at once, 0: one for each CPU that this
     process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an

@@ -7,16 +7,18 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.record.decode import DECODE
+from tracepoint.record.layout import PageLayout
 from tracepoint.record.page import add_lost, walk_pages
 from tracepoint.record.raw import RawRecord
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
 
     Marks = tuple[tuple[int, int], ...]
+
+_RING_LAYOUT = PageLayout()
 
 
 class PageHead(NamedTuple):
@@ -99,6 +101,11 @@ def records_of(blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0) -> Iterator[
                     where = max(marks[index], 0)
                 yield RawRecord(stamp, where, data[at : at + length], lost)
                 lost = 0
+
+
+def ring_records(pages: Iterable[bytes]) -> Iterator[RawRecord]:
+    """Yield the records of the pages of a process's ring, with what was lost before each."""
+    return records_of((page, read_pages(page, _RING_LAYOUT)) for page in pages)
 
 
 def read_pages_slowly(data: Buffer, layout: PageLayout) -> Pages:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.profile import KERNEL_6_12
+from tracepoint.layout.process_events import FIRST_ID
+from tracepoint.record.pages import ring_records
 from tracepoint.runtime.declare import named
 from tracepoint.runtime.declare.names import folder_problem
 from tracepoint.runtime.fire.fault_warnings import warn_of_fault
@@ -21,7 +23,6 @@ from tracepoint.runtime.fire.mechanism import DEFAULT
 from tracepoint.runtime.fire.probes import EventError
 from tracepoint.runtime.rings.format_table import table_in
 from tracepoint.runtime.rings.options import ring_options
-from tracepoint.runtime.rings.ring import ring_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from tracepoint.runtime.fire.hook import HookControl
     from tracepoint.runtime.fire.mechanism import Mechanism
 
-# kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
-FIRST_ID = 20
 MAX_ID = (1 << 16) - 1
 DEFAULT_PAGES = 354
 MAX_LOG = 8

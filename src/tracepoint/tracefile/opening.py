@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,16 +22,29 @@ if TYPE_CHECKING:
 
 _CAN_OPEN = (
     "a trace.dat of version 6 or 7, a perf.data, a text of trace, trace_pipe, trace-cmd report or perf "
-    "script, a folder of trace_pipe_raw files, or a CTF 1.8 trace"
+    "script, a folder of trace_pipe_raw files or of rings of Python processes, or a CTF 1.8 trace"
 )
+
+_OF_PROCESS = "pid:"
+_PROCESS = re.compile(r"pid:\d{1,10}", re.ASCII)
+
+
+def is_process(path: str | os.PathLike[str]) -> bool:
+    """Say whether a text names the rings of a process, `pid:1234`, and not a file."""
+    return isinstance(path, str) and _PROCESS.fullmatch(path) is not None
 
 
 def open_container(path: str | os.PathLike[str]) -> Container:
     """Open a file, a folder, a pipe or standard input (`-`); files may be compressed (zstd, gzip, xz, bzip2).
 
-    Raises OSError, and DecodeError for an unsupported form or a damaged head.
+    The text `pid:1234` names the rings of that Python process; of a file with such a name give the folder
+    too, `./pid:1234`.  Raises OSError, and DecodeError for an unsupported form or a damaged head.
     """
     log = DamageLog()
+    if is_process(path):
+        from tracepoint.tracefile.rings import open_process  # noqa: PLC0415 - for processes only
+
+        return open_process(int(str(path).removeprefix(_OF_PROCESS)), log)
     if Path(path).is_dir():
         return _open_in_folder(Path(path), log)
     data = map_file(path, log.report)
@@ -65,6 +79,13 @@ def _open_in_folder(folder: Path, log: DamageLog) -> Container:
 
     if found := ctf_folders(folder, is_deep=False):
         return open_ctf(folder, found, log)
+    # Loads the C core.
+    from tracepoint.tracefile.ringfiles import is_ring_folder  # noqa: PLC0415 - for folders only
+
+    if is_ring_folder(folder):
+        from tracepoint.tracefile.rings import open_ring_folder  # noqa: PLC0415 - for rings only
+
+        return open_ring_folder(folder, log)
     if cpu_files(folder):
         return open_folder(folder, log)
     if found := ctf_folders(folder, is_deep=True):

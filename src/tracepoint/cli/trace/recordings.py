@@ -12,7 +12,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.filter.numbers import read_cpulist
 from tracepoint.filter.parse import MAX_CPUS
 from tracepoint.model.patterns import unmatched
-from tracepoint.tracefile.opening import open_container
+from tracepoint.tracefile.opening import is_process, open_container
 from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 _MAX_SHOWN = 10
 _MAX_PID_DIGITS = 10
 _FILE_HELP = (
-    "a trace.dat, perf.data, text of a trace, folder of trace_pipe_raw files, or CTF trace, compressed or not"
+    "a trace.dat, perf.data, text of a trace, folder of trace_pipe_raw files, or CTF trace, compressed or "
+    "not; a folder of rings of Python processes, or pid:N for those of a running one"
 )
 
 
@@ -98,7 +99,7 @@ def add_instance_argument(parser: argparse.ArgumentParser) -> None:
 
 def open_file(name: str) -> Container:
     """Open a recording; raises OSError, and TracepointError for a file without an end, such as a FIFO."""
-    if not Path(name).is_dir():
+    if not is_process(name) and not Path(name).is_dir():
         check_regular(name)
     return open_container(name)
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 from tracepoint.filter.parse import Filter, parse_filter
 from tracepoint.filter.program import RecordContext, compile_filter
 from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.process_events import OWN_BY_NAME
 from tracepoint.model.python.declare import declare
 from tracepoint.printk.program import compile_print
 from tracepoint.runtime.declare.plan import RecordPlan
 from tracepoint.runtime.dynamic.probe_args import GOOD_NAME, HEAD, EventProbeError, ProbeArg, parse_args
 from tracepoint.runtime.dynamic.probe_values import make_probe_record
 from tracepoint.runtime.event_control import EventControl, RecordingInstance
-from tracepoint.runtime.files.texts import OWN_BY_NAME
 from tracepoint.runtime.fire.probes import changing
 from tracepoint.runtime.fire.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.fire.this_thread import comm_of_thread, current_cpu

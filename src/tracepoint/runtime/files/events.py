@@ -9,6 +9,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.numbers import read_u64
 from tracepoint.layout.format import write_format
+from tracepoint.layout.process_events import FUNCTION_ID, OWN_BY_NAME, OWN_EVENTS, PRINT_ID
 from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text
 from tracepoint.runtime.files.file import (
     MAX_WRITE,
@@ -22,7 +23,7 @@ from tracepoint.runtime.files.file import (
     read_decimal,
     text_file,
 )
-from tracepoint.runtime.files.texts import FUNCTION_ID, OWN_BY_NAME, OWN_EVENTS, PRINT_ID, SYSTEM_FILTER
+from tracepoint.runtime.files.texts import SYSTEM_FILTER
 from tracepoint.runtime.fire.probes import EventError
 from tracepoint.runtime.hierarchy import System, state_of, switch_events
 from tracepoint.runtime.triggers.trigger import PRINT, trigger_set

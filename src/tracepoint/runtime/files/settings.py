@@ -7,6 +7,7 @@ import os
 import struct
 from typing import TYPE_CHECKING
 
+from tracepoint.layout.process_events import PRINT_ID, RAW_ID
 from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.files.file import (
     SPACE,
@@ -18,7 +19,6 @@ from tracepoint.runtime.files.file import (
     read_decimal,
     text_file,
 )
-from tracepoint.runtime.files.texts import PRINT_ID, RAW_ID
 from tracepoint.runtime.rings.symbols import MARKER
 from tracepoint.runtime.triggers.trigger import PRINT, TriggerSet
 from tracepoint.tracefile.write import clock_text

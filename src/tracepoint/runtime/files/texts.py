@@ -1,57 +1,6 @@
-"""Fixed texts of the control files: formats of the tracer's own events, help, option names."""
+"""Fixed texts of the control files: help, option names."""
 
 from __future__ import annotations
-
-from tracepoint.layout.format import EventFormat, FieldFormat
-
-_COMMON = (
-    FieldFormat("common_type", "unsigned short", 0, 2, False),
-    FieldFormat("common_flags", "unsigned char", 2, 1, False),
-    FieldFormat("common_preempt_count", "unsigned char", 3, 1, False),
-    FieldFormat("common_pid", "int", 4, 4, True),
-)
-PRINT_ID, FUNCTION_ID, STACK_ID, RAW_ID = 5, 1, 4, 18
-_FRAMES = 8
-
-
-def _own(name: str, number: int, fields: tuple[FieldFormat, ...], print_fmt: str) -> EventFormat:
-    return EventFormat("ftrace", name, (*_COMMON, *fields), print_fmt, id=number)
-
-
-_STACK_FMT = " ".join([r'"\t=> %ps\n\t=> %ps\n\t=> %ps\n"'] * 2 + [r'"\t=> %ps\n\t=> %ps\n"'])
-OWN_EVENTS = (
-    _own(
-        "function",
-        FUNCTION_ID,
-        (
-            FieldFormat("ip", "unsigned long", 8, 8, False),
-            FieldFormat("parent_ip", "unsigned long", 16, 8, False),
-        ),
-        '" %ps <-- %ps", (void *)REC->ip, (void *)REC->parent_ip',
-    ),
-    _own(
-        "kernel_stack",
-        STACK_ID,
-        (
-            FieldFormat("size", "int", 8, 4, True),
-            FieldFormat("caller", f"unsigned long[{_FRAMES}]", 16, 8 * _FRAMES, False),
-        ),
-        _STACK_FMT + "".join(f", (void *)REC->caller[{i}]" for i in range(_FRAMES)),
-    ),
-    _own(
-        "print",
-        PRINT_ID,
-        (FieldFormat("ip", "unsigned long", 8, 8, False), FieldFormat("buf", "char[]", 16, 0, True)),
-        '"%ps: %s", (void *)REC->ip, REC->buf',
-    ),
-    _own(
-        "raw_data",
-        RAW_ID,
-        (FieldFormat("id", "unsigned int", 8, 4, False), FieldFormat("buf", "char[]", 12, 0, True)),
-        '"id:%04x %08x", REC->id, (int)REC->buf[0]',
-    ),
-)
-OWN_BY_NAME = {form.name: form for form in OWN_EVENTS}
 
 # Defaults of the kernel's options; those in NO_EFFECT cannot be switched on here.
 OPTIONS = {

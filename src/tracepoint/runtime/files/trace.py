@@ -9,18 +9,19 @@ import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracepoint.layout.process_events import OWN_EVENTS
 from tracepoint.printk.facts import RenderFacts
+from tracepoint.record.pages import ring_records
 from tracepoint.runtime.dynamic.event_probe import EventProbe
 from tracepoint.runtime.files.file import File, Handle, StreamHandle, failure, read_decimal
 from tracepoint.runtime.files.text_writer import ProcessWriter
-from tracepoint.runtime.files.texts import CPU_SNAPSHOT_HELP, OWN_EVENTS, SNAPSHOT_HELP
-from tracepoint.runtime.rings.ring import ring_records
+from tracepoint.runtime.files.texts import CPU_SNAPSHOT_HELP, SNAPSHOT_HELP
 from tracepoint.runtime.rings.symbols import symbols
-from tracepoint.tracefile.text import microseconds
-from tracepoint.tracefile.textoptions import CLOCKS_NOT_IN_NS, TextOptions
+from tracepoint.tracefile.statstext import counts_text
+from tracepoint.tracefile.textoptions import TextOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from tracepoint.record.raw import RawRecord
     from tracepoint.runtime.files.state import InstanceState
@@ -138,27 +139,6 @@ def trace_file(state: InstanceState, cpu: int = -1) -> File:
 def stats_text(state: InstanceState, cpu: int) -> str:
     """Return what per_cpu/cpuN/stats shows: tracing_stats_read() in kernel/trace/trace.c."""
     return counts_text(state.stats(cpu), state.instance.clock, state.instance.buffer.now())
-
-
-def counts_text(counts: Mapping[str, int], clock: str, now: int) -> str:
-    """Write the counts of a ring buffer as its file `stats` shows them."""
-
-    def stamp(value: int) -> str:
-        if clock in CLOCKS_NOT_IN_NS:
-            return str(value)
-        seconds, rest = divmod(microseconds(value), 1_000_000)
-        return f"{seconds:5d}.{rest:06d}"
-
-    return (
-        f"entries: {counts.get('entries', 0)}\n"
-        f"overrun: {counts.get('overrun', 0)}\n"
-        f"commit overrun: {counts.get('commit_overrun', 0)}\n"
-        f"bytes: {counts.get('bytes', 0)}\n"
-        f"oldest event ts: {stamp(counts.get('oldest_stamp', 0))}\n"
-        f"now ts: {stamp(now)}\n"
-        f"dropped events: {counts.get('dropped', 0)}\n"
-        f"read events: {counts.get('read', 0)}\n"
-    )
 
 
 class _Consumer(Handle):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from tracepoint.record.extension import load_extension
+from tracepoint.record.core import CORE
 from tracepoint.runtime.fire import twin
 
 if TYPE_CHECKING:
@@ -202,17 +202,8 @@ def over(core: CompiledCore) -> Mechanism:
     return Mechanism(core, core)
 
 
-def _installed() -> Mechanism:
-    found = load_extension(
-        "_core",
-        "events run in Python, about 0.5 us a call while they are off and 30 us while they are recorded, "
-        "and no ring is kept in a file",
-    )
-    return PURE if found is None else over(cast("CompiledCore", found))
-
-
 #: What the hierarchy of the process runs on.
-DEFAULT = _installed()
+DEFAULT = PURE if CORE is None else over(cast("CompiledCore", CORE))
 IS_PURE = DEFAULT.compiled is None
 
 

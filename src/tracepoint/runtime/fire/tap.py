@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.record.pages import ring_records
 from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY
-from tracepoint.runtime.rings.ring import ring_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable

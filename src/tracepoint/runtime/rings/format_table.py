@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 from tracepoint.layout.format import write_format
 from tracepoint.runtime.fire.probes import EventError
+from tracepoint.tracefile.ringfiles import SYSTEM
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
-
-SYSTEM = "system: "
 
 
 class FormatTable:

@@ -1,43 +1,25 @@
-"""Rings in files: the tables that stand beside them, and reading all of it from another process.
-
-An instance with a directory writes its rings as `ring-PID-TID-SERIAL`, which a file is called once its
-ring is complete, and the formats of its events as `formats-PID`.  `open_rings` needs nothing else: the
-writer may be running, or may have been killed.
-"""
+"""Rings in files, read from another process: the writer may be running, or may have been killed."""
 
 from __future__ import annotations
 
-import mmap
-import os
-import re
-import stat
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
-from tracepoint.layout.format import EventFormat, read_format
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
-from tracepoint.runtime.fire import mechanism
-from tracepoint.runtime.rings.files import MappedRing, RingFiles
-from tracepoint.runtime.rings.format_table import SYSTEM
-from tracepoint.runtime.rings.ring import ring_records
+from tracepoint.record.pages import ring_records
+from tracepoint.tracefile.ringfiles import read_ring_files
 from tracepoint.wording import counted, one_line, tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import os
 
+    from tracepoint.layout.format import EventFormat
     from tracepoint.record.raw import RawRecord
-    from tracepoint.runtime.fire.mechanism import CompiledCore
     from tracepoint.tracefile.recording import Recording
-
-RING_NAME = re.compile(r"ring-(\d{1,10})-(\d{1,10})-(\d{1,20})")
-MAX_RING = 65536 * 4096 + (4 << 20)
-MAX_FORMATS = 64 << 20
-MAGIC_SIZE = 8
-CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
+    from tracepoint.tracefile.ringfiles import MappedRing
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,35 +48,35 @@ class MappedRecord:
 class MappedRings:
     """All rings of a directory, as they were when they were looked at last.
 
-    `damage` lists what could not be read: a name and a reason each.
+    `damage` lists what could not be read: a name and a reason each.  Raises OSError, and TracepointError
+    without the C core.
     """
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        self.damage: list[tuple[str, str]] = []
+        self._files = read_ring_files(directory)
 
     def __repr__(self) -> str:
         return f"<MappedRings {tail(str(self.directory))}, {counted(len(self.rings), 'ring')}>"
 
-    @cached_property
+    @property
     def rings(self) -> tuple[MappedRing, ...]:
         """The rings, in the order of their files' names."""
-        return tuple(self._read_rings())
+        return self._files.rings
 
-    @cached_property
+    @property
     def formats(self) -> dict[int, dict[int, EventFormat]]:
         """The formats of every process, by the events' numbers."""
-        return {
-            int(path.name.removeprefix("formats-")): dict(self._read_formats(path))
-            for path in sorted(self.directory.glob("formats-*"))
-            if path.name.removeprefix("formats-").isdigit()
-        }
+        return self._files.formats
+
+    @property
+    def damage(self) -> list[tuple[str, str]]:
+        """What could not be read: a name and a reason each."""
+        return self._files.damage
 
     def refresh(self) -> None:
         """Look again."""
-        self.damage.clear()
-        for name in ("rings", "formats"):
-            self.__dict__.pop(name, None)
+        self._files = read_ring_files(self.directory)
 
     def records(self) -> list[MappedRecord]:
         """Return all records in the order of time; those of unknown events are in `damage`."""
@@ -118,35 +100,7 @@ class MappedRings:
         """
         from tracepoint.runtime.rings.save_rings import save_rings  # noqa: PLC0415 - loads the writer of trace.dat
 
-        files = RingFiles(self.directory, self.rings, self.formats, self.damage)
-        return save_rings(files, Path(path), version=version, compression=compression)
-
-    def _read_rings(self) -> Iterator[MappedRing]:
-        core = mechanism.DEFAULT.compiled
-        if core is None:
-            raise TracepointError("rings in files are read by the C core, which is not there")
-        for path in sorted(self.directory.glob("ring-*")):
-            if RING_NAME.fullmatch(path.name) is None:
-                continue
-            try:
-                yield _read_ring(core, path)
-            except (OSError, ValueError) as error:
-                self.damage.append((path.name, str(error)))
-
-    def _read_formats(self, path: Path) -> Iterator[tuple[int, EventFormat]]:
-        try:
-            text = _open_regular(path, MAX_FORMATS).decode(errors="replace")
-        except (OSError, ValueError) as error:
-            self.damage.append((path.name, str(error)))
-            return
-        for part in text.split(f"\n{SYSTEM}"):
-            system, _, body = part.removeprefix(SYSTEM).partition("\n")
-            try:
-                layout = read_format(body.rstrip("\n") + "\n", system)
-            except TracepointError as error:
-                self.damage.append((path.name, str(error)))
-            else:
-                yield layout.id, layout
+        return save_rings(self._files, Path(path), version=version, compression=compression)
 
 
 def open_rings(directory: Path | str) -> MappedRings:
@@ -158,35 +112,4 @@ def open_rings(directory: Path | str) -> MappedRings:
     path = Path(directory)
     if not path.is_dir():
         raise TracepointError(f"{path} is not a directory")
-    found = MappedRings(path)
-    _ = found.rings, found.formats
-    return found
-
-
-def _open_regular(path: Path, most: int) -> bytes:
-    with _open(path, most) as file:
-        return bytes(file.read(most))
-
-
-def _open(path: Path, most: int) -> Any:
-    number = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    file = os.fdopen(number, "rb")
-    facts = os.fstat(number)
-    if not stat.S_ISREG(facts.st_mode) or facts.st_size > most:
-        file.close()
-        raise ValueError("not a file that an instance wrote")
-    return file
-
-
-def _read_ring(core: CompiledCore, path: Path) -> MappedRing:
-    with _open(path, MAX_RING) as file:
-        if not any(file.read(MAGIC_SIZE)):
-            raise ValueError("not complete: its writer ended, or is at work, before the ring was made")
-        memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
-    with memory:
-        ring = core.Ring.attach(memory)
-        pages, stats, owner = tuple(ring.peek()), ring.stats(), ring.owner()
-        del ring
-    clock = CLOCKS[owner["clock"]] if owner["clock"] < len(CLOCKS) else "?"
-    comm = owner["comm"].decode(errors="replace")
-    return MappedRing(path, owner["pid"], owner["tid"], comm, clock, owner["is_ended"], stats, pages)
+    return MappedRings(path)

@@ -9,7 +9,6 @@ what is new.  The reader takes whole pages out, also the one being written.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.page import (
@@ -20,13 +19,7 @@ from tracepoint.record.page import (
     U64,
     read_events,
 )
-from tracepoint.record.pages import read_pages, records_of
 from tracepoint.record.write import STAMP_EVENT_SIZE, EventWriter, event_size, page_bytes
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from tracepoint.record.raw import RawRecord
 
 LAYOUT = PageLayout()
 PAGE_DATA = LAYOUT.data_size
@@ -293,8 +286,3 @@ class Ring:
             "nested": 0,
             "oldest_stamp": oldest,
         }
-
-
-def ring_records(pages: Iterable[bytes]) -> Iterator[RawRecord]:
-    """Yield the records of a ring's pages, with what was lost before each."""
-    return records_of((page, read_pages(page, LAYOUT)) for page in pages)

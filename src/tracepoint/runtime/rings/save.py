@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LossWarning, TracepointError
 from tracepoint.layout.format import write_format
+from tracepoint.layout.process_events import OWN_EVENTS
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import PageWriter
-from tracepoint.runtime.files.texts import OWN_EVENTS
 from tracepoint.runtime.files.trace import peeked_records, stats_text, trace_text
 from tracepoint.runtime.files.tree import process_files
 from tracepoint.runtime.rings.mapped import open_rings

@@ -9,13 +9,12 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+from tracepoint.layout.process_events import ADDRESS_STEP, MARK_ADDRESS
 from tracepoint.printk.kallsyms import Kallsyms
 
 if TYPE_CHECKING:
     from types import FrameType
 
-_FIRST = 0x5059_0000_0000
-_STEP = 16
 MAX_DEPTH = 64
 _addresses: dict[str, int] = {}
 _tables: dict[int, Kallsyms] = {}
@@ -23,7 +22,7 @@ _tables: dict[int, Kallsyms] = {}
 
 def address_of(name: str) -> int:
     """Return the address that represents a name without blanks, the same for the life of the process."""
-    return _addresses.setdefault(name, _FIRST + _STEP * len(_addresses))
+    return _addresses.setdefault(name, MARK_ADDRESS + ADDRESS_STEP * len(_addresses))
 
 
 MARKER = address_of("tracing_mark_write")
@@ -40,15 +39,10 @@ def stack_of(frame: FrameType | None) -> list[int]:
     return found
 
 
-def marker_text() -> str:
-    """Return the one name that all processes have at the same address; see `kallsyms_text`."""
-    return f"{MARKER:016x} t tracing_mark_write\n{MARKER + _STEP:016x} t _end_of_names\n"
-
-
 def kallsyms_text() -> str:
     """Return all names in the form of /proc/kallsyms, with an end after the last."""
     lines = [f"{address:016x} t {name}\n" for name, address in list(_addresses.items())]
-    return "".join(lines) + f"{_FIRST + _STEP * len(lines):016x} t _end_of_names\n"
+    return "".join(lines) + f"{MARK_ADDRESS + ADDRESS_STEP * len(lines):016x} t _end_of_names\n"
 
 
 def symbols() -> Kallsyms:

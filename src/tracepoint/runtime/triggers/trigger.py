@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import FilterProgram, RecordContext, compile_filter
+from tracepoint.layout.process_events import OWN_BY_NAME, STACK_ID
 from tracepoint.runtime.files.file import failure
-from tracepoint.runtime.files.texts import NO_TRIGGER, OWN_BY_NAME, STACK_ID
+from tracepoint.runtime.files.texts import NO_TRIGGER
 from tracepoint.runtime.fire.probes import EventError
 from tracepoint.runtime.fire.tap import SCRATCH_PAGES, Tap
 from tracepoint.runtime.fire.this_thread import comm_of_thread, current_cpu

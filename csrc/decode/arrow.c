@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGNMENT = 64, MAX_BUFFERS = 3, MAX_DEPTH = 4 };
+enum { MAX_BUFFERS = 3, MAX_DEPTH = 4 };
 
 /* The published ABI. */
 struct ArrowSchema {
@@ -53,13 +53,12 @@ struct node {
 struct tp_block *tp_block_create(size_t size)
 {
 	struct tp_block *block = malloc(sizeof(*block));
-	void *bytes;
+	void *bytes = block ? tp_memory(size) : NULL;
 
-	if (!block || posix_memalign(&bytes, size < TP_HUGE_SIZE ? ALIGNMENT : TP_HUGE_SIZE, size ? size : 1)) {
+	if (!bytes) {
 		free(block);
 		return NULL;
 	}
-	tp_ask_huge(bytes, size);
 	*block = (struct tp_block){ 1, size, bytes };
 	return block;
 }
@@ -81,7 +80,7 @@ void tp_block_put(struct tp_block *block)
 	}
 }
 
-static struct tp_block *block_get(struct tp_block *block)
+struct tp_block *tp_block_get(struct tp_block *block)
 {
 	__atomic_add_fetch(&block->n_references, 1, __ATOMIC_RELAXED);
 	return block;
@@ -181,7 +180,7 @@ static struct tp_block *block_of(PyObject *module, PyObject *object)
 	Py_buffer view;
 
 	if (type && Py_IS_TYPE(object, (PyTypeObject *)type)) {
-		block = block_get(((struct buffer *)object)->block);
+		block = tp_block_get(((struct buffer *)object)->block);
 	} else if (type && !PyObject_GetBuffer(object, &view, PyBUF_SIMPLE)) {
 		block = tp_block_create((size_t)view.len);
 		if (!block)

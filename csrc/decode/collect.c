@@ -6,9 +6,7 @@
 #include "collect.h"
 #include "../hints.h"
 
-#include <sys/mman.h>
-
-enum { NO_SLOT = 0xFFFF, FIRST_ARENA = 1 << 14, LAST_ARENA = 1 << 20 };
+enum { NO_SLOT = 0xFFFF, FIRST_PIECE = 1 << 11, LAST_PIECE = 1 << 18 };
 
 /*
  * `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far.
@@ -20,6 +18,8 @@ struct collector {
 	int64_t start, stop;
 	uint64_t n_pages, early, late;
 	uint16_t *slot_of;
+	PyObject *held_pool;
+	struct tp_pool *pool;
 	struct tp_slot *slots;
 	unsigned int n_slots;
 	const unsigned char *base;
@@ -27,71 +27,56 @@ struct collector {
 	bool has_failed, is_busy;
 };
 
-void tp_ask_huge(void *array, size_t size)
+/* Make room in a chain's next piece, larger than the one before. */
+static struct tp_piece *next_piece(const struct collector *collector, const struct tp_piece *before, size_t size)
 {
-#ifdef MADV_HUGEPAGE
-	uintptr_t step = 4096, start = ((uintptr_t)array + step - 1) & ~(step - 1);
-	uintptr_t end = ((uintptr_t)array + size) & ~(step - 1);
+	size_t wanted = before ? 2 * before->size : FIRST_PIECE;
 
-	/* Refused where the pages of the machine are larger: then nothing is won, and nothing lost. */
-	if (size >= TP_HUGE_SIZE && end > start)
-		(void)madvise((void *)start, end - start, MADV_HUGEPAGE);
-#else
-	(void)array;
-	(void)size;
-#endif
-}
-
-bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item)
-{
-	uint64_t wanted = n + n / 2 + 16;
-	void *made;
-
-	if (n <= *room)
-		return true;
-	made = wanted > SIZE_MAX / item ? NULL : realloc(*(void **)array, wanted * item);
-	if (!made)
-		return false;
-	tp_ask_huge(made, wanted * item);
-	*(void **)array = made;
-	*room = wanted;
-	return true;
-}
-
-static bool add_arena(struct tp_slot *slot, uint32_t size)
-{
-	size_t wanted = slot->arena ? 2 * slot->arena->size : FIRST_ARENA;
-	size_t room = size > wanted ? size : wanted > LAST_ARENA ? LAST_ARENA : wanted;
-	struct tp_arena *arena = malloc(sizeof(*arena) + room);
-
-	if (!arena)
-		return false;
-	*arena = (struct tp_arena){ .next = slot->arena, .size = room };
-	slot->arena = arena;
-	return true;
+	wanted = wanted > LAST_PIECE ? LAST_PIECE : wanted;
+	return tp_piece_create(collector->pool, size > wanted ? size : wanted);
 }
 
 /* Copy a record, whose size is a multiple of 4 or, in a damaged page, not. */
-static tp_always_inline const unsigned char *keep(struct tp_slot *slot, const unsigned char *data, uint32_t size)
+static tp_always_inline const unsigned char *keep(struct collector *collector, struct tp_slot *slot,
+						  const unsigned char *data, uint32_t size)
 {
+	struct tp_piece *piece = slot->bytes;
 	unsigned char *to;
 
-	if (tp_unlikely(!slot->arena || slot->arena->size - slot->arena->used < size) && !add_arena(slot, size))
-		return NULL;
-	to = slot->arena->bytes + slot->arena->used;
+	if (tp_unlikely(!piece || piece->size - piece->used < size)) {
+		piece = next_piece(collector, piece, size);
+		if (!piece)
+			return NULL;
+		piece->next = slot->bytes;
+		slot->bytes = piece;
+	}
+	to = piece->bytes + piece->used;
 	memcpy(to, data, size);
-	slot->arena->used += size;
+	piece->used += size;
 	return to;
 }
 
-void tp_free_arenas(struct tp_slot *slot)
+static tp_always_inline bool add_record(struct collector *collector, struct tp_slot *slot, struct tp_record record)
 {
-	while (slot->arena) {
-		struct tp_arena *arena = slot->arena;
+	struct tp_piece *piece = slot->last;
 
-		slot->arena = arena->next;
-		free(arena);
+	if (tp_unlikely(!piece || piece->size - piece->used < sizeof(record))) {
+		piece = next_piece(collector, piece, sizeof(record));
+		if (!piece)
+			return false;
+		*(slot->last ? &slot->last->next : &slot->first) = piece;
+		slot->last = piece;
 	}
+	*(struct tp_record *)(void *)(piece->bytes + piece->used) = record;
+	piece->used += sizeof(record);
+	return true;
+}
+
+void tp_empty_slot(struct tp_slot *slot)
+{
+	tp_free_pieces(slot->first);
+	tp_free_pieces(slot->bytes);
+	*slot = (struct tp_slot){ 0 };
 }
 
 static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, uint32_t size)
@@ -116,17 +101,10 @@ static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, 
 		return;
 	}
 	slot = &collector->slots[number];
-	if (tp_unlikely(slot->n == slot->room && !tp_grow(&slot->records, &slot->room, slot->n + 1,
-							  sizeof(*slot->records)))) {
+	data = keep(collector, slot, data, size);
+	if (tp_unlikely(!data || !add_record(collector, slot, (struct tp_record){ (int64_t)stamp, data, size,
+										   collector->page_cpu })))
 		collector->has_failed = true;
-		return;
-	}
-	data = keep(slot, data, size);
-	if (tp_unlikely(!data)) {
-		collector->has_failed = true;
-		return;
-	}
-	slot->records[slot->n++] = (struct tp_record){ (int64_t)stamp, data, size, collector->page_cpu };
 }
 
 static void take_mark(void *to, int32_t cpu)
@@ -153,10 +131,9 @@ static void collector_free(PyObject *capsule)
 {
 	struct collector *collector = PyCapsule_GetPointer(capsule, TP_COLLECTOR);
 
-	for (unsigned int n = 0; collector->slots && n < collector->n_slots; n++) {
-		free(collector->slots[n].records);
-		tp_free_arenas(&collector->slots[n]);
-	}
+	for (unsigned int n = 0; collector->slots && n < collector->n_slots; n++)
+		tp_empty_slot(&collector->slots[n]);
+	Py_XDECREF(collector->held_pool);
 	free(collector->slots);
 	free(collector->slot_of);
 	free(collector);
@@ -165,7 +142,7 @@ static void collector_free(PyObject *capsule)
 PyObject *tp_collector(PyObject *module, PyObject *args)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
-	PyObject *made;
+	PyObject *made, *pool;
 	Py_buffer slots;
 
 	(void)module;
@@ -176,14 +153,18 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 		free(collector);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "y*I" TP_LAYOUT_CODES "LL:collector", &slots, &collector->n_slots,
+	if (!PyArg_ParseTuple(args, "Oy*I" TP_LAYOUT_CODES "LL:collector", &pool, &slots, &collector->n_slots,
 			      TP_LAYOUT_PLACES(collector->layout), &collector->start, &collector->stop)) {
 		Py_DECREF(made);
 		return NULL;
 	}
+	collector->pool = tp_pool_of(pool);
+	collector->held_pool = collector->pool ? Py_NewRef(pool) : NULL;
 	collector->slot_of = malloc(TP_N_IDS * sizeof(*collector->slot_of));
 	collector->slots = calloc(collector->n_slots + 1, sizeof(*collector->slots));
-	if (!collector->slot_of || !collector->slots)
+	if (!collector->pool || PyErr_Occurred())
+		; /* not a pool */
+	else if (!collector->slot_of || !collector->slots)
 		PyErr_NoMemory();
 	else if (slots.len != (Py_ssize_t)(TP_N_IDS * sizeof(*collector->slot_of)))
 		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
@@ -255,20 +236,24 @@ PyObject *tp_collect_pages(PyObject *module, PyObject *args)
 }
 
 /* Put the shown time in place of the stamp, where it is stamp * mult / 2**n_bits + offset. */
-static void scale_stamps(struct tp_slot *slot, uint32_t mult, uint32_t n_bits, uint64_t offset)
+static void scale_stamps(struct tp_piece *piece, uint32_t mult, uint32_t n_bits, uint64_t offset)
 {
-	for (uint64_t n = 0; n < slot->n; n++) {
-		unsigned __int128 scaled = (unsigned __int128)(uint64_t)slot->records[n].stamp * mult;
+	struct tp_record *records = tp_records_of(piece);
 
-		slot->records[n].stamp = (int64_t)((uint64_t)(scaled >> n_bits) + offset);
+	for (uint64_t n = 0; n < tp_n_records(piece); n++) {
+		unsigned __int128 scaled = (unsigned __int128)(uint64_t)records[n].stamp * mult;
+
+		records[n].stamp = (int64_t)((uint64_t)(scaled >> n_bits) + offset);
 	}
 }
 
 /* The same as a Python function of stamp and CPU says. */
-static bool convert_stamps(struct tp_slot *slot, PyObject *convert)
+static bool convert_stamps(struct tp_piece *piece, PyObject *convert)
 {
-	for (uint64_t n = 0; n < slot->n; n++) {
-		struct tp_record *record = &slot->records[n];
+	struct tp_record *records = tp_records_of(piece);
+
+	for (uint64_t n = 0; n < tp_n_records(piece); n++) {
+		struct tp_record *record = &records[n];
 		PyObject *shown = PyObject_CallFunction(convert, "Ki", (unsigned long long)record->stamp, record->cpu);
 
 		record->stamp = shown ? (int64_t)PyLong_AsUnsignedLongLongMask(shown) : -1;
@@ -276,6 +261,15 @@ static bool convert_stamps(struct tp_slot *slot, PyObject *convert)
 		if (PyErr_Occurred())
 			return false;
 	}
+	return true;
+}
+
+static bool convert_all(struct collector *collector, PyObject *convert)
+{
+	for (unsigned int n = 0; n < collector->n_slots; n++)
+		for (struct tp_piece *piece = collector->slots[n].first; piece; piece = piece->next)
+			if (!convert_stamps(piece, convert))
+				return false;
 	return true;
 }
 
@@ -292,7 +286,8 @@ static bool scale_all(struct collector *collector, PyObject *numbers)
 	}
 	Py_BEGIN_ALLOW_THREADS
 	for (unsigned int n = 0; n < collector->n_slots; n++)
-		scale_stamps(&collector->slots[n], mult, n_bits, offset);
+		for (struct tp_piece *piece = collector->slots[n].first; piece; piece = piece->next)
+			scale_stamps(piece, mult, n_bits, offset);
 	Py_END_ALLOW_THREADS
 	return true;
 }
@@ -311,9 +306,7 @@ PyObject *tp_show_times(PyObject *module, PyObject *args)
 	if (PyTuple_Check(convert))
 		scale_all(collector, convert);
 	else
-		for (unsigned int n = 0; n < collector->n_slots; n++)
-			if (!convert_stamps(&collector->slots[n], convert))
-				break;
+		convert_all(collector, convert);
 	release(collector);
 	return PyErr_Occurred() ? NULL : Py_NewRef(Py_None);
 }

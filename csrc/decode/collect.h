@@ -7,21 +7,40 @@
 
 #define TP_COLLECTOR "tracepoint.collector"
 
-/* Bytes copied out of pages; more are chained, so that pointers stay valid. */
-struct tp_arena {
-	struct tp_arena *next;
+/* A part of a block, filled from its start; more are chained, so that pointers stay valid. */
+struct tp_piece {
+	struct tp_piece *next;
+	struct tp_block *block;
 	size_t used, size;
-	unsigned char bytes[];
+	_Alignas(8) unsigned char bytes[];
 };
 
-/* The records of one event, as they were found, and their bytes: one after the other, so that filling reads on. */
+struct tp_pool;
+
+struct tp_pool *tp_pool_of(PyObject *capsule);
+/* Return an empty piece of at least `size` bytes, NULL without memory; any thread may ask, without the GIL. */
+struct tp_piece *tp_piece_create(struct tp_pool *pool, size_t size);
+void tp_free_pieces(struct tp_piece *piece);
+
+/*
+ * The records of one event as they were found, from `first` on, and their bytes, one after the other, so that
+ * filling reads on; the piece of bytes that was made last comes first.
+ */
 struct tp_slot {
-	struct tp_record *records;
-	uint64_t n, room;
-	struct tp_arena *arena;
+	struct tp_piece *first, *last, *bytes;
 };
 
-void tp_free_arenas(struct tp_slot *slot);
+static inline struct tp_record *tp_records_of(struct tp_piece *piece)
+{
+	return (struct tp_record *)(void *)piece->bytes;
+}
+
+static inline uint64_t tp_n_records(const struct tp_piece *piece)
+{
+	return piece->used / sizeof(struct tp_record);
+}
+
+void tp_empty_slot(struct tp_slot *slot);
 
 /* Return a slot of a collector; NULL with an exception where there is none of this number. */
 struct tp_slot *tp_slot_of(PyObject *capsule, unsigned int number);

@@ -3,7 +3,7 @@
  *
  * sift.c keeps the chosen records, collect.c finds those of events, count.c and tasks.c count those of events and
  * tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps each string once,
- * join.c makes one column of several, arrow.c hands over.
+ * pieces.c has the memory of what is collected, join.c makes one column of several, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -61,10 +61,13 @@ bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item);
 /* Ask for huge pages where an array is large: first touches cost as much as the work on it otherwise. */
 enum { TP_HUGE_SIZE = 2 << 20 };
 void tp_ask_huge(void *array, size_t size);
+/* Return memory for free(), aligned for Arrow and touched as huge pages where it is large; NULL without any. */
+void *tp_memory(size_t size);
 
 struct tp_block *tp_block_create(size_t size);
 /* Make a block of memory from malloc(), NULL for none. */
 struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size);
+struct tp_block *tp_block_get(struct tp_block *block);
 void tp_block_put(struct tp_block *block);
 /* Return a Python object with the bytes of a block, which it takes over. */
 PyObject *tp_buffer_of(PyObject *module, struct tp_block *block);
@@ -76,6 +79,7 @@ PyObject *tp_count_pages(PyObject *module, PyObject *args);
 PyObject *tp_count_tasks(PyObject *module, PyObject *args);
 PyObject *tp_sieve(PyObject *module, PyObject *args);
 PyObject *tp_sift_pages(PyObject *module, PyObject *args);
+PyObject *tp_make_pool(PyObject *module, PyObject *args);
 PyObject *tp_collector(PyObject *module, PyObject *args);
 PyObject *tp_collect_pages(PyObject *module, PyObject *args);
 PyObject *tp_collected(PyObject *module, PyObject *capsule);
@@ -95,7 +99,8 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "count_tasks", tp_count_tasks, METH_VARARGS, "count_tasks(data, layout, pid_at)" },			\
 	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },		\
 	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },				\
-	{ "collector", tp_collector, METH_VARARGS, "collector(slots, n_slots, layout, start, stop)" },		\
+	{ "pool", tp_make_pool, METH_NOARGS, "pool(): memory that collectors share" },				\
+	{ "collector", tp_collector, METH_VARARGS, "collector(pool, slots, n_slots, layout, start, stop)" },	\
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },		\
 	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" }, \
 	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },		\

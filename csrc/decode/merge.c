@@ -7,24 +7,44 @@
 
 #define ROWS "tracepoint.rows"
 
-/* Records whose time does not go back; runs are taken in turn. */
+/* Records whose time does not go back; `next` is the run that goes on after them, 0 for none. */
 struct run {
 	const struct tp_record *at, *end;
+	uint64_t next;
 };
 
 struct runs {
 	struct run *all;
 	uint64_t n, room, n_records;
+	uint64_t *heads, n_heads, head_room; /* those that no other goes on with */
 };
 
-static bool add_runs(struct runs *runs, const struct tp_record *records, uint64_t n)
+/* A run that follows another, and does not go back in time, goes on with it: so those of a CPU are mostly one. */
+static bool start_run(struct runs *runs, const struct tp_record *at)
 {
+	struct run *before = runs->n ? &runs->all[runs->n - 1] : NULL;
+
+	if (before && before->end[-1].stamp <= at->stamp) {
+		before->next = runs->n;
+	} else {
+		if (!tp_grow(&runs->heads, &runs->head_room, runs->n_heads + 1, sizeof(*runs->heads)))
+			return false;
+		runs->heads[runs->n_heads++] = runs->n;
+	}
+	if (!tp_grow(&runs->all, &runs->room, runs->n + 1, sizeof(*runs->all)))
+		return false;
+	runs->all[runs->n++] = (struct run){ at, at + 1, 0 };
+	return true;
+}
+
+static bool add_runs(struct runs *runs, struct tp_piece *piece)
+{
+	const struct tp_record *records = tp_records_of(piece);
+	uint64_t n = tp_n_records(piece);
+
 	for (uint64_t i = 0; i < n; i++) {
-		if (!i || records[i].stamp < records[i - 1].stamp) {
-			if (!tp_grow(&runs->all, &runs->room, runs->n + 1, sizeof(*runs->all)))
-				return false;
-			runs->all[runs->n++] = (struct run){ &records[i], NULL };
-		}
+		if ((!i || records[i].stamp < records[i - 1].stamp) && !start_run(runs, &records[i]))
+			return false;
 		runs->all[runs->n - 1].end = &records[i + 1];
 	}
 	runs->n_records += n;
@@ -53,26 +73,24 @@ static void sift(const struct run *all, uint64_t *heap, uint64_t n, uint64_t at)
 	}
 }
 
-static bool merge(struct runs *runs, struct tp_record *to)
+static void merge(struct runs *runs, struct tp_record *to)
 {
-	uint64_t n = runs->n, *heap = malloc((n + 1) * sizeof(*heap));
+	uint64_t n = runs->n_heads, *heap = runs->heads;
 
-	if (!heap)
-		return false;
-	for (uint64_t i = 0; i < n; i++)
-		heap[i] = i;
 	for (uint64_t i = n / 2; i-- > 0;)
 		sift(runs->all, heap, n, i);
 	while (n) {
 		struct run *run = &runs->all[heap[0]];
 
 		*to++ = *run->at++;
-		if (run->at == run->end)
-			heap[0] = heap[--n];
+		if (run->at == run->end) {
+			if (run->next)
+				*run = runs->all[run->next];
+			else
+				heap[0] = heap[--n];
+		}
 		sift(runs->all, heap, n, 0);
 	}
-	free(heap);
-	return true;
 }
 
 static void rows_free(PyObject *capsule)
@@ -81,7 +99,7 @@ static void rows_free(PyObject *capsule)
 
 	free(rows->records);
 	for (uint64_t n = 0; n < rows->n_taken; n++)
-		tp_free_arenas(&rows->taken[n]);
+		tp_empty_slot(&rows->taken[n]);
 	free(rows->taken);
 	free(rows);
 }
@@ -98,18 +116,19 @@ static bool merge_slots(struct tp_rows *rows)
 	bool is_done = true;
 
 	for (uint64_t n = 0; is_done && n < rows->n_taken; n++)
-		is_done = add_runs(&runs, rows->taken[n].records, rows->taken[n].n);
+		for (struct tp_piece *piece = rows->taken[n].first; is_done && piece; piece = piece->next)
+			is_done = add_runs(&runs, piece);
 	rows->n = runs.n_records;
-	rows->records = is_done ? malloc((rows->n + 1) * sizeof(*rows->records)) : NULL;
+	rows->records = is_done ? tp_memory(rows->n * sizeof(*rows->records)) : NULL;
 	if (rows->records)
-		tp_ask_huge(rows->records, rows->n * sizeof(*rows->records));
-	is_done = rows->records && merge(&runs, rows->records);
+		merge(&runs, rows->records);
 	free(runs.all);
+	free(runs.heads);
 	for (uint64_t n = 0; n < rows->n_taken; n++) {
-		free(rows->taken[n].records);
-		rows->taken[n].records = NULL;
+		tp_free_pieces(rows->taken[n].first);
+		rows->taken[n].first = rows->taken[n].last = NULL;
 	}
-	return is_done;
+	return rows->records;
 }
 
 static bool take_slots(PyObject *sources, unsigned int number, struct tp_rows *rows)
@@ -152,10 +171,6 @@ PyObject *tp_merge_rows(PyObject *module, PyObject *args)
 			PyErr_NoMemory();
 	}
 	if (PyErr_Occurred()) {
-		for (uint64_t n = 0; n < rows->n_taken; n++) {
-			free(rows->taken[n].records);
-			rows->taken[n].records = NULL;
-		}
 		Py_DECREF(made);
 		return NULL;
 	}

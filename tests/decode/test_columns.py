@@ -236,12 +236,12 @@ def test_plan_of_every_shape():
 def test_wrong_arguments_are_errors():
     decode = engine.DECODE
     with pytest.raises(ValueError, match="layout"):
-        decode.collector(bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
+        decode.collector(decode.pool(), bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="slot"):
-        decode.collector(bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
+        decode.collector(decode.pool(), bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.collect_pages(object(), b"", 0)
-    collector = decode.collector(bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
+    collector = decode.collector(decode.pool(), bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(IndexError):
         decode.merge_rows((collector,), 1)
     rows, n_rows = decode.merge_rows((collector,), 0)

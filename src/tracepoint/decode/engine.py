@@ -274,10 +274,11 @@ def _collect(
     for number, form in enumerate(forms):
         if form.id < N_IDS:
             slots[form.id] = number
+    pool = decode.pool()
 
     def collect(part: CpuData) -> object:
         stamps = stamp_window(window, part.time_map)
-        collector = decode.collector(slots, len(forms), _numbers(part.layout), *stamps)
+        collector = decode.collector(pool, slots, len(forms), _numbers(part.layout), *stamps)
         for data, _ in _blocks(part):
             decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:

@@ -170,11 +170,8 @@ def test_one_list_says_which_members_the_structs_of_the_kernel_have() -> None:
 
 
 def test_brackets_are_matched_and_arguments_split_in_one_place() -> None:
-    names = "find_close|find_parenthesis|match_brackets|split_arguments"
-    assert files_with(rf"^ *def _?({names})\b") == {
-        "source/brackets.py",
-        "place/code.py",  # pairs the brackets of files in which not all have a partner
-    }
+    names = "find_close|find_parenthesis|match_brackets|pair_brackets|split_arguments"
+    assert files_with(rf"^ *def _?({names})\b") == {"source/brackets.py"}
 
 
 def test_one_pass_knows_the_conversions_of_c() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import PlaceError, SourceError
-from tracepoint.source.brackets import CLOSERS, OPENERS
+from tracepoint.source.brackets import CLOSERS, pair_brackets
 from tracepoint.source.lexer import Kind, lex
 
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ class SourceCode:
     arms: list[Arm | None]
     directives: list[DirectiveLine]
     unseen: list[tuple[int, int, str]]
-    match: dict[int, int] = field(default_factory=dict)
-    unmatched: list[int] = field(default_factory=list)
+    match: dict[int, int]
+    unmatched: list[int]
     _positions: dict[str, list[int]] = field(default_factory=dict)
 
     def uses(self, name: str, first: int, last: int, limit: int = 1) -> Sequence[int]:
@@ -135,9 +135,7 @@ def read_code(file: SourceFile) -> SourceCode:
     tokens = [token for token, _ in reader.kept]
     arms = [arm for _, arm in reader.kept]
     texts = [token.text for token in tokens]
-    code = SourceCode(file, tokens, texts, arms, reader.directives, reader.unseen)
-    _match_brackets(code)
-    return code
+    return SourceCode(file, tokens, texts, arms, reader.directives, reader.unseen, *pair_brackets(texts))
 
 
 class _Conditionals:
@@ -215,13 +213,8 @@ class _Conditionals:
             self.unseen.append((group[index][2], ends[index], why))
 
     def _is_open(self, first: int, last: int) -> bool:
-        depths = {"{": 0, "(": 0, "[": 0}
-        for token, _ in self.kept[first:last]:
-            if token.text in CLOSERS:
-                depths[token.text] += 1
-            elif token.text in OPENERS:
-                depths[OPENERS[token.text]] -= 1
-        return any(depths.values())
+        texts = [token.text for token, _ in self.kept[first:last]]
+        return any(texts.count(opener) != texts.count(closer) for opener, closer in CLOSERS.items())
 
 
 def _dead_arms(arms: list[Arm]) -> set[int]:
@@ -231,24 +224,3 @@ def _dead_arms(arms: list[Arm]) -> set[int]:
     if first == "#if1":
         return set(range(1, len(arms)))
     return set()
-
-
-def _match_brackets(code: SourceCode) -> None:
-    stack: list[int] = []
-    texts = code.texts
-    for at, text in enumerate(texts):
-        if text in CLOSERS:
-            stack.append(at)
-        elif text in OPENERS:
-            opener = OPENERS[text]
-            if text == "}":  # what is still open in a block ends with it
-                while stack and texts[stack[-1]] != "{":
-                    code.unmatched.append(stack.pop())
-            if stack and texts[stack[-1]] == opener:
-                begin = stack.pop()
-                code.match[begin] = at
-                code.match[at] = begin
-            else:
-                code.unmatched.append(at)
-    code.unmatched.extend(stack)
-    code.unmatched.sort()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.place.variables import ATTRIBUTES, is_declaration
+from tracepoint.source.brackets import step
 from tracepoint.source.lexer import Kind as TokenKind
 
 if TYPE_CHECKING:
@@ -325,12 +326,10 @@ class _Reader:
                 else:
                     found.opaque.append((at, self.code.match[at]))
                 at = self.code.match[at]
-            elif text in "([":
-                depth += 1
-            elif text in ")]":
-                depth -= 1
             elif text == ";" and depth == 0:
                 return at
+            elif step(text):
+                depth += step(text)
             elif depth == 0 and text in _KEYWORDS and at != found.first and found.header is None:
                 raise self.error(f"`{text}` in the middle of a statement", at)
             at += 1

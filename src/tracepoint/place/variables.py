@@ -6,18 +6,18 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.source.ctype import BASIC_WORDS, TAG_WORDS, TYPEOF_WORDS
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.place.code import SourceCode
 
 STORAGE = frozenset("static extern register auto typedef inline __inline __inline__ __always_inline".split())
-_BASE_TYPES = frozenset(
-    "void char short int long float double signed unsigned _Bool bool __auto_type __label__ "
-    "const volatile _Atomic _Thread_local __thread __int128 __extension__".split()
+_BASE_TYPES = BASIC_WORDS | frozenset(
+    "__auto_type __label__ const volatile _Atomic _Thread_local __thread __extension__".split()
 )
-_TAGS = frozenset({"struct", "union", "enum"})
-_TYPEOF = frozenset({"typeof", "__typeof__", "__typeof", "typeof_unqual", "typeof_member"})
+_TYPEOF = TYPEOF_WORDS | {"typeof_member"}
 _ASSERTS = frozenset({"static_assert", "_Static_assert"})
 #: Words next to a declared name that are neither type nor name; some take parentheses.
 ATTRIBUTES = frozenset(
@@ -81,7 +81,7 @@ def is_declaration(code: SourceCode, first: int, last: int) -> bool:
     """
     texts = code.texts
     word = texts[first]
-    if word in _BASE_TYPES or word in _TAGS or word in STORAGE or word in _TYPEOF or word in _ASSERTS:
+    if word in _BASE_TYPES or word in TAG_WORDS or word in STORAGE or word in _TYPEOF or word in _ASSERTS:
         return True
     if not code.is_name(first) or last <= first:
         return False
@@ -195,7 +195,7 @@ class _Declarator:
             has_group = at + 1 < self.end and code.texts[at + 1] == "("
             if text in ATTRIBUTES or text in _TYPEOF:
                 return code.match[at + 1] + 1 if has_group else at + 1
-            if text in _TAGS:
+            if text in TAG_WORDS:
                 return at + 2 if at + 1 < self.end and code.is_name(at + 1) else at + 1
             if text not in _BASE_TYPES and text not in STORAGE:
                 self.name = at

@@ -88,6 +88,31 @@ def match_brackets(tokens: Sequence[HasText]) -> tuple[dict[int, int], int | Non
     return match, open_at[-1] if open_at else None
 
 
+def pair_brackets(texts: Sequence[str]) -> tuple[dict[int, int], list[int]]:
+    """Pair brackets where not all have a partner; return the pairs in both directions, and the others.
+
+    What is still open in a block ends with it, so that one missing `)` leaves the blocks around it in pairs.
+
+    >>> pair_brackets(["{", "(", "}", "]"])
+    ({0: 2, 2: 0}, [1, 3])
+    """
+    match: dict[int, int] = {}
+    unmatched: list[int] = []
+    open_at: list[int] = []
+    for at, text in enumerate(texts):
+        if text in CLOSERS:
+            open_at.append(at)
+        elif text in OPENERS:
+            while text == "}" and open_at and texts[open_at[-1]] != "{":
+                unmatched.append(open_at.pop())
+            if open_at and texts[open_at[-1]] == OPENERS[text]:
+                begin = open_at.pop()
+                match[begin], match[at] = at, begin
+            else:
+                unmatched.append(at)
+    return match, sorted(unmatched + open_at)
+
+
 def outside(
     tokens: Sequence[HasText], texts: Container[str], start: int = 0, stop: int | None = None
 ) -> Iterator[int]:

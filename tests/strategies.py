@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from tracepoint.model.event import EnumDef, Event, EventClass, HeaderForm, TraceHeader, Tracepoint
+from tracepoint.model.event import BareTracepoint, EnumDef, Event, EventClass, HeaderForm, TraceHeader
 from tracepoint.model.field import ArrayField, Field
 from tracepoint.model.origin import Code
 from tracepoint.model.python.declare import declare, declare_class, declare_tracepoint, define_event
@@ -268,7 +268,7 @@ def instances(draw: st.DrawFn, cls: EventClass, name: str, system: str = "demo")
 
 
 @st.composite
-def tracepoints(draw: st.DrawFn, name: str) -> Tracepoint:
+def tracepoints(draw: st.DrawFn, name: str) -> BareTracepoint:
     """Draw a tracepoint without an event."""
     extra = draw(
         st.sampled_from([{}, {"condition": "x"}, {"writable_size": "4"}, {"macro": "DECLARE_TRACE_SYSCALL"}])
@@ -284,7 +284,7 @@ def headers(draw: st.DrawFn) -> TraceHeader:
     chosen = draw(st.lists(names, min_size=1, max_size=7, unique=True))
     all_classes: list[EventClass] = []
     all_events: list[Event] = []
-    all_tracepoints: list[Tracepoint] = []
+    all_tracepoints: list[BareTracepoint] = []
     for name in chosen:
         declared = [cls for cls in all_classes if cls.macro == "DECLARE_EVENT_CLASS"]
         match draw(st.sampled_from(["event", "class", "instance", "tracepoint"])):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -180,7 +181,32 @@ def test_one_pass_knows_the_conversions_of_c() -> None:
     assert {room_of(path) for path in users} == {"source", "assign", "printk", "runtime"}
 
 
+#: Class names that stand twice on purpose.
+SAME_NAMES = {
+    "Candidate": "what a rule keeps of a header until all are read: `check.checked` asks each rule for it by this name",
+    "Not": "a node of a tree of its own",
+    **dict.fromkeys(
+        ("Binary", "Call", "Number", "String", "Unary"),
+        "nodes of C and the op of a print program for each; both are written with their module: `ast.Call`, `ops.Call`",
+    ),
+}
+
+
+def repeated_class_names() -> set[str]:
+    """Public class names that several files define."""
+    names = [
+        name for text in sources().values() for name in re.findall(r"^class ([A-Z]\w*)", text, re.MULTILINE)
+    ]
+    return {name for name, count in Counter(names).items() if count > 1}
+
+
+def test_a_class_name_means_one_thing() -> None:
+    assert repeated_class_names() == SAME_NAMES.keys()
+    assert not files_with(rf"from tracepoint\.printk\.ops import [^\n]*\b({'|'.join(SAME_NAMES)})\b")
+
+
 if __name__ == "__main__":
     print(f"back ends over the tree of C: {len(walkers() - CHAINS)}, other walks: {len(reflections())}")  # noqa: T201
+    print(f"class names of several meanings: {len(repeated_class_names() - SAME_NAMES.keys())}")  # noqa: T201
     print(f"lists of members of the kernel's structs: {len(struct_lists())}")  # noqa: T201
     print(f"tables of what a C type is: {1 + len(type_tables() - NAMED_TYPES.keys())}")  # noqa: T201

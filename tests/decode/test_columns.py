@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from decode.shapes import format_of, record_of
 from tracefile.making import layout_of
 from tracepoint.decode import engine, join
-from tracepoint.decode.plan import Kind, plan_columns
+from tracepoint.decode.plan import ColumnKind, plan_columns
 from tracepoint.decode.table import Table
 from tracepoint.record.field import field_values
 from tracepoint.record.layout import PageLayout
@@ -226,10 +226,10 @@ def test_wrong_parts_are_errors():
 
 def test_plan_of_every_shape():
     kinds = {c.name: c.kind for c in plan_columns(format_of())}
-    assert kinds["n64"] is kinds["real"] is kinds["common_pid"] is Kind.NUMBER
-    assert kinds["comm"] is kinds["name"] is kinds["path"] is kinds["rest"] is Kind.TEXT
-    assert kinds["list"] is kinds["words"] is Kind.LIST
-    assert kinds["blob"] is Kind.BYTES
+    assert kinds["n64"] is kinds["real"] is kinds["common_pid"] is ColumnKind.NUMBER
+    assert kinds["comm"] is kinds["name"] is kinds["path"] is kinds["rest"] is ColumnKind.TEXT
+    assert kinds["list"] is kinds["words"] is ColumnKind.LIST
+    assert kinds["blob"] is ColumnKind.BYTES
 
 
 @needs_c

@@ -17,7 +17,7 @@ from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import Filter, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import RecordContext, compile_filter
-from tracepoint.filter.tree import Op, Predicate, Source
+from tracepoint.filter.tree import Comparator, Predicate, Source
 
 PREDICATES = [
     f"{field} {op} {value}"
@@ -86,10 +86,10 @@ NUMBERS = st.one_of(st.integers(0, 9), st.integers(0, 2**32 - 1))
 def test_a_set_of_numbers(c_core, numbers, size, data):
     number = data.draw(st.sampled_from(sorted(numbers)) if numbers else NUMBERS) & ((1 << 8 * size) - 1)
     record = bytes(4) + number.to_bytes(size, "little") + bytes(8)
-    for op in (Op.EQ, Op.NE):
+    for op in (Comparator.EQ, Comparator.NE):
         wanted = Predicate("pid", op, Source.NUMBER_IN_SET, offset=4, size=size, numbers=numbers)
         program = compile_filter(Filter("", wanted, FOO))
-        expected = (number in numbers) == (op is Op.EQ)
+        expected = (number in numbers) == (op is Comparator.EQ)
         assert program.matches(record) is expected
         flat = bytearray(program.pack())
         assert c_core.Filter(bytes(flat)).matches(record) is expected

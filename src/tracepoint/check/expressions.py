@@ -37,7 +37,7 @@ _NUMBERS: dict[str, IntType] = {
 _CHARS = frozenset({"char", "unsigned char", "u8", "__u8", "s8", "uint8_t", "signed char"})
 
 
-class Shape(enum.Enum):
+class ValueClass(enum.Enum):
     """What kind of value an expression has, as far as a conversion cares."""
 
     INTEGER = "an integer"
@@ -50,7 +50,7 @@ class Shape(enum.Enum):
 class ExprType:
     """The type of an expression: its shape, and the integer type when it is one."""
 
-    shape: Shape
+    shape: ValueClass
     integer: IntType | None = None
     name: str = ""
 
@@ -64,15 +64,15 @@ def expression_type(node: ast.Node, fields: Mapping[str, Field], long_size: int)
     if found is None:
         return None
     if found.kind is not None:
-        return ExprType(Shape.INTEGER, found.kind, str(found.ctype or ""))
+        return ExprType(ValueClass.INTEGER, found.kind, str(found.ctype or ""))
     ctype = found.ctype
     if ctype is None or ctype.array:
         return None
     if ctype.pointers:
         is_text = ctype.pointers == 1 and ctype.base in _CHARS
-        return ExprType(Shape.STRING if is_text else Shape.POINTER)
+        return ExprType(ValueClass.STRING if is_text else ValueClass.POINTER)
     is_struct = ctype.base.startswith(("struct ", "union "))
-    return ExprType(Shape.STRUCT, None, ctype.base) if is_struct else None
+    return ExprType(ValueClass.STRUCT, None, ctype.base) if is_struct else None
 
 
 def _known(fields: Mapping[str, Field], typer: Typer, node: ast.Node) -> Typed | None:

@@ -19,7 +19,7 @@ _LIST_AT = {"__print_flags": 2, "__print_flags_u64": 2, "__print_symbolic": 1, "
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class ListEntry:
     """One entry: its node, its value (None when not known), its name (None when not a literal)."""
 
     node: Node
@@ -32,7 +32,7 @@ class Item:
         return write_expression(self.node)
 
 
-def value_lists(context: CheckContext, view: PrintView) -> Iterator[tuple[Call, list[Item]]]:
+def value_lists(context: CheckContext, view: PrintView) -> Iterator[tuple[Call, list[ListEntry]]]:
     """Yield every helper call with its list, values evaluated where they can be."""
     for call in view.calls:
         at = _LIST_AT.get(call.name)
@@ -43,21 +43,21 @@ def value_lists(context: CheckContext, view: PrintView) -> Iterator[tuple[Call, 
             if isinstance(argument, InitList) and len(argument.items) == 2:
                 value, name = argument.items
                 text = name.value if isinstance(name, String) and not name.pieces else None
-                items.append(Item(value, context.constant(value), text))
+                items.append(ListEntry(value, context.constant(value), text))
         yield call, items
 
 
-def repeated_items(context: CheckContext) -> Iterator[tuple[PrintView, Item, Item]]:
+def repeated_items(context: CheckContext) -> Iterator[tuple[PrintView, ListEntry, ListEntry]]:
     """Yield each entry whose value is earlier in its list too, with the entry that wins."""
     for view in context.prints:
         for _, items in value_lists(context, view):
-            seen: dict[int | str, Item] = {}
+            seen: dict[int | str, ListEntry] = {}
             for item in items:
                 first = seen.setdefault(item.value if item.value is not None else item.text, item)
                 if first is not item:
                     yield view, item, first
 
 
-def place_of(item: Item) -> Node | None:
+def place_of(item: ListEntry) -> Node | None:
     """Return where an entry is, or None when a macro wrote it."""
     return item.node if item.node.first is not None and item.node.first.expansion is None else None

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class RecordMember:
     """One field of a record: size and alignment in bytes, and the unused bytes before it."""
 
     field: Field
@@ -23,7 +23,7 @@ class Member:
 class RecordLayout:
     """The members in order, with the fixed size of the record in bytes, tail padding included."""
 
-    members: tuple[Member, ...]
+    members: tuple[RecordMember, ...]
     size_bytes: int
 
     @property

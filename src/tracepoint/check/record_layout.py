@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from tracepoint.check.members import Member, RecordLayout
+from tracepoint.check.members import RecordLayout, RecordMember
 from tracepoint.errors import TracepointError
 from tracepoint.model.field import ArrayField, UnknownField
 
@@ -47,7 +47,7 @@ def _measure(view: ClassView, sizes: TypeSizes) -> RecordLayout | None:
         if isinstance(field, UnknownField):
             return None
         if field.is_dynamic:
-            members.append(Member(field, _LOC_BYTES, _LOC_BYTES))
+            members.append(RecordMember(field, _LOC_BYTES, _LOC_BYTES))
             continue
         try:
             size, align, _ = sizes.of(field.ctype, field.name)
@@ -55,18 +55,18 @@ def _measure(view: ClassView, sizes: TypeSizes) -> RecordLayout | None:
                 size *= sizes.length(field.length, field.name)
         except TracepointError:
             return None
-        members.append(Member(field, size, max(align, 1)))
+        members.append(RecordMember(field, size, max(align, 1)))
     return place(members)
 
 
-def place(members: list[Member]) -> RecordLayout:
+def place(members: list[RecordMember]) -> RecordLayout:
     """Compute the offsets of members in this order."""
     end = _COMMON_BYTES
     placed = []
     most = 4
     for member in members:
         begin = -(-end // member.align) * member.align
-        placed.append(Member(member.field, member.size, member.align, begin - end))
+        placed.append(RecordMember(member.field, member.size, member.align, begin - end))
         end = begin + member.size
         most = max(most, member.align)
     return RecordLayout(tuple(placed), -(-end // most) * most)

@@ -49,7 +49,7 @@ _NAMES_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
+class InputWord:
     """Everything a word names; `event` is the event or pattern after the colon, empty when there is none."""
 
     word: str
@@ -116,7 +116,7 @@ def read_one(reader: HeaderReader, path: Path, texts: Mapping[str, str] | None =
     return reader.read_text(text, STDIN)
 
 
-def open_input(word: str, settings: Settings, out: Output) -> Input:
+def open_input(word: str, settings: Settings, out: Output) -> InputWord:
     """Read the headers or formats that `FILE[:EVENT]`, a folder, or an event's name alone refers to.
 
     A folder gives its trace headers, or else its format files, or else its objects; a name gives the
@@ -131,14 +131,14 @@ def open_input(word: str, settings: Settings, out: Output) -> Input:
         return _open_folder(word, path, event, settings, out)
     data = b"" if name == "-" else read_bytes(path, OBJECT_STARTS)
     if data.startswith(OBJECT_STARTS):
-        return _only(Input(word, event, formats=tuple(read_object(decompress(data)))))
+        return _only(InputWord(word, event, formats=tuple(read_object(decompress(data)))))
     if data.startswith(_FORMAT_START):
-        return Input(word, event, formats=(_read_format_file(path, data),))
-    return _only(Input(word, event, headers=tuple(read_headers([path], settings, out))))
+        return InputWord(word, event, formats=(_read_format_file(path, data),))
+    return _only(InputWord(word, event, headers=tuple(read_headers([path], settings, out))))
 
 
 def compute_formats(
-    given: Input, settings: Settings, btf: Btf | None = None
+    given: InputWord, settings: Settings, btf: Btf | None = None
 ) -> tuple[list[EventFormat], list[str]]:
     """Return the formats of an input, computed for headers, and the reasons why others have none."""
     formats = [f for f in given.formats if given.has(f"{f.system}:{f.name}")]
@@ -172,21 +172,21 @@ def char_sign(path: str) -> bool | None:
     return False if b"-funsigned-char" in read_bytes(makefile) else None
 
 
-def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Output) -> Input:
+def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Output) -> InputWord:
     headers = find_headers([str(path)], settings.exclude)
     if headers:
-        return Input(word, event, headers=tuple(read_headers(headers, settings, out)))
+        return InputWord(word, event, headers=tuple(read_headers(headers, settings, out)))
     files = sorted(p for p in path.rglob("*") if p.is_file())
     formats = [p for p in files if p.name == "format" or p.suffix == ".format"]
     if formats:
-        return Input(word, event, formats=tuple(_read_format_file(p, read_bytes(p)) for p in formats))
+        return InputWord(word, event, formats=tuple(_read_format_file(p, read_bytes(p)) for p in formats))
     found: list[EventFormat] = []
     for file in files:
         if file.name.endswith(OBJECT_ENDS):
             found += read_object(decompress(read_bytes(file, OBJECT_STARTS)))
     if not found:
         raise TracepointError(f"{path}: no trace headers, format files or objects in this folder")
-    return Input(word, event, formats=tuple(found))
+    return InputWord(word, event, formats=tuple(found))
 
 
 def _read_format_file(path: Path, data: bytes) -> EventFormat:
@@ -199,18 +199,20 @@ def _read_format_file(path: Path, data: bytes) -> EventFormat:
         raise LayoutError(f"{path}: {error}") from None
 
 
-def _open_named(word: str, settings: Settings, out: Output) -> Input:
+def _open_named(word: str, settings: Settings, out: Output) -> InputWord:
     """Read the headers that declare an event, without those that only mention it."""
     headers = read_headers(find_declaring(word, out), settings, out)
-    found = Input(word, word, tuple(h for h in headers if any(matches(word, e.full_name) for e in h.events)))
+    found = InputWord(
+        word, word, tuple(h for h in headers if any(matches(word, e.full_name) for e in h.events))
+    )
     if not found.headers:
-        found = Input(word, word, formats=tuple(read_running(word)))
+        found = InputWord(word, word, formats=tuple(read_running(word)))
     if not found.names:
         raise TracepointError(not_found(word))
     return found
 
 
-def _only(given: Input) -> Input:
+def _only(given: InputWord) -> InputWord:
     """Check that the named event exists; raises TracepointError with a guess when it does not."""
     names = given.names
     if not given.event or any(map(given.has, names)):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.decode.plan import Kind
+from tracepoint.decode.plan import ColumnKind
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,11 +43,11 @@ def arrow_format(column: Column) -> str:
     """Return the format of a column: `i` for int32, `dictionary<i, U>` for texts, `+L<I>` for lists."""
     plan = column.plan
     match plan.kind:
-        case Kind.TEXT:
+        case ColumnKind.TEXT:
             return "dictionary<i, U>"
-        case Kind.LIST:
+        case ColumnKind.LIST:
             return f"+L<{_FORMATS[plan.code]}>"
-        case Kind.BYTES:
+        case ColumnKind.BYTES:
             return "Z"
     return _FORMATS[plan.code]
 
@@ -60,14 +60,14 @@ def column_node(column: Column) -> ArrowNode:
     plan, n_rows, n_nulls = column.plan, column.n_rows, column.n_nulls
     name = plan.name.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     validity, values, data = column.validity, column.values, column.bytes_
-    if plan.kind is Kind.TEXT:
+    if plan.kind is ColumnKind.TEXT:
         words = _words_node(column)
         return ArrowNode("i", name, _NULLABLE, n_rows, n_nulls, (validity, values), (), words)
-    if plan.kind is Kind.LIST:
+    if plan.kind is ColumnKind.LIST:
         n_items = len(memoryview(data or b"")) // plan.element
         items = ArrowNode(_FORMATS[plan.code], "item", 0, n_items, 0, (None, data or b""))
         return ArrowNode("+L", name, _NULLABLE, n_rows, n_nulls, (validity, values), (items,))
-    if plan.kind is Kind.BYTES:
+    if plan.kind is ColumnKind.BYTES:
         return ArrowNode("Z", name, _NULLABLE, n_rows, n_nulls, (validity, values, data or b""))
     return ArrowNode(_FORMATS[plan.code], name, _NULLABLE, n_rows, n_nulls, (validity, values))
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.decode.plan import Kind
+from tracepoint.decode.plan import ColumnKind
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ class Column:
         """Return the values of rows as Python's own objects, None where a record does not hold the field."""
         rows = range(*slice(start, stop).indices(self.n_rows))
         match self.plan.kind:
-            case Kind.TEXT:
+            case ColumnKind.TEXT:
                 indices, words = _cast(self.values, "i"), self.words
                 found: list[Any] = [None if self.is_null(n) else words[indices[n]] for n in rows]
-            case Kind.LIST | Kind.BYTES:
+            case ColumnKind.LIST | ColumnKind.BYTES:
                 found = [None if self.is_null(n) else self._item(n) for n in rows]
             case _:
                 found = _cast(self.values, self.plan.code)[rows.start : rows.stop].tolist()
@@ -88,4 +88,4 @@ class Column:
         step = self.plan.element
         first, last = _cast(self.values, "q")[row : row + 2]
         data = memoryview(self.bytes_ or b"")[first * step : last * step]
-        return bytes(data) if self.plan.kind is Kind.BYTES else _cast(data, self.plan.code).tolist()
+        return bytes(data) if self.plan.kind is ColumnKind.BYTES else _cast(data, self.plan.code).tolist()

@@ -8,7 +8,7 @@ from array import array
 from typing import TYPE_CHECKING
 
 from tracepoint.decode.column import Column
-from tracepoint.decode.plan import Kind, Place
+from tracepoint.decode.plan import ColumnKind, FieldPlace
 from tracepoint.record.field import LOCATION_SIZE, unpack_location
 
 if TYPE_CHECKING:
@@ -24,16 +24,16 @@ def fill_slowly(rows: Sequence[Row], plan: Sequence[PlanColumn], *, is_big_endia
 
 
 def _fill(rows: Sequence[Row], plan: PlanColumn, order: str) -> Column:
-    if plan.kind is Kind.STAMP:
+    if plan.kind is ColumnKind.STAMP:
         return Column(plan, len(rows), 0, None, array("q", (row.stamp for row in rows)).tobytes())
-    if plan.kind is Kind.CPU:
+    if plan.kind is ColumnKind.CPU:
         return Column(plan, len(rows), 0, None, array("i", (row.cpu for row in rows)).tobytes())
     found = [_bytes_of(plan, row.data, order) for row in rows]
     n_nulls = found.count(None)
     validity = _bitmap(found) if n_nulls else None
-    if plan.kind is Kind.TEXT:
+    if plan.kind is ColumnKind.TEXT:
         return Column(plan, len(rows), n_nulls, validity, *_texts(found))
-    if plan.kind is Kind.NUMBER:
+    if plan.kind is ColumnKind.NUMBER:
         numbers = b"".join(data or bytes(plan.size) for data in found)
         return Column(plan, len(rows), n_nulls, validity, _in_own_order(plan, numbers, order))
     ends = array("q", [0])
@@ -53,12 +53,12 @@ def _in_own_order(plan: PlanColumn, data: bytes, order: str) -> bytes:
 def _bytes_of(plan: PlanColumn, record: bytes, order: str) -> bytes | None:
     """Return the bytes of a field, None when the record does not hold them all, in whole items."""
     start, size = plan.offset, plan.size
-    if plan.place is Place.REST:
+    if plan.place is FieldPlace.REST:
         size = max(len(record) - start, 0)
-    elif plan.place is not Place.FIXED:
+    elif plan.place is not FieldPlace.FIXED:
         if start + LOCATION_SIZE > len(record):
             return None
-        origin = start + LOCATION_SIZE if plan.place is Place.REL_LOC else 0
+        origin = start + LOCATION_SIZE if plan.place is FieldPlace.REL_LOC else 0
         start, size = unpack_location(struct.unpack_from(order + "I", record, start)[0], origin)
     if start + size > len(record) or size % plan.element:
         return None

@@ -8,7 +8,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.column import Column
-from tracepoint.decode.plan import Kind
+from tracepoint.decode.plan import ColumnKind
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -45,9 +45,9 @@ class ColumnJoiner:
         self._n_rows += column.n_rows
         self._n_nulls += column.n_nulls
         match self._plan.kind:
-            case Kind.TEXT:
+            case ColumnKind.TEXT:
                 self._add_texts(column)
-            case Kind.LIST | Kind.BYTES:
+            case ColumnKind.LIST | ColumnKind.BYTES:
                 self._add_lists(column)
             case _:
                 self._values.add(column.values)
@@ -69,10 +69,10 @@ class ColumnJoiner:
 
     def column(self) -> Column:
         """Return the column of all rows."""
-        has_ends = self._plan.kind in (Kind.LIST, Kind.BYTES)
+        has_ends = self._plan.kind in (ColumnKind.LIST, ColumnKind.BYTES)
         bytes_: Buffer | None = self._bytes.take() if has_ends else None
         ends: Buffer | None = None
-        if self._plan.kind is Kind.TEXT:
+        if self._plan.kind is ColumnKind.TEXT:
             places = array("Q", [0])
             for word in self._words:
                 places.append(places[-1] + len(word))

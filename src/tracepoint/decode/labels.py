@@ -6,7 +6,7 @@ from array import array
 from typing import TYPE_CHECKING, Any, Literal
 
 from tracepoint.decode.column import Column
-from tracepoint.decode.plan import Kind, PlanColumn
+from tracepoint.decode.plan import ColumnKind, PlanColumn
 from tracepoint.printk.program import compile_labels
 from tracepoint.printk.render import render_record
 
@@ -20,7 +20,7 @@ def label_column(form: EventFormat, column: Column) -> Column | None:
     A value is rendered once, however many rows have it.
     """
     plan = column.plan
-    is_whole = plan.kind is Kind.NUMBER and plan.code not in "fd"
+    is_whole = plan.kind is ColumnKind.NUMBER and plan.code not in "fd"
     program = compile_labels(form, plan.name) if is_whole else None
     if program is None:
         return None
@@ -36,7 +36,7 @@ def label_column(form: EventFormat, column: Column) -> Column | None:
     ends = array("Q", [0])
     for word in words:
         ends.append(ends[-1] + len(word))
-    texts = PlanColumn(plan.name, Kind.TEXT, plan.place, plan.offset, plan.size, 1, "")
+    texts = PlanColumn(plan.name, ColumnKind.TEXT, plan.place, plan.offset, plan.size, 1, "")
     rows = array("i", map(indices.__getitem__, values))
     return Column(
         texts, column.n_rows, column.n_nulls, column.validity, rows.tobytes(), b"".join(words), ends.tobytes()

@@ -18,7 +18,7 @@ _FLOATS = {("float", 4): "f", ("double", 8): "d"}
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
-class Kind(IntEnum):
+class ColumnKind(IntEnum):
     """What a column holds; TEXT is a string up to its NUL, BYTES what is not a number (a struct)."""
 
     STAMP = 0
@@ -29,7 +29,7 @@ class Kind(IntEnum):
     BYTES = 5
 
 
-class Place(IntEnum):
+class FieldPlace(IntEnum):
     """Where the bytes of a field are: at its offset, where a word says, or from there to the end."""
 
     FIXED = 0
@@ -46,8 +46,8 @@ class PlanColumn:
     """
 
     name: str
-    kind: Kind
-    place: Place
+    kind: ColumnKind
+    place: FieldPlace
     offset: int
     size: int
     element: int
@@ -71,8 +71,8 @@ def plan_columns(form: EventFormat) -> tuple[PlanColumn, ...]:
     """
     found = {field.name: _plan(form, field) for field in form.fields}
     found |= {
-        TIME: PlanColumn(TIME, Kind.STAMP, Place.FIXED, 0, 8, 1, "q"),
-        CPU: PlanColumn(CPU, Kind.CPU, Place.FIXED, 0, 4, 1, "i"),
+        TIME: PlanColumn(TIME, ColumnKind.STAMP, FieldPlace.FIXED, 0, 8, 1, "q"),
+        CPU: PlanColumn(CPU, ColumnKind.CPU, FieldPlace.FIXED, 0, 4, 1, "i"),
     }
     return (found.pop(TIME), found.pop(CPU), *found.values())
 
@@ -80,30 +80,32 @@ def plan_columns(form: EventFormat) -> tuple[PlanColumn, ...]:
 def _plan(form: EventFormat, field: FieldFormat) -> PlanColumn:
     place = _place(form, field)
     if is_text(field):
-        return PlanColumn(field.name, Kind.TEXT, place, field.offset, field.size, 1, "")
+        return PlanColumn(field.name, ColumnKind.TEXT, place, field.offset, field.size, 1, "")
     if field.is_array:
         item = element_type(form, field)
         if item is None or item.size not in _CODES:
-            return PlanColumn(field.name, Kind.BYTES, place, field.offset, field.size, 1, "")
-        return PlanColumn(field.name, Kind.LIST, place, field.offset, field.size, item.size, _code(item))
+            return PlanColumn(field.name, ColumnKind.BYTES, place, field.offset, field.size, 1, "")
+        return PlanColumn(
+            field.name, ColumnKind.LIST, place, field.offset, field.size, item.size, _code(item)
+        )
     code = _FLOATS.get((field.ctype, field.size), "")
     if not code and field.size in _CODES:
         code = _CODES[field.size].lower() if field.is_signed else _CODES[field.size]
-    kind = Kind.NUMBER if code and place is Place.FIXED else Kind.BYTES
+    kind = ColumnKind.NUMBER if code and place is FieldPlace.FIXED else ColumnKind.BYTES
     return PlanColumn(
-        field.name, kind, place, field.offset, field.size, 1, code if kind is Kind.NUMBER else ""
+        field.name, kind, place, field.offset, field.size, 1, code if kind is ColumnKind.NUMBER else ""
     )
 
 
-def _place(form: EventFormat, field: FieldFormat) -> Place:
+def _place(form: EventFormat, field: FieldFormat) -> FieldPlace:
     if field.is_rel_loc:
-        return Place.REL_LOC
+        return FieldPlace.REL_LOC
     if field.is_data_loc:
-        return Place.DATA_LOC
+        return FieldPlace.DATA_LOC
     # kernel/trace/trace.c: __ftrace_trace_stack() writes as many addresses as there are.
     if (form.system, form.name, field.name) == ("ftrace", "kernel_stack", "caller"):
-        return Place.REST
-    return Place.REST if field.is_array and not field.size else Place.FIXED
+        return FieldPlace.REST
+    return FieldPlace.REST if field.is_array and not field.size else FieldPlace.FIXED
 
 
 def _code(item: IntType) -> str:

@@ -10,7 +10,7 @@ from tracepoint.filter.match import match_pattern
 from tracepoint.filter.parse import MAX_CPUS, Filter, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import COMM_SIZE, compile_filter
-from tracepoint.filter.tree import And, Not, Op, Or, Predicate, Source
+from tracepoint.filter.tree import And, Comparator, Not, Or, Predicate, Source
 from tracepoint.model.patterns import matches_any
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tracefile.recording import read_pairs
@@ -74,7 +74,7 @@ def _compile(selection: Selection, form: EventFormat, known: _Known) -> FilterPr
     terms: list[Expression] = []
     if selection.cpus is not None:
         mask = sum(1 << cpu for cpu in selection.cpus if cpu < MAX_CPUS)
-        terms.append(Predicate("common_cpu", Op.BAND, Source.CPU_IN_CPUS, value=mask))
+        terms.append(Predicate("common_cpu", Comparator.BAND, Source.CPU_IN_CPUS, value=mask))
     if selection.pids is not None:
         terms.append(_has_pid(form, selection.pids))
     for text in selection.where:
@@ -89,9 +89,11 @@ def _compile(selection: Selection, form: EventFormat, known: _Known) -> FilterPr
 def _has_pid(form: EventFormat, pids: frozenset[int]) -> Predicate:
     field = next((f for f in form.common_fields if f.name == "common_pid"), None)
     if field is None or field.size not in _PID_SIZES:
-        return Predicate("common_pid", Op.EQ, Source.NOTHING)
+        return Predicate("common_pid", Comparator.EQ, Source.NOTHING)
     numbers = frozenset(pid & 0xFFFFFFFF for pid in pids)
-    return Predicate(field.name, Op.EQ, Source.NUMBER_IN_SET, field.offset, field.size, numbers=numbers)
+    return Predicate(
+        field.name, Comparator.EQ, Source.NUMBER_IN_SET, field.offset, field.size, numbers=numbers
+    )
 
 
 def _with_names(expression: Expression, has_comm: Callable[[Predicate], Expression]) -> Expression:
@@ -123,7 +125,10 @@ def _has_comm(form: EventFormat, known: _Known, predicate: Predicate) -> Express
     pids = frozenset(pid for pid, name in known.comms.items() if pid and matches(name))
     idle = sum(1 << cpu for cpu in range(known.n_cpus) if matches(f"swapper/{cpu}"))
     is_idle = And(
-        (_has_pid(form, frozenset({0})), Predicate("common_cpu", Op.BAND, Source.CPU_IN_CPUS, value=idle))
+        (
+            _has_pid(form, frozenset({0})),
+            Predicate("common_cpu", Comparator.BAND, Source.CPU_IN_CPUS, value=idle),
+        )
     )
     found = Or((_has_pid(form, pids), is_idle))
     return Not(found) if pattern.is_inverted else found

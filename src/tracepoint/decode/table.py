@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.decode.arrow import arrow_format, table_node
 from tracepoint.decode.handing import hand_array, hand_schema, hand_stream
 from tracepoint.decode.libraries import import_library
-from tracepoint.decode.plan import Kind, plan_columns
+from tracepoint.decode.plan import ColumnKind, plan_columns
 from tracepoint.wording import counted, html_table, one_line
 
 if TYPE_CHECKING:
@@ -128,11 +128,11 @@ class Table:
         are objects.
         """
         numpy, column = import_library("numpy"), self[name]
-        if column.plan.kind in (Kind.STAMP, Kind.CPU, Kind.NUMBER):
+        if column.plan.kind in (ColumnKind.STAMP, ColumnKind.CPU, ColumnKind.NUMBER):
             values = numpy.frombuffer(column.values, dtype=column.plan.code)
             mask = _mask(numpy, column)
             return values if mask is None else numpy.ma.MaskedArray(values, mask)
-        if column.plan.kind is Kind.TEXT:
+        if column.plan.kind is ColumnKind.TEXT:
             words = numpy.array([*column.words, None], dtype=object)
             indices = numpy.frombuffer(column.values, dtype="i")
             mask = _mask(numpy, column)
@@ -152,11 +152,11 @@ class Table:
         column = self[name]
         numpy = import_library("numpy")
         mask = _mask(numpy, column)
-        if column.plan.kind is Kind.TEXT:
+        if column.plan.kind is ColumnKind.TEXT:
             codes = numpy.frombuffer(column.values, dtype="i")
             codes = codes if mask is None else numpy.where(mask, -1, codes)
             return pandas.Categorical.from_codes(codes, pandas.Index(column.words, dtype=object))
-        if column.plan.kind is Kind.NUMBER and mask is not None:
+        if column.plan.kind is ColumnKind.NUMBER and mask is not None:
             values = numpy.frombuffer(column.values, dtype=column.plan.code).copy()
             kind = pandas.arrays.FloatingArray if column.plan.code in "fd" else pandas.arrays.IntegerArray
             return kind(values, mask)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.numbers import ALNUM, DIGITS, NAME, SPACE, read_cpulist, read_s64, read_u64
 from tracepoint.filter.profile import FilterType
-from tracepoint.filter.tree import Op, Predicate, Source, read_pattern
+from tracepoint.filter.tree import Comparator, Predicate, Source, read_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,7 +70,7 @@ class PredicateReader:
         field, kind = self._find_field(name, at)
         at, is_user, is_function = self._suffixes(at)
         at = self._skip(at, SPACE)
-        op = next((op for op in Op if self._text.startswith(op.encode(), at)), None)
+        op = next((op for op in Comparator if self._text.startswith(op.encode(), at)), None)
         if op is None:
             self._fail(FilterFault.INVALID_OP, at)
         at = self._skip(at + len(op), SPACE)
@@ -109,9 +109,9 @@ class PredicateReader:
         return at, is_user, is_function
 
     def _string(
-        self, field: FieldFormat | str, kind: FilterType, op: Op, at: int, *, is_user: bool
+        self, field: FieldFormat | str, kind: FilterType, op: Comparator, at: int, *, is_user: bool
     ) -> tuple[Predicate, int]:
-        if op not in (Op.GLOB, Op.EQ, Op.NE):
+        if op not in (Comparator.GLOB, Comparator.EQ, Comparator.NE):
             self._fail(FilterFault.ILLEGAL_FIELD_OP, at)
         if not kind.is_string:
             self._fail(FilterFault.EXPECT_DIGIT, at)
@@ -126,10 +126,12 @@ class PredicateReader:
             source = Source.USER_POINTER
         return self._make(field, op, source, pattern=read_pattern(value, op)), end + 1
 
-    def _number(self, field: FieldFormat | str, kind: FilterType, op: Op, at: int) -> tuple[Predicate, int]:
+    def _number(
+        self, field: FieldFormat | str, kind: FilterType, op: Comparator, at: int
+    ) -> tuple[Predicate, int]:
         if kind.is_string:
             self._fail(FilterFault.EXPECT_STRING, at)
-        if op is Op.GLOB:
+        if op is Comparator.GLOB:
             self._fail(FilterFault.ILLEGAL_FIELD_OP, at)
         value, end = self._integer(at, is_signed=kind is FilterType.CPU or _is_signed(field))
         if value is None:
@@ -145,11 +147,13 @@ class PredicateReader:
         digits = self._text[at:end]
         return (read_s64(digits) if is_signed else read_u64(digits)), end
 
-    def _cpus(self, field: FieldFormat | str, kind: FilterType, op: Op, at: int) -> tuple[Predicate, int]:
+    def _cpus(
+        self, field: FieldFormat | str, kind: FilterType, op: Comparator, at: int
+    ) -> tuple[Predicate, int]:
         if kind not in (FilterType.CPUMASK, FilterType.CPU, FilterType.OTHER) or op not in (
-            Op.EQ,
-            Op.NE,
-            Op.BAND,
+            Comparator.EQ,
+            Comparator.NE,
+            Comparator.BAND,
         ):
             self._fail(FilterFault.ILLEGAL_FIELD_OP, at)
         at += len(b"CPUS")
@@ -164,7 +168,9 @@ class PredicateReader:
             self._fail(FilterFault.INVALID_CPULIST, end)
         return self._cpu_predicate(field, kind, op, mask), end + 1
 
-    def _cpu_predicate(self, field: FieldFormat | str, kind: FilterType, op: Op, mask: int) -> Predicate:
+    def _cpu_predicate(
+        self, field: FieldFormat | str, kind: FilterType, op: Comparator, mask: int
+    ) -> Predicate:
         """Compare with a mask; a mask of one CPU is compared as that CPU's number."""
         is_single = mask.bit_count() == 1
         cpu = mask.bit_length() - 1
@@ -172,7 +178,7 @@ class PredicateReader:
             source = Source.CPUMASK_HAS_CPU if is_single else Source.CPUMASK
             return self._make(field, op, source, value=cpu if is_single else mask)
         if is_single:
-            op = Op.EQ if op is Op.BAND else op
+            op = Comparator.EQ if op is Comparator.BAND else op
             source = Source.CPU if kind is FilterType.CPU else self._scalar(field)
             made = self._make(field, op, source, value=cpu)
             return Predicate(made.field, op, source, made.offset, made.size, False, cpu)
@@ -182,10 +188,10 @@ class PredicateReader:
             source = Source.SCALAR_IN_CPUS if has_size else Source.NOTHING
         return self._make(field, op, source, value=mask)
 
-    def _function(self, field: FieldFormat | str, op: Op, at: int) -> tuple[Predicate, int]:
+    def _function(self, field: FieldFormat | str, op: Comparator, at: int) -> tuple[Predicate, int]:
         if isinstance(field, str) or field.size != self._event.long_size:
             self._fail(FilterFault.ILLEGAL_FIELD_OP, at)
-        if op not in (Op.EQ, Op.NE):
+        if op not in (Comparator.EQ, Comparator.NE):
             self._fail(FilterFault.INVALID_OP, at)
         wanted: bytes | int | None
         if self._byte(at) in DIGITS:
@@ -205,7 +211,12 @@ class PredicateReader:
         return Predicate(made.field, op, made.source, made.offset, made.size, False, first, first + size), end
 
     def _make(
-        self, field: FieldFormat | str, op: Op, source: Source, value: int = 0, pattern: Pattern | None = None
+        self,
+        field: FieldFormat | str,
+        op: Comparator,
+        source: Source,
+        value: int = 0,
+        pattern: Pattern | None = None,
     ) -> Predicate:
         if isinstance(field, str):
             return Predicate(field, op, source, value=value, is_signed=True, pattern=pattern)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.filter.match import match_pattern
-from tracepoint.filter.tree import And, Expression, Not, Op, Or, Predicate, Source
+from tracepoint.filter.tree import And, Comparator, Expression, Not, Or, Predicate, Source
 from tracepoint.record.field import unpack_location
 from tracepoint.wording import counted
 
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 COMM_SIZE = 16
 _U32_MASK = (1 << 32) - 1
 
-_COMPARE: dict[Op, Callable[[int, int], bool]] = {
-    Op.EQ: int.__eq__,
-    Op.NE: int.__ne__,
-    Op.LE: int.__le__,
-    Op.LT: int.__lt__,
-    Op.GE: int.__ge__,
-    Op.GT: int.__gt__,
-    Op.BAND: lambda a, b: bool(a & b),
+_COMPARE: dict[Comparator, Callable[[int, int], bool]] = {
+    Comparator.EQ: int.__eq__,
+    Comparator.NE: int.__ne__,
+    Comparator.LE: int.__le__,
+    Comparator.LT: int.__lt__,
+    Comparator.GE: int.__ge__,
+    Comparator.GT: int.__gt__,
+    Comparator.BAND: lambda a, b: bool(a & b),
 }
 
 
@@ -51,7 +51,7 @@ NO_CONTEXT = RecordContext()
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class FilterInstruction:
     """Try `predicate` and go on at `if_true` or `if_false`.
 
     The number of instructions as a place means accept, one more reject.
@@ -69,7 +69,7 @@ class FilterProgram:
     A predicate whose field does not lie inside the record does not hold.
     """
 
-    instructions: tuple[Instruction, ...]
+    instructions: tuple[FilterInstruction, ...]
     is_big_endian: bool = False
     n_cpus: int = 8192
 
@@ -108,12 +108,12 @@ class FilterProgram:
             case Source.SCALAR:
                 return _compare_scalar(predicate, value)
             case Source.NUMBER_IN_SET:
-                return (value in predicate.numbers) == (predicate.op is Op.EQ)
+                return (value in predicate.numbers) == (predicate.op is Comparator.EQ)
             case Source.SCALAR_IN_CPUS:
                 cpu = value & _U32_MASK
                 return cpu < self.n_cpus and _in_cpus(predicate, cpu)
             case Source.FUNCTION:
-                return (predicate.value <= value < predicate.value_end) == (predicate.op is Op.EQ)
+                return (predicate.value <= value < predicate.value_end) == (predicate.op is Comparator.EQ)
             case Source.POINTER | Source.USER_POINTER:
                 text = context.read_string(value, predicate.source is Source.USER_POINTER)
                 return text is not None and _string_holds(predicate, text + b"\0")
@@ -136,9 +136,9 @@ class FilterProgram:
             words = [data[i : i + 8] for i in range(0, len(data), 8)]
             mask = sum(int.from_bytes(w, "big") << 64 * i for i, w in enumerate(words))
         wanted = 1 << predicate.value if predicate.source is Source.CPUMASK_HAS_CPU else predicate.value
-        if predicate.op is Op.BAND:
+        if predicate.op is Comparator.BAND:
             return bool(mask & wanted)
-        return (mask == wanted) == (predicate.op is Op.EQ)
+        return (mask == wanted) == (predicate.op is Comparator.EQ)
 
     def _integer(self, data: bytes) -> int:
         return int.from_bytes(data, "big" if self.is_big_endian else "little")
@@ -159,13 +159,22 @@ class FilterProgram:
 
 FLAT_MAGIC = 0x31465054
 _FLAT = struct.Struct("<BBHHHHHIIIQQ")
-_FLAT_OP = {Op.EQ: 1, Op.NE: 2, Op.LE: 3, Op.LT: 4, Op.GE: 5, Op.GT: 6, Op.BAND: 7, Op.GLOB: 8}
+_FLAT_OP = {
+    Comparator.EQ: 1,
+    Comparator.NE: 2,
+    Comparator.LE: 3,
+    Comparator.LT: 4,
+    Comparator.GE: 5,
+    Comparator.GT: 6,
+    Comparator.BAND: 7,
+    Comparator.GLOB: 8,
+}
 _FLAG_INVERTED = 1
 _FLAG_SIGNED = 2
 _U64_MASK = (1 << 64) - 1
 
 
-def _pack_instruction(step: Instruction, operands: bytearray) -> bytes:
+def _pack_instruction(step: FilterInstruction, operands: bytearray) -> bytes:
     predicate = step.predicate
     op: int = _FLAT_OP[predicate.op]
     flags = _FLAG_SIGNED if predicate.is_signed else 0
@@ -220,14 +229,14 @@ def _compare_scalar(predicate: Predicate, raw: int) -> bool:
 
 def _compare_cpu(predicate: Predicate, cpu: int) -> bool:
     """`cpu & 1` is accepted and never true: filter_pred_cpu() knows no such operator."""
-    return predicate.op is not Op.BAND and _COMPARE[predicate.op](cpu, _as_int(predicate.value))
+    return predicate.op is not Comparator.BAND and _COMPARE[predicate.op](cpu, _as_int(predicate.value))
 
 
 def _in_cpus(predicate: Predicate, cpu: int) -> bool:
     """Compare a number with a mask of several CPUs, which no number equals."""
-    if predicate.op is Op.BAND:
+    if predicate.op is Comparator.BAND:
         return bool(predicate.value >> cpu & 1)
-    return predicate.op is Op.NE
+    return predicate.op is Comparator.NE
 
 
 def _string_holds(predicate: Predicate, data: bytes) -> bool:
@@ -270,5 +279,5 @@ def compile_filter(parsed: Filter) -> FilterProgram:
                     todo.append((None, label, label))
                     todo.append((term, label, if_false) if is_and else (term, if_true, label))
     places[accept], places[reject] = len(steps), len(steps) + 1
-    instructions = tuple(Instruction(p, places[t], places[f]) for p, t, f in steps)
+    instructions = tuple(FilterInstruction(p, places[t], places[f]) for p, t, f in steps)
     return FilterProgram(instructions, parsed.event.is_big_endian, parsed.n_cpus)

@@ -9,7 +9,7 @@ from typing import TypeAlias
 from tracepoint.filter.numbers import DIGITS
 
 
-class Op(enum.StrEnum):
+class Comparator(enum.StrEnum):
     """The operators, in the order in which they are tried at a place: `<=` before `<`."""
 
     GLOB = "~"
@@ -71,7 +71,7 @@ class Predicate:
     """
 
     field: str
-    op: Op
+    op: Comparator
     source: Source
     offset: int = 0
     size: int = 0
@@ -106,17 +106,17 @@ class Or:
 Expression: TypeAlias = Predicate | Not | And | Or
 
 
-def read_pattern(text: bytes, op: Op) -> Pattern:
+def read_pattern(text: bytes, op: Comparator) -> Pattern:
     """Return how to compare with a quoted value.
 
     Only a leading and a trailing `*` are cheap; any other special character makes it a glob.
     Kernel: filter_parse_regex() in kernel/trace/trace_events_filter.c.
 
-    >>> read_pattern(b"!*sh*", Op.GLOB)
+    >>> read_pattern(b"!*sh*", Comparator.GLOB)
     Pattern(match=<Match.MIDDLE: 18>, text=b'sh', is_inverted=True)
     """
-    if op is not Op.GLOB:
-        return Pattern(Match.FULL, text, is_inverted=op is Op.NE)
+    if op is not Comparator.GLOB:
+        return Pattern(Match.FULL, text, is_inverted=op is Comparator.NE)
     is_inverted = text.startswith(b"!")
     text = text[is_inverted:]
     if text[:1] and text[0] in DIGITS:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from tracepoint.generate.writer import CodeWriter
-    from tracepoint.model.event import Param, Proto, Tracepoint
+    from tracepoint.model.event import BareTracepoint, Param, Proto
     from tracepoint.source.environment import Environment
 
 LIST_ROOM = 64
@@ -66,7 +66,7 @@ class FiringTarget:
 
 
 def target_of(
-    point: Event | Tracepoint, call: str, environment: Environment | None, typedefs: Mapping[str, str]
+    point: Event | BareTracepoint, call: str, environment: Environment | None, typedefs: Mapping[str, str]
 ) -> FiringTarget:
     """Return what fires an event or tracepoint; `environment` and `typedefs` resolve types."""
     copies = _COPY.findall(point.assign.text) if isinstance(point, Event) else []

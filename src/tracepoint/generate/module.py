@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tracepoint.assign.values import Input
-    from tracepoint.model.event import Event, Tracepoint
+    from tracepoint.model.event import BareTracepoint, Event
 
 _ZEROS = 16384
 _COMMENT_WIDTH = 74
@@ -131,7 +131,7 @@ def _check(header: TraceHeader, system: str, prefix: str, includes: Sequence[str
         check_include(one)
 
 
-def call_name(point: Tracepoint, facts: TreeFacts) -> str:
+def call_name(point: BareTracepoint, facts: TreeFacts) -> str:
     """Return what follows `trace_` and `register_trace_` in C for a tracepoint without an event."""
     has_suffix = facts.has_tp_suffix and point.call_name != point.name
     return f"{point.name}_tp" if has_suffix else point.name

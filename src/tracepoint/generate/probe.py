@@ -21,7 +21,7 @@ from tracepoint.tree.tracing_macros import NEWEST, TreeFacts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.model.event import Tracepoint
+    from tracepoint.model.event import BareTracepoint
 
 _STRUCT = re.compile(r"\b(?:struct|union)\s+[A-Za-z_]\w*")
 _REGISTERED = ["probe_hit", "&probe_private"]
@@ -29,7 +29,7 @@ _INCLUDE = re.compile(r"""<[^<>"\n]+>|"[^<>"\n]+\"""")
 
 
 def probe_module(
-    event: Event | Tracepoint,
+    event: Event | BareTracepoint,
     *,
     name: str,
     header: str = "",
@@ -88,7 +88,7 @@ def _unregister(point: str, *, by_name: bool) -> str:
     return "\n".join("\t" + line for line in break_call(call, arguments, ");", TAB))
 
 
-def _point(event: Event | Tracepoint, facts: TreeFacts) -> tuple[str, str]:
+def _point(event: Event | BareTracepoint, facts: TreeFacts) -> tuple[str, str]:
     """Return the name after `register_trace_`, and the name for users."""
     if not isinstance(event, Event):
         # The header is the kernel's own, so what it calls DECLARE_TRACE means what the kernel says.
@@ -101,12 +101,12 @@ def _point(event: Event | Tracepoint, facts: TreeFacts) -> tuple[str, str]:
     return event.name, event.full_name
 
 
-def _structs(event: Event | Tracepoint) -> list[str]:
+def _structs(event: Event | BareTracepoint) -> list[str]:
     found = [name for param in event.proto.params for name in _STRUCT.findall(param.ctype)]
     return list(dict.fromkeys(found))
 
 
-def _probe(event: Event | Tracepoint) -> str:
+def _probe(event: Event | BareTracepoint) -> str:
     """Return the probe: the prototype of the tracepoint after the private data.
 
     No parameter can be called `__data`: the kernel's own macros have one of that name.

@@ -34,7 +34,7 @@ class Section(NamedTuple):
     entry_size: int
 
 
-class Symbol(NamedTuple):
+class ElfSymbol(NamedTuple):
     """One symbol; `section` is -1 when it is not defined here; `Elf.symbol_name` gives its name."""
 
     name_offset: int
@@ -131,7 +131,7 @@ class Elf:
             )
         return sections
 
-    def _read_symbols(self) -> list[Symbol]:
+    def _read_symbols(self) -> list[ElfSymbol]:
         table = next((s for s in self.sections if s.type == _SHT_SYMTAB), None)
         if table is None or table.link >= len(self.sections):
             raise LayoutError("ELF: there is no symbol table")
@@ -151,7 +151,7 @@ class Elf:
                 (section,) = self._unpack("I", extended.offset + 4 * index)
             elif section == _SHN_UNDEF or section >= _SHN_LORESERVE:
                 section = -1
-            symbols.append(Symbol(name, section, value, size))
+            symbols.append(ElfSymbol(name, section, value, size))
         return symbols
 
     def content(self, section: Section) -> bytes:
@@ -160,7 +160,7 @@ class Elf:
             raise LayoutError(f"ELF: section {section.name} is compressed")
         return self.data[section.offset : section.offset + section.size]
 
-    def symbol_name(self, symbol: Symbol) -> str:
+    def symbol_name(self, symbol: ElfSymbol) -> str:
         """Return the name of a symbol."""
         return _string(self._symbol_strings, symbol.name_offset)
 

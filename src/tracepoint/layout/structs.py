@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.source.lexer import Token
-    from tracepoint.source.structs import Marks, Member, StructBody
+    from tracepoint.source.structs import Marks, MemberDeclaration, StructBody
 
 #: What `__aligned` without a number asks for on every ABI here but 32-bit ARM, where no record has it.
 _BIGGEST_ALIGN = 16
@@ -78,7 +78,7 @@ class _Layer:
             raise LayoutError(f"an alignment in {self.name} is not a power of two")
         return max(numbers, default=1)
 
-    def natural(self, align: int, member: Member) -> int:
+    def natural(self, align: int, member: MemberDeclaration) -> int:
         """Return the alignment of a member whose type has `align`."""
         if member.marks.is_packed or self.body.marks.is_packed:
             align = 1
@@ -86,7 +86,7 @@ class _Layer:
             align = min(align, self.body.pack)
         return max(align, self.asked(member.marks))
 
-    def add(self, member: Member, index: int) -> None:
+    def add(self, member: MemberDeclaration, index: int) -> None:
         ctype = self.type_of(member, index)
         size, align = self.measures.size_and_align(ctype)
         if member.bits is not None:
@@ -108,7 +108,7 @@ class _Layer:
         if self.end > 8 * _MAX_SIZE:
             raise LayoutError(f"{self.name} is larger than {_MAX_SIZE} bytes")
 
-    def add_bits(self, member: Member, ctype: CType, size: int, align: int) -> None:
+    def add_bits(self, member: MemberDeclaration, ctype: CType, size: int, align: int) -> None:
         """Place a bit-field: it crosses no border of its type, unless it is packed."""
         width = self.measures.number(member.bits or ())
         if not 0 <= width <= 8 * size:
@@ -129,14 +129,14 @@ class _Layer:
             self.members[member.name] = Placed(unit, ctype, width)
         self.take(start, width)
 
-    def type_of(self, member: Member, index: int) -> CType:
+    def type_of(self, member: MemberDeclaration, index: int) -> CType:
         if member.body is not None:
             return self.measures.name_body(f"{self.name}::{member.name or index}", member.body)
         if member.ctype is None:
             raise LayoutError(f"the type of a member of {self.name} is not known")
         return member.ctype
 
-    def name_it(self, member: Member, ctype: CType, offset: int) -> None:
+    def name_it(self, member: MemberDeclaration, ctype: CType, offset: int) -> None:
         """Make the member known, or what is in it when it has no name."""
         if not member.name:
             inner = self.measures.members_of(ctype)

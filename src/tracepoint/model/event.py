@@ -1,4 +1,4 @@
-"""What a trace header declares: `TraceHeader`, `EventClass`, `Event`, `Tracepoint`."""
+"""What a trace header declares: `TraceHeader`, `EventClass`, `Event`, `BareTracepoint`."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Tracepoint:
+class BareTracepoint:
     """A tracepoint without an event: `DECLARE_TRACE` and its family.
 
     `call_name` is what follows `trace_` at a call site: with `DECLARE_TRACE` of 6.16 and later
@@ -155,7 +155,7 @@ class Tracepoint:
     origin: Origin | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def __repr__(self) -> str:
-        return f"<Tracepoint {one_line(f'{self.name}({self.proto})')}>"
+        return f"<BareTracepoint {one_line(f'{self.name}({self.proto})')}>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,7 @@ class TraceHeader:
     system: str
     events: tuple[Event, ...]
     classes: tuple[EventClass, ...] = ()
-    tracepoints: tuple[Tracepoint, ...] = ()
+    tracepoints: tuple[BareTracepoint, ...] = ()
     enums: tuple[EnumDef, ...] = ()
     form: HeaderForm = field(default_factory=HeaderForm)
     path: str = field(default="", compare=False)

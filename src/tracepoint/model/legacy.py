@@ -15,7 +15,7 @@ from tracepoint.model.origins import origin_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.model.event import Tracepoint
+    from tracepoint.model.event import BareTracepoint
     from tracepoint.source.lexer import Token
     from tracepoint.source.syntax import MacroCall
 
@@ -34,7 +34,7 @@ TODAY = {
 }
 
 
-def explain_legacy(tracepoint: Tracepoint, call: MacroCall) -> list[Diagnostic]:
+def explain_legacy(tracepoint: BareTracepoint, call: MacroCall) -> list[Diagnostic]:
     """Say what each word of a declaration in the old form is called today, and how to change it."""
     origin = origin_of(call.name, call.close)
     args = ", ".join(tracepoint.args)

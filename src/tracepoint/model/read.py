@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from tracepoint.diagnostics import Diagnostic, Severity
 from tracepoint.model.declaration import read_args, read_fields, read_part, read_proto
 from tracepoint.model.event import (
+    BareTracepoint,
     EnumDef,
     Event,
     EventClass,
     Proto,
     TraceHeader,
-    Tracepoint,
 )
 from tracepoint.model.header_form import read_form
 from tracepoint.model.legacy import explain_legacy
@@ -80,7 +80,7 @@ class _Reader:
         self.form = read_form(read.directives, read.includes, read.macros)
         self.events: list[Event] = []
         self.classes: dict[str, EventClass] = {}
-        self.tracepoints: list[Tracepoint] = []
+        self.tracepoints: list[BareTracepoint] = []
         self.enums: list[EnumDef] = []
         self._flags: dict[str, str] = {}
         self._perf_perms: dict[str, str] = {}
@@ -293,7 +293,7 @@ class _Reader:
             return
         name = spell(parts["name"])
         proto, args = self._proto_and_args(parts, name) if "proto" in parts else (Proto(()), ())
-        tracepoint = Tracepoint(
+        tracepoint = BareTracepoint(
             name,
             proto,
             args,

@@ -13,6 +13,7 @@ from typing import Any
 from tracepoint.errors import SourceError
 from tracepoint.model.declaration import make_field
 from tracepoint.model.event import (
+    BareTracepoint,
     EnumDef,
     Event,
     EventClass,
@@ -20,7 +21,6 @@ from tracepoint.model.event import (
     Param,
     Proto,
     TraceHeader,
-    Tracepoint,
 )
 from tracepoint.model.field import (
     ArrayField,
@@ -31,7 +31,7 @@ from tracepoint.model.field import (
     StringField,
     UnknownField,
 )
-from tracepoint.model.schema_reader import Place
+from tracepoint.model.schema_reader import JsonPlace
 from tracepoint.model.vocabulary import (
     CLASS_MACROS,
     EVENT_MACROS,
@@ -116,7 +116,7 @@ def event_to_json(event: Event, classes: dict[str, EventClass] | None = None) ->
     return out
 
 
-def _tracepoint_to_json(tracepoint: Tracepoint) -> dict[str, Any]:
+def _tracepoint_to_json(tracepoint: BareTracepoint) -> dict[str, Any]:
     out: dict[str, Any] = {
         "name": tracepoint.name,
         "macro": tracepoint.macro,
@@ -179,7 +179,7 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def header_from_json(value: object) -> TraceHeader:
     """Make a header of the JSON values that `header_to_json` returns; raises SourceError."""
-    place = Place(value, "model")
+    place = JsonPlace(value, "model")
     schema = place.text("schema")
     if schema != SCHEMA:
         raise SourceError(f"model.schema is {schema!r}; this version reads {SCHEMA!r}")
@@ -197,7 +197,7 @@ def header_from_json(value: object) -> TraceHeader:
     return header
 
 
-def _form(place: Place) -> HeaderForm:
+def _form(place: JsonPlace) -> HeaderForm:
     form = HeaderForm(
         guard=place.argument("guard", ""),
         has_multi_read=place.flag("has_multi_read"),
@@ -212,13 +212,13 @@ def _form(place: Place) -> HeaderForm:
     return form
 
 
-def _enum(place: Place) -> EnumDef:
+def _enum(place: JsonPlace) -> EnumDef:
     enum = EnumDef(place.argument("name"), place.flag("is_sizeof"), place.text("system", ""))
     place.finish()
     return enum
 
 
-def _proto(place: Place) -> Proto:
+def _proto(place: JsonPlace) -> Proto:
     params = []
     for param in place.list("proto"):
         params.append(Param(param.argument("type"), param.name("name", optional=True)))
@@ -226,11 +226,11 @@ def _proto(place: Place) -> Proto:
     return Proto(tuple(params))
 
 
-def _args(place: Place) -> tuple[str, ...]:
+def _args(place: JsonPlace) -> tuple[str, ...]:
     return tuple(p.argument_text() for p in place.list("args"))
 
 
-def _class(place: Place) -> EventClass:
+def _class(place: JsonPlace) -> EventClass:
     cls = EventClass(
         place.event_name("name"),
         _proto(place),
@@ -245,7 +245,7 @@ def _class(place: Place) -> EventClass:
     return cls
 
 
-def _event(place: Place, classes: dict[str, EventClass]) -> Event:
+def _event(place: JsonPlace, classes: dict[str, EventClass]) -> Event:
     event = Event(
         place.event_name("name"),
         place.text("system"),
@@ -266,7 +266,7 @@ def _event(place: Place, classes: dict[str, EventClass]) -> Event:
     return event
 
 
-def _class_of(place: Place, classes: dict[str, EventClass]) -> EventClass:
+def _class_of(place: JsonPlace, classes: dict[str, EventClass]) -> EventClass:
     if not place.is_text("class"):
         return _class(place.member("class"))
     name = place.text("class")
@@ -275,8 +275,8 @@ def _class_of(place: Place, classes: dict[str, EventClass]) -> EventClass:
     return classes[name]
 
 
-def _tracepoint(place: Place) -> Tracepoint:
-    tracepoint = Tracepoint(
+def _tracepoint(place: JsonPlace) -> BareTracepoint:
+    tracepoint = BareTracepoint(
         place.event_name("name"),
         _proto(place),
         _args(place),
@@ -289,7 +289,7 @@ def _tracepoint(place: Place) -> Tracepoint:
     return tracepoint
 
 
-def _field(place: Place) -> Field:
+def _field(place: JsonPlace) -> Field:
     kind = place.choice("kind", ("unknown", *FIELD_MACROS))
     if kind == "unknown":
         name = place.name("name")

@@ -15,7 +15,7 @@ _INCLUDE = re.compile(r'<[^<>"\n\r]+>\Z|"[^<>"\n\r]+"\Z')
 _SYSTEM = re.compile(r"[^\s\"'(){}\[\];,#\\/]*\Z")
 
 
-class Place:
+class JsonPlace:
     """One JSON object or value, and its path for messages; `finish` refuses members not asked for."""
 
     def __init__(self, value: object, path: str) -> None:
@@ -37,21 +37,21 @@ class Place:
         """Return whether the member is a string."""
         return isinstance(self._get(key), str)
 
-    def member(self, key: str) -> Place:
+    def member(self, key: str) -> JsonPlace:
         """Return a member that is an object."""
         value = self._get(key)
         if not isinstance(value, dict):
             raise SourceError(f"{self.path}.{key}: an object is wanted, not {_kind(value)}")
-        return Place(value, f"{self.path}.{key}")
+        return JsonPlace(value, f"{self.path}.{key}")
 
-    def list(self, key: str, *, optional: bool = False) -> list[Place]:
+    def list(self, key: str, *, optional: bool = False) -> list[JsonPlace]:
         """Return the items of a member that is a list."""
         value = self._get(key)
         if value is None and optional:
             return []
         if not isinstance(value, list):
             raise SourceError(f"{self.path}.{key}: a list is wanted, not {_kind(value)}")
-        return [Place(item, f"{self.path}.{key}[{index}]") for index, item in enumerate(value)]
+        return [JsonPlace(item, f"{self.path}.{key}[{index}]") for index, item in enumerate(value)]
 
     def _string(self, key: str, default: str | None = None) -> str:
         value = self._get(key)

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tracepoint.model.event import Event, EventClass, HeaderForm, Proto, TraceHeader, Tracepoint
+from tracepoint.model.event import BareTracepoint, Event, EventClass, HeaderForm, Proto, TraceHeader
 from tracepoint.model.field import (
     ArrayField,
     BitmaskField,
@@ -98,7 +98,7 @@ def header_of(
     system: str = "",
     guard: str = "",
     includes: Iterable[str] = ("<linux/tracepoint.h>",),
-    tracepoints: Iterable[Tracepoint] = (),
+    tracepoints: Iterable[BareTracepoint] = (),
 ) -> TraceHeader:
     """Return a header that declares the events, their classes once each, and the tracepoints."""
     events = tuple(events)
@@ -163,7 +163,7 @@ class _Writer:
         if not any(line.endswith(");") for line in self.lines):
             self.lines += ["struct tracepoint;", ""]
 
-    def _declare(self, item: EventClass | Event | Tracepoint) -> None:
+    def _declare(self, item: EventClass | Event | BareTracepoint) -> None:
         if isinstance(item, Event) and item.system != self.system:
             self._separate()
             self._set_system(item.system)
@@ -176,17 +176,17 @@ class _Writer:
             self.lines.append(f"TRACE_EVENT_PERF_PERM({item.name}, {item.perf_perm})")
         self.lines.append("")
 
-    def _macro(self, item: EventClass | Event | Tracepoint) -> str:
+    def _macro(self, item: EventClass | Event | BareTracepoint) -> str:
         macro = item.macro
         if isinstance(item, EventClass):
             return "DECLARE_EVENT_CLASS" if macro in EVENT_MACROS or not macro else macro
-        if isinstance(item, Tracepoint):
+        if isinstance(item, BareTracepoint):
             macro = "DECLARE_TRACE" if macro == "DEFINE_TRACE" else macro
             if self.vocabulary.has_tp_suffix and item.call_name == item.name:
                 macro = _PLAIN_TRACE.get(macro, macro)
         return macro
 
-    def _part(self, role: str, item: EventClass | Event | Tracepoint) -> str:
+    def _part(self, role: str, item: EventClass | Event | BareTracepoint) -> str:
         match role:
             case "name":
                 return item.name
@@ -200,7 +200,7 @@ class _Writer:
                 return f"TP_CONDITION({getattr(item, 'condition', None) or ''})"
             case "size" | "reg" | "unreg":
                 return str(getattr(item, _MEMBERS.get(role, role), ""))
-        assert not isinstance(item, Tracepoint), role  # noqa: S101 - its macros have no such part
+        assert not isinstance(item, BareTracepoint), role  # noqa: S101 - its macros have no such part
         return self._record_part(role, item)
 
     def _record_part(self, role: str, item: EventClass | Event) -> str:
@@ -217,7 +217,7 @@ class _Writer:
                 return f"TP_printk({break_print(item.printk.text)})"
 
 
-def _in_order(header: TraceHeader) -> Iterator[EventClass | Event | Tracepoint]:
+def _in_order(header: TraceHeader) -> Iterator[EventClass | Event | BareTracepoint]:
     """Yield what to declare so that classes come before instances and each list keeps its order."""
     waiting = list(reversed(header.classes))
     done: set[str] = set()

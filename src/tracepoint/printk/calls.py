@@ -26,17 +26,17 @@ from tracepoint.printk.stored_printk import stored_text
 from tracepoint.printk.times import rtc_text, time64_text
 
 if TYPE_CHECKING:
-    from tracepoint.printk.memory import Location, Record
+    from tracepoint.printk.memory import Location, RecordMemory
     from tracepoint.printk.twin.maker import Function
 
 _SOCKADDR_IN6_SIZE = 28
 
 
-def _ip4(_: Record, place: Location | None, letters: str, is_big: int) -> str | None:
+def _ip4(_: RecordMemory, place: Location | None, letters: str, is_big: int) -> str | None:
     return None if place is None else addresses.ip4_text(take(place, 4), letters, is_big_endian=bool(is_big))
 
 
-def _ip6(_: Record, place: Location | None, letters: str, _is_big: int) -> str | None:
+def _ip6(_: RecordMemory, place: Location | None, letters: str, _is_big: int) -> str | None:
     if place is None:
         return None
     data = take(place, 16)
@@ -47,15 +47,15 @@ def _ip6(_: Record, place: Location | None, letters: str, _is_big: int) -> str |
     )
 
 
-def _mac(_: Record, place: Location | None, letters: str, _is_big: int) -> str | None:
+def _mac(_: RecordMemory, place: Location | None, letters: str, _is_big: int) -> str | None:
     return None if place is None else addresses.mac_text(take(place, 6), letters)
 
 
-def _uuid(_: Record, place: Location | None, letters: str, _is_big: int) -> str | None:
+def _uuid(_: RecordMemory, place: Location | None, letters: str, _is_big: int) -> str | None:
     return None if place is None else addresses.uuid_text(take(place, 16), letters)
 
 
-def _sockaddr(_: Record, place: Location | None, letters: str, is_big: int) -> str | None:
+def _sockaddr(_: RecordMemory, place: Location | None, letters: str, is_big: int) -> str | None:
     if place is None:
         return None
     data = place[0][max(place[1], 0) : place[1] + _SOCKADDR_IN6_SIZE]
@@ -65,14 +65,14 @@ def _sockaddr(_: Record, place: Location | None, letters: str, is_big: int) -> s
     return text
 
 
-def _time(_: Record, place: Location | None, letters: str, is_big: int) -> str | None:
+def _time(_: RecordMemory, place: Location | None, letters: str, is_big: int) -> str | None:
     if place is None:
         return None
     size, make = (36, rtc_text) if letters.startswith("tR") else (8, time64_text)
     return make(take(place, size), letters[2:], is_big_endian=bool(is_big))
 
 
-def _fourcc(_: Record, place: Location | None, _letters: str, is_big: int) -> str | None:
+def _fourcc(_: RecordMemory, place: Location | None, _letters: str, is_big: int) -> str | None:
     if place is None:
         return None
     code = int.from_bytes(take(place, 4), "big" if is_big else "little")
@@ -93,12 +93,12 @@ def _escape(byte: int) -> str:
     return _ESCAPES.get(byte) or f"\\{byte:03o}"
 
 
-def _escaped(_: Record, place: Location | None, count: int) -> str:
+def _escaped(_: RecordMemory, place: Location | None, count: int) -> str:
     return "".join(map(_escape, take(place, count)))
 
 
 def _hex_dump(  # noqa: PLR0917  the arguments of the macro
-    _: Record,
+    _: RecordMemory,
     prefix: str | None,
     prefix_type: int,
     row_size: int,
@@ -121,7 +121,7 @@ def _hex_dump(  # noqa: PLR0917  the arguments of the macro
     )
 
 
-def _comm(record: Record, pid: int) -> str:
+def _comm(record: RecordMemory, pid: int) -> str:
     """Return the command of a task: kernel/trace/trace.c: trace_find_cmdline()."""
     comm = "<idle>" if pid == 0 else record.facts.comms.get(pid)
     if comm is None:

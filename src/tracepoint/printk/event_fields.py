@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat, FieldFormat
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
 
-    Show = Callable[[Record, bytes], str]
+    Show = Callable[[RecordMemory, bytes], str]
 
 _OVERFLOW = "<OVERFLOW>"
 
@@ -52,7 +52,7 @@ def _kind(field: FieldFormat) -> str:
     return "number"
 
 
-def event_field_text(record: Record, kind: str, at: int, size: int, origin: int, is_big: int) -> str:  # noqa: PLR0917  a call of a program
+def event_field_text(record: RecordMemory, kind: str, at: int, size: int, origin: int, is_big: int) -> str:  # noqa: PLR0917  a call of a program
     """Return a field of a record as its kind is shown."""
     data = record.data[at : at + size]
     if at + size > len(record.data):

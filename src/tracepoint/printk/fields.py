@@ -76,7 +76,7 @@ def _located_op(form: EventFormat, field: FieldFormat) -> ops.TextOp:
         return ops.Unknown("a value that is no array at a place of its own")
     word = ops.Load(field.offset, UINT)
     size = ops.Binary(">>", word, ops.Const(16), UINT)
-    return _memory_op(form, field, ops.Located(word, location_origin(field)), size)
+    return _memory_op(form, field, ops.WordPlace(word, location_origin(field)), size)
 
 
 def _memory_op(form: EventFormat, field: FieldFormat, place: ops.PlaceOp, size: ops.NumberOp) -> ops.TextOp:

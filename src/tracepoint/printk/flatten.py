@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.printk import ops
-from tracepoint.printk.packed import NO_SLOT, Code, Flat, Instruction
+from tracepoint.printk.packed import NO_SLOT, Flat, OpCode, PrintInstruction
 from tracepoint.printk.texts import symbol_style
 
 if TYPE_CHECKING:
@@ -17,12 +17,12 @@ _MAX_SHORT = (1 << 16) - 1
 _MAX_SLOTS = 1 << 15
 # Each level holds one value at most; the stack has room for 64.
 _MAX_NESTING = 48
-_UNARY = {"-": Code.NEGATE, "~": Code.INVERT, "abs": Code.ABSOLUTE, "swap": Code.SWAP}
+_UNARY = {"-": OpCode.NEGATE, "~": OpCode.INVERT, "abs": OpCode.ABSOLUTE, "swap": OpCode.SWAP}
 _BINARY = {
-    "+": Code.ADD, "-": Code.SUBTRACT, "*": Code.MULTIPLY, "/": Code.DIVIDE, "%": Code.REMAINDER,
-    "&": Code.AND, "|": Code.OR, "^": Code.XOR, "<<": Code.SHIFT_LEFT, ">>": Code.SHIFT_RIGHT,
-    "==": Code.EQUAL, "!=": Code.UNEQUAL, "<": Code.LESS, ">": Code.GREATER, "<=": Code.AT_MOST,
-    ">=": Code.AT_LEAST, "min": Code.MIN, "max": Code.MAX,
+    "+": OpCode.ADD, "-": OpCode.SUBTRACT, "*": OpCode.MULTIPLY, "/": OpCode.DIVIDE, "%": OpCode.REMAINDER,
+    "&": OpCode.AND, "|": OpCode.OR, "^": OpCode.XOR, "<<": OpCode.SHIFT_LEFT, ">>": OpCode.SHIFT_RIGHT,
+    "==": OpCode.EQUAL, "!=": OpCode.UNEQUAL, "<": OpCode.LESS, ">": OpCode.GREATER, "<=": OpCode.AT_MOST,
+    ">=": OpCode.AT_LEAST, "min": OpCode.MIN, "max": OpCode.MAX,
 }  # fmt: skip
 _FLAG_BITS = {"-": 1, "0": 2, "+": 4, " ": 8, "#": 16}
 _HAS_WIDTH, _HAS_PRECISION = 32, 64
@@ -51,14 +51,14 @@ def _is_of_facts(op: ops.NumberOp) -> bool:
 class _Flattener:
     """Appends instructions for ops."""
 
-    def __init__(self, machine: ops.Machine) -> None:
+    def __init__(self, machine: ops.RecordMachine) -> None:
         self.flat = Flat(machine)
         self.nesting = 0
 
-    def add(self, code: Code, a: int = 0, b: int = 0, c: int = 0, words: object = "") -> int:
+    def add(self, code: OpCode, a: int = 0, b: int = 0, c: int = 0, words: object = "") -> int:
         if not (0 <= b <= _MAX_SHORT and -(1 << 31) <= c < 1 << 32):
             raise _LeftError("a program that is too large")
-        self.flat.code.append(Instruction(code, a, b, c, str(words)))
+        self.flat.code.append(PrintInstruction(code, a, b, c, str(words)))
         return len(self.flat.code) - 1
 
     def land(self, *jumps: int) -> None:
@@ -66,7 +66,7 @@ class _Flattener:
         here = len(self.flat.code)
         for at in jumps:
             step = self.flat.code[at]
-            self.flat.code[at] = Instruction(step.code, step.a, step.b, here, f"to {here}")
+            self.flat.code[at] = PrintInstruction(step.code, step.a, step.b, here, f"to {here}")
 
     def pooled(self, number: int) -> int:
         if number not in self.flat.pool:
@@ -91,7 +91,7 @@ class _Flattener:
         data = text.encode("latin-1", "replace")
         for at in range(0, len(data), _MAX_SHORT):
             part = data[at : at + _MAX_SHORT]
-            self.add(Code.TEXT, 0, len(part), self.stored(part), repr(part.decode("latin-1")))
+            self.add(OpCode.TEXT, 0, len(part), self.stored(part), repr(part.decode("latin-1")))
 
     def branch(self, test: ops.NumberOp, then: Callable[[], None], otherwise: Callable[[], None]) -> None:
         """Append `test ? then : otherwise`; each arm may turn out to be one for the twin."""
@@ -99,9 +99,9 @@ class _Flattener:
             (then if test.value else otherwise)()
             return
         self.number(test)
-        skip = self.add(Code.JUMP_UNLESS)
+        skip = self.add(OpCode.JUMP_UNLESS)
         self.arm(then)
-        end = self.add(Code.JUMP)
+        end = self.add(OpCode.JUMP)
         self.land(skip)
         self.arm(otherwise)
         self.land(end)
@@ -113,7 +113,7 @@ class _Flattener:
             append()
         except _LeftError as left:
             del self.flat.code[length:]
-            self.add(Code.LEAVE, words=left)
+            self.add(OpCode.LEAVE, words=left)
 
     # -- numbers ------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class _Flattener:
         self.nesting += 1
         try:
             if _is_of_facts(op):
-                self.add(Code.FACT, c=self.slot(op), words=_facts_in(op))
+                self.add(OpCode.FACT, c=self.slot(op), words=_facts_in(op))
             elif isinstance(op, ops.Unknown):
                 self.unknown(op)
             else:
@@ -133,22 +133,22 @@ class _Flattener:
 
     def unknown(self, op: ops.Unknown) -> None:
         """Append a fact that nothing tells: the line ends there."""
-        self.add(Code.FACT, c=self.slot(op), words=op.reason)
+        self.add(OpCode.FACT, c=self.slot(op), words=op.reason)
 
     def computed(self, op: ops.NumberOp) -> None:
         match op:
             case ops.Const(value):
-                self.add(Code.CONST, c=self.pooled(value), words=value)
+                self.add(OpCode.CONST, c=self.pooled(value), words=value)
             case ops.Load(offset, kind):
-                self.add(Code.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
+                self.add(OpCode.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
             case ops.LoadAt(ops.At(offset), kind) if offset >= 0:
-                self.add(Code.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
+                self.add(OpCode.LOAD, _type(kind), c=offset, words=f"{_name(kind)} at {offset}")
             case ops.LoadAt(place, kind):
                 self.place(place)
-                self.add(Code.LOAD_AT, _type(kind), words=_name(kind))
+                self.add(OpCode.LOAD_AT, _type(kind), words=_name(kind))
             case ops.Convert(value, kind):
                 self.number(value)
-                self.add(Code.CONVERT, _type(kind), words=_name(kind))
+                self.add(OpCode.CONVERT, _type(kind), words=_name(kind))
             case ops.Unary(operator, value, kind):
                 self.number(value)
                 self.add(_UNARY[operator], _type(kind), words=_name(kind))
@@ -159,7 +159,7 @@ class _Flattener:
             case ops.IfNumber(test, then, otherwise):
                 self.branch(test, lambda: self.number(then), lambda: self.number(otherwise))
             case ops.Both(left, right) | ops.Either(left, right):
-                self.logical(left, right, Code.JUMP_UNLESS if isinstance(op, ops.Both) else Code.JUMP_IF)
+                self.logical(left, right, OpCode.JUMP_UNLESS if isinstance(op, ops.Both) else OpCode.JUMP_IF)
             case _:
                 self.seldom(op)
 
@@ -167,42 +167,42 @@ class _Flattener:
         match op:
             case ops.Not(value):
                 self.number(value)
-                self.add(Code.NOT)
+                self.add(OpCode.NOT)
             case ops.IsSet(value) if isinstance(value, ops.PlaceOp):
                 self.place(value)
-                self.add(Code.IS_SET)
+                self.add(OpCode.IS_SET)
             case ops.CountBits(value):
                 self.number(value)
-                self.add(Code.COUNT_BITS)
+                self.add(OpCode.COUNT_BITS)
             case ops.Log2(value):
                 self.number(value)
-                self.add(Code.LOG2)
+                self.add(OpCode.LOG2)
             case ops.JiffiesTo(jiffies, hz, scale, kind):
                 self.number(jiffies)
                 self.number(hz)
-                self.add(Code.JIFFIES_TO, _type(kind), c=self.pooled(scale), words=f"{scale} {_name(kind)}")
+                self.add(OpCode.JIFFIES_TO, _type(kind), c=self.pooled(scale), words=f"{scale} {_name(kind)}")
             case ops.Distance(left, right, size):
                 self.place(left)
                 self.place(right)
-                self.add(Code.DISTANCE, c=size, words=size)
+                self.add(OpCode.DISTANCE, c=size, words=size)
             case ops.Hashed(address):
                 self.number(address)
-                self.add(Code.HASHED)
+                self.add(OpCode.HASHED)
             case ops.Width(value):
                 self.number(value)
-                self.add(Code.WIDTH)
+                self.add(OpCode.WIDTH)
             case _:
                 raise _LeftError(_why(op))
 
-    def logical(self, left: ops.NumberOp, right: ops.NumberOp, leave: Code) -> None:
+    def logical(self, left: ops.NumberOp, right: ops.NumberOp, leave: OpCode) -> None:
         self.number(left)
         to_end = self.add(leave)
         self.number(right)
         second = self.add(leave)
-        self.number(ops.Const(int(leave is Code.JUMP_UNLESS)))
-        end = self.add(Code.JUMP)
+        self.number(ops.Const(int(leave is OpCode.JUMP_UNLESS)))
+        end = self.add(OpCode.JUMP)
         self.land(to_end, second)
-        self.number(ops.Const(int(leave is Code.JUMP_IF)))
+        self.number(ops.Const(int(leave is OpCode.JUMP_IF)))
         self.land(end)
 
     # -- places -------------------------------------------------------------------------------
@@ -210,22 +210,22 @@ class _Flattener:
     def place(self, op: ops.PlaceOp) -> None:
         match op:
             case ops.At(offset):
-                self.add(Code.AT, c=offset, words=offset)
+                self.add(OpCode.AT, c=offset, words=offset)
             case ops.Bytes(data):
-                self.add(Code.BYTES, 0, len(data), self.stored(data), repr(data))
+                self.add(OpCode.BYTES, 0, len(data), self.stored(data), repr(data))
             case ops.Moved(place, count, size):
                 self.place(place)
                 self.number(count)
-                self.add(Code.MOVED, int(_is_above_int64(count)), c=size, words=f"by {size}")
-            case ops.Located(word, origin):
+                self.add(OpCode.MOVED, int(_is_above_int64(count)), c=size, words=f"by {size}")
+            case ops.WordPlace(word, origin):
                 self.number(word)
-                self.add(Code.LOCATED, c=origin, words=origin)
-            case ops.Kernel(address):
+                self.add(OpCode.LOCATED, c=origin, words=origin)
+            case ops.KernelPlace(address):
                 self.number(address)
-                self.add(Code.KERNEL)
+                self.add(OpCode.KERNEL)
             case ops.Unknown():
                 self.unknown(op)
-                self.add(Code.KERNEL)
+                self.add(OpCode.KERNEL)
             case ops.IfPlace(test, then, otherwise):
                 self.branch(test, lambda: self.place(then), lambda: self.place(otherwise))
             case _:
@@ -248,7 +248,7 @@ class _Flattener:
                 self.place(place)
                 if limit is not None:
                     self.number(limit)
-                self.add(Code.STRING, null, int(limit is not None))
+                self.add(OpCode.STRING, null, int(limit is not None))
             case ops.IfText(test, then, otherwise):
                 self.branch(test, lambda: self.text(then, null), lambda: self.text(otherwise, null))
             case ops.Flags() | ops.Symbolic():
@@ -261,42 +261,42 @@ class _Flattener:
             case ops.Hex(place, length, separator, group):
                 self.place(place)
                 self.number(length)
-                self.add(Code.HEX, ord(separator or "\0"), group, words=repr(separator))
+                self.add(OpCode.HEX, ord(separator or "\0"), group, words=repr(separator))
             case ops.Numbers(place, count, size):
                 self.place(place)
                 self.number(count)
-                self.add(Code.NUMBERS, size, words=f"of {size} bytes")
+                self.add(OpCode.NUMBERS, size, words=f"of {size} bytes")
             case ops.Bitmap(place, size, n_bits, is_list):
                 self.place(place)
                 self.number(size)
                 self.number(n_bits)
-                self.add(Code.BITMAP, int(is_list), words="as ranges" if is_list else "")
+                self.add(OpCode.BITMAP, int(is_list), words="as ranges" if is_list else "")
             case ops.PickText(index, cases, otherwise):
                 self.pick(index, cases, otherwise, null)
             case ops.Character(value):
                 self.number(value)
-                self.add(Code.CHARACTER)
+                self.add(OpCode.CHARACTER)
             case _:
                 self.kernel_text(op, null)
 
     def kernel_text(self, op: ops.TextOp, null: int) -> None:
         match op:
-            case ops.Symbol(address, letters):
+            case ops.SymbolText(address, letters):
                 style = symbol_style(letters)
                 if not style:
                     raise _LeftError(f"%p{letters}")
                 self.number(address)
-                self.add(Code.SYMBOL, style, words=letters)
+                self.add(OpCode.SYMBOL, style, words=letters)
             case ops.KernelString(address):
                 self.number(address)
-                self.add(Code.KERNEL_STRING, null)
+                self.add(OpCode.KERNEL_STRING, null)
             case ops.Unknown():
                 self.unknown(op)
-                self.add(Code.KERNEL_STRING, null)
+                self.add(OpCode.KERNEL_STRING, null)
             case ops.WithoutNewline(text):
-                self.add(Code.MARK)
+                self.add(OpCode.MARK)
                 self.text(text)
-                self.add(Code.CHOMP)
+                self.add(OpCode.CHOMP)
             case ops.Call(name, arguments) if name in _CALLS:
                 self.place(arguments[0])  # type: ignore[arg-type]
                 letters = arguments[1].text  # type: ignore[attr-defined]
@@ -332,15 +332,15 @@ class _Flattener:
     def formatted(self, op: ops.Number) -> None:
         self.number(op.value)
         bits = self.options(op)
-        self.add(Code.NUMBER, ord(op.conversion), bits, words=f"%{op.flags}{op.conversion}")
+        self.add(OpCode.NUMBER, ord(op.conversion), bits, words=f"%{op.flags}{op.conversion}")
 
     def padded(self, op: ops.Padded) -> None:
         if op.width is None and (op.precision is None or _cuts_itself(op)):
             self.text(op.text, _NULL)
             return
-        self.add(Code.MARK)
+        self.add(OpCode.MARK)
         self.text(op.text, _NULL)
-        self.add(Code.PAD, 0, self.options(op), words=op.flags)
+        self.add(OpCode.PAD, 0, self.options(op), words=op.flags)
 
     def table(self, table: ops.Table) -> int:
         entries = []
@@ -363,7 +363,7 @@ class _Flattener:
         self.number(op.value)
         words = ", ".join(name.text for _, name in op.table if isinstance(name, ops.Literal))
         if isinstance(op, ops.Symbolic):
-            self.add(Code.SYMBOLIC, 0, table, words=words)
+            self.add(OpCode.SYMBOLIC, 0, table, words=words)
             return
         delimiter = op.delimiter or ops.Literal("")
         data = (
@@ -371,20 +371,20 @@ class _Flattener:
         )
         if len(data) > 255:
             raise _LeftError("a delimiter that is not constant")
-        self.add(Code.FLAGS, len(data), table, self.stored(data), words)
+        self.add(OpCode.FLAGS, len(data), table, self.stored(data), words)
 
     def pick(
         self, index: ops.NumberOp, cases: tuple[tuple[int, ops.TextOp], ...], otherwise: ops.TextOp, null: int
     ) -> None:
         table = self.table(tuple((ops.Const(key), _plain(case)) for key, case in cases))
         self.number(index)
-        self.add(Code.NAMED, 0, table)
-        found = self.add(Code.JUMP_IF)
+        self.add(OpCode.NAMED, 0, table)
+        found = self.add(OpCode.JUMP_IF)
         self.arm(lambda: self.text(otherwise, null))
         self.land(found)
 
 
-_CALLS = {"ip4": Code.IP4, "ip6": Code.IP6, "mac": Code.MAC, "uuid": Code.UUID}
+_CALLS = {"ip4": OpCode.IP4, "ip6": OpCode.IP6, "mac": OpCode.MAC, "uuid": OpCode.UUID}
 
 
 def _plain(op: ops.TextOp) -> ops.TextOp:
@@ -398,7 +398,7 @@ def _cuts_itself(op: ops.Padded) -> bool:
     return (
         isinstance(op.text, ops.String)
         and op.text.limit == op.precision
-        and isinstance(op.text.place, ops.At | ops.Located)
+        and isinstance(op.text.place, ops.At | ops.WordPlace)
     )
 
 
@@ -415,13 +415,13 @@ def _facts_in(op: ops.NumberOp) -> str:
     return ", ".join(dict.fromkeys(found.name for found in ops.walk(op) if isinstance(found, ops.Fact)))
 
 
-def _why(op: ops.Op) -> str:
+def _why(op: ops.PrintOp) -> str:
     if isinstance(op, ops.Unknown):
         return op.reason
     return f"{op.name}()" if isinstance(op, ops.Call | ops.Apply) else type(op).__name__
 
 
-def flatten(op: ops.TextOp, machine: ops.Machine, fields: ops.TextOp = _NO_FIELDS) -> Flat:
+def flatten(op: ops.TextOp, machine: ops.RecordMachine, fields: ops.TextOp = _NO_FIELDS) -> Flat:
     """Return a program as instructions; `fields` is the text where a fact is met that is not known.
 
     >>> from tracepoint.source.types import INT
@@ -434,10 +434,10 @@ def flatten(op: ops.TextOp, machine: ops.Machine, fields: ops.TextOp = _NO_FIELD
     """
     flattener = _Flattener(machine)
     flattener.arm(lambda: flattener.text(op))
-    flattener.add(Code.END)
+    flattener.add(OpCode.END)
     flat = flattener.flat
     if flat.slots:
         flat.fields_at = len(flat.code)
         flattener.arm(lambda: flattener.text(fields))
-        flattener.add(Code.END)
+        flattener.add(OpCode.END)
     return flat

@@ -53,7 +53,7 @@ def _dynamic(lowering: Lowering, call: ast.Call, ctype: CType) -> MemoryValue | 
     if field is None:
         return None
     origin = location_origin(field) or (field.offset + LOCATION_SIZE if "rel_" in call.name else 0)
-    return MemoryValue(ctype, ops.Located(lowering.word(field).op, origin))
+    return MemoryValue(ctype, ops.WordPlace(lowering.word(field).op, origin))
 
 
 def _length(lowering: Lowering, call: ast.Call) -> ops.NumberOp | None:

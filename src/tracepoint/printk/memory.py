@@ -8,7 +8,7 @@ from tracepoint.printk.facts import NO_FACTS, RenderFacts, UnknownPartError
 Location = tuple[bytes, int]
 
 
-class Record:
+class RecordMemory:
     """The record at hand: its bytes from `common_type` on, the facts, notes and symbols found so far.
 
     `symbols` are texts by letters and address, as `symbols.symbol_text` made them.
@@ -28,7 +28,7 @@ class Record:
             self.notes.append(text)
 
 
-NO_RECORD = Record(b"")
+NO_RECORD = RecordMemory(b"")
 
 
 def c_string(data: bytes, at: int, limit: int = -1) -> str:

@@ -6,7 +6,8 @@ that `csrc/decode/print.c` runs; another back end walks it in the same way.
 
 Numbers are C integers: ops that compute name the `IntType` in which they do, and take operands of that
 type (`Convert` makes them so).  A place is bytes and an offset, or NULL.  A text is bytes, here one character
-a byte (latin-1), or NULL.  Byte order and the size of `long` are those of the record: `Machine`.
+a byte (latin-1), or NULL.  Byte order and the size of `long` are those of the record,
+as its `RecordMachine` says.
 
 What neither record nor facts tell ends the line (`UnknownPartError`): operands are computed only where C
 would, so a line whose `?:` never reaches such a part still renders.
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     from tracepoint.source.types import IntType
 
 
-class Machine(NamedTuple):
+class RecordMachine(NamedTuple):
     """Where a record was made: its byte order and the bytes of a `long`."""
 
     is_big_endian: bool = False
     long_size: int = 8
 
 
-class Op:
+class PrintOp:
     """A node of a print program."""
 
     __slots__ = ()
@@ -39,19 +40,19 @@ class Op:
         return f"<{type(self).__name__}>"
 
 
-class NumberOp(Op):
+class NumberOp(PrintOp):
     """An op that gives a number."""
 
     __slots__ = ()
 
 
-class PlaceOp(Op):
+class PlaceOp(PrintOp):
     """An op that gives a place in memory, or NULL."""
 
     __slots__ = ()
 
 
-class TextOp(Op):
+class TextOp(PrintOp):
     """An op that gives a text, or NULL."""
 
     __slots__ = ()
@@ -270,7 +271,7 @@ class Moved(PlaceOp):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Located(PlaceOp):
+class WordPlace(PlaceOp):
     """Where the word of a `__data_loc` or `__rel_loc` field points to; `origin` is where it counts from."""
 
     word: NumberOp
@@ -285,7 +286,7 @@ class BytesOf(PlaceOp):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Kernel(PlaceOp):
+class KernelPlace(PlaceOp):
     """Memory at an address of the kernel: NULL for 0, else not known."""
 
     address: NumberOp
@@ -384,7 +385,7 @@ class Bitmap(TextOp):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Symbol(TextOp):
+class SymbolText(TextOp):
     """An address as `%p` with these letters shows it, or `ip`: as the function tracer does."""
 
     address: NumberOp
@@ -447,7 +448,7 @@ class Call(TextOp):
     """What a function by this name makes of its arguments; a back end may have none of it."""
 
     name: str
-    arguments: tuple[Op, ...]
+    arguments: tuple[PrintOp, ...]
 
 
 NULL_TEXT = KernelString(Const(0))
@@ -463,20 +464,22 @@ def static_table(table: Table) -> list[tuple[int, str]] | None:
     return found
 
 
-def operands(op: Op) -> Iterator[Op]:
+def operands(op: PrintOp) -> Iterator[PrintOp]:
     """Yield the ops that an op needs, in the order in which they are computed."""
     for item in fields(op):  # type: ignore[arg-type]  # every kind of op is a dataclass
         held = getattr(op, item.name)
-        if isinstance(held, Op):
+        if isinstance(held, PrintOp):
             yield held
         elif isinstance(held, tuple) and item.name in ("table", "cases", "parts", "arguments"):
             for entry in held:
                 yield from (
-                    part for part in (entry if isinstance(entry, tuple) else (entry,)) if isinstance(part, Op)
+                    part
+                    for part in (entry if isinstance(entry, tuple) else (entry,))
+                    if isinstance(part, PrintOp)
                 )
 
 
-def walk(op: Op) -> Iterator[Op]:
+def walk(op: PrintOp) -> Iterator[PrintOp]:
     """Yield an op and all below it.
 
     >>> from tracepoint.source.types import INT

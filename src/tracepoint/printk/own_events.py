@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
 
     Lower = Callable[[EventFormat, "OwnStyle"], ops.TextOp]
 
@@ -67,7 +67,7 @@ def _number(form: EventFormat, name: str) -> ops.Load:
 
 def _name(form: EventFormat, name: str, style: OwnStyle) -> ops.TextOp:
     """Lower an address that is shown as its function."""
-    return ops.Symbol(_number(form, name), style.letters(form.long_size))
+    return ops.SymbolText(_number(form, name), style.letters(form.long_size))
 
 
 def _after_name(form: EventFormat, text: ops.TextOp, style: OwnStyle) -> ops.TextOp:
@@ -104,7 +104,7 @@ def _raw_data(form: EventFormat, style: OwnStyle) -> ops.TextOp:
     return ops.Joined((ops.Literal("# "), number, ops.Literal(" buf:"), data))
 
 
-def raw_data_text(record: Record, at: int) -> str:
+def raw_data_text(record: RecordMemory, at: int) -> str:
     """Return the bytes from an offset on."""
     return "".join(f" {byte:02x}" for byte in record.data[at:])
 
@@ -122,14 +122,14 @@ def _repeats(form: EventFormat, style: OwnStyle) -> ops.TextOp:
     return ops.Joined((_function(form, style), ops.Call("repeats", (_number(form, "count"),))))
 
 
-def state_digits(record: Record, state: int, is_wide: int) -> str:
+def state_digits(record: RecordMemory, state: int, is_wide: int) -> str:
     """Return the letter of a task's state as the digits of a char or an int."""
     del record
     letter = _LETTERS[state] if 0 <= state < len(_LETTERS) else "?"
     return f"{ord(letter):0{8 if is_wide else 2}x} "
 
 
-def repeats_text(record: Record, count: int) -> str:
+def repeats_text(record: RecordMemory, count: int) -> str:
     """Return how often a function was called again, up to the time of the last call."""
     del record
     return f" (repeats: {count}, {REPEATS_END}"
@@ -146,13 +146,13 @@ def _user_stack(form: EventFormat, style: OwnStyle) -> ops.TextOp:
     return ops.Call("user_stack", (ops.Const(form["caller"].offset), *_machine(form)))
 
 
-def _addresses(record: Record, at: int, is_big: int, long_size: int) -> list[int]:
+def _addresses(record: RecordMemory, at: int, is_big: int, long_size: int) -> list[int]:
     data = record.data[at : at + (len(record.data) - at) // long_size * long_size]
     code = f"{'>' if is_big else '<'}{len(data) // long_size}{'Q' if long_size == 8 else 'I'}"
     return list(struct.unpack(code, data))
 
 
-def kernel_stack_text(record: Record, at: int, is_big: int, long_size: int, letters: str) -> str:
+def kernel_stack_text(record: RecordMemory, at: int, is_big: int, long_size: int, letters: str) -> str:
     """Return the functions of the stack that is stored from an offset on; `letters` are `symbol_text`'s."""
     lines = ["<stack trace>"]
     for address in _addresses(record, at, is_big, long_size):
@@ -163,7 +163,7 @@ def kernel_stack_text(record: Record, at: int, is_big: int, long_size: int, lett
     return "\n".join(lines)
 
 
-def user_stack_text(record: Record, at: int, is_big: int, long_size: int) -> str:
+def user_stack_text(record: RecordMemory, at: int, is_big: int, long_size: int) -> str:
     """Return the addresses of a process's stack that is stored from an offset on."""
     lines = ["<user stack trace>"]
     for address in _addresses(record, at, is_big, long_size)[:8]:

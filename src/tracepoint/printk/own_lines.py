@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.printk.expressions import Lowering
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
     from tracepoint.printk.own_events import OwnStyle
 
 # What is the same in the lines of hwlat.
@@ -153,7 +153,7 @@ def _parts(form: EventFormat, shown: str) -> ops.TextOp:
     return ops.Joined(tuple(found))
 
 
-def record_bytes_text(record: Record, at: int, size: int) -> str:
+def record_bytes_text(record: RecordMemory, at: int, size: int) -> str:
     """Return bytes of the record as they are."""
     return record.data[at : at + size].decode("latin-1")
 

@@ -21,7 +21,7 @@ _U64 = (1 << 64) - 1
 _HEAD, _CODE, _TABLE, _ENTRY = (struct.Struct(f"={code}") for code in ("10I", "BBHI", "II", "QIIII"))
 
 
-class Code(IntEnum):
+class OpCode(IntEnum):
     """What an instruction does: the same numbers as `enum tp_print_code`."""
 
     END = 0
@@ -91,10 +91,10 @@ class Code(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Instruction:
+class PrintInstruction:
     """One step: a code with its three operands, and in words what they are."""
 
-    code: Code
+    code: OpCode
     a: int = 0
     b: int = 0
     c: int = 0
@@ -112,8 +112,8 @@ class Flat:
     is met is not known, the line is made by the instructions from `fields_at` on; 0 without them.
     """
 
-    machine: ops.Machine
-    code: list[Instruction] = field(default_factory=list)
+    machine: ops.RecordMachine
+    code: list[PrintInstruction] = field(default_factory=list)
     pool: list[int] = field(default_factory=list)
     tables: list[list[tuple[int, bytes, int]]] = field(default_factory=list)
     slots: list[ops.NumberOp] = field(default_factory=list)
@@ -127,7 +127,7 @@ class Flat:
     @property
     def leaves(self) -> tuple[str, ...]:
         """What is left to the twin, in words."""
-        return tuple(dict.fromkeys(step.words for step in self.code if step.code is Code.LEAVE))
+        return tuple(dict.fromkeys(step.words for step in self.code if step.code is OpCode.LEAVE))
 
     def pack(self) -> bytes:
         """Return the bytes, in this machine's byte order."""

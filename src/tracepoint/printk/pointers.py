@@ -28,7 +28,7 @@ class PointerArgument:
     width: ops.NumberOp | None
     precision: ops.NumberOp | None
     value: Value
-    machine: ops.Machine
+    machine: ops.RecordMachine
 
     @property
     def ulong(self) -> IntType:
@@ -113,7 +113,7 @@ def _error(argument: PointerArgument) -> ops.TextOp:
 
 
 def _symbol(argument: PointerArgument) -> ops.TextOp:
-    return argument.padded(ops.Symbol(argument.address, argument.letters))
+    return argument.padded(ops.SymbolText(argument.address, argument.letters))
 
 
 # -- things in memory ---------------------------------------------------------------------------

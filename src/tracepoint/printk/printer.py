@@ -12,8 +12,8 @@ from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.printk.facts import HASHED_NOTE, NO_FACTS, Rendered, RenderFacts, UnknownPartError
-from tracepoint.printk.memory import Record
-from tracepoint.printk.ops import Fact, Machine, NumberOp
+from tracepoint.printk.memory import RecordMemory
+from tracepoint.printk.ops import Fact, NumberOp, RecordMachine
 from tracepoint.printk.render import fields_note, render_held
 from tracepoint.printk.symbols import NO_SYMBOLS_NOTE
 from tracepoint.printk.texts import KERNEL_STRING, AddressTexts, symbol_style
@@ -54,10 +54,10 @@ class Slots(NamedTuple):
     reasons: tuple[str, ...]
 
 
-def _slot_value(op: NumberOp, machine: Machine, facts: RenderFacts) -> tuple[int, int, str]:
+def _slot_value(op: NumberOp, machine: RecordMachine, facts: RenderFacts) -> tuple[int, int, str]:
     """Return a number that the facts alone give, the state of its slot, and why it is not known."""
     try:
-        value = number_function(op, machine)(Record(b"", facts))
+        value = number_function(op, machine)(RecordMemory(b"", facts))
     except UnknownPartError as error:
         return 0, _SLOT_UNKNOWN, error.reason
     # The twin shows also what does not fit its type.
@@ -211,7 +211,7 @@ class Printer:
         program = self._only or self._programs.get(number)
         if program is None or (self._only is None and len(record) < 2):
             return Rendered(f"Unknown type {number}", ("no format of this type is known",), is_exact=False)
-        held = Record(record, self._facts)
+        held = RecordMemory(record, self._facts)
         rendered = render_held(program, held)
         for (letters, address), text in held.symbols.items():
             self._texts.add(symbol_style(letters), address, text)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.layout.structs import StructLayout
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
     from tracepoint.printk.packed import Flat
     from tracepoint.printk.scope import Layouts
     from tracepoint.source.lexer import Token
@@ -63,12 +63,12 @@ class PrintProgram:
         return not self.needs
 
     @property
-    def machine(self) -> ops.Machine:
+    def machine(self) -> ops.RecordMachine:
         """Where the records were made."""
-        return ops.Machine(self.format.is_big_endian, self.format.long_size)
+        return ops.RecordMachine(self.format.is_big_endian, self.format.long_size)
 
     @cached_property
-    def run(self) -> Callable[[Record], str | None]:
+    def run(self) -> Callable[[RecordMemory], str | None]:
         """The program in Python."""
         return text_function(self.op, self.machine, CALLS)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import NO_FACTS, Rendered, RenderFacts, UnknownPartError
 from tracepoint.printk.fields import fields_text
-from tracepoint.printk.memory import Record
+from tracepoint.printk.memory import RecordMemory
 
 if TYPE_CHECKING:
     from tracepoint.printk.program import PrintProgram
@@ -24,7 +24,7 @@ def fields_note(reason: str) -> str:
     return f"fields are shown instead of the print format: not known: {reason}"
 
 
-def render_held(program: PrintProgram, held: Record) -> Rendered:
+def render_held(program: PrintProgram, held: RecordMemory) -> Rendered:
     """Return what `render_record` returns, of a record with its facts; it keeps what was found on the way."""
     try:
         text = program.run(held) or ""
@@ -47,4 +47,4 @@ def render_record(program: PrintProgram, record: bytes, facts: RenderFacts = NO_
     harm.  When a part cannot be known, or the record is too short, the text is the list of
     fields as `name=value` and a note says what is missing: the text is never a wrong value.
     """
-    return render_held(program, Record(record, facts))
+    return render_held(program, RecordMemory(record, facts))

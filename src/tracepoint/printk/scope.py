@@ -32,7 +32,7 @@ class Scope:
         self.form = form
         self.layouts = layouts
         self.constants = constants
-        self.machine = ops.Machine(form.is_big_endian, form.long_size)
+        self.machine = ops.RecordMachine(form.is_big_endian, form.long_size)
         self.long_size = form.long_size
         # Plain char is unsigned since Linux 6.2 (-funsigned-char): the fields tell.
         chars = (f.is_signed for f in form.fields if f.element_ctype in ("char", "const char"))

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tracepoint.printk.expressions import Lowering
-    from tracepoint.printk.memory import Location, Record
+    from tracepoint.printk.memory import Location, RecordMemory
 
 _WRITE_SAME, _WRITE_SAME_16, _WRITE_SAME_32 = 0x41, 0x93, 0x0D
 #: Decoded from 6.11 on, a dash before: the record does not say which kernel wrote it.
@@ -109,7 +109,7 @@ class _Command:
         return f"{name} alloc_len={self.number(6, 4)}"
 
 
-def command_text(_: Record, place: Location | None, length: int) -> str:
+def command_text(_: RecordMemory, place: Location | None, length: int) -> str:
     """Return the words for the command at a place."""
     return _Command(take(place, max(length, 0))).text()
 

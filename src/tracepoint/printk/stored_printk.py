@@ -20,7 +20,7 @@ from tracepoint.printk.conversion import (
     split_width,
 )
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.memory import Record, c_string
+from tracepoint.printk.memory import RecordMemory, c_string
 from tracepoint.printk.pointers import PointerArgument, lower_pointer
 from tracepoint.printk.twin.run import text_function
 from tracepoint.printk.values import constant
@@ -35,7 +35,7 @@ _MAX_WIDTH = 4096
 class _Reader:
     """Takes the stored arguments one by one."""
 
-    def __init__(self, machine: ops.Machine, record: Record, at: int) -> None:
+    def __init__(self, machine: ops.RecordMachine, record: RecordMemory, at: int) -> None:
         self.machine = machine
         self.record = record
         self.base = at
@@ -89,12 +89,12 @@ class _Reader:
         return (text_function(lowered, self.machine, {})(self.record) if lowered is not None else None) or ""
 
 
-def stored_text(record: Record, address: int, at: int, is_big: int, long_size: int) -> str:
+def stored_text(record: RecordMemory, address: int, at: int, is_big: int, long_size: int) -> str:
     """Return the text of a stored printk: `address` that of its format, `at` the offset of its arguments."""
     fmt = record.facts.printk_formats.get(address)
     if fmt is None:
         raise UnknownPartError("the format, which printk_formats would give")
-    reader = _Reader(ops.Machine(bool(is_big), long_size), record, at)
+    reader = _Reader(ops.RecordMachine(bool(is_big), long_size), record, at)
     return "".join(
         piece if isinstance(piece, str) else reader.conversion(piece) for piece in parse_format(fmt)
     )

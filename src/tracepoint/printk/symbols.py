@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tracepoint.printk.facts import UnknownPartError
 
 if TYPE_CHECKING:
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
 
 #: How the function tracer shows an address, with signs of more after it; all others are letters after `%p`.
 IP = "ip"
@@ -20,7 +20,7 @@ def ip_letters(*, has_offset: bool, address_size: int) -> str:
     return IP + _WITH_OFFSET * has_offset + f"{_WITH_ADDRESS}{2 * address_size}" * (address_size > 0)
 
 
-def symbol_text(record: Record, address: int, letters: str) -> str:
+def symbol_text(record: RecordMemory, address: int, letters: str) -> str:
     """Return an address as `%p` with these letters shows it, or as `IP`."""
     is_caller = letters.startswith(IP)
     text = _caller_text(record, address, letters) if is_caller else _pointer_text(record, address, letters)
@@ -29,7 +29,7 @@ def symbol_text(record: Record, address: int, letters: str) -> str:
     return text
 
 
-def _pointer_text(record: Record, address: int, letters: str) -> str:
+def _pointer_text(record: RecordMemory, address: int, letters: str) -> str:
     """kernel/kallsyms.c: __sprint_symbol()."""
     table = record.facts.kallsyms
     if table is None:
@@ -51,7 +51,7 @@ def _pointer_text(record: Record, address: int, letters: str) -> str:
     return f"{text} [{found.module}]" if found.module else text
 
 
-def _caller_text(record: Record, address: int, letters: str) -> str:
+def _caller_text(record: RecordMemory, address: int, letters: str) -> str:
     """kernel/trace/trace_output.c: seq_print_ip_sym()."""
     if address == 0:
         return "0"
@@ -60,7 +60,7 @@ def _caller_text(record: Record, address: int, letters: str) -> str:
     return f"{text} <{address:0{width}x}>" if width else text
 
 
-def _caller_name(record: Record, address: int, letters: str) -> str:
+def _caller_name(record: RecordMemory, address: int, letters: str) -> str:
     table = record.facts.kallsyms
     if table is None:
         record.note(NO_SYMBOLS_NOTE)

@@ -91,7 +91,7 @@ def place_of(value: Value) -> ops.PlaceOp:
     """Return the memory a pointer value points to; that at a kernel address is not in the record."""
     if isinstance(value, MemoryValue | PlaceValue):
         return value.op
-    return ops.BytesOf(value.op) if isinstance(value, TextValue) else ops.Kernel(value.op)
+    return ops.BytesOf(value.op) if isinstance(value, TextValue) else ops.KernelPlace(value.op)
 
 
 def text_of(value: Value, limit: ops.NumberOp | None = None) -> ops.TextOp:

@@ -62,7 +62,7 @@ class Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class MemberDeclaration:
     """One member: its type, or `body` when it is defined in its place; `name` is empty without one.
 
     `lengths` are those of its array, outermost first (an empty one is `[]`); `bits` the width of a
@@ -82,7 +82,7 @@ class StructBody:
     """The members of a struct or union in order, and its own attributes; `pack` as in `StructText`."""
 
     is_union: bool
-    members: tuple[Member, ...]
+    members: tuple[MemberDeclaration, ...]
     marks: Marks
     pack: int = 0
 
@@ -192,7 +192,7 @@ class _Reader:
         close = find_close(self.tokens, brace)
         if close < 0:
             raise self.wrong(brace)
-        members: list[Member] = []
+        members: list[MemberDeclaration] = []
         index = brace + 1
         while index < close:
             index = self.item(index, close, members, level)
@@ -215,7 +215,7 @@ class _Reader:
             self.mark(index, marks)
         return after
 
-    def item(self, at: int, stop: int, members: list[Member], level: int) -> int:
+    def item(self, at: int, stop: int, members: list[MemberDeclaration], level: int) -> int:
         """Read one declaration up to its `;`; returns the index after it."""
         if self.text(at) == ";":
             return at + 1
@@ -229,13 +229,13 @@ class _Reader:
         self.declaration(at, end, members, level)
         return end + 1
 
-    def declaration(self, at: int, stop: int, members: list[Member], level: int) -> None:
+    def declaration(self, at: int, stop: int, members: list[MemberDeclaration], level: int) -> None:
         marks = Marks()
         start = at
         ctype, body, at = self.specifiers(at, stop, marks, level)
         if at >= stop:
             if body is not None or (ctype is not None and ctype.base.startswith(("struct ", "union "))):
-                members.append(Member("", ctype, body, (), None, marks))
+                members.append(MemberDeclaration("", ctype, body, (), None, marks))
             elif self.text(start) not in TAG_WORDS:  # a macro that holds members, presumably
                 raise self.wrong(start)
             return
@@ -298,7 +298,7 @@ class _Reader:
 
     def declarator(
         self, at: int, stop: int, ctype: CType | None, body: StructBody | None, shared: Marks
-    ) -> Member:
+    ) -> MemberDeclaration:
         """Read `*name[2]`, `(*name)(int)` or `name:3`."""
         marks = Marks(shared.is_packed, list(shared.aligns))
         n_stars = 0
@@ -325,10 +325,12 @@ class _Reader:
             raise self.wrong(at)
         if n_stars:
             base = ctype if ctype is not None else CType("void")
-            return Member(name, CType(base.base, n_stars, (), base.qualifiers), None, lengths, bits, marks)
-        return Member(name, ctype, body, lengths, bits, marks)
+            return MemberDeclaration(
+                name, CType(base.base, n_stars, (), base.qualifiers), None, lengths, bits, marks
+            )
+        return MemberDeclaration(name, ctype, body, lengths, bits, marks)
 
-    def in_parentheses(self, at: int, stop: int, marks: Marks) -> Member:
+    def in_parentheses(self, at: int, stop: int, marks: Marks) -> MemberDeclaration:
         """Read a pointer to a function or to an array: `(*name)(int)`, `(*name[4])(void)`."""
         close = find_close(self.tokens, at, stop)
         inner = at + 1
@@ -339,7 +341,7 @@ class _Reader:
             raise self.wrong(at)
         lengths, _ = self.dimensions(inner + 1, close)
         self.marks(find_close(self.tokens, close + 1, stop) + 1, stop, marks)
-        return Member(self.text(inner), CType("void", 1), None, lengths, None, marks)
+        return MemberDeclaration(self.text(inner), CType("void", 1), None, lengths, None, marks)
 
     def dimensions(self, at: int, stop: int) -> tuple[tuple[tuple[Token, ...], ...], int]:
         found: list[tuple[Token, ...]] = []

@@ -13,7 +13,7 @@ from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.memory import Record
+from tracepoint.printk.memory import RecordMemory
 from tracepoint.printk.own_events import NO_COMMENTS, is_own_event
 from tracepoint.printk.symbols import symbol_text
 from tracepoint.tracefile.graphcalls import CallSteps, is_graph_event
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.graphcalls import Call, Step
+    from tracepoint.tracefile.graphcalls import GraphCall, Step
     from tracepoint.tracefile.text import TextWriter
 
 _MOST_BATCH = 1024
@@ -105,11 +105,11 @@ class GraphLayout:
             return self._writer.entry(record, body, next_time, index, started)
         return self._writer.lost_text(record) + self._comment(record, body)
 
-    def _drawn(self, record: RawRecord, call: Call, end: Call | None) -> str:
+    def _drawn(self, record: RawRecord, call: GraphCall, end: GraphCall | None) -> str:
         lost = self._writer.lost_text(record) if record.lost else ""
         return lost + (self._entry(record, call, end) if call.is_entry else self._return(record, call))
 
-    def _entry(self, record: RawRecord, call: Call, end: Call | None) -> str:
+    def _entry(self, record: RawRecord, call: GraphCall, end: GraphCall | None) -> str:
         cpu = self._cpus[record.cpu]
         if self._is_in_irq(cpu, call):
             # The kernel hides the return too, on its own.
@@ -127,7 +127,7 @@ class GraphLayout:
         text += f"{self._column(end.duration)}{name}();{value}\n"
         return text + self._irq(record, end.function, "<==========")
 
-    def _return(self, record: RawRecord, call: Call) -> str:
+    def _return(self, record: RawRecord, call: GraphCall) -> str:
         cpu = self._cpus[record.cpu]
         if self._leaves_irq(cpu, call):
             return ""
@@ -151,7 +151,7 @@ class GraphLayout:
         indent = " " * ((depth + 1) * _INDENT) if depth > 0 else ""
         return f"{self._prologue(record)}{self._column()}{indent}/* {body.removesuffix(chr(10))} */\n"
 
-    def _value(self, call: Call) -> str:
+    def _value(self, call: GraphCall) -> str:
         """Write what a function returned: errors as negative numbers."""
         sign = "ret=" if self._writer.options.is_from_6_13 else "= "
         value = call.value
@@ -161,7 +161,7 @@ class GraphLayout:
                 return f"{sign}{wide - (1 << 64)}"
         return f"{sign}0x{value:x}"
 
-    def _is_in_irq(self, cpu: _Cpu, call: Call) -> bool:
+    def _is_in_irq(self, cpu: _Cpu, call: GraphCall) -> bool:
         if self._shown.irqs:
             return False
         if cpu.depth_irq >= 0:
@@ -171,7 +171,7 @@ class GraphLayout:
         cpu.depth_irq = call.depth
         return True
 
-    def _leaves_irq(self, cpu: _Cpu, call: Call) -> bool:
+    def _leaves_irq(self, cpu: _Cpu, call: GraphCall) -> bool:
         if self._shown.irqs or cpu.depth_irq == -1:
             return False
         if cpu.depth_irq >= call.depth:
@@ -251,7 +251,7 @@ class GraphLayout:
         """Return a function's name as `%ps` shows it."""
         name = self._names.get(address)
         if name is None:
-            held = Record(b"", self._writer.facts)
+            held = RecordMemory(b"", self._writer.facts)
             try:
                 name = symbol_text(held, address, "s")
             except UnknownPartError as error:

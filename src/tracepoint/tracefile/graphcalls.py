@@ -28,7 +28,7 @@ _MOST_DEPTH = 1024
 _U64 = (1 << 64) - 1
 
 
-class Call(NamedTuple):
+class GraphCall(NamedTuple):
     """What an entry or a return says: `duration` in ns, `overrun` and `value` are those of a return."""
 
     is_entry: bool
@@ -44,8 +44,8 @@ class Step(NamedTuple):
 
     record: RawRecord
     number: int
-    call: Call | None = None
-    end: Call | None = None
+    call: GraphCall | None = None
+    end: GraphCall | None = None
 
 
 class CallReader:
@@ -69,7 +69,7 @@ class CallReader:
         # Fields that overlap have no such struct.
         self.is_known = set(needed) <= set(names) and self._struct.size == end
 
-    def read(self, data: bytes) -> Call | None:
+    def read(self, data: bytes) -> GraphCall | None:
         """Return what a record says, None where it is cut off or cannot be."""
         if len(data) < self._size:
             return None
@@ -77,7 +77,7 @@ class CallReader:
         function, depth, begin, end, overrun, value = found
         if depth > _MOST_DEPTH:
             return None
-        return Call(self._is_entry, function, depth, end - begin & _U64, overrun, value)
+        return GraphCall(self._is_entry, function, depth, end - begin & _U64, overrun, value)
 
 
 def is_graph_event(event: EventFormat) -> bool:
@@ -117,7 +117,7 @@ class CallSteps:
             yield held
 
 
-def _ends(held: Step, record: RawRecord, end: Call) -> bool:
+def _ends(held: Step, record: RawRecord, end: GraphCall) -> bool:
     entry, begin = held.record, held.call
     if begin is None or end.is_entry or record.lost or record.cpu != entry.cpu:
         return False

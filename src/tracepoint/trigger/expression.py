@@ -34,7 +34,7 @@ _DASHED, _DASHLESS = ".sym-offset", ".symXoffset"
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OperandType:
     """The type of a value; `number` when it is constant."""
 
     ctype: str = "u64"
@@ -77,7 +77,7 @@ class Operation:
 Expression = Operand | Operation
 
 
-class Surroundings(Protocol):
+class OtherTriggers(Protocol):
     """What a trigger sees of the others."""
 
     def has_event(self, system: str, name: str) -> bool:
@@ -85,7 +85,7 @@ class Surroundings(Protocol):
 
     def variable_kind(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
-    ) -> Kind | None:
+    ) -> OperandType | None:
         """Return the type of a variable of another hist; those of the `matched` events come first."""
 
     def defines(self, name: str) -> bool:
@@ -93,7 +93,7 @@ class Surroundings(Protocol):
 
 
 class Alone:
-    """Surroundings in which there is nothing: every event, no variable."""
+    """No other triggers: every event exists, no variable does."""
 
     def has_event(self, system: str, name: str) -> bool:
         """Say yes."""
@@ -101,7 +101,7 @@ class Alone:
 
     def variable_kind(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
-    ) -> Kind | None:
+    ) -> OperandType | None:
         """Know none."""
         del system, event, name, matched
         return None
@@ -111,23 +111,23 @@ class Alone:
         return not name
 
 
-def kind_of_field(place: FieldFormat) -> Kind:
+def kind_of_field(place: FieldFormat) -> OperandType:
     """Return the type of a record's field."""
     is_string = "char" in place.ctype and (place.is_array or place.is_data_loc)
     ctype = f"{'__data_loc ' if place.is_data_loc else ''}{place.ctype}" if is_string else place.ctype
-    return Kind(ctype, place.size, place.is_signed, is_string)
+    return OperandType(ctype, place.size, place.is_signed, is_string)
 
 
-def kind_of_operand(operand: Operand, event: EventFormat) -> Kind:
+def kind_of_operand(operand: Operand, event: EventFormat) -> OperandType:
     """Return the type of a field or number."""
     if operand.number is not None:
-        return Kind(number=operand.number)
+        return OperandType(number=operand.number)
     if operand.name in event:
         kind = kind_of_field(event[operand.name])
-        return Kind("char[]", 256, is_string=True) if operand.modifier == "execname" else kind
+        return OperandType("char[]", 256, is_string=True) if operand.modifier == "execname" else kind
     if operand.name == "common_cpu":
-        return Kind("unsigned int", 4)
-    return Kind(is_usecs=operand.modifier == "usecs")
+        return OperandType("unsigned int", 4)
+    return OperandType(is_usecs=operand.modifier == "usecs")
 
 
 def read_field(text: str, event: EventFormat, *, is_value: bool = False) -> Operand:
@@ -192,7 +192,7 @@ class ExpressionReader:
     def __init__(
         self,
         event: EventFormat,
-        find: Callable[[str, str, str], Kind | None],
+        find: Callable[[str, str, str], OperandType | None],
         local: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._event = event
@@ -200,11 +200,11 @@ class ExpressionReader:
         self._local = local
         self._n = 0
 
-    def read(self, text: str) -> tuple[Expression, Kind]:
+    def read(self, text: str) -> tuple[Expression, OperandType]:
         """Return the expression and its type; raises HistError."""
         return self._expression(text.replace(_DASHED, _DASHLESS))
 
-    def _expression(self, text: str) -> tuple[Expression, Kind]:
+    def _expression(self, text: str) -> tuple[Expression, OperandType]:
         if self._n > MAX_SUBEXPRESSIONS:
             raise HistError("Too many subexpressions (3 max)", text)
         at = _root(text)
@@ -224,17 +224,17 @@ class ExpressionReader:
             raise HistError("Division by zero", right_text, errno.EDOM)
         if left_kind.number is not None and right_kind.number is not None:
             number = calculate(op, left_kind.number, right_kind.number)
-            return Operand(str(number), number=number), Kind(number=number)
-        kind = Kind(left_kind.ctype, left_kind.size, left_kind.is_signed, is_usecs=left_kind.is_usecs)
+            return Operand(str(number), number=number), OperandType(number=number)
+        kind = OperandType(left_kind.ctype, left_kind.size, left_kind.is_signed, is_usecs=left_kind.is_usecs)
         return Operation(op, left, right), kind
 
-    def _operand(self, text: str) -> tuple[Expression, Kind]:
+    def _operand(self, text: str) -> tuple[Expression, OperandType]:
         made, kind = self._expression(text)
         if kind.is_string:
             raise HistError("String type can not be an operand in expression", text)
         return made, kind
 
-    def _negative(self, text: str) -> tuple[Expression, Kind]:
+    def _negative(self, text: str) -> tuple[Expression, OperandType]:
         if self._n > MAX_SUBEXPRESSIONS:
             raise HistError("Too many subexpressions (3 max)", text)
         inside, end = text[2:], text[2:].rfind(")")
@@ -245,12 +245,12 @@ class ExpressionReader:
         made, kind = self._operand(inside[:end])
         return Operation("-", None, made), kind
 
-    def _atom(self, text: str) -> tuple[Expression, Kind]:
+    def _atom(self, text: str) -> tuple[Expression, OperandType]:
         if text[:1].isdigit():
             number = read_u64(text.encode())
             if number is None:
                 raise HistError("Expecting numeric literal", text)
-            return Operand(text, number=number), Kind(number=number)
+            return Operand(text, number=number), OperandType(number=number)
         parts = text.split(".", 2)
         system, event, name = parts if len(parts) == 3 else ("", "", text)
         if name.startswith("$"):

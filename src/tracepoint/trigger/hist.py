@@ -17,9 +17,9 @@ from tracepoint.trigger.expression import (
     Alone,
     Expression,
     ExpressionReader,
-    Kind,
     Operand,
-    Surroundings,
+    OperandType,
+    OtherTriggers,
     read_field,
 )
 
@@ -101,7 +101,7 @@ class HistSpec:
     name: str = ""
     clock: str = ""
     variables: list[tuple[str, Expression, str]] = field(default_factory=list)
-    kinds: dict[str, Kind] = field(default_factory=dict)
+    kinds: dict[str, OperandType] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     words: set[str] = field(default_factory=set)
     has_hitcount: bool = True
@@ -216,7 +216,7 @@ def read_hist_trigger(parameters: str, *, is_shown: bool = False) -> HistTrigger
     )
 
 
-def parse_hist(text: str, event: EventFormat, surroundings: Surroundings | None = None) -> HistSpec:
+def parse_hist(text: str, event: EventFormat, surroundings: OtherTriggers | None = None) -> HistSpec:
     """Read what follows `hist:`, without the filter, for an event; raises HistError.
 
     >>> from tracepoint.layout.format import EventFormat, FieldFormat
@@ -228,7 +228,7 @@ def parse_hist(text: str, event: EventFormat, surroundings: Surroundings | None 
 
 
 class _Reader:
-    def __init__(self, given: HistTrigger, event: EventFormat, surroundings: Surroundings) -> None:
+    def __init__(self, given: HistTrigger, event: EventFormat, surroundings: OtherTriggers) -> None:
         self._given = given
         self._event = event
         self._surroundings = surroundings
@@ -302,7 +302,7 @@ class _Reader:
         spec.variables.append((name, expression, str(expression)))
         spec.kinds[name] = kind
 
-    def _find(self, system: str, event: str, name: str) -> Kind | None:
+    def _find(self, system: str, event: str, name: str) -> OperandType | None:
         if not system and name in self._spec.kinds:
             return self._spec.kinds[name]
         return self._surroundings.variable_kind(system, event, name, self._matched())
@@ -327,7 +327,7 @@ class _Reader:
         self._spec.sort = tuple(found)
 
 
-def read_action(text: str, surroundings: Surroundings) -> Action:
+def read_action(text: str, surroundings: OtherTriggers) -> Action:
     """Read `handler(argument).name(parameters)`: onmatch_parse(), action_parse(); raises HistError."""
     handler, _, rest = text.partition("(")
     argument, paren, rest = rest.partition(")")

@@ -45,7 +45,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracepoint.check.context import CheckContext, PrintView
-from tracepoint.check.expressions import ExprType, Shape, expression_type
+from tracepoint.check.expressions import ExprType, ValueClass, expression_type
 from tracepoint.check.finding import Finding
 from tracepoint.printk.conversion import Conversion, conversion_type
 from tracepoint.source.ast import Node
@@ -81,13 +81,13 @@ def _is_far(view: PrintView, argument: Node) -> bool:
 
 
 def _problem(conversion: Conversion, kind: ExprType) -> str:
-    if kind.shape is Shape.STRUCT:
+    if kind.shape is ValueClass.STRUCT:
         return f"is given a whole {kind.name or 'struct'}"
     if conversion.conversion in INTEGERS or conversion.conversion == "c":
         if kind.integer is None:
             return f"is given {kind.shape.value}"
         return width_problem(conversion, kind, 8)
-    if conversion.conversion in {"s", "p"} and kind.shape is Shape.INTEGER:
+    if conversion.conversion in {"s", "p"} and kind.shape is ValueClass.INTEGER:
         return f"is given {_named(kind)}"
     return ""
 

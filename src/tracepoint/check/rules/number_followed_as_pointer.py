@@ -46,7 +46,7 @@ from contextlib import suppress
 from itertools import pairwise
 
 from tracepoint.check.context import CheckContext, ClassView
-from tracepoint.check.expressions import Shape, expression_type
+from tracepoint.check.expressions import ValueClass, expression_type
 from tracepoint.check.finding import Finding
 from tracepoint.check.syntax import strip_casts
 from tracepoint.errors import TracepointError
@@ -118,7 +118,7 @@ def _is_narrow(context: CheckContext, view: ClassView, node: Node) -> bool:
     found = expression_type(node, view.fields, 8)
     return (
         found is not None
-        and found.shape is Shape.INTEGER
+        and found.shape is ValueClass.INTEGER
         and found.integer is not None
         and found.integer.size < 8
     )

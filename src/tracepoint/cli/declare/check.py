@@ -14,7 +14,7 @@ from tracepoint.check.suppress import apply_baseline, read_baseline, write_basel
 from tracepoint.cli import settings
 from tracepoint.cli.authors import add_author_arguments
 from tracepoint.cli.declare.check_cache import open_cache
-from tracepoint.cli.declare.check_scope import Scope, find_scope, is_on_disk
+from tracepoint.cli.declare.check_scope import CheckedFiles, find_scope, is_on_disk
 from tracepoint.cli.files import read_text, unified_diff, write_text
 from tracepoint.cli.status import EXIT_CANNOT_RUN, EXIT_DONE, EXIT_FINDINGS
 from tracepoint.diagnostics import Safety
@@ -138,14 +138,18 @@ def _say_what_is_no_header(words: Sequence[str], headers: Sequence[Checked], out
 
 def _check(
     args: argparse.Namespace, chosen: Settings, out: Output
-) -> tuple[Scope, list[Checked], list[Diagnostic]]:
+) -> tuple[CheckedFiles, list[Checked], list[Diagnostic]]:
     """Find the files and check them, or take the results of an earlier run."""
     words, revision = args.paths, args.diff_base
     is_wanted = not args.no_cache and is_on_disk(words)
     relevant = (chosen.select, chosen.ignore, chosen.include, chosen.define, chosen.exclude, chosen.abi)
     cache = open_cache([*words, revision or ""], relevant, is_wanted=is_wanted)
     known = cache.paths() if revision is None else None
-    scope = find_scope(words, chosen.exclude, revision, cache.disk) if known is None else Scope(tuple(known))
+    scope = (
+        find_scope(words, chosen.exclude, revision, cache.disk)
+        if known is None
+        else CheckedFiles(tuple(known))
+    )
     if not scope.paths:
         what = "no trace headers" if revision is None else f"nothing changed since {revision}"
         out.warn(f"{what} in {', '.join(words)}: nothing was checked")
@@ -163,7 +167,7 @@ def _identity(root: str) -> str:
 
 
 def _check_headers(
-    scope: Scope, paths: Sequence[Path], chosen: Settings, out: Output, cache: CheckCache
+    scope: CheckedFiles, paths: Sequence[Path], chosen: Settings, out: Output, cache: CheckCache
 ) -> Results:
     from tracepoint.cli.declare.check_headers import HeaderChecker  # noqa: PLC0415 - slow, and not needed each time
 
@@ -247,7 +251,7 @@ def _patch(
     return EXIT_FINDINGS if findings else EXIT_DONE
 
 
-def _check_fixable(scope: Scope) -> None:
+def _check_fixable(scope: CheckedFiles) -> None:
     """Raise TracepointError for input that is not in a writable file."""
     if scope.is_patched:
         raise TracepointError("a patch cannot be fixed in place; use --diff")

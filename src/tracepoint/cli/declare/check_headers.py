@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tracepoint.cli.declare.check_cache import CheckCache
-    from tracepoint.cli.declare.check_scope import Scope
+    from tracepoint.cli.declare.check_scope import CheckedFiles
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.tree.disk import Disk
@@ -44,7 +44,7 @@ class _Tree:
 class HeaderChecker:
     """Checks the headers of a scope in turn, keeping none of them."""
 
-    def __init__(self, chosen: Settings, scope: Scope, cache: CheckCache) -> None:
+    def __init__(self, chosen: Settings, scope: CheckedFiles, cache: CheckCache) -> None:
         self._chosen = chosen
         self._scope = scope
         self._cache = cache

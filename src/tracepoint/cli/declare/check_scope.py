@@ -29,7 +29,7 @@ _STDIN, _STDIN_NAME = Path("-"), "<stdin>"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class CheckedFiles:
     """The files to check; `texts` are those that differ from the disk, by absolute path, and stdin's as `-`.
 
     `lines` are the lines whose findings count, by absolute path (None: all), each with the line of
@@ -79,7 +79,7 @@ def is_on_disk(words: Sequence[str]) -> bool:
 
 def find_scope(
     words: Sequence[str], exclude: Sequence[str], revision: str | None, disk: Disk = DISK
-) -> Scope:
+) -> CheckedFiles:
     """Return what the words of the command line name; `revision` leaves only what has changed since.
 
     Raises FileNotFoundError for a path that does not exist, TracepointError for a patch that does not
@@ -95,7 +95,7 @@ def find_scope(
         return _patched(patches)
     if revision is not None:
         return _changed(words, exclude, revision)
-    return Scope(tuple(find_headers(words, exclude, disk)), {"-": stdin} if "-" in words else {})
+    return CheckedFiles(tuple(find_headers(words, exclude, disk)), {"-": stdin} if "-" in words else {})
 
 
 def _is_patch_file(path: Path) -> bool:
@@ -110,7 +110,7 @@ def _key(path: Path | str) -> str:
     return str(Path(path).resolve())
 
 
-def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> Scope:
+def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> CheckedFiles:
     """Find what changed since a revision; a file named explicitly counts whatever its name is."""
     if "-" in words:
         raise TracepointError("stdin has no revisions: --diff-base takes files and folders")
@@ -128,13 +128,13 @@ def _changed(words: Sequence[str], exclude: Sequence[str], revision: str) -> Sco
         ):
             paths.append(shown)
             lines[_key(shown)] = dict.fromkeys(file.added_lines(), "")
-    return Scope(tuple(paths), lines=lines)
+    return CheckedFiles(tuple(paths), lines=lines)
 
 
 # --- patches ------------------------------------------------------------------------------------
 
 
-def _patched(patches: Sequence[tuple[str, str]]) -> Scope:
+def _patched(patches: Sequence[tuple[str, str]]) -> CheckedFiles:
     """Apply the patches in memory to the tree that they are for."""
     root = _find_tree(patches)
 
@@ -159,7 +159,7 @@ def _patched(patches: Sequence[tuple[str, str]]) -> Scope:
         if _is_header(place, encode(file.text)):
             paths.append(Path(os.path.relpath(place)))
             lines[_key(place)] = {n: f"{patch}:{line}" for n, (patch, line) in file.origins.items()}
-    return Scope(tuple(paths), texts, lines)
+    return CheckedFiles(tuple(paths), texts, lines)
 
 
 def _find_tree(patches: Sequence[tuple[str, str]]) -> Path:

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Mapping, Sequence
 
-    from tracepoint.cli.inputs import Input
+    from tracepoint.cli.inputs import InputWord
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.generate.fileset import FileSet
     from tracepoint.layout.format import EventFormat
-    from tracepoint.model.event import Event, TraceHeader, Tracepoint
+    from tracepoint.model.event import BareTracepoint, Event, TraceHeader
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -123,7 +123,7 @@ def _refuse_foreign(args: argparse.Namespace) -> None:
             raise TracepointError(f"{args.kind} has no use for --{spelt}, which is for {', '.join(kinds)}")
 
 
-def _one_header(args: argparse.Namespace, inputs: list[Input]) -> TraceHeader:
+def _one_header(args: argparse.Namespace, inputs: list[InputWord]) -> TraceHeader:
     """Return the declarations that the words name, which must be in one header."""
     headers = {header.path: header for item in inputs for header in item.headers}
     if len(headers) != 1:
@@ -137,7 +137,7 @@ def _one_header(args: argparse.Namespace, inputs: list[Input]) -> TraceHeader:
     return select_events(header, [event.full_name for item in inputs for _, event in item.events()])
 
 
-def _one_event(args: argparse.Namespace, inputs: list[Input]) -> Event:
+def _one_event(args: argparse.Namespace, inputs: list[InputWord]) -> Event:
     events = [event for item in inputs for _, event in item.events()]
     if len(events) != 1:
         names = ", ".join(event.name for event in events[:8]) or "none"
@@ -147,7 +147,7 @@ def _one_event(args: argparse.Namespace, inputs: list[Input]) -> Event:
     return events[0]
 
 
-def _one_point(args: argparse.Namespace, inputs: list[Input]) -> Event | Tracepoint:
+def _one_point(args: argparse.Namespace, inputs: list[InputWord]) -> Event | BareTracepoint:
     """Return the event that a probe is for or, without events, the tracepoint."""
     points = [point for item in inputs for header in item.headers for point in header.tracepoints]
     if len(points) == 1 and not [event for item in inputs for event in item.events()]:
@@ -155,14 +155,14 @@ def _one_point(args: argparse.Namespace, inputs: list[Input]) -> Event | Tracepo
     return _one_event(args, inputs)
 
 
-def _name(args: argparse.Namespace, inputs: list[Input], end: str = "") -> str:
+def _name(args: argparse.Namespace, inputs: list[InputWord], end: str = "") -> str:
     if args.name:
         return str(args.name)
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", Path(split_event(inputs[0].word)[0]).stem)
     return f"{stem[: 40 - len(end)]}{end}" if re.match("[A-Za-z_]", stem) else f"trace_{stem}{end}"[:40]
 
 
-def _formats(inputs: list[Input], chosen: Settings) -> list[EventFormat]:
+def _formats(inputs: list[InputWord], chosen: Settings) -> list[EventFormat]:
     made, problems = [], []
     for item in inputs:
         formats, wrong = compute_formats(item, chosen)
@@ -173,7 +173,7 @@ def _formats(inputs: list[Input], chosen: Settings) -> list[EventFormat]:
     return made
 
 
-def _module(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _module(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     del chosen
     kernel = find_target(args.kernel_headers)
     header = _one_header(args, inputs)
@@ -196,7 +196,7 @@ def _module(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> 
     return complete(make, f"{name}.c", kernel, protos, args)
 
 
-def _header(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _header(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     del chosen
     kernel = find_target(args.kernel_headers)
     files = module_header(
@@ -210,7 +210,7 @@ def _header(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> 
     return files.with_notes(kernel.note)
 
 
-def _probe(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _probe(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     del chosen
     kernel = find_target(args.kernel_headers)
     event = _one_point(args, inputs)
@@ -229,7 +229,7 @@ def _probe(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> F
     return complete(make, f"{name}.c", kernel, [event.proto], args)
 
 
-def _lttng(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _lttng(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     del chosen
     header = _one_header(args, inputs)
     return lttng_probe(
@@ -242,32 +242,32 @@ def _lttng(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> F
     )
 
 
-def _bpf(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _bpf(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     event = _one_event(args, inputs)
     (layout,) = _formats(inputs, chosen)
     return libbpf_program(event, layout, name=args.name or f"{event.name}_bpf"[:40])
 
 
-def _counter(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _counter(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     del chosen
     event = _one_event(args, inputs)
     return bpf_counter(event, name=args.name or f"{event.name}_count"[:40])
 
 
-def _bpftrace(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _bpftrace(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     layouts = _formats(inputs, chosen)
     if len(layouts) != 1:
         raise GenerateError("", f"a bpftrace script measures one event, {len(layouts)} are named")
     return bpftrace_script(layouts[0], by=args.by, measure=args.measure, name=args.name)
 
 
-def _commands(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _commands(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     return command_lines(
         _formats(inputs, chosen), filter_text=args.filter, name=_name(args, inputs, "_commands")
     )
 
 
-def _markdown(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _markdown(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     events = [event for item in inputs for _, event in item.events() if not event.is_nop]
     formats = _formats(inputs, chosen)
     if len(events) != len(formats):
@@ -277,7 +277,7 @@ def _markdown(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -
     return markdown_page(list(zip(events, formats, strict=True)), name=_name(args, inputs))
 
 
-def _stubs(args: argparse.Namespace, inputs: list[Input], chosen: Settings) -> FileSet:
+def _stubs(args: argparse.Namespace, inputs: list[InputWord], chosen: Settings) -> FileSet:
     del chosen
     return type_stubs(_one_header(args, inputs), name=_name(args, inputs, "_events"))
 
@@ -298,7 +298,7 @@ _OPTIONS_OF: dict[str, tuple[tuple[str, ...], object]] = {
     "filter": (("commands",), ""),
     "lttng": (("lttng",), "2.13"),
 }
-_MAKERS: dict[str, Callable[[argparse.Namespace, list[Input], Settings], FileSet]] = {
+_MAKERS: dict[str, Callable[[argparse.Namespace, list[InputWord], Settings], FileSet]] = {
     "module": _module,
     "header": _header,
     "probe": _probe,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from tracepoint.cli.inputs import Input
+    from tracepoint.cli.inputs import InputWord
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.layout.format import EventFormat
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return _show_records(given, args, chosen, out)
 
 
-def _show_declarations(given: Input, form: str, out: Output) -> int:
+def _show_declarations(given: InputWord, form: str, out: Output) -> int:
     if not given.headers:
         raise TracepointError(f"{given.word}: only a header can be shown as {form}")
     write = {"header": write_header, "python": write_python, "json": _json_line}[form]
@@ -77,7 +77,7 @@ def _json_line(header: TraceHeader) -> str:
     return write_json(header) + "\n"
 
 
-def _show_records(given: Input, args: argparse.Namespace, chosen: Settings, out: Output) -> int:
+def _show_records(given: InputWord, args: argparse.Namespace, chosen: Settings, out: Output) -> int:
     btf = read_btf(read_bytes(Path(args.btf), (b"\x7fELF", b"\x9f\xeb", b"\xeb\x9f"))) if args.btf else None
     formats, problems = compute_formats(given, chosen, btf)
     if not formats and not problems:

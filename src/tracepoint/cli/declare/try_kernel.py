@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.cli.declare.try_session import Session
-    from tracepoint.cli.inputs import Input
+    from tracepoint.cli.inputs import InputWord
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
@@ -76,7 +76,7 @@ def run(session: Session) -> int:
     return EXIT_DONE if all(w.is_equal for w in sighting.verifications) and not is_bad else EXIT_FINDINGS
 
 
-def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> Input:
+def _as_kernel_reads(given: InputWord, kernel: KernelAtHand, chosen: Settings) -> InputWord:
     """Read the headers again with the includes and macros of that kernel's build."""
     macros = {
         name: value if equals else "1" for name, equals, value in (w.partition("=") for w in chosen.define)
@@ -91,7 +91,7 @@ def _as_kernel_reads(given: Input, kernel: KernelAtHand, chosen: Settings) -> In
     return replace(given, headers=tuple(again))
 
 
-def _compile(given: Input, kernel: KernelAtHand, chosen: Settings, out: Output) -> Iterator[str]:
+def _compile(given: InputWord, kernel: KernelAtHand, chosen: Settings, out: Output) -> Iterator[str]:
     """Compile the headers exactly as they are written; yield what only the traced code knows about them.
 
     Raises BuildError with the compiler's output for a header that does not compile.

@@ -15,7 +15,7 @@ from tracepoint.layout.format import write_format
 if TYPE_CHECKING:
     import argparse
 
-    from tracepoint.cli.inputs import Input
+    from tracepoint.cli.inputs import InputWord
     from tracepoint.cli.output import Output
     from tracepoint.cli.settings import Settings
     from tracepoint.diagnostics import Diagnostic
@@ -64,7 +64,7 @@ class Session:
         return not self.args.json and not self.args.summary
 
 
-def find_findings(inputs: list[Input], chosen: Settings) -> list[Diagnostic]:
+def find_findings(inputs: list[InputWord], chosen: Settings) -> list[Diagnostic]:
     """Return the findings of `check` about the named events, or about whole headers."""
     headers = [header for item in inputs for header in item.headers]
     found = check_headers(headers, select=chosen.select, ignore=chosen.ignore, abi=chosen.abi)

@@ -10,7 +10,7 @@ import struct
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tracepoint.decode.plan import CPU, TIME, Kind, Place, plan_columns
+from tracepoint.decode.plan import CPU, TIME, ColumnKind, FieldPlace, plan_columns
 from tracepoint.record.field import LOCATION_SIZE, unpack_location
 
 if TYPE_CHECKING:
@@ -76,16 +76,16 @@ class CtfEncoder:
     def _add(self, column: PlanColumn, base: int) -> None:
         name = unique_name(column.name, self._names)
         kind = column.kind
-        is_fixed = column.place is Place.FIXED and column.size > 0
-        if kind is Kind.NUMBER:
+        is_fixed = column.place is FieldPlace.FIXED and column.size > 0
+        if kind is ColumnKind.NUMBER:
             is_signed = column.code.islower()
             kind_text = _FLOATS.get(column.code) or integer_text(column.size, is_signed=is_signed, base=base)
             self.fields.append(f"{kind_text} {name};")
-        elif kind is Kind.TEXT:
+        elif kind is ColumnKind.TEXT:
             self.fields.append(f"{_TEXT} {name}[{column.size}];" if is_fixed else f"string {name};")
         else:
             element = integer_text(1, base=16)
-            if kind is Kind.LIST:
+            if kind is ColumnKind.LIST:
                 element = integer_text(column.element, is_signed=column.code.islower())
             length = f"_{name}_length"
             self._names.add(length)
@@ -116,7 +116,7 @@ class CtfEncoder:
         """Return the part of a field whose length the record says."""
         find = _place_of(column, self._order)
         element = column.element
-        if column.kind is Kind.TEXT:
+        if column.kind is ColumnKind.TEXT:
 
             def text(record: bytes) -> bytes | None:
                 data = find(record)
@@ -134,8 +134,8 @@ class CtfEncoder:
 
 def _place_of(column: PlanColumn, order: str) -> Part:
     """Return the function that gives the bytes of a field of any length, None when the record lacks them."""
-    offset, origin = column.offset, column.offset + LOCATION_SIZE if column.place is Place.REL_LOC else 0
-    if column.place not in (Place.DATA_LOC, Place.REL_LOC):
+    offset, origin = column.offset, column.offset + LOCATION_SIZE if column.place is FieldPlace.REL_LOC else 0
+    if column.place not in (FieldPlace.DATA_LOC, FieldPlace.REL_LOC):
         return lambda record: record[offset:] if offset <= len(record) else None
     unpack = struct.Struct(order + "I").unpack_from
 

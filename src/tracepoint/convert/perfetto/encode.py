@@ -5,7 +5,7 @@ from __future__ import annotations
 from struct import error
 from typing import TYPE_CHECKING
 
-from tracepoint.convert.perfetto.messages import MESSAGES, SYSTEMS, Event, Generic, fields_of
+from tracepoint.convert.perfetto.messages import MESSAGES, SYSTEMS, FtraceEvent, Generic, fields_of
 from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
 from tracepoint.record.field import field_value, is_integer, is_text, unpacker
 from tracepoint.source.types import IntType
@@ -27,7 +27,7 @@ def encoder_of(form: EventFormat) -> Encode:
 def encode_unknown(record: bytes) -> bytes:
     """Return a generic event for a record whose format is not known: its bytes as hex digits."""
     fields = _generic_text("data", record.hex())
-    return message(Event.GENERIC, text(Generic.NAME, "unknown") + fields)
+    return message(FtraceEvent.GENERIC, text(Generic.NAME, "unknown") + fields)
 
 
 def _read_number(form: EventFormat, field: FieldFormat) -> Callable[[bytes], int] | None:
@@ -87,7 +87,7 @@ def _native_field(form: EventFormat, field: FieldFormat, target: int) -> Encode:
 
 def _generic_encoder(form: EventFormat) -> Encode:
     parts = [_generic_field(form, field) for field in form.event_fields]
-    head, key = text(Generic.NAME, form.name), bytes_key(Event.GENERIC)
+    head, key = text(Generic.NAME, form.name), bytes_key(FtraceEvent.GENERIC)
 
     def encode(record: bytes) -> bytes:
         data = b"".join([head, *(part(record) for part in parts)])

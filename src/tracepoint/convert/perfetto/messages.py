@@ -115,7 +115,7 @@ class Bundle:
     LOST_EVENTS = 3
 
 
-class Event:
+class FtraceEvent:
     """FtraceEvent: its time in ns, the thread that recorded it, and one message.
 
     There is a field for `common_flags` too, but the importer takes it for an event of its own.
@@ -137,7 +137,7 @@ class Generic:
     UNSIGNED = 5
 
 
-class Tree:
+class ProcessTree:
     """ProcessTree, with its processes and threads."""
 
     PROCESS = 1

@@ -6,7 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.convert.perfetto.encode import encode_unknown, encoder_of
-from tracepoint.convert.perfetto.messages import PACKET, Bundle, Event, Packet, Stats, SystemInfo, Tree
+from tracepoint.convert.perfetto.messages import (
+    PACKET,
+    Bundle,
+    FtraceEvent,
+    Packet,
+    ProcessTree,
+    Stats,
+    SystemInfo,
+)
 from tracepoint.convert.protobuf import bytes_key, message, number, number_key, text, varint
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.options import uname_of
@@ -96,7 +104,7 @@ def _bundles(
 
 _CPU, _LOST = number_key(Bundle.CPU), number(Bundle.LOST_EVENTS, 1)
 _EVENT = bytes_key(Bundle.EVENT)
-_TIME, _PID = number_key(Event.TIMESTAMP), number_key(Event.PID)
+_TIME, _PID = number_key(FtraceEvent.TIMESTAMP), number_key(FtraceEvent.PID)
 
 
 def _bundle(cpu: int, events: Iterable[bytes], is_after_loss: bool) -> bytes:
@@ -128,12 +136,16 @@ def _tasks(file: Container, stamp: int) -> Iterator[bytes]:
     comms, tgids = read_pairs(file.saved_cmdlines), read_tgids(file.saved_tgids or "")
     parts = []
     for pid in sorted({tgid for tgid in tgids.values() if tgid}):
-        name = text(Tree.COMMAND, comms[pid]) + number(Tree.IS_COMM, 1) if pid in comms else b""
-        parts.append(message(Tree.PROCESS, number(Tree.PID, pid) + name))
+        name = text(ProcessTree.COMMAND, comms[pid]) + number(ProcessTree.IS_COMM, 1) if pid in comms else b""
+        parts.append(message(ProcessTree.PROCESS, number(ProcessTree.PID, pid) + name))
     for pid, tgid in sorted(tgids.items()):
         if pid and tgid:
-            name = text(Tree.NAME, comms[pid]) if pid in comms else b""
-            parts.append(message(Tree.THREAD, number(Tree.TID, pid) + number(Tree.TGID, tgid) + name))
+            name = text(ProcessTree.NAME, comms[pid]) if pid in comms else b""
+            parts.append(
+                message(
+                    ProcessTree.THREAD, number(ProcessTree.TID, pid) + number(ProcessTree.TGID, tgid) + name
+                )
+            )
     if parts:
         yield _packet(number(Packet.TIMESTAMP, stamp) + message(Packet.PROCESS_TREE, b"".join(parts)))
 

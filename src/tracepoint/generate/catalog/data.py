@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.tree.query.tree import BareTracepoint, Tree, TreeEvent
+    from tracepoint.tree.query.tree import BareTracepointRow, Tree, TreeEvent
 
 #: A tracepoint that only a macro's body mentions may fire too.
 _MAY_FIRE = frozenset({SiteKind.CALL, SiteKind.REFERENCE, SiteKind.MACRO})
@@ -203,7 +203,7 @@ class _Reader:
             is_unused=id(event) in self._unused,
         )
 
-    def read_bare(self, point: BareTracepoint, sites: list[CallSite]) -> Appearance:
+    def read_bare(self, point: BareTracepointRow, sites: list[CallSite]) -> Appearance:
         """Return a tracepoint without an event."""
         return Appearance(
             kind=TracepointKind.BARE,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.model.fmt.columns import FieldStyle, assign_gaps, field_gaps
 from tracepoint.model.fmt.items import (
     TAB,
-    Item,
+    TextItem,
     What,
     advance,
     indentation,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # --- argument lists -------------------------------------------------------------------------
 
 
-def is_item_start(before: Item | None, item: Item, depth: int) -> bool:
+def is_item_start(before: TextItem | None, item: TextItem, depth: int) -> bool:
     """Return whether a line that begins with `item` begins an argument, or goes on with a string."""
     if depth:
         return False
@@ -33,7 +33,7 @@ def is_item_start(before: Item | None, item: Item, depth: int) -> bool:
     return before.is_string and item.is_string
 
 
-def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight: bool) -> None:
+def set_list(inside: Sequence[TextItem], continuation: int, first: int, *, is_tight: bool) -> None:
     """Indent the lines of an argument list, keeping the line breaks as they are.
 
     Lines that begin an argument go to column `continuation`, those inside one move along with
@@ -42,7 +42,7 @@ def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight:
     """
     depth = 0
     delta = 0
-    before: Item | None = None
+    before: TextItem | None = None
     if inside and inside[0].nl:
         continuation = first
     for at, item in enumerate(inside):
@@ -58,7 +58,7 @@ def set_list(inside: Sequence[Item], continuation: int, first: int, *, is_tight:
             before = item
 
 
-def _space(item: Item, before: Item | None, depth: int, *, is_first: bool, is_tight: bool) -> None:
+def _space(item: TextItem, before: TextItem | None, depth: int, *, is_first: bool, is_tight: bool) -> None:
     """Set the blanks inside a line; only a tight list gets or loses any."""
     if is_first:
         item.join()
@@ -75,18 +75,18 @@ def _space(item: Item, before: Item | None, depth: int, *, is_first: bool, is_ti
 class FieldCall:
     """One field macro; `arguments` are item ranges, None when it is left as it is."""
 
-    items: list[Item]
-    arguments: list[list[Item]] | None = None
+    items: list[TextItem]
+    arguments: list[list[TextItem]] | None = None
     texts: list[str] = field(default_factory=list)
-    commas: list[Item] = field(default_factory=list)
+    commas: list[TextItem] = field(default_factory=list)
 
     @property
-    def gap_items(self) -> list[Item]:
+    def gap_items(self) -> list[TextItem]:
         """The items after the columns' blanks."""
         return [argument[0] for argument in self.arguments or ()] + [self.items[-1]]
 
 
-def field_calls(inside: Sequence[Item]) -> list[FieldCall]:
+def field_calls(inside: Sequence[TextItem]) -> list[FieldCall]:
     """Split the contents of TP_STRUCT__entry into field macros, comments and directives."""
     calls: list[FieldCall] = []
     at = 0
@@ -103,13 +103,13 @@ def field_calls(inside: Sequence[Item]) -> list[FieldCall]:
     return calls
 
 
-def closing_item(items: Sequence[Item], at: int) -> int:
+def closing_item(items: Sequence[TextItem], at: int) -> int:
     """Return the index of the bracket that closes the one at `at` (the last index if none does)."""
     found = find_close(items, at)
     return len(items) - 1 if found < 0 else found
 
 
-def _field_call(items: list[Item]) -> FieldCall:
+def _field_call(items: list[TextItem]) -> FieldCall:
     call = FieldCall(items)
     if all(item.is_code and (not item.nl or item is items[0]) for item in items):
         ranges = split_ranges(items, 2, len(items) - 1)
@@ -156,17 +156,17 @@ _HEADS = frozenset(("if", "for", "while", "switch"))
 
 
 @dataclass(slots=True, eq=False)
-class Statement:
+class StatementLines:
     """The lines of one statement: its first item, the place of `=`, the lines that follow."""
 
-    first: Item
+    first: TextItem
     delta: int
     level: int
-    equals: Item | None = None
-    after: Item | None = None
+    equals: TextItem | None = None
+    after: TextItem | None = None
     old_end: int = 0
     new_end: int = 0
-    lines: list[Item] = field(default_factory=list)
+    lines: list[TextItem] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -183,7 +183,7 @@ class _Walk:
     current: int = 0
     stack: list[tuple[int, int]] = field(default_factory=list)
 
-    def enter(self, item: Item, *, is_line: bool) -> int | None:
+    def enter(self, item: TextItem, *, is_line: bool) -> int | None:
         """Return the level of the statement that `item` begins on a new line, else None."""
         if self.parens or not self.is_open:
             return None
@@ -200,7 +200,7 @@ class _Walk:
         self.current = max(0, level - 1) if self.in_label else level
         return self.current
 
-    def step(self, item: Item) -> None:
+    def step(self, item: TextItem) -> None:
         """Take in one token."""
         text = item.text
         may_be_head = self.is_open or self.after_head
@@ -215,7 +215,7 @@ class _Walk:
         elif not self.parens:
             self._step_outside(item, may_be_head=may_be_head)
 
-    def _step_outside(self, item: Item, *, may_be_head: bool) -> None:
+    def _step_outside(self, item: TextItem, *, may_be_head: bool) -> None:
         """Take in one token that no round bracket encloses."""
         match item.text:
             case "{":
@@ -234,10 +234,10 @@ class _Walk:
                 self.in_head = True
 
 
-def set_statements(inside: Sequence[Item], base: int) -> list[Statement]:
+def set_statements(inside: Sequence[TextItem], base: int) -> list[StatementLines]:
     """Indent statements from column `base` on, keeping the line breaks; return their lines."""
     walk = _Walk()
-    statements: list[Statement] = []
+    statements: list[StatementLines] = []
     for at, item in enumerate(inside):
         is_line = bool(item.nl) or at == 0
         if item.what is What.DIRECTIVE:
@@ -248,7 +248,7 @@ def set_statements(inside: Sequence[Item], base: int) -> list[Statement]:
                 level = min(level, _DEEPEST)
                 column = base + TAB * level
                 delta = column - item.indent if item.nl else 0
-                statements.append(Statement(item, delta, level))
+                statements.append(StatementLines(item, delta, level))
                 item.break_line(column, blank=item.nl > 1 and at > 0)
             else:
                 delta = statements[-1].delta if statements else 0
@@ -262,7 +262,7 @@ def set_statements(inside: Sequence[Item], base: int) -> list[Statement]:
     return statements
 
 
-def _find_assignments(inside: Sequence[Item], statements: Sequence[Statement]) -> None:
+def _find_assignments(inside: Sequence[TextItem], statements: Sequence[StatementLines]) -> None:
     """Note the `=` of lines of the form `__entry->name = ...`."""
     place = {id(item): at for at, item in enumerate(inside)}
     for statement in statements:
@@ -287,11 +287,11 @@ def _find_assignments(inside: Sequence[Item], statements: Sequence[Statement]) -
             new = advance(new, item.ws) + len(item.text)
 
 
-def assignment_gaps(statements: Sequence[Statement], style: str) -> list[tuple[Statement, str]]:
+def assignment_gaps(statements: Sequence[StatementLines], style: str) -> list[tuple[StatementLines, str]]:
     """Return the assignments with the blanks that `style` puts before their `=`."""
     run = 0
     runs: list[int] = []
-    having: list[Statement] = []
+    having: list[StatementLines] = []
     for statement in statements:
         if statement.equals is None:
             run += 1
@@ -299,7 +299,7 @@ def assignment_gaps(statements: Sequence[Statement], style: str) -> list[tuple[S
         run += statement.first.nl > 1
         having.append(statement)
         runs.append(run)
-    out: list[tuple[Statement, str]] = []
+    out: list[tuple[StatementLines, str]] = []
     for level in sorted({statement.level for statement in having}):
         chosen = [i for i, statement in enumerate(having) if statement.level == level]
         gaps = assign_gaps([having[i].new_end for i in chosen], [runs[i] for i in chosen], style)
@@ -307,7 +307,7 @@ def assignment_gaps(statements: Sequence[Statement], style: str) -> list[tuple[S
     return out
 
 
-def set_assignments(statements: Sequence[Statement], style: str, *, adds_blanks: bool) -> None:
+def set_assignments(statements: Sequence[StatementLines], style: str, *, adds_blanks: bool) -> None:
     """Set the `=` of assignments in columns; lines that were aligned after it stay aligned.
 
     Unless `adds_blanks`, an `=` without a blank before it stays where it is.

@@ -1,6 +1,6 @@
 """The pieces the formatter moves about: tokens, comments and directives of one declaration.
 
-A declaration is a list of `Item`.  The formatter only ever sets `new_nl` and `new_ws`, the white
+A declaration is a list of `TextItem`.  The formatter only ever sets `new_nl` and `new_ws`, the white
 space in front of an item, so it cannot change, lose or reorder a token.
 """
 
@@ -37,7 +37,7 @@ class What(enum.Enum):
 
 
 @dataclass(slots=True, eq=False)
-class Item:
+class TextItem:
     """One token, comment or whole directive, and the white space in front of it.
 
     `nl` is the number of line ends before it and `ws` the blanks after the last of them (its
@@ -108,9 +108,9 @@ class CannotFormatError(Exception):
     """A declaration that is left as it is: a spliced line, a stray byte."""
 
 
-def make_items(tokens: Sequence[Token]) -> list[Item]:
+def make_items(tokens: Sequence[Token]) -> list[TextItem]:
     """Turn the tokens of one declaration into items; raises `CannotFormatError` for odd text."""
-    items: list[Item] = []
+    items: list[TextItem] = []
     at = 0
     while at < len(tokens):
         token = tokens[at]
@@ -119,16 +119,18 @@ def make_items(tokens: Sequence[Token]) -> list[Item]:
             nl, ws = _comments(token.file.text[token.lead : token.start], items)
         if token.first and token.text == "#":
             at, text = _directive(tokens, at)
-            items.append(Item(text, What.DIRECTIVE, nl, ws))
+            items.append(TextItem(text, What.DIRECTIVE, nl, ws))
             continue
         if token.kind is Kind.BAD or "\n" in token.text:
             raise CannotFormatError
-        items.append(Item(token.text, What.CODE, nl, ws, token.kind is Kind.STRING, token.kind is Kind.NAME))
+        items.append(
+            TextItem(token.text, What.CODE, nl, ws, token.kind is Kind.STRING, token.kind is Kind.NAME)
+        )
         at += 1
     return items
 
 
-def _comments(trivia: str, items: list[Item]) -> tuple[int, str]:
+def _comments(trivia: str, items: list[TextItem]) -> tuple[int, str]:
     """Append the comments in `trivia`; return line ends and blanks after the last of them."""
     nl, ws = 0, ""
     for match in _PIECE.finditer(trivia):
@@ -141,7 +143,7 @@ def _comments(trivia: str, items: list[Item]) -> tuple[int, str]:
                 raise CannotFormatError
             case group:
                 what = What.LINE_COMMENT if group == "line" else What.BLOCK_COMMENT
-                items.append(Item(match[0].replace("\r\n", "\n").rstrip(), what, nl, ws))
+                items.append(TextItem(match[0].replace("\r\n", "\n").rstrip(), what, nl, ws))
                 nl, ws = 0, ""
     return nl, ws
 
@@ -156,10 +158,10 @@ def _directive(tokens: Sequence[Token], at: int) -> tuple[int, str]:
     return end, text.replace("\r\n", "\n")
 
 
-def render(items: Sequence[Item]) -> str:
+def render(items: Sequence[TextItem]) -> str:
     """Join items; keeps directives and what follows `//` on lines of their own."""
     out: list[str] = []
-    before: Item | None = None
+    before: TextItem | None = None
     for item in items:
         nl, ws = item.new_nl, item.new_ws
         if before is not None and not nl:
@@ -175,7 +177,7 @@ def render(items: Sequence[Item]) -> str:
     return "".join(out)
 
 
-def _shifted(item: Item, ws: str) -> str:
+def _shifted(item: TextItem, ws: str) -> str:
     """Return the text of an item; the inner lines of a moved comment move with it."""
     if item.what is not What.BLOCK_COMMENT or "\n" not in item.text or not item.nl:
         return item.text
@@ -194,13 +196,13 @@ def shift_line(line: str, delta: int) -> str:
     return indentation(max(0, advance(0, line[: len(line) - len(bare)]) + delta)) + bare
 
 
-def split_ranges(items: Sequence[Item], start: int, end: int) -> list[tuple[int, int]]:
+def split_ranges(items: Sequence[TextItem], start: int, end: int) -> list[tuple[int, int]]:
     """Return the ranges between the commas of `items[start:end]` that no bracket encloses."""
     commas = list(outside(items, {","}, start, end))
     return list(zip([start, *(at + 1 for at in commas)], [*commas, end], strict=True))
 
 
-def text_of(items: Sequence[Item]) -> str:
+def text_of(items: Sequence[TextItem]) -> str:
     """Return items on one line, single spaces where there was white space."""
     out: list[str] = []
     for at, item in enumerate(items):

@@ -26,7 +26,7 @@ from tracepoint.model.fmt.wrap import wrap_lists
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tracepoint.model.fmt.shape import Part, Shape
+    from tracepoint.model.fmt.shape import DeclarationShape, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,9 @@ FILE_QUESTIONS = tuple(_QUESTIONS)
 BLOCK_QUESTIONS = ("fields", "assign", "proto_below_bracket", "print_below_bracket")
 
 
-def choose_style(shapes: Sequence[Shape], default: Style, questions: Sequence[str] = FILE_QUESTIONS) -> Style:
+def choose_style(
+    shapes: Sequence[DeclarationShape], default: Style, questions: Sequence[str] = FILE_QUESTIONS
+) -> Style:
     """Return the style that changes the fewest lines of `shapes`; ties go to `default`."""
     style = default
     for name in questions:
@@ -115,7 +117,7 @@ def choose_style(shapes: Sequence[Shape], default: Style, questions: Sequence[st
     return style
 
 
-def _frame_cost(shape: Shape, frame: Frame) -> int:
+def _frame_cost(shape: DeclarationShape, frame: Frame) -> int:
     column = _part_column(shape, frame)
     cost = 0
     if shape.kind == "frame" and not any(part.lead.nl for part in shape.parts):
@@ -126,7 +128,7 @@ def _frame_cost(shape: Shape, frame: Frame) -> int:
     return cost + (close is not None and bool(close.nl) != frame.ends_line)
 
 
-def _field_cost(shape: Shape, style: Style) -> int:
+def _field_cost(shape: DeclarationShape, style: Style) -> int:
     cost = 0
     for part in shape.parts:
         if part.is_struct:
@@ -135,7 +137,7 @@ def _field_cost(shape: Shape, style: Style) -> int:
     return cost
 
 
-def _assign_cost(shape: Shape, style: Style) -> int:
+def _assign_cost(shape: DeclarationShape, style: Style) -> int:
     cost = 0
     for part in shape.parts:
         if part.is_statements:
@@ -144,7 +146,7 @@ def _assign_cost(shape: Shape, style: Style) -> int:
     return cost
 
 
-def _list_cost(shape: Shape, style: Style, *, is_print: bool) -> int:
+def _list_cost(shape: DeclarationShape, style: Style, *, is_print: bool) -> int:
     cost = 0
     for part, column in _lists(shape, style):
         if part.is_print is is_print:
@@ -153,7 +155,7 @@ def _list_cost(shape: Shape, style: Style, *, is_print: bool) -> int:
     return cost
 
 
-_COSTS: dict[str, Callable[[Shape, Style], int]] = {
+_COSTS: dict[str, Callable[[DeclarationShape, Style], int]] = {
     **{
         kind: lambda shape, style, kind=kind: (  # type: ignore[misc]
             _frame_cost(shape, _frame(shape, style)) if shape.kind == kind else 0
@@ -167,7 +169,7 @@ _COSTS: dict[str, Callable[[Shape, Style], int]] = {
 }
 
 
-def _frame(shape: Shape, style: Style) -> Frame:
+def _frame(shape: DeclarationShape, style: Style) -> Frame:
     match shape.kind:
         case "frame":
             return style.frame
@@ -180,13 +182,13 @@ def _frame(shape: Shape, style: Style) -> Frame:
     return _TIGHT if not frame.first and is_long else frame
 
 
-def _part_column(shape: Shape, frame: Frame) -> int:
+def _part_column(shape: DeclarationShape, frame: Frame) -> int:
     if not frame.is_aligned:
         return TAB
     return len("DEFINE_EVENT(") if shape.kind == "instance" else len(shape.macro) + 1
 
 
-def _part_breaks(shape: Shape, frame: Frame) -> Iterator[tuple[Part, int]]:
+def _part_breaks(shape: DeclarationShape, frame: Frame) -> Iterator[tuple[Part, int]]:
     """Yield the parts with the line ends before them; plain ones stay on a line if they were."""
     for at, part in enumerate(shape.parts):
         nl = frame.between if at else frame.first
@@ -195,7 +197,7 @@ def _part_breaks(shape: Shape, frame: Frame) -> Iterator[tuple[Part, int]]:
         yield part, nl
 
 
-def _lists(shape: Shape, style: Style) -> Iterator[tuple[Part, int]]:
+def _lists(shape: DeclarationShape, style: Style) -> Iterator[tuple[Part, int]]:
     """Yield the parts that are lists, with the column of lines that go on."""
     frame = _frame(shape, style)
     column = _part_column(shape, frame)
@@ -206,7 +208,7 @@ def _lists(shape: Shape, style: Style) -> Iterator[tuple[Part, int]]:
             yield part, start if below or frame.is_aligned else column // TAB * TAB + TAB
 
 
-def apply_style(shape: Shape, style: Style) -> None:
+def apply_style(shape: DeclarationShape, style: Style) -> None:
     """Set the white space of one declaration."""
     frame = _frame(shape, style)
     column = _part_column(shape, frame)
@@ -226,12 +228,12 @@ def apply_style(shape: Shape, style: Style) -> None:
     wrap_lists(shape, list(_lists(shape, style)))
 
 
-def _is_after_line_comment(shape: Shape) -> bool:
+def _is_after_line_comment(shape: DeclarationShape) -> bool:
     at = shape.items.index(shape.close) if shape.close is not None else 0
     return at > 0 and shape.items[at - 1].what is What.LINE_COMMENT
 
 
-def _set_head(shape: Shape) -> None:
+def _set_head(shape: DeclarationShape) -> None:
     """Put the names on the first line if they fit and there is no comment between them."""
     first = shape.parts[0].lead
     head = shape.items[: shape.items.index(first)]

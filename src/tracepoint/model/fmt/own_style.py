@@ -13,15 +13,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tracepoint.model.fmt.code import is_item_start
-from tracepoint.model.fmt.items import TAB, Item, What, advance, indentation, split_ranges
+from tracepoint.model.fmt.items import TAB, TextItem, What, advance, indentation, split_ranges
 from tracepoint.model.fmt.wrap import HARD_WIDTH, columns_of
 from tracepoint.source.brackets import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from tracepoint.model.fmt.code import FieldCall, Statement
-    from tracepoint.model.fmt.shape import Part, Shape
+    from tracepoint.model.fmt.code import FieldCall, StatementLines
+    from tracepoint.model.fmt.shape import DeclarationShape, Part
 
 _CLEAR = 0.66  # of all answers: from here on one is the usual one
 # Up to which share of all answers one breaks the style: where its own declaration is consistent with
@@ -64,7 +64,7 @@ class _Answers:
                     answer.change(usual)
 
 
-def is_laid_out(shape: Shape) -> bool:
+def is_laid_out(shape: DeclarationShape) -> bool:
     """Return whether the author broke a declaration into lines; else its text says nothing about style."""
     named = [part for part in shape.parts if part.name]
     if shape.kind == "frame":
@@ -72,11 +72,11 @@ def is_laid_out(shape: Shape) -> bool:
     return any(part.lead.nl for part in named) or not _is_too_long(shape.items)
 
 
-def _is_too_long(items: Sequence[Item]) -> bool:
+def _is_too_long(items: Sequence[TextItem]) -> bool:
     return any(end > HARD_WIDTH for _, end in columns_of(items).values())
 
 
-def keep_own_style(shapes: Sequence[Shape]) -> None:
+def keep_own_style(shapes: Sequence[DeclarationShape]) -> None:
     """Set the white space of declarations that are laid out: as it was, but for what breaks the style."""
     statements = {id(part): part.statements for part in _parts(shapes) if part.is_statements}
     fields = {id(part): part.fields for part in _parts(shapes) if part.is_struct}
@@ -93,14 +93,14 @@ def keep_own_style(shapes: Sequence[Shape]) -> None:
     _settle(shapes, _list_answers)
 
 
-def _settle(shapes: Sequence[Shape], ask: Callable[[Shape, _Answers], None]) -> None:
+def _settle(shapes: Sequence[DeclarationShape], ask: Callable[[DeclarationShape, _Answers], None]) -> None:
     answers = _Answers()
     for shape in shapes:
         ask(shape, answers)
     answers.settle()
 
 
-def _parts(shapes: Sequence[Shape]) -> Iterator[Part]:
+def _parts(shapes: Sequence[DeclarationShape]) -> Iterator[Part]:
     for shape in shapes:
         yield from shape.parts
 
@@ -108,7 +108,7 @@ def _parts(shapes: Sequence[Shape]) -> Iterator[Part]:
 # --- parts ------------------------------------------------------------------------------------
 
 
-def _frame_answers(shape: Shape, answers: _Answers) -> None:
+def _frame_answers(shape: DeclarationShape, answers: _Answers) -> None:
     """Ask where the parts of a declaration begin and end."""
     asked = [part for part in shape.parts if part.lead.what is not What.DIRECTIVE and part.name]
     columns = {advance(0, part.lead.new_ws) for part in asked if part.lead.new_nl}
@@ -130,18 +130,18 @@ def _frame_answers(shape: Shape, answers: _Answers) -> None:
         _column_answer(f"{shape.kind}: end", shape.close, answers, {0})
 
 
-def _moved_with(part: Part) -> Sequence[Item]:
+def _moved_with(part: Part) -> Sequence[TextItem]:
     """Return the lines that are aligned to the bracket of a part, and move with it."""
     is_list = part.inside and not part.is_struct and not part.is_statements
     return part.inside if is_list and not part.inside[0].new_nl else ()
 
 
-def _is_usual_column(shape: Shape, column: int) -> bool:
+def _is_usual_column(shape: DeclarationShape, column: int) -> bool:
     """Return whether parts are often set there: tab stops, half of them, and below the first argument."""
     return column % (TAB // 2) == 0 or column in (len("DEFINE_EVENT("), len(shape.macro) + 1)
 
 
-def _blank_answer(question: str, item: Item, answers: _Answers, *, is_alike: bool = False) -> None:
+def _blank_answer(question: str, item: TextItem, answers: _Answers, *, is_alike: bool = False) -> None:
     """Note whether there is an empty line before a line; `is_alike` when it does so before its neighbours."""
     if not item.new_nl:
         return
@@ -153,7 +153,7 @@ def _blank_answer(question: str, item: Item, answers: _Answers, *, is_alike: boo
 
 
 def _column_answer(
-    question: str, item: Item, answers: _Answers, kept: set[int], moved: Sequence[Item] = ()
+    question: str, item: TextItem, answers: _Answers, kept: set[int], moved: Sequence[TextItem] = ()
 ) -> None:
     """Note in which column a line begins; the lines of `moved` move with it."""
     if not item.new_nl:
@@ -163,7 +163,7 @@ def _column_answer(
     answers.add(f"{question}, column", column, partial(_shift, (item, *moved), column), rare)
 
 
-def _shift(items: Sequence[Item], old: int, column: object) -> None:
+def _shift(items: Sequence[TextItem], old: int, column: object) -> None:
     """Move the lines that begin in `items` as far as from column `old` to `column`."""
     assert isinstance(column, int)  # noqa: S101 - the answers to one question are alike
     for item in items:
@@ -171,7 +171,7 @@ def _shift(items: Sequence[Item], old: int, column: object) -> None:
             item.new_ws = indentation(max(0, advance(0, item.new_ws) + column - old))
 
 
-def _gap_answer(question: str, item: Item, answers: _Answers, *, is_alike: bool = False) -> None:
+def _gap_answer(question: str, item: TextItem, answers: _Answers, *, is_alike: bool = False) -> None:
     """Note the gap before an item; `is_alike` when all of its neighbours have the same."""
     if item.new_nl:
         return
@@ -195,8 +195,8 @@ def _gap(text: str) -> str:
 
 def _inner_answers(
     fields: dict[int, list[FieldCall]],
-    statements: dict[int, list[Statement]],
-    shape: Shape,
+    statements: dict[int, list[StatementLines]],
+    shape: DeclarationShape,
     answers: _Answers,
 ) -> None:
     for part in shape.parts:
@@ -213,7 +213,9 @@ def _inner_answers(
             _inner_answer(first, rest, level, answers, rare)
 
 
-def _inner_answer(first: Item, lines: Sequence[Item], level: int, answers: _Answers, rare: float) -> None:
+def _inner_answer(
+    first: TextItem, lines: Sequence[TextItem], level: int, answers: _Answers, rare: float
+) -> None:
     column = advance(0, first.new_ws)
     answers.add(f"inner {level}", column, partial(_shift, (first, *lines), column), rare)
 
@@ -227,13 +229,13 @@ _MOST_SLOTS = 6  # gaps of a field that are looked at: more arguments no field m
 class _Cell:
     """One gap of a table: where the text before it ends, where that after it begins and ends."""
 
-    item: Item
+    item: TextItem
     before: int
     start: int
     end: int
 
 
-def _cells(items: Sequence[Item]) -> dict[Item, _Cell]:
+def _cells(items: Sequence[TextItem]) -> dict[TextItem, _Cell]:
     """Return the place of each item in its line."""
     cells = {}
     column = 0
@@ -245,7 +247,9 @@ def _cells(items: Sequence[Item]) -> dict[Item, _Cell]:
     return cells
 
 
-def _field_answers(fields: dict[int, list[FieldCall]], slot: int, shape: Shape, answers: _Answers) -> None:
+def _field_answers(
+    fields: dict[int, list[FieldCall]], slot: int, shape: DeclarationShape, answers: _Answers
+) -> None:
     """Check what comes before argument `slot` of the fields, and before the brackets that close there."""
     for part in shape.parts:
         cells, ends = [], []
@@ -291,7 +295,9 @@ def _set_gap(cell: _Cell, column: int, value: object) -> None:
         cell.item.new_ws = _GAPS.get(value, cell.item.new_ws)
 
 
-def _assign_answers(statements: dict[int, list[Statement]], shape: Shape, answers: _Answers) -> None:
+def _assign_answers(
+    statements: dict[int, list[StatementLines]], shape: DeclarationShape, answers: _Answers
+) -> None:
     for part in shape.parts:
         having = [each for each in statements.get(id(part), ()) if each.equals is not None]
         places = _cells(part.inside) if having else {}
@@ -306,7 +312,7 @@ def _assign_answers(statements: dict[int, list[Statement]], shape: Shape, answer
 # --- lists --------------------------------------------------------------------------------------
 
 
-def _tight_answers(shape: Shape, answers: _Answers) -> None:
+def _tight_answers(shape: DeclarationShape, answers: _Answers) -> None:
     for part in shape.parts:
         if not part.is_tight or part.close is None or not part.inside:
             continue
@@ -322,7 +328,7 @@ def _tight_answers(shape: Shape, answers: _Answers) -> None:
 _BELOW, _STOP, _ALIKE = "below the bracket", "at a tab stop", "as another line"
 
 
-def _list_answers(shape: Shape, answers: _Answers) -> None:
+def _list_answers(shape: DeclarationShape, answers: _Answers) -> None:
     """Ask where the lines of a list go on that do not fit on its first."""
     places = _cells(shape.items)
     for part in _lists(shape):
@@ -339,16 +345,16 @@ def _list_answers(shape: Shape, answers: _Answers) -> None:
             answers.add(question, value, partial(_move, item, below), rare)
 
 
-def _lists(shape: Shape) -> Iterator[Part]:
+def _lists(shape: DeclarationShape) -> Iterator[Part]:
     for part in shape.parts:
         if part.name and part.close is not None and not part.is_struct and not part.is_statements:
             yield part
 
 
-def _continued(part: Part) -> Iterator[Item]:
+def _continued(part: Part) -> Iterator[TextItem]:
     """Yield the items that begin a line of a list and an argument, or go on with a string."""
     depth = 0
-    before: Item | None = None
+    before: TextItem | None = None
     for at, item in enumerate(part.inside):
         if at and item.new_nl and item.what is not What.DIRECTIVE and is_item_start(before, item, depth):
             yield item
@@ -357,6 +363,6 @@ def _continued(part: Part) -> Iterator[Item]:
             before = item
 
 
-def _move(item: Item, below: int, value: object) -> None:
+def _move(item: TextItem, below: int, value: object) -> None:
     if value is _BELOW:
         item.new_ws = indentation(below)

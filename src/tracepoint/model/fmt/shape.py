@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracepoint.model.fmt.code import FieldCall, Statement, closing_item, field_calls, set_statements
-from tracepoint.model.fmt.items import TAB, CannotFormatError, Item, make_items, split_ranges
+from tracepoint.model.fmt.code import FieldCall, StatementLines, closing_item, field_calls, set_statements
+from tracepoint.model.fmt.items import TAB, CannotFormatError, TextItem, make_items, split_ranges
 from tracepoint.source.lexer import Kind
 
 if TYPE_CHECKING:
@@ -29,13 +29,13 @@ class Part:
     """
 
     name: str
-    lead: Item
-    first: Item
-    inside: list[Item]
-    close: Item | None
-    opening: Item | None = None
+    lead: TextItem
+    first: TextItem
+    inside: list[TextItem]
+    close: TextItem | None
+    opening: TextItem | None = None
     _fields: list[FieldCall] | None = None
-    _statements: list[Statement] | None = None
+    _statements: list[StatementLines] | None = None
 
     @property
     def fields(self) -> list[FieldCall]:
@@ -45,7 +45,7 @@ class Part:
         return self._fields
 
     @property
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[StatementLines]:
         """The statements of TP_fast_assign as they are when indented from column 16."""
         if self._statements is None:
             self._statements = set_statements(self.inside, 2 * TAB)
@@ -73,15 +73,15 @@ class Part:
 
 
 @dataclass(slots=True, eq=False)
-class Shape:
+class DeclarationShape:
     """One declaration: all its items, the plain arguments at its head, its parts, its end."""
 
     start: int
     end: int
-    items: list[Item]
+    items: list[TextItem]
     head: list[Part]
     parts: list[Part] = field(default_factory=list)
-    close: Item | None = None
+    close: TextItem | None = None
 
     @property
     def macro(self) -> str:
@@ -165,7 +165,7 @@ def closing(tokens: Sequence[Token], at: int) -> int:
     raise Unbalanced(opener, f"{opener.text!r} is never closed")
 
 
-def make_shape(tokens: Sequence[Token]) -> Shape | None:
+def make_shape(tokens: Sequence[Token]) -> DeclarationShape | None:
     """Return the shape of one declaration, or None when it has no `TP_` part.
 
     Raises `CannotFormatError` for text that must stay as it is.
@@ -175,7 +175,7 @@ def make_shape(tokens: Sequence[Token]) -> Shape | None:
     last = len(items) - 1
     while items[last].text != ")" or not items[last].is_code:
         last -= 1
-    shape = Shape(tokens[0].start, tokens[-1].end, items, [], close=items[last])
+    shape = DeclarationShape(tokens[0].start, tokens[-1].end, items, [], close=items[last])
     for start, end in split_ranges(items, 2, last):
         part = _part(items, start, end)
         if part is None:
@@ -187,7 +187,7 @@ def make_shape(tokens: Sequence[Token]) -> Shape | None:
     return shape if shape.parts else None
 
 
-def _part(items: list[Item], start: int, end: int) -> Part | None:
+def _part(items: list[TextItem], start: int, end: int) -> Part | None:
     at = start
     while at < end and not items[at].is_code:
         at += 1

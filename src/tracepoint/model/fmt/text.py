@@ -13,7 +13,7 @@ from tracepoint.diagnostics import Diagnostic, Severity
 from tracepoint.model.fmt.items import CannotFormatError, render
 from tracepoint.model.fmt.layout import BLOCK_QUESTIONS, Style, apply_style, choose_style
 from tracepoint.model.fmt.own_style import is_laid_out, keep_own_style
-from tracepoint.model.fmt.shape import Shape, Unbalanced, declarations, make_shape
+from tracepoint.model.fmt.shape import DeclarationShape, Unbalanced, declarations, make_shape
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile
 
@@ -84,7 +84,7 @@ def _format_once(text: str, path: str, style: Style | None) -> str:
     return "".join(pieces)
 
 
-def _set_in_own_style(shapes: list[Shape]) -> None:
+def _set_in_own_style(shapes: list[DeclarationShape]) -> None:
     """Keep what is laid out as it is, but for what breaks its style; set the rest in that style."""
     laid_out = [shape for shape in shapes if is_laid_out(shape)]
     if len(laid_out) < len(shapes):
@@ -95,13 +95,13 @@ def _set_in_own_style(shapes: list[Shape]) -> None:
     keep_own_style(laid_out)
 
 
-def _set_in_style(shape: Shape, style: Style) -> None:
+def _set_in_style(shape: DeclarationShape, style: Style) -> None:
     for item in shape.items:
         item.reset()
     apply_style(shape, style)
 
 
-def _shapes(text: str, tokens: list[Token]) -> list[Shape]:
+def _shapes(text: str, tokens: list[Token]) -> list[DeclarationShape]:
     """Return the declarations that can be formatted; raises `Unbalanced`."""
     shapes = []
     for start, end in declarations(tokens):

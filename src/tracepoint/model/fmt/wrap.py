@@ -9,8 +9,8 @@ from tracepoint.model.fmt.items import TAB, advance, next_stop, split_ranges
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tracepoint.model.fmt.items import Item
-    from tracepoint.model.fmt.shape import Part, Shape
+    from tracepoint.model.fmt.items import TextItem
+    from tracepoint.model.fmt.shape import DeclarationShape, Part
 
 SOFT_WIDTH = 80  # where a list is broken that must be
 HARD_WIDTH = 100  # the length from which on a line must be broken
@@ -18,7 +18,7 @@ HARD_WIDTH = 100  # the length from which on a line must be broken
 _TABLES = frozenset(("__print_flags", "__print_symbolic", "__print_flags_u64", "__print_symbolic_u64"))
 
 
-def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
+def wrap_lists(shape: DeclarationShape, lists: Sequence[tuple[Part, int]]) -> None:
     """Break the argument lists of a declaration that reach beyond column 100.
 
     Breaks come between arguments, at column 80 where possible; flag tables get one entry a line.
@@ -44,11 +44,11 @@ def wrap_lists(shape: Shape, lists: Sequence[tuple[Part, int]]) -> None:
         columns = columns_of(shape.items)
 
 
-def columns_of(items: Sequence[Item]) -> dict[int, tuple[int, int]]:
+def columns_of(items: Sequence[TextItem]) -> dict[int, tuple[int, int]]:
     """Return for each item its column and that of the end of its line."""
     columns: dict[int, int] = {}
     out: dict[int, tuple[int, int]] = {}
-    line: list[Item] = []
+    line: list[TextItem] = []
     column = 0
 
     def finish() -> None:
@@ -67,7 +67,7 @@ def columns_of(items: Sequence[Item]) -> dict[int, tuple[int, int]]:
 
 
 def _fill(
-    inside: Sequence[Item], columns: dict[int, tuple[int, int]], continuation: int, *, only_long: bool
+    inside: Sequence[TextItem], columns: dict[int, tuple[int, int]], continuation: int, *, only_long: bool
 ) -> None:
     """Break before arguments that end beyond column 80, in lines beyond column 100."""
     column = columns[id(inside[0])][0] if inside else 0
@@ -90,23 +90,23 @@ def _fill(
         column = _measure(inside[start : end + 1], column)
 
 
-def _measure(items: Sequence[Item], column: int) -> int:
+def _measure(items: Sequence[TextItem], column: int) -> int:
     """Return the column after items that begin at `column`."""
     for item in items:
         column = advance(0 if item.new_nl else column, item.new_ws) + len(item.text)
     return column
 
 
-def _break_tables(inside: Sequence[Item], columns: dict[int, tuple[int, int]], continuation: int) -> None:
+def _break_tables(inside: Sequence[TextItem], columns: dict[int, tuple[int, int]], continuation: int) -> None:
     """Put the entries of flag tables in lines that are too long on lines of their own."""
 
-    def is_long(item: Item) -> bool:
+    def is_long(item: TextItem) -> bool:
         return not item.new_nl and bool(item.ws) and columns[id(item)][1] > HARD_WIDTH
 
     column = next_stop(continuation) + TAB
     depth = 0
     tables: list[int] = []
-    before: Item | None = None
+    before: TextItem | None = None
     for item in inside:
         if not item.is_code:
             continue

@@ -16,7 +16,7 @@ from tracepoint.model.code_text import (
     given_event_name,
     given_proto,
 )
-from tracepoint.model.event import Event, EventClass, Proto, Tracepoint
+from tracepoint.model.event import BareTracepoint, Event, EventClass, Proto
 from tracepoint.model.field import Field, UnknownField
 from tracepoint.model.origin import Code
 from tracepoint.model.python.names import assign_statements, resolve_assign, resolve_print
@@ -201,7 +201,7 @@ def declare_tracepoint(
     writable_size: str = "",
     call_name: str = "",
     macro: str = "",
-) -> Tracepoint:
+) -> BareTracepoint:
     """Declare a tracepoint without an event; `call_name` is what follows `trace_` in a call.
 
     >>> declare_tracepoint("tick", proto="int n").args
@@ -211,7 +211,7 @@ def declare_tracepoint(
     default = "DECLARE_TRACE_WRITABLE" if writable_size else "DECLARE_TRACE"
     macro = macro or ("DECLARE_TRACE_CONDITION" if condition else default)
     proto = proto if isinstance(proto, Proto) else given_proto(proto, f"proto of {name}")
-    return Tracepoint(
+    return BareTracepoint(
         name,
         proto,
         _args(args, proto, name),

@@ -16,7 +16,7 @@ from tracepoint.model.write import write_proto
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tracepoint.model.event import Event, EventClass, Proto, TraceHeader, Tracepoint
+    from tracepoint.model.event import BareTracepoint, Event, EventClass, Proto, TraceHeader
     from tracepoint.model.origin import Code
 
 _IMPORTS = """from tracepoint.model.event import EnumDef, HeaderForm, Param, Proto, TraceHeader
@@ -161,7 +161,7 @@ class _Module:
             rows += _print("printk", event.print_override, event.fields)
         return self._add(self._variable(event.name), "define_event", [*rows, *options])
 
-    def _tracepoint(self, tracepoint: Tracepoint) -> str:
+    def _tracepoint(self, tracepoint: BareTracepoint) -> str:
         rows = [f"{tracepoint.name!r},", *_proto_rows(tracepoint.proto, tracepoint.args)]
         for name in ("condition", "writable_size"):
             value = str(getattr(tracepoint, name) or "")

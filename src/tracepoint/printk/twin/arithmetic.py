@@ -11,7 +11,7 @@ from tracepoint.source.cvalue import COMPARISONS, divide, remainder
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
     from tracepoint.printk.twin.maker import Number
     from tracepoint.source.types import IntType
 
@@ -54,7 +54,7 @@ def binary(op: str, left: Number, right: Number, kind: IntType) -> Number:
         read = _division(compute, left, right)
     else:
 
-        def read(record: Record) -> int:
+        def read(record: RecordMemory) -> int:
             return compute(left(record), right(record))
 
     if op in COMPARISONS:
@@ -72,7 +72,7 @@ def with_number(op: str, left: Number, number: int, kind: IntType) -> Number:
 
 
 def _division(compute: Callable[[int, int], int], a: Number, b: Number) -> Number:
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         divisor = b(record)
         if divisor == 0:
             raise UnknownPartError("a division by zero")

@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tracepoint.printk import ops
-    from tracepoint.printk.memory import Location, Record
+    from tracepoint.printk.memory import Location, RecordMemory
 
-    Number = Callable[[Record], int]
-    Place = Callable[[Record], Location | None]
-    Text = Callable[[Record], str | None]
+    Number = Callable[[RecordMemory], int]
+    Place = Callable[[RecordMemory], Location | None]
+    Text = Callable[[RecordMemory], str | None]
     #: What a `Call` runs: the record, then the values of the arguments.
     Function = Callable[..., str | None]
 
@@ -25,8 +25,8 @@ class Maker:
 
     def __init__(
         self,
-        machine: ops.Machine,
-        makers: Mapping[type[ops.Op], Callable[[Maker, Any], Callable[[Record], Any]]],
+        machine: ops.RecordMachine,
+        makers: Mapping[type[ops.PrintOp], Callable[[Maker, Any], Callable[[RecordMemory], Any]]],
         functions: Mapping[str, Function],
     ) -> None:
         self.is_big_endian, self.long_size = machine
@@ -45,6 +45,6 @@ class Maker:
         """Return what gives the text of an op, None for NULL."""
         return self.makers[type(op)](self, op)
 
-    def value(self, op: ops.Op) -> Callable[[Record], Any]:
+    def value(self, op: ops.PrintOp) -> Callable[[RecordMemory], Any]:
         """Return what gives the value of an op of any kind."""
         return self.makers[type(op)](self, op)

@@ -15,14 +15,14 @@ from tracepoint.source.functions import pure_functions
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
     from tracepoint.printk.twin.maker import Maker, Number
 
 
-def _unknown(_: Maker, op: ops.Unknown) -> Callable[[Record], Any]:
+def _unknown(_: Maker, op: ops.Unknown) -> Callable[[RecordMemory], Any]:
     reason = op.reason
 
-    def read(_: Record) -> Any:
+    def read(_: RecordMemory) -> Any:
         raise UnknownPartError(reason)
 
     return read
@@ -42,7 +42,7 @@ def _load_at(maker: Maker, op: ops.LoadAt) -> Number:
     where, size = maker.place(op.place), op.kind.size
     unpack = unpacker(op.kind, is_big_endian=maker.is_big_endian)
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         place = where(record)
         if place is None:
             raise UnknownPartError("a NULL pointer is dereferenced")
@@ -58,7 +58,7 @@ def _fact(maker: Maker, op: ops.Fact) -> Number:
     otherwise, name = maker.number(op.otherwise), op.name
     look_up = _FACTS[op.what]
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         number = look_up(record, name)
         return otherwise(record) if number is None else number
 
@@ -115,7 +115,7 @@ def _if_number(maker: Maker, op: ops.IfNumber) -> Number:
 def _pick_number(maker: Maker, op: ops.PickNumber) -> Number:
     which, cases = maker.number(op.index), {key: maker.number(case) for key, case in op.cases}
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         number = which(record)
         if number not in cases:
             raise UnknownPartError("an index outside a table")
@@ -132,7 +132,7 @@ def _count_bits(maker: Maker, op: ops.CountBits) -> Number:
 def _log2(maker: Maker, op: ops.Log2) -> Number:
     value = maker.number(op.value)
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         number = value(record)
         if number == 0:
             raise UnknownPartError("the logarithm of 0")
@@ -145,7 +145,7 @@ def _apply(maker: Maker, op: ops.Apply) -> Number:
     compute, kind, name = pure_functions(op.long_size)[op.name].compute, op.kind, op.name
     arguments = [maker.number(given) for given in op.arguments]
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         try:
             return kind.wrap(compute(*[argument(record) for argument in arguments]))
         except ArithmeticError as error:
@@ -157,7 +157,7 @@ def _apply(maker: Maker, op: ops.Apply) -> Number:
 def _jiffies_to(maker: Maker, op: ops.JiffiesTo) -> Number:
     jiffies, per_second, scale, kind = maker.number(op.jiffies), maker.number(op.hz), op.scale, op.kind
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         hz, number = per_second(record), jiffies(record) * scale
         return kind.wrap(number // hz if scale % hz == 0 else -(-number // hz))
 
@@ -167,7 +167,7 @@ def _jiffies_to(maker: Maker, op: ops.JiffiesTo) -> Number:
 def _distance(maker: Maker, op: ops.Distance) -> Number:
     a, b, size = maker.place(op.left), maker.place(op.right), op.size
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         one, two = a(record), b(record)
         if one is None or two is None or one[0] is not two[0]:
             raise UnknownPartError("the distance of two pointers")
@@ -179,7 +179,7 @@ def _distance(maker: Maker, op: ops.Distance) -> Number:
 def _hashed(maker: Maker, op: ops.Hashed) -> Number:
     address, top = maker.number(op.address), (1 << 8 * maker.long_size) - MAX_ERRNO
 
-    def read(record: Record) -> int:
+    def read(record: RecordMemory) -> int:
         number = address(record)
         if record.facts.hash_pointers and number and number < top:
             record.note(HASHED_NOTE)
@@ -191,7 +191,7 @@ def _hashed(maker: Maker, op: ops.Hashed) -> Number:
 def _width(maker: Maker, op: ops.Width) -> Number:
     read = maker.number(op.value)
 
-    def number(record: Record) -> int:
+    def number(record: RecordMemory) -> int:
         value = max(-MAX_WIDTH, min(MAX_WIDTH, read(record)))
         # -1 would read as "no width"; one character to the left or to the right is the same.
         return 1 if value == ABSENT else value
@@ -199,14 +199,14 @@ def _width(maker: Maker, op: ops.Width) -> Number:
     return number
 
 
-_FACTS: dict[str, Callable[[Record, str], int | None]] = {
+_FACTS: dict[str, Callable[[RecordMemory, str], int | None]] = {
     "variable": lambda record, name: record.facts.variables.get(name),
     "constant": lambda record, name: record.facts.constants(name),
     "sizeof": lambda record, name: record.facts.sizeof(name),
     "hz": lambda record, _: record.facts.hz or None,
     "kptr_restrict": lambda record, _: record.facts.kptr_restrict,
 }
-NUMBERS: dict[type[ops.Op], Callable[[Maker, Any], Number]] = {
+NUMBERS: dict[type[ops.PrintOp], Callable[[Maker, Any], Number]] = {
     ops.Unknown: _unknown,
     ops.Const: _constant,
     ops.Load: _load,

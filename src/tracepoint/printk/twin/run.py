@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 def constant_of(op: ops.NumberOp) -> ops.NumberOp:
     """Return the constant that an op of constants gives, or the op where it gives none."""
     try:
-        return ops.Const(Maker(ops.Machine(), NUMBERS, {}).number(op)(NO_RECORD))
+        return ops.Const(Maker(ops.RecordMachine(), NUMBERS, {}).number(op)(NO_RECORD))
     except UnknownPartError:
         return op
 
 
-def number_function(op: ops.NumberOp, machine: ops.Machine) -> Number:
+def number_function(op: ops.NumberOp, machine: ops.RecordMachine) -> Number:
     """Return what gives the number of an op that calls no function."""
     return Maker(machine, {**NUMBERS, **PLACES, **TEXTS}, {}).number(op)
 
 
-def text_function(op: ops.TextOp, machine: ops.Machine, functions: Mapping[str, Function]) -> Text:
+def text_function(op: ops.TextOp, machine: ops.RecordMachine, functions: Mapping[str, Function]) -> Text:
     """Return what gives the text of an op for records of a machine; `functions` are those it may call."""
     return Maker(machine, {**NUMBERS, **PLACES, **TEXTS}, functions).text(op)

@@ -13,7 +13,7 @@ from tracepoint.printk.symbols import symbol_text
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.printk.memory import Record
+    from tracepoint.printk.memory import RecordMemory
     from tracepoint.printk.twin.maker import Maker, Number, Text
 
 _MAX_ELEMENTS = 1 << 16
@@ -33,7 +33,7 @@ def _string(maker: Maker, op: ops.String) -> Text:
     where = maker.place(op.place)
     limit = None if op.limit is None else maker.number(op.limit)
 
-    def read(record: Record) -> str | None:
+    def read(record: RecordMemory) -> str | None:
         place = where(record)
         if place is None:
             return None
@@ -45,7 +45,7 @@ def _string(maker: Maker, op: ops.String) -> Text:
 def _kernel_string(maker: Maker, op: ops.KernelString) -> Text:
     where = maker.number(op.address)
 
-    def read(record: Record) -> str | None:
+    def read(record: RecordMemory) -> str | None:
         address = where(record)
         if address == 0:
             return None
@@ -57,7 +57,7 @@ def _kernel_string(maker: Maker, op: ops.KernelString) -> Text:
     return read
 
 
-def _table(maker: Maker, op: ops.Flags | ops.Symbolic) -> Callable[[Record], list[tuple[int, str]]]:
+def _table(maker: Maker, op: ops.Flags | ops.Symbolic) -> Callable[[RecordMemory], list[tuple[int, str]]]:
     """Return what gives the numbers and names of a table: always the same where all are known now."""
     fixed = ops.static_table(op.table)
     if fixed is not None:
@@ -70,7 +70,7 @@ def _flags(maker: Maker, op: ops.Flags) -> Text:
     value, table = maker.number(op.value), _table(maker, op)
     delimiter = maker.text(op.delimiter) if op.delimiter is not None else None
 
-    def read(record: Record) -> str:
+    def read(record: RecordMemory) -> str:
         left = value(record)
         names = []
         for mask, name in table(record):
@@ -90,7 +90,7 @@ def _symbolic(maker: Maker, op: ops.Symbolic) -> Text:
     value, table = maker.number(op.value), _table(maker, op)
     known = dict(reversed(table(NO_RECORD))) if ops.static_table(op.table) is not None else None
 
-    def read(record: Record) -> str:
+    def read(record: RecordMemory) -> str:
         number = value(record)
         names = known if known is not None else dict(reversed(table(record)))
         # An empty name prints the number: the kernel looks whether anything was printed.
@@ -109,7 +109,7 @@ def _hex(maker: Maker, op: ops.Hex) -> Text:
     place, length = maker.place(op.place), maker.number(op.length)
     separator, group = op.separator, op.group
 
-    def read(record: Record) -> str:
+    def read(record: RecordMemory) -> str:
         count = length(record)
         data = take(place(record), count) if count > 0 else b""
         step = group or len(data) or 1
@@ -123,7 +123,7 @@ def _numbers(maker: Maker, op: ops.Numbers) -> Text:
     place, count, size = maker.place(op.place), maker.number(op.count), op.size
     is_big = maker.is_big_endian
 
-    def read(record: Record) -> str:
+    def read(record: RecordMemory) -> str:
         number = count(record)
         if number <= 0:
             return "{}"
@@ -141,7 +141,7 @@ def _bitmap(maker: Maker, op: ops.Bitmap) -> Text:
     place, size, n_bits = maker.place(op.place), maker.number(op.size), maker.number(op.n_bits)
     long_size, is_big = maker.long_size, maker.is_big_endian
 
-    def read(record: Record) -> str:
+    def read(record: RecordMemory) -> str:
         data, bits = take(place(record), size(record)), n_bits(record)
         number = addresses.bitmap_number(data, bits, long_size, is_big_endian=is_big)
         return addresses.bitmap_list(number) if op.is_list else addresses.bitmap_text(number, bits)
@@ -149,7 +149,7 @@ def _bitmap(maker: Maker, op: ops.Bitmap) -> Text:
     return read
 
 
-def _symbol(maker: Maker, op: ops.Symbol) -> Text:
+def _symbol(maker: Maker, op: ops.SymbolText) -> Text:
     address, letters = maker.number(op.address), op.letters
     return lambda record: symbol_text(record, address(record), letters)
 
@@ -163,7 +163,7 @@ def _padded(maker: Maker, op: ops.Padded) -> Text:
     read, flags = maker.text(op.text), op.flags
     width, precision = _optional(maker, op.width), _optional(maker, op.precision)
 
-    def text(record: Record) -> str:
+    def text(record: RecordMemory) -> str:
         shown = read(record)
         marks, wide = split_width(width(record), flags)
         return format_text("(null)" if shown is None else shown, marks, wide, precision(record))
@@ -177,7 +177,7 @@ def _number_text(maker: Maker, op: ops.Number) -> Text:
     read, flags, conversion = maker.number(op.value), op.flags, op.conversion
     width, precision = _optional(maker, op.width), _optional(maker, op.precision)
 
-    def text(record: Record) -> str:
+    def text(record: RecordMemory) -> str:
         marks, wide = split_width(width(record), flags)
         return format_number(read(record), conversion, marks, wide, max(precision(record), ABSENT))
 
@@ -192,7 +192,7 @@ def _if_text(maker: Maker, op: ops.IfText) -> Text:
 def _joined(maker: Maker, op: ops.Joined) -> Text:
     """Return what fills a template of the `%` operator: much of a line is done by it alone."""
     template = ""
-    readers: list[Callable[[Record], object]] = []
+    readers: list[Callable[[RecordMemory], object]] = []
     for part in op.parts:
         if isinstance(part, ops.Literal):
             template += part.text.replace("%", "%%")
@@ -238,7 +238,7 @@ def _directive(part: ops.TextOp) -> str:
     return f"%{part.flags}{digits}{'d' if is_signed or part.conversion == 'u' else part.conversion}"
 
 
-TEXTS: dict[type[ops.Op], Callable[[Maker, Any], Text]] = {
+TEXTS: dict[type[ops.PrintOp], Callable[[Maker, Any], Text]] = {
     ops.Literal: _literal,
     ops.String: _string,
     ops.KernelString: _kernel_string,
@@ -248,7 +248,7 @@ TEXTS: dict[type[ops.Op], Callable[[Maker, Any], Text]] = {
     ops.Hex: _hex,
     ops.Numbers: _numbers,
     ops.Bitmap: _bitmap,
-    ops.Symbol: _symbol,
+    ops.SymbolText: _symbol,
     ops.Character: _character,
     ops.Padded: _padded,
     ops.Number: _number_text,

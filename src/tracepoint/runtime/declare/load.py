@@ -19,8 +19,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.compute import compute_layout
 from tracepoint.layout.sizes import TypeSizes
-from tracepoint.model.event import TraceHeader
-from tracepoint.model.event import Tracepoint as Declared
+from tracepoint.model.event import BareTracepoint, TraceHeader
 from tracepoint.runtime.declare.compiled import compile_assignment, compile_condition
 from tracepoint.runtime.declare.control import add_event
 from tracepoint.runtime.declare.objects import AssignError, ObjectReader
@@ -245,7 +244,7 @@ class _Stage:
         return done.has_fired
 
 
-def _hook(name: str, declared: Event | Declared, functions: Mapping[str, Any], tracing: Tracing) -> Any:
+def _hook(name: str, declared: Event | BareTracepoint, functions: Mapping[str, Any], tracing: Tracing) -> Any:
     where = _place(declared.origin, "")
     known = tracing.hooks.get(name)
     if known is not None:

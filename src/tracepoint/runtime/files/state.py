@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.filter.numbers import read_cpulist
-from tracepoint.filter.tree import And, Op, Predicate, Source
+from tracepoint.filter.tree import And, Comparator, Predicate, Source
 from tracepoint.runtime.files.file import failure
 from tracepoint.runtime.files.texts import NO_EFFECT, OPTIONS
 
@@ -31,7 +31,7 @@ def count_possible_cpus() -> int:
     return mask.bit_length() if mask else os.cpu_count() or 1
 
 
-def _pid_is_in(pids: set[int], op: Op) -> Predicate:
+def _pid_is_in(pids: set[int], op: Comparator) -> Predicate:
     """Compare `common_pid`, which every record has at the same place, with a set."""
     return Predicate("common_pid", op, Source.NUMBER_IN_SET, offset=4, size=4, numbers=frozenset(pids))
 
@@ -110,11 +110,11 @@ class InstanceState:
         """Let only the wanted threads and CPUs record."""
         terms: list[Expression] = []
         if self.pids:
-            terms.append(_pid_is_in(self.pids, Op.EQ))
+            terms.append(_pid_is_in(self.pids, Comparator.EQ))
         if self.hidden_pids:
-            terms.append(_pid_is_in(self.hidden_pids, Op.NE))
+            terms.append(_pid_is_in(self.hidden_pids, Comparator.NE))
         if self.cpumask != self.all_cpus:
-            terms.append(Predicate("CPU", Op.BAND, Source.CPU_IN_CPUS, value=self.cpumask))
+            terms.append(Predicate("CPU", Comparator.BAND, Source.CPU_IN_CPUS, value=self.cpumask))
         self.instance.set_gate(And(tuple(terms)) if terms else None)
 
     @property

@@ -18,9 +18,9 @@ from tracepoint.runtime.triggers.hist_rows import HistEntry, HistRows, Key, Valu
 from tracepoint.runtime.triggers.hist_text import hist_text
 from tracepoint.trigger.error import HistError
 from tracepoint.trigger.expression import (
-    Kind,
     Operand,
-    Surroundings,
+    OperandType,
+    OtherTriggers,
     calculate,
     kind_of_operand,
     read_field,
@@ -43,7 +43,7 @@ class NoValueError(Exception):
     """A variable that has no value for this key: nothing is done then."""
 
 
-class Neighbours(Surroundings, Protocol):
+class Neighbours(OtherTriggers, Protocol):
     """The other hist triggers of an instance."""
 
     def find_variable(
@@ -152,7 +152,7 @@ class RunningHist:
         if argument[1:] not in self.spec.kinds:
             raise HistError("Couldn't find onmax or onchange variable", argument[1:])
 
-    def _parameter_kind(self, action: Action, word: str) -> Kind:
+    def _parameter_kind(self, action: Action, word: str) -> OperandType:
         """Return the type of a parameter, and find out where its value comes from; raises HistError."""
         system, event, name = _qualified(word)
         is_here = not system or f"{system}:{event}" == self.event_name
@@ -322,7 +322,7 @@ def _as_number(value: Value) -> int:
     return value % U64 if isinstance(value, int) else 0
 
 
-def _fits(place: SynthField, kind: Kind) -> bool:
+def _fits(place: SynthField, kind: OperandType) -> bool:
     """Return whether a value may go into a field of a synthetic event: check_synth_field()."""
     if place.is_string:
         return kind.is_string and (place.is_dynamic or kind.ctype == f"char[{place.size}]")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from tracepoint.runtime.event_control import EventControl
     from tracepoint.runtime.files.state import InstanceState
     from tracepoint.trigger.command import Trigger
-    from tracepoint.trigger.expression import Kind
+    from tracepoint.trigger.expression import OperandType
     from tracepoint.trigger.hist import HistSpec
 
 PRINT = "ftrace:print"
@@ -375,7 +375,7 @@ class _Others:
 
     def variable_kind(
         self, system: str, event: str, name: str, matched: tuple[tuple[str, str], ...]
-    ) -> Kind | None:
+    ) -> OperandType | None:
         """Return the type of such a variable."""
         hist = self.find_variable(system, event, name, matched)
         return hist.spec.kinds[name] if hist is not None else None

@@ -19,7 +19,7 @@ from tracepoint.tree.callsites.text import Define, Functions, read_code
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
-    from tracepoint.tree.callsites.text import Code
+    from tracepoint.tree.callsites.text import BlankedText
 
 #: Characters from the parenthesis of a call to its end; far more than its text may have.
 _MAX_CALL = 4000
@@ -213,7 +213,7 @@ def _macro_mentions(defines: list[Define], names: Container[str]) -> Iterator[Ra
                 yield RawSite(SiteKind.MACRO, found[1], define.line, 1, define.name, text)
 
 
-def _sites(code: Code, names: Container[str]) -> Iterator[RawSite]:
+def _sites(code: BlankedText, names: Container[str]) -> Iterator[RawSite]:
     functions = Functions(code.code)
     file = SourceFile("", code.text)
     for mention in _mentions(code.code):
@@ -238,7 +238,7 @@ def _is_declared(code: str, at: int) -> bool:
     return before is None or before[0].strip() not in _STATEMENT_WORDS
 
 
-def call_text(code: Code, start: int, end: int) -> str:
+def call_text(code: BlankedText, start: int, end: int) -> str:
     """Return the text of a call, whose name is at `start` to `end`, on one line."""
     opening = code.code.find("(", end, end + 80)
     if opening >= 0 and not code.code[end:opening].strip():

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable, Iterator
 
     from tracepoint.source.macros import Macro
-    from tracepoint.tree.callsites.text import Code, Define
+    from tracepoint.tree.callsites.text import BlankedText, Define
 
 _TRACE = re.compile(r"\btrace_\w+")
 #: Definitions of the kernel's own tracepoint machinery are not callers.
@@ -191,7 +191,7 @@ def _marks(names: Iterable[str]) -> list[str]:
     return marks
 
 
-def _whole_use(code: Code, start: int, end: int) -> str:
+def _whole_use(code: BlankedText, start: int, end: int) -> str:
     """Return the text of a macro's use with its arguments, and the call of its result."""
     while True:
         gap = len(code.code[end : end + 80]) - len(code.code[end : end + 80].lstrip())

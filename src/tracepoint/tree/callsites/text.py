@@ -49,7 +49,7 @@ class Define(NamedTuple):
     line: int
 
 
-class Code(NamedTuple):
+class BlankedText(NamedTuple):
     """A C text with comments, literals, directives and `#if 0` blanked; offsets are those of the text."""
 
     text: str
@@ -57,7 +57,7 @@ class Code(NamedTuple):
     defines: tuple[Define, ...]
 
 
-def read_code(text: str) -> Code:
+def read_code(text: str) -> BlankedText:
     r"""Blank everything of a C text that is not code.
 
     >>> code = read_code('a(); /* b() */ "c()";\n#define D e()\n')
@@ -75,7 +75,7 @@ def read_code(text: str) -> Code:
         if define is not None:
             defines.append(define)
     pieces.append(bare[at:])
-    return Code(text, "".join(pieces), tuple(defines))
+    return BlankedText(text, "".join(pieces), tuple(defines))
 
 
 def _blank(match: re.Match[str]) -> str:

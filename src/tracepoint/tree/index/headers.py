@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.model.event import Event, EventClass, TraceHeader, Tracepoint
+    from tracepoint.model.event import BareTracepoint, Event, EventClass, TraceHeader
     from tracepoint.model.field import Field
     from tracepoint.model.origin import Origin
 
@@ -164,7 +164,7 @@ def layout_row(layout: EventFormat) -> list[Any]:
     return [*LayoutRow(fields, layout.size_bytes, layout.print_fmt)]
 
 
-def _tracepoint_row(t: Tracepoint) -> list[Any]:
+def _tracepoint_row(t: BareTracepoint) -> list[Any]:
     line, column, _ = _place(t.origin)
     return [*TracepointRow(t.name, t.call_name or t.name, line, column, t.macro, str(t.proto), list(t.args))]
 

@@ -37,7 +37,7 @@ class FieldInfo(NamedTuple):
     extra: str
 
 
-class BareTracepoint(NamedTuple):
+class BareTracepointRow(NamedTuple):
     """A tracepoint without an event: its name, and what follows `trace_` in calls.
 
     `system` is that of the header; `proto` is the prototype as text.
@@ -274,10 +274,10 @@ class Tree:
             if name in ("", row.name)
         )
 
-    def bare_tracepoints(self) -> list[BareTracepoint]:
+    def bare_tracepoints(self) -> list[BareTracepointRow]:
         """Return the tracepoints without an event with all that is known about them, sorted by name."""
         return sorted(
-            BareTracepoint(row.name, row.call_name, record["system"], path, row.line, row.macro, row.proto)
+            BareTracepointRow(row.name, row.call_name, record["system"], path, row.line, row.macro, row.proto)
             for path, record in self._head["headers"].items()
             for row in starmap(TracepointRow, record["tracepoints"])
         )

@@ -115,7 +115,7 @@ def every_field() -> Row:
     return Row("every field of every event, one core", rate, "M/s", 15, False, f"best {best:.1f}")
 
 
-def _read_against_report(path: Path, form: str) -> Row:
+def text_against_report(path: Path, form: str) -> Row:
     """The text of the whole file: the commands as a whole, in turns."""
     ours = [sys.executable, "-m", "tracepoint", "read", "-q", str(path)]
     theirs = ["trace-cmd", "report", "-i", str(path)]
@@ -128,12 +128,12 @@ def _read_against_report(path: Path, form: str) -> Row:
 
 def read_against_report() -> Row:
     """The text of version 7 with zstd."""
-    return _read_against_report(recordings()[0], "v7 zstd")
+    return text_against_report(recordings()[0], "v7 zstd")
 
 
 def read_plain_against_report() -> Row:
     """The text of version 6."""
-    return _read_against_report(recordings()[1], "v6")
+    return text_against_report(recordings()[1], "v6")
 
 
 @cache
@@ -151,14 +151,15 @@ def large() -> Path:
             raise MissingError("no pages in big.v7.zstd.dat")
         first, last = trace.span
         n_times = LARGE_BYTES // sum(cpu.size for cpu in buffer.cpus) + 1
-        cpus = tuple(CpuPages(c.cpu, _repeated(c, n_times, last - first + 1000)) for c in buffer.cpus)
+        cpus = tuple(CpuPages(c.cpu, repeated(c, n_times, last - first + 1000)) for c in buffer.cpus)
         content = replace(trace.file.content(), buffers=(BufferContent(cpus, "", buffer.clock),))
         write_tracedat(stream, content, 6)
     part.rename(target)
     return target
 
 
-def _repeated(cpu: CpuData, n_times: int, step_ns: int) -> Iterator[bytes]:
+def repeated(cpu: CpuData, n_times: int, step_ns: int) -> Iterator[bytes]:
+    """The pages of a CPU again and again, each time `step_ns` later."""
     # Written anew, the pages have no absolute times between their events.
     size, sieve = cpu.layout.page_size, Sieve(cpu.layout)
     for turn in range(n_times):

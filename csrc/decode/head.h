@@ -74,6 +74,11 @@ static inline void tp_read_head(const unsigned char *data, uint64_t at, const st
 		if (!ret->is_lost_unknown)
 			ret->lost = tp_number(data + at + layout->data_offset + size, layout->long_size,
 					      layout->is_big);
+		if (ret->lost > INT64_MAX) {
+			/* Not a count that a kernel makes. */
+			ret->is_lost_unknown = true;
+			ret->lost = 0;
+		}
 	}
 }
 

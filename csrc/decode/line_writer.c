@@ -1,5 +1,5 @@
 /* The writer of lines: tables of names, and the task, CPU, flags and time that each line begins with. */
-#include "lines.h"
+#include "graph.h"
 
 static const char WRITER_NAME[] = "tracepoint._decode.line_writer";
 
@@ -45,20 +45,8 @@ static void make_flags(struct tp_line_writer *writer)
 	}
 }
 
-/* Write a number with at least `width` characters, filled from the left. */
-static char *put_number(char *at, uint64_t value, unsigned int width, char fill)
-{
-	char held[24 + TP_PRINT_PAD];
-	size_t size = (size_t)(tp_put_decimal(held, value) - held);
-
-	for (; size < width; width--)
-		*at++ = fill;
-	memcpy(at, held, size);
-	return at + size;
-}
-
-/* Return the index of a task, the number of tasks when it is not known; pids are sorted. */
-static uint64_t find_task(const struct tp_line_writer *writer, int32_t pid)
+/* Pids are sorted. */
+uint64_t tp_find_task(const struct tp_line_writer *writer, int32_t pid)
 {
 	uint64_t low = 0, high = writer->tasks.n;
 
@@ -91,7 +79,7 @@ static char *put_task(char *at, struct tp_line_writer *writer, int32_t pid)
 	struct tp_task_at_hand *task = &writer->at_hand[(uint32_t)pid % TP_TASKS_AT_HAND];
 
 	if (task->pid != pid || !task->text) {
-		uint64_t index = find_task(writer, pid), start;
+		uint64_t index = tp_find_task(writer, pid), start;
 
 		if (index == writer->tasks.n)
 			return put_unknown_task(at, writer, pid);
@@ -114,7 +102,7 @@ static char *put_seconds(char *at, struct tp_line_writer *writer, uint64_t us)
 		rest = us % 1000000;
 		writer->second_us = us - rest;
 		*end++ = ' ';
-		end = put_number(end, us / 1000000, 5, ' ');
+		end = tp_put_number(end, us / 1000000, 5, ' ');
 		*end++ = '.';
 		writer->second_size = (uint32_t)(end - writer->second);
 	}
@@ -126,13 +114,7 @@ static char *put_seconds(char *at, struct tp_line_writer *writer, uint64_t us)
 
 char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, uint64_t cpu, const unsigned char head[8])
 {
-	bool is_big = writer->flags & TP_LINES_ARE_BIG_ENDIAN;
-	uint32_t pid;
-
-	memcpy(&pid, head + 4, sizeof(pid));
-	if (is_big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__))
-		pid = __builtin_bswap32(pid);
-	at = put_task(at, writer, (int32_t)pid);
+	at = put_task(at, writer, tp_pid_of(writer, head));
 	*at++ = '[';
 	if (cpu < 1000) {
 		*at++ = (char)('0' + cpu / 100);
@@ -152,7 +134,7 @@ char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, ui
 		at = put_seconds(at, writer, (stamp + 500) / 1000);
 	} else {
 		*at++ = ' ';
-		at = put_number(at, stamp, 12, ' ');
+		at = tp_put_number(at, stamp, 12, ' ');
 	}
 	*at++ = ':';
 	*at++ = ' ';
@@ -163,10 +145,9 @@ static void free_writer(struct tp_line_writer *writer)
 {
 	struct tp_texts *all[] = { &writer->tasks, &writer->names, &writer->unknown };
 
-	for (size_t n = 0; n < sizeof(all) / sizeof(*all); n++) {
-		free(all[n]->ends);
-		free(all[n]->bytes);
-	}
+	for (size_t n = 0; n < sizeof(all) / sizeof(*all); n++)
+		tp_drop_texts(all[n]);
+	tp_free_graph(writer->graph);
 	free(writer->pids);
 	free(writer->notes);
 	Py_XDECREF(writer->held);
@@ -203,8 +184,13 @@ static void *copied(const Py_buffer *buffer)
 	return bytes;
 }
 
-/* Copy texts and check where they end; `*longest` becomes that of the longest when it is longer. */
-static bool take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_buffer *bytes, size_t *longest)
+void tp_drop_texts(struct tp_texts *texts)
+{
+	free(texts->ends);
+	free(texts->bytes);
+}
+
+bool tp_take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_buffer *bytes, size_t *longest)
 {
 	uint64_t before = 0;
 
@@ -231,6 +217,7 @@ static bool take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_b
 struct given {
 	PyObject *prints;
 	Py_buffer pids, texts[6];
+	PyObject *graph;
 	unsigned int flags;
 };
 
@@ -245,7 +232,7 @@ static bool fill_writer(struct tp_line_writer *writer, const struct given *given
 	writer->held = Py_NewRef(given->prints);
 	writer->flags = given->flags;
 	for (int n = 0; n < 3; n++)
-		if (!take_texts(to[n], &given->texts[2 * n], &given->texts[2 * n + 1], &longest))
+		if (!tp_take_texts(to[n], &given->texts[2 * n], &given->texts[2 * n + 1], &longest))
 			return false;
 	/* Name, task or what stands for one, and less than 256 bytes of numbers and words around them. */
 	writer->room = 4 * longest + 256 + TP_PRINT_ROOM;
@@ -255,10 +242,11 @@ static bool fill_writer(struct tp_line_writer *writer, const struct given *given
 	}
 	writer->pids = copied(&given->pids);
 	writer->notes = calloc(tp_prints_notes(writer->prints) + 1, sizeof(*writer->notes));
-	if (writer->pids && writer->notes)
-		return true;
-	PyErr_NoMemory();
-	return false;
+	if (!writer->pids || !writer->notes) {
+		PyErr_NoMemory();
+		return false;
+	}
+	return given->graph == Py_None || tp_take_graph(writer, given->graph);
 }
 
 PyObject *tp_make_line_writer(PyObject *module, PyObject *args)
@@ -268,9 +256,9 @@ PyObject *tp_make_line_writer(PyObject *module, PyObject *args)
 	PyObject *made = NULL;
 
 	(void)module;
-	if (!PyArg_ParseTuple(args, "Oy*y*y*y*y*y*y*I:line_writer", &given.prints, &given.pids, &given.texts[0],
+	if (!PyArg_ParseTuple(args, "Oy*y*y*y*y*y*y*IO:line_writer", &given.prints, &given.pids, &given.texts[0],
 			      &given.texts[1], &given.texts[2], &given.texts[3], &given.texts[4], &given.texts[5],
-			      &given.flags))
+			      &given.flags, &given.graph))
 		return NULL;
 	writer = calloc(1, sizeof(*writer));
 	if (!writer)

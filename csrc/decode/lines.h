@@ -2,6 +2,7 @@
 #ifndef TP_LINES_H
 #define TP_LINES_H
 
+#include "../page.h"
 #include "decode.h"
 #include "digits.h"
 
@@ -13,6 +14,8 @@ enum tp_lines_flag {
 	TP_LINES_ARE_BIG_ENDIAN = 16,
 	TP_LINES_MAY_BE_LAZY = 32,
 };
+
+struct tp_graph;
 
 enum { TP_TASKS_AT_HAND = 1 << 10 };
 
@@ -40,6 +43,7 @@ struct tp_line_writer {
 		uint32_t size;
 		int32_t pid;
 	} at_hand[TP_TASKS_AT_HAND];
+	struct tp_graph *graph; /* NULL where calls are not drawn */
 	bool is_busy;
 };
 
@@ -51,6 +55,31 @@ void tp_put_line_writer(struct tp_line_writer *writer);
 /* Write task, CPU, flags and time; `head` is what every record begins with. */
 char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, uint64_t cpu,
 		     const unsigned char head[8]);
+
+/* Return the index of a task, the number of tasks when it is not known. */
+uint64_t tp_find_task(const struct tp_line_writer *writer, int32_t pid);
+
+/* Copy texts and check where they end; `*longest` becomes that of the longest when it is longer. */
+bool tp_take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_buffer *bytes, size_t *longest);
+void tp_drop_texts(struct tp_texts *texts);
+
+/* Return the pid in the head of a record. */
+static inline int32_t tp_pid_of(const struct tp_line_writer *writer, const unsigned char head[8])
+{
+	return (int32_t)tp_page_word(head + 4, writer->flags & TP_LINES_ARE_BIG_ENDIAN);
+}
+
+/* Write a number with at least `width` characters, filled from the left. */
+static inline char *tp_put_number(char *at, uint64_t value, unsigned int width, char fill)
+{
+	char held[24 + TP_PRINT_PAD];
+	size_t size = (size_t)(tp_put_decimal(held, value) - held);
+
+	for (; size < width; width--)
+		*at++ = fill;
+	memcpy(at, held, size);
+	return at + size;
+}
 
 /* Write text number n, nothing when there is none. */
 static inline char *tp_put_text(char *at, const struct tp_texts *texts, uint64_t n)

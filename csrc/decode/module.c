@@ -220,7 +220,7 @@ static PyMethodDef functions[] = {
 	{ "render_prints", tp_render_prints, METH_VARARGS,
 	  "render_prints(prints, texts, data, offsets, lengths, wants_strings): lines and states" },
 	{ "line_writer", tp_make_line_writer, METH_VARARGS,
-	  "line_writer(prints, *tables, flags): what render_lines() takes, and the room that it needs" },
+	  "line_writer(prints, *tables, flags, graph): what render_lines() takes, and the room that it needs" },
 	{ "render_lines", tp_render_lines, METH_VARARGS,
 	  "render_lines(writer, texts, out, start, sources): the end of the lines in out, and what is left" },
 	{ "line_notes", tp_line_notes, METH_O, "line_notes(writer): how many lines have which notes" },

@@ -270,6 +270,23 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 	}
 }
 
+bool tp_print_find_text(const struct tp_print_texts *texts, uint64_t address, uint32_t style,
+			struct tp_print_text *found)
+{
+	if (!texts->n_slots)
+		return false;
+	uint64_t at = ((address ^ style) * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - __builtin_ctzll(texts->n_slots));
+
+	for (uint64_t n = 0; n < texts->n_slots; n++, at = (at + 1) & (texts->n_slots - 1)) {
+		memcpy(found, texts->slots + at * sizeof(*found), sizeof(*found));
+		if (!found->style)
+			return false;
+		if (found->address == address && found->style == style)
+			return found->at <= texts->data_size && found->size <= texts->data_size - found->at;
+	}
+	return false;
+}
+
 unsigned int tp_print_record(const struct tp_print_program *program, const struct tp_print_texts *texts,
 			     const unsigned char *record, size_t size, char **at)
 {

@@ -163,6 +163,7 @@ enum tp_print_slot_state {
 enum tp_print_style {
 	TP_PRINT_KERNEL_STRING = 1,
 	TP_PRINT_CALLER = 2,
+	TP_PRINT_NAME = 4, /* %ps */
 	TP_PRINT_STYLES = 6,
 };
 
@@ -225,5 +226,9 @@ unsigned int tp_print_record(const struct tp_print_program *program, const struc
 
 /* Take the table of texts that is in a buffer, none in an empty one; false when it is none. */
 bool tp_print_take_texts(struct tp_print_texts *texts, const void *buffer, size_t size);
+
+/* Find the text of an address; false when it is not in the table, or not whole. */
+bool tp_print_find_text(const struct tp_print_texts *texts, uint64_t address, uint32_t style,
+			struct tp_print_text *found);
 
 #endif

@@ -235,25 +235,13 @@ static inline bool add_name(struct run *run, unsigned int table, uint64_t value,
 static inline bool add_known(struct run *run, uint64_t address, uint32_t style)
 {
 	const struct tp_print_texts *texts = run->texts;
-	struct tp_print_text slot;
+	struct tp_print_text found;
 
-	if (!texts->n_slots)
+	if (!tp_print_find_text(texts, address, style, &found))
 		return false;
-	uint64_t at = ((address ^ style) * UINT64_C(0x9E3779B97F4A7C15)) >> (64 - __builtin_ctzll(texts->n_slots));
-
-	for (uint64_t n = 0; n < texts->n_slots; n++, at = (at + 1) & (texts->n_slots - 1)) {
-		memcpy(&slot, texts->slots + at * sizeof(slot), sizeof(slot));
-		if (!slot.style)
-			return false;
-		if (slot.address != address || slot.style != style)
-			continue;
-		if (slot.at > texts->data_size || slot.size > texts->data_size - slot.at)
-			return false;
-		if (slot.size <= TP_PRINT_PAD && texts->data_size - slot.at >= TP_PRINT_PAD)
-			return line_add_padded(&run->line, texts->data + slot.at, slot.size);
-		return line_add(&run->line, texts->data + slot.at, slot.size);
-	}
-	return false;
+	if (found.size <= TP_PRINT_PAD && texts->data_size - found.at >= TP_PRINT_PAD)
+		return line_add_padded(&run->line, texts->data + found.at, found.size);
+	return line_add(&run->line, texts->data + found.at, found.size);
 }
 
 static inline bool add_symbol(struct run *run, uint64_t address, uint32_t style)

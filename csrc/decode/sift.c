@@ -235,7 +235,7 @@ static void lose(struct sifting *to, const struct tp_head *head)
 	flush(to);
 	sum = to->lost + head->lost;
 	/* A sum that the page cannot hold is not known either. */
-	to->is_lost_unknown |= head->is_lost_unknown || sum < to->lost ||
+	to->is_lost_unknown |= head->is_lost_unknown || sum > INT64_MAX ||
 			       (to->sieve->layout.long_size == 4 && sum > UINT32_MAX);
 	to->lost = sum;
 }

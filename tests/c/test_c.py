@@ -177,6 +177,13 @@ golden = tests.read_tracedat((tests.GOLDEN / "cut.v6.dat").read_bytes())
 tests.test_wrong_arguments_are_errors()
 tests.test_damaged_pages(tests.pytest.MonkeyPatch(), golden)
 """,
+    "graph": """
+from tracefile import test_graphwriter as tests
+tests.test_wrong_tables_are_errors()
+tests.test_random_calls(tests.pytest.MonkeyPatch())
+tests.test_damaged_pages()
+tests.test_many_cpus_in_one_ring()
+""",
     "columns": """
 from decode import test_columns as tests
 tests.test_damaged_pages_give_the_same_memory()

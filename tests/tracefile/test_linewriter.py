@@ -160,10 +160,10 @@ def test_wrong_arguments_are_errors():
         if at == 4:
             damaged = [*tables[:3], wrong, b"12345", *unknown]
         with pytest.raises(ValueError, match=words):
-            decode.line_writer(prints, *damaged, 0)
+            decode.line_writer(prints, *damaged, 0, None)
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.line_notes(prints)
-    writer, room = decode.line_writer(prints, *tables, 0)
+    writer, room = decode.line_writer(prints, *tables, 0, None)
     out = bytearray(room)
     with pytest.raises(TypeError, match="tuple"):
         decode.render_lines(writer, b"", out, 0, (3,))
@@ -175,6 +175,6 @@ def test_wrong_arguments_are_errors():
     columns = (b"", bytes(8), bytes(8), bytes(3), b"", bytearray(40))
     with pytest.raises(ValueError, match="lengths"):
         decode.render_lines(writer, b"", out, 0, (columns,))
-    outside = (b"", bytes(8), b"\xff" * 8, bytes(4), b"", bytearray(40))
+    outside = (b"", bytes(8), b"\xff" * 8, bytes(4), b"", bytearray(14 * 8))
     assert decode.render_lines(writer, b"", out, 0, (outside,)) == (0, [])
     assert decode.line_notes(writer) == []

@@ -105,6 +105,17 @@ class Printer:
         self._programs[number] = program
         self._loaded = None
 
+    def know(self, letters: str, address: int, text: str) -> None:
+        """Let C know what `%p` with letters shows for an address; `settle` makes it known."""
+        if text.isascii():
+            self._texts.add(symbol_style(letters), address, text)
+
+    def settle(self) -> None:
+        """Pack what is known of addresses by now, when it is much more than was packed."""
+        if self._facts.kallsyms is not None:
+            self._texts.lowest = self._facts.kallsyms.lowest
+        self._texts.pack()
+
     def loaded(self) -> tuple[object, bytes]:
         """Return the programs as C takes them, and the texts of addresses that are known by now."""
         if self._loaded is None:
@@ -171,9 +182,7 @@ class Printer:
                 rendered = Rendered(texts[index], self.notes(number, state, why), is_exact=is_exact)
             lines.noted[start + index] = rendered
         lines.texts.extend(texts)
-        if self._facts.kallsyms is not None:
-            self._texts.lowest = self._facts.kallsyms.lowest
-        self._texts.pack()
+        self.settle()
 
     def render_slowly(self, data: Buffer, offsets: Buffer, lengths: Buffer) -> Lines:
         """Return the lines of records in a buffer, by the twin: what the C reader must give."""

@@ -37,15 +37,18 @@ MISSED_STORED = 1 << 30
 SIZE_MASK = (1 << 27) - 1
 
 LOST_UNKNOWN = -1
+#: More is not a count that a kernel makes.
+MOST_LOST = (1 << 63) - 1
 
 
 def add_lost(one: int, other: int) -> int:
-    """Return the sum of two losses; LOST_UNKNOWN when either is not known.
+    """Return the sum of two losses; LOST_UNKNOWN when either is not known, or the sum is above MOST_LOST.
 
     >>> add_lost(2, 3), add_lost(2, LOST_UNKNOWN)
     (5, -1)
     """
-    return LOST_UNKNOWN if LOST_UNKNOWN in (one, other) else one + other
+    is_unknown = LOST_UNKNOWN in (one, other) or one + other > MOST_LOST
+    return LOST_UNKNOWN if is_unknown else one + other
 
 
 #: A padding event of this many bytes in a process's ring holds the number of the CPU; no other has this size.
@@ -97,7 +100,7 @@ def read_page(data: Buffer, at: int, layout: PageLayout) -> Page:
         if commit & MISSED_STORED and size + layout.long_size <= layout.data_size:
             lost = struct.unpack_from(long_code, data, start + size)[0]
     page = read_events(data, start, size, stamp, is_big_endian=layout.is_big_endian)
-    page.lost = lost
+    page.lost = lost if lost <= MOST_LOST else LOST_UNKNOWN
     return page
 
 

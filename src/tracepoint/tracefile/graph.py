@@ -12,11 +12,9 @@ from heapq import merge
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING
 
-from tracepoint.printk.facts import UnknownPartError
-from tracepoint.printk.memory import RecordMemory
 from tracepoint.printk.own_events import NO_COMMENTS, is_own_event
-from tracepoint.printk.symbols import symbol_text
-from tracepoint.tracefile.graphcalls import CallSteps, is_graph_event
+from tracepoint.tracefile.graphcalls import CallSteps
+from tracepoint.tracefile.graphnames import FunctionNames
 from tracepoint.tracefile.text import mark_of
 
 if TYPE_CHECKING:
@@ -27,7 +25,7 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.text import TextWriter
 
 _MOST_BATCH = 1024
-# Contexts and names that are kept: a damaged file has any number.
+# Contexts that are kept: a damaged file has any number.
 _MOST_KEPT = 1 << 16
 _INDENT = 2
 # FTRACE_RETFUNC_DEPTH: deeper calls are not compared with their returns.
@@ -76,13 +74,13 @@ class GraphLayout:
         self._shown = writer.options.graph
         self._has_context = writer.options.context_info
         self._steps = CallSteps(events, is_big_endian=writer.is_big_endian)
-        self._plain = {n for n, e in events.items() if is_own_event(e) and e.name in NO_COMMENTS}
+        self._plain = plain_types(writer)
         self._events = events
         self._cpus: defaultdict[int, _Cpu] = defaultdict(_Cpu)
-        self._names: dict[int, str] = {}
+        self._names = FunctionNames(writer)
         self._contexts: dict[tuple[int, bytes], str] = {}
-        self._irq_range = _irq_range(writer)
-        self._cpu_width = len(str(max(writer.options.n_cpus - 1, 0)))
+        self._irq_range = irq_range(writer)
+        self._cpu_width = cpu_width(writer)
 
     def lines(self, streams: Iterable[Iterable[RawRecord]], *, has_overruns: bool = False) -> Iterator[str]:
         """Yield the text of the records of all CPUs by time; `streams` has the records of each CPU."""
@@ -115,7 +113,7 @@ class GraphLayout:
             # The kernel hides the return too, on its own.
             return "" if end is None else self._return(record, end)
         text = self._prologue(record, call.function, "==========>")
-        name = f"{' ' * (call.depth * _INDENT)}{self._name(call.function)}"
+        name = f"{' ' * (call.depth * _INDENT)}{self._names.name(call.function)}"
         if end is None:
             cpu.depth = call.depth
             if 0 <= call.depth < _MOST_DEPTH:
@@ -137,11 +135,11 @@ class GraphLayout:
             is_entered = cpu.entered.pop(call.depth, 0) == call.function
         text = self._prologue(record) + self._column(call.duration) + " " * (call.depth * _INDENT)
         if self._shown.retval:
-            text += f"}} /* {self._name(call.function)} {self._value(call)} */\n"
+            text += f"}} /* {self._names.name(call.function)} {self._value(call)} */\n"
         elif is_entered and not self._shown.tail:
             text += "}\n"
         else:
-            text += f"}} /* {self._name(call.function)} */\n"
+            text += f"}} /* {self._names.name(call.function)} */\n"
         if self._shown.overrun:
             text += f" (Overruns: {call.overrun})\n"
         return text + self._irq(record, call.function, "<==========")
@@ -247,24 +245,6 @@ class GraphLayout:
         sign = mark_of(duration) if self._shown.overhead else " "
         return f"{sign} {duration_text(duration)}|  "
 
-    def _name(self, address: int) -> str:
-        """Return a function's name as `%ps` shows it."""
-        name = self._names.get(address)
-        if name is None:
-            held = RecordMemory(b"", self._writer.facts)
-            try:
-                name = symbol_text(held, address, "s")
-            except UnknownPartError as error:
-                name = f"0x{address:x}"
-                held.note(error.reason)
-            if len(self._names) >= _MOST_KEPT:
-                self._names.clear()
-            self._names[address] = name
-            if held.notes:
-                entry = next(event for event in self._events.values() if is_graph_event(event))
-                self._writer.note(entry, tuple(held.notes))
-        return name
-
 
 def _batches(steps: Iterator[Step]) -> Iterator[list[tuple[Step, RawRecord]]]:
     """Yield steps, some at a time, each with the record after it; the last with itself."""
@@ -281,7 +261,17 @@ def _with_last_twice(steps: Iterator[Step]) -> Iterator[Step]:
         yield last
 
 
-def _irq_range(writer: TextWriter) -> range:
+def plain_types(writer: TextWriter) -> set[int]:
+    """Return the types of records that are shown as without the graph."""
+    return {n for n, event in writer.events.items() if is_own_event(event) and event.name in NO_COMMENTS}
+
+
+def cpu_width(writer: TextWriter) -> int:
+    """Return how many digits the column of CPUs has."""
+    return len(str(max(writer.options.n_cpus - 1, 0)))
+
+
+def irq_range(writer: TextWriter) -> range:
     """Return the addresses of the functions in which interrupts begin; empty where they are not known."""
     table = writer.facts.kallsyms
     first, last = (table.address_of(name) for name in _IRQ_SYMBOLS) if table is not None else (None, None)

@@ -23,7 +23,7 @@ _EXIT_FIELDS = (*_ENTRY_FIELDS, "calltime", "rettime")
 # Not in every kernel.
 _MORE_FIELDS = ("overrun", "retval")
 _CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
-# No kernel nests deeper; a damaged record may say anything.
+# No kernel nests deeper, in either direction; a damaged record may say anything.
 _MOST_DEPTH = 1024
 _U64 = (1 << 64) - 1
 
@@ -52,8 +52,8 @@ class CallReader:
     """Reads entries, or returns, by their format; `is_known` says whether it has what a call needs."""
 
     def __init__(self, event: EventFormat) -> None:
-        self._is_entry = event.name == ENTRY
-        needed = _ENTRY_FIELDS if self._is_entry else _EXIT_FIELDS
+        self.is_entry = event.name == ENTRY
+        needed = _ENTRY_FIELDS if self.is_entry else _EXIT_FIELDS
         found = [event[n] for n in (*needed, *_MORE_FIELDS) if n in event and event[n].size in _CODES]
         found.sort(key=lambda one: one.offset)
         code, end = ">" if event.is_big_endian else "<", 0
@@ -65,19 +65,28 @@ class CallReader:
         self._struct = struct.Struct(code)
         places = [names.index(name) if name in names else -1 for name in (*_EXIT_FIELDS, *_MORE_FIELDS)]
         self._pick = itemgetter(*places)
-        self._size = self._struct.size
+        #: The fields of a return in their order, None for what is not recorded.
+        self.fields = [found[place] if place >= 0 else None for place in places]
+        self.size = self._struct.size
         # Fields that overlap have no such struct.
         self.is_known = set(needed) <= set(names) and self._struct.size == end
 
     def read(self, data: bytes) -> GraphCall | None:
         """Return what a record says, None where it is cut off or cannot be."""
-        if len(data) < self._size:
+        if len(data) < self.size:
             return None
         found = self._pick((*self._struct.unpack_from(data), 0))
         function, depth, begin, end, overrun, value = found
-        if depth > _MOST_DEPTH:
+        if not -_MOST_DEPTH <= depth <= _MOST_DEPTH:
             return None
-        return GraphCall(self._is_entry, function, depth, end - begin & _U64, overrun, value)
+        duration = end - begin & _U64
+        return GraphCall(self.is_entry, function & _U64, depth, duration, overrun & _U64, value & _U64)
+
+
+def call_readers(events: Mapping[int, EventFormat]) -> dict[int, CallReader]:
+    """Return what reads entries and returns, by the number of their type."""
+    readers = {n: CallReader(event) for n, event in events.items() if is_graph_event(event)}
+    return {n: reader for n, reader in readers.items() if reader.is_known}
 
 
 def is_graph_event(event: EventFormat) -> bool:
@@ -89,8 +98,7 @@ class CallSteps:
     """Finds the calls among the records of a CPU, by the formats of all events."""
 
     def __init__(self, events: Mapping[int, EventFormat], *, is_big_endian: bool) -> None:
-        readers = {n: CallReader(event) for n, event in events.items() if is_graph_event(event)}
-        self._readers = {n: reader for n, reader in readers.items() if reader.is_known}
+        self._readers = call_readers(events)
         self._number = struct.Struct(">H" if is_big_endian else "<H").unpack_from
 
     def of(self, records: Iterable[RawRecord]) -> Iterator[Step]:
@@ -99,7 +107,7 @@ class CallSteps:
         readers, number_of = self._readers, self._number
         for record in records:
             data = record.data
-            number = number_of(data)[0] if len(data) > 1 else 0
+            number = number_of(data if len(data) > 1 else data.ljust(2, b"\0"))[0]
             call = readers[number].read(data) if number in readers else None
             if held is not None:
                 if call is not None and _ends(held, record, call):

@@ -1,7 +1,8 @@
 """Whole lines of `trace` for all records of a buffer, by time: in C where it was built.
 
-C merges the CPUs and writes contexts and texts; a record that its print program leaves is rendered by the
-twin.  `TextWriter.lines` is the specification, and makes the layouts of latency-format.
+C merges the CPUs, draws calls, and writes contexts and texts; a record that its print program leaves is
+rendered by the twin, which also names functions.  `TextWriter.lines` and `GraphLayout.lines` are the
+specification, and make the layouts of latency-format.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import LOST_UNKNOWN, U64
+from tracepoint.record.page import U64
 from tracepoint.record.pages import read_pages
 from tracepoint.record.raw import RawRecord
 from tracepoint.tracefile.graph import GraphLayout, graph_header
+from tracepoint.tracefile.graphnames import FunctionNames
+from tracepoint.tracefile.graphtables import graph_tables
 from tracepoint.tracefile.mmio import mmio_lines
 from tracepoint.tracefile.text import TextWriter
 
@@ -32,6 +35,9 @@ _HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN, _MAY_BE_L
     1 << bit for bit in range(6)
 )
 _LOST, _CPU = 0, 1
+# Of struct state: how many numbers are kept from block to block, and two of them.
+_N_KEPT, _IS_LAST, _IS_HELD = 11, 5, 6
+_NO_SOURCE = -1
 _LINES_A_BLOCK = 1024
 _N_IDS = 1 << 16
 # How much text is made at once: small enough for a cache.
@@ -48,21 +54,26 @@ class _Source:
         self._pages = read_pages(b"", cpu.layout)
         self._changes = array("q")
         self._given: tuple[object, ...] = ()
-        # Of struct state: position, changes taken, CPU, lost, whether its begin was shown.
-        self._state = array("Q", [0, 0, cpu.cpu, 0, 0])
+        # Of struct state: position, changes taken, CPU, lost, whether its begin was shown, and what is held.
+        self._state = array("Q", [0, 0, cpu.cpu, *(0,) * _N_KEPT])
 
     def has_records(self) -> bool:
         """Read on when the block is used up; return whether there is a record."""
         while self._state[0] >= len(self._pages.stamps):
             block = next(self._blocks, None)
-            if block is None:
+            if block is not None:
+                self._take(*block)
+            elif not self._state[_IS_HELD]:
                 return False
-            self._take(*block)
+            else:
+                self._take(b"", read_pages(b"", self._cpu.layout))
+                self._state[_IS_LAST] = 1
+                return True
         return True
 
     def _take(self, data: bytes, pages: Pages) -> None:
         """Go on to the next block; what was lost after the last record comes before its first."""
-        _, n_taken, where, lost, is_started = self._state
+        _, n_taken, where, lost, *kept = self._state
         changes = array("q")
         for n in range(3 * n_taken, len(self._changes), 3):
             if self._changes[n + 1] == _LOST:
@@ -70,8 +81,7 @@ class _Source:
         changes.extend((0, _CPU, self._cpu.cpu))
         for first, head in pages.noted_heads():
             if head.lost:
-                # More than the numbers here hold is not a count that a kernel makes.
-                changes.extend((first, _LOST, head.lost if head.lost < 1 << 63 else LOST_UNKNOWN))
+                changes.extend((first, _LOST, head.lost))
             for index, cpu in head.marks:
                 changes.extend((first + index, _CPU, max(cpu, 0)))
             if head.marks:
@@ -82,7 +92,7 @@ class _Source:
                 stamps=memoryview(array("Q", (convert(s, cpu) & U64 for s in pages.stamps)))
             )
         self._data, self._pages, self._changes = data, pages, changes
-        self._state = array("Q", [0, 0, where, lost, is_started])
+        self._state = array("Q", [0, 0, where, lost, *kept])
         self._given = (data, pages.stamps, pages.offsets, pages.lengths, changes, self._state)
 
     def columns(self) -> tuple[object, ...]:
@@ -114,6 +124,7 @@ class LineWriter:
 
     def __init__(self, writer: TextWriter, numbers: Iterable[int]) -> None:
         self._writer = writer
+        self._names = FunctionNames(writer)
         self._numbers = sorted(number for number in numbers if 0 <= number < _N_IDS)
 
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
@@ -150,8 +161,8 @@ class LineWriter:
             | options.is_from_6_13 * _MAY_BE_LAZY
         )
 
-    def _tables(self) -> tuple[object, ...]:
-        """Return what all lines share: the names of tasks and events."""
+    def _tables(self, *, has_overruns: bool) -> tuple[object, ...]:
+        """Return what all lines share: the names of tasks and events, flags, and those of a graph."""
         writer = self._writer
         pids = sorted({0, *writer.facts.comms, *(writer.tgids if writer.options.record_tgid else ())})
         pids = [pid for pid in pids if 0 <= pid < 1 << 31]
@@ -160,11 +171,13 @@ class LineWriter:
         last = max(self._numbers, default=0)
         names = _texts(writer.names.get(number, "") for number in range(last + 1))
         unknown = _texts([*(f"{writer.comm(pid):>16}-" for pid in (1 << 31, -1)), f" {writer.process(-1)}"])
-        return array("i", pids), *_texts(map(writer.task, pids)), *names, *unknown
+        tables = array("i", pids), *_texts(map(writer.task, pids)), *names, *unknown
+        graph = graph_tables(writer, pids, _texts) if writer.options.is_graph else None
+        return *tables, self._flags(has_overruns=has_overruns), graph
 
     def _in_c(self, decode: ModuleType, buffer: TraceBuffer, *, has_overruns: bool) -> Iterator[Block]:
-        tables, printer = self._tables(), self._writer.printer
-        lines, room = decode.line_writer(printer.loaded()[0], *tables, self._flags(has_overruns=has_overruns))
+        tables, printer = self._tables(has_overruns=has_overruns), self._writer.printer
+        lines, room = decode.line_writer(printer.loaded()[0], *tables)
         # The same memory for every block: new pages cost as much as the text that is written to them.
         out, at = bytearray(room + _BLOCK), 0
         sources = [_Source(cpu) for cpu in sorted(buffer.cpus, key=lambda c: c.cpu)]
@@ -185,11 +198,15 @@ class LineWriter:
                 self._writer.note(program.format, found, n_lines)
 
     def _with_left(self, text: memoryview, left: list[tuple[int, int, int]], sources: list[_Source]) -> bytes:
-        """Put in what the twin makes of the records that C left."""
-        bodies = self._writer.bodies([sources[source].record(index) for _, source, index in left])
+        """Put in what the twin makes of the records that C left, and the names of functions."""
+        records = [sources[source].record(index) for _, source, index in left if source != _NO_SOURCE]
+        bodies = iter(self._writer.bodies(records))
         parts: list[Block] = []
         start = 0
-        for (place, _, _), body in zip(left, bodies, strict=True):
-            parts += [text[start:place], body.encode("utf-8", "surrogateescape")]
+        for place, source, address in left:
+            is_name = source == _NO_SOURCE
+            more = self._names.name_for_c(address) if is_name else next(bodies).removesuffix("\n")
+            parts += [text[start:place], more.encode("utf-8", "surrogateescape")]
             start = place
+        self._writer.printer.settle()
         return b"".join([*parts, text[start:]])

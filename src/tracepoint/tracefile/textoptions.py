@@ -101,9 +101,8 @@ class TextOptions:
 
     @property
     def is_usual(self) -> bool:
-        """Whether lines have the layout that most tracers give them, in its short form."""
-        is_drawn = self.is_graph or self.is_mmio
-        return not (is_drawn or self.latency_format or self.is_message_only or self.form or self.fields)
+        """Whether lines have the layout that most tracers give them, or a graph, in its short form."""
+        return not (self.is_mmio or self.latency_format or self.is_message_only or self.form or self.fields)
 
     @property
     def form(self) -> str:

@@ -13,7 +13,7 @@ import pytest
 from tests.generate.chromium import Chromium, Page
 
 from benchmarks.harness import MissingError, Row, wall_and_cpu
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 SERIES = ("6.1", "6.12")
 QUERIES = (

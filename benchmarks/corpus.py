@@ -20,8 +20,8 @@ from tracepoint.model.event import TraceHeader
 from tracepoint.model.fmt.text import format_text
 from tracepoint.source.lexer import lex
 from tracepoint.source.text import SourceFile, decode
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.headers import HeaderReader, paused_collector
-from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.scan import find_headers
 
 ROOT = Path(__file__).resolve().parent.parent

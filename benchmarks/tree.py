@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.harness import MissingError, Row, cpu_and_memory, cpu_of_a_million, wall_and_cpu
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 
 def _trees() -> list[Path]:

@@ -19,8 +19,8 @@ from tracepoint.lab.build.stub import find_kernel_headers
 from tracepoint.layout.compressed import decompress
 from tracepoint.source.config import Config, parse_dot_config
 from tracepoint.source.text import decode
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.headers import HeaderReader, paused_collector
-from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.scan import find_headers
 
 if TYPE_CHECKING:

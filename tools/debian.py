@@ -28,7 +28,7 @@ from tracepoint.lab.build.source import fetch_source
 from tracepoint.lab.kernels.packages import candidates, known_versions, newest_version, unpack_package
 from tracepoint.lab.kernels.suites import apt_options
 from tracepoint.lab.kernels.supported import ANY_KERNEL, find_kernel, version_key
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 PROGRAMS = {
     "qemu-system-x86": "the guest tests boot kernels with it",

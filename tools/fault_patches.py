@@ -19,7 +19,7 @@ from tracepoint.lab.build.compile import compile_file
 from tracepoint.lab.build.patch import apply_patches, read_patch
 from tracepoint.lab.build.stub import find_create_trace_points, module_compiler
 from tracepoint.source.text import decode, encode
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.kbuild import Kbuild
 from tracepoint.tree.makefiles import MakefileFolders
 

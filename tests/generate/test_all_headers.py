@@ -11,8 +11,8 @@ from oracles import installed_headers
 from tracepoint.cli.main import main
 from tracepoint.lab.build.module import build_modules
 from tracepoint.lab.kernels.headers import source_folders
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.headers import read_header
-from tracepoint.tree.index.store import cache_folder
 
 pytestmark = pytest.mark.oracle
 EVENTS = "include/trace/events"

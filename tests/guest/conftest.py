@@ -15,7 +15,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.guest import qemu
 from tracepoint.lab.kernels import packages
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

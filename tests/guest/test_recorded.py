@@ -19,8 +19,8 @@ from tracepoint.printk.facts import RenderFacts, read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
-from tracepoint.tree.facts import KernelKnowledge, find_kernel_files
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.kernel_facts import KernelKnowledge, find_kernel_files
 
 pytestmark = pytest.mark.guest
 

@@ -32,7 +32,7 @@ def test_what_the_guides_write_is_found():
 @pytest.mark.parametrize("version", ["6.1", "6.12", "7.2"])
 @pytest.mark.oracle
 def test_who_gives_a_page_its_place_in_a_swap_area(version: str):
-    from tracepoint.tree.index.store import cache_folder  # noqa: PLC0415 - for this test only
+    from tracepoint.tree.cache import cache_folder  # noqa: PLC0415 - for this test only
 
     tree = cache_folder() / f"sources/linux-source-{version}"
     if not tree.is_dir():

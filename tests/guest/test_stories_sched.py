@@ -15,8 +15,8 @@ from tracepoint.layout.format import read_format
 from tracepoint.model.read import read_header_text
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.index.store import cache_folder
 
 PAGE = ROOT / "docs/explanation/sched-switch.md"
 FOLDER = ROOT / "examples/kernel/sched"

@@ -8,7 +8,7 @@ import pytest
 from tracepoint.errors import LabError
 from tracepoint.lab.kernels import packages
 from tracepoint.lab.kernels import supported as kernels
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 APT_CACHE = """#!/bin/sh
 echo "asked $@" >>"$LOG.cache"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tracepoint.lab.build import source as kernel_source
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 pytestmark = pytest.mark.programs
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tracepoint.errors import LayoutError
 from tracepoint.layout.btf import find_btf
 from tracepoint.layout.compressed import decompress, kernel_payload, load_zstd
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 PLAIN = b"\x7fELF " + bytes(range(256)) * 40
 LZ4 = b"\x02\x21\x4c\x18"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tracepoint.lab.build.source import tree_version
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).parent / "selftests"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 KSHARK_PACKAGES = ("libkshark2", "libkshark-dev", "libtracecmd1", "libjson-c-dev")
 

@@ -13,7 +13,7 @@ from tracefile.making import GOLDEN, content_of, written
 from tracepoint.cli.main import main
 from tracepoint.errors import TreeError
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tree.facts import KernelKnowledge, find_kernel_files, given_kernel_files
+from tracepoint.tree.kernel_facts import KernelKnowledge, find_kernel_files, given_kernel_files
 
 RELEASE = "9.9.0-1-amd64"
 HEADER = """\

@@ -12,8 +12,8 @@ from oracles import kernel_sources
 from tracepoint.lab.kernels.packages import cached_kernels
 from tracepoint.lab.kernels.supported import ANY_KERNEL
 from tracepoint.layout.format import EventFormat
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.index.build import build_index
-from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.query.diff import tree_formats
 from tracepoint.tree.query.tree import Tree
 from tree.booted import booted_formats

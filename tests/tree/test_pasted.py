@@ -9,10 +9,10 @@ import pytest
 import tracepoint as tp
 from oracles import kernel_sources
 from pace import fewer_turns
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.callsites.calls import SiteKind
 from tracepoint.tree.callsites.pasted import find_pastes, fired_by_pastes, is_pasting
 from tracepoint.tree.index.build import build_index
-from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.query.tree import Tree
 
 SHARED = """\

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import tracepoint as tp
 from oracles import kernel_sources
 from pace import fewer_turns
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.callsites.rust import blank_rust, find_rust_sites
-from tracepoint.tree.index.store import cache_folder
 
 NAMES = {"foo", "bar", "swap_never"}
 TRACE = """\

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import tracepoint
 from tracepoint.check.saved import from_row, to_row
 from tracepoint.diagnostics import Diagnostic
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.creators import creates, creating_files, included, included_after
 from tracepoint.tree.disk import DIGEST, DISK, Disk, WatchedDisk
-from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.makefiles import include_words, macro_words
 from tracepoint.tree.scan import declares
 from tracepoint.tree.tracing_macros import assign_str_arity, has_tp_suffix

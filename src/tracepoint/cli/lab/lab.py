@@ -30,7 +30,7 @@ from tracepoint.lab.kernels.modules import module_name
 from tracepoint.lab.kernels.suites import apt_options
 from tracepoint.lab.kernels.supported import ANY_KERNEL, KERNELS, find_kernel
 from tracepoint.layout.compressed import MODULE_ENDS
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -31,8 +31,8 @@ from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13
-from tracepoint.tree.facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
+from tracepoint.tree.kernel_facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build.module import BuildError, CompilerMessage, first_lines, read_messages
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

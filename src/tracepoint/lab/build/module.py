@@ -20,7 +20,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -12,7 +12,7 @@ from tracepoint.errors import LabError
 from tracepoint.lab.build.sync import check_tree
 from tracepoint.lab.kernels.packages import download, newest_version, run_tool
 from tracepoint.source.text import decode
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:

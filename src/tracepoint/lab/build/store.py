@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build import sync as kernel_sync
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

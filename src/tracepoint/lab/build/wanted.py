@@ -15,7 +15,7 @@ from tracepoint.lab.build import make as kernel_make
 from tracepoint.lab.build import sync as kernel_sync
 from tracepoint.lab.build.patch import apply_patches
 from tracepoint.lab.build.source import find_source
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.opening import read_input
 
 if TYPE_CHECKING:

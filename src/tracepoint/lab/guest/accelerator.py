@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tracepoint.errors import LabError
 from tracepoint.lab.build.sync import replace_file
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 VARIABLE = "TRACEPOINT_ACCEL"
 _DEVICE = "/dev/kvm"

@@ -26,7 +26,7 @@ from tracepoint.lab.guest import accelerator, agent, console, initramfs, pace, q
 from tracepoint.lab.guest.channel import Channel
 from tracepoint.lab.kernels import modules, packages
 from tracepoint.layout.compressed import MODULE_ENDS
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

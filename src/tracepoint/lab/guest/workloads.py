@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 
 from tracepoint.errors import LabError
 from tracepoint.lab.programs import run_program
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 # Without a red zone, assembler in the middle of a function may push.
 _FLAGS = ("-static", "-Os", "-Wall", "-Wextra", "-mno-red-zone")

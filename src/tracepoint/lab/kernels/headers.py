@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernels.packages import BUILT, download, known_versions, newest_version, run_tool
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.loader import source_folders
 
 if TYPE_CHECKING:

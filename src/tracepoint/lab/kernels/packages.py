@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import LabError
 from tracepoint.lab.build.sync import replace_file
 from tracepoint.lab.kernels.supported import Kernel, find_kernel, version_key
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

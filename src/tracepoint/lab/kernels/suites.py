@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import LabError
 from tracepoint.lab.kernels.packages import run_tool
-from tracepoint.tree.index.store import cache_folder
+from tracepoint.tree.cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

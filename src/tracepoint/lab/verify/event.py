@@ -24,8 +24,8 @@ from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compute import compute_layout
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.headers import HeaderReader
-from tracepoint.tree.index.store import cache_folder
 from tracepoint.tree.loader import kernel_include_paths, make_config, source_folders
 from tracepoint.tree.tracing_macros import FACT_FILES, TreeFacts
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_origin, get_type_hints
 
 from tracepoint.errors import TracepointError
+from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.callsites.calls import RawSite
 from tracepoint.tree.callsites.text import Define
 from tracepoint.tree.index.rows import (
@@ -70,12 +71,6 @@ class StoreError(TracepointError):
 
 class OtherVersionError(StoreError):
     """A saved index of an older or newer tracepoint: it is not damaged, but does not have everything."""
-
-
-def cache_folder() -> Path:
-    """Return the folder for everything that can be fetched or generated again (XDG_CACHE_HOME/tracepoint)."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if Path(base).is_absolute() else Path.home() / ".cache") / "tracepoint"
 
 
 def index_folder() -> Path:

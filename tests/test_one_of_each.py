@@ -177,7 +177,8 @@ def test_brackets_are_matched_and_arguments_split_in_one_place() -> None:
 
 def test_one_pass_knows_the_conversions_of_c() -> None:
     """`printk` lowers with them to ops, which have types of their own, and `assign` computes with them."""
-    users = files_with(r"(?<![.\w\"'])(?:common_type|binary_type)[(,]")
+    names = r"\b(?:common_type|conversions)\b"
+    users = files_with(rf"from tracepoint\.source\.cvalue import (?:\([^)]*|[^\n(]*){names}")
     assert {room_of(path) for path in users} == {"source", "assign", "printk", "runtime"}
 
 

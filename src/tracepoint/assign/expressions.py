@@ -12,7 +12,7 @@ from tracepoint.assign.stores import assign
 from tracepoint.assign.values import CannotFollowError, Int, Outside, Pointer, Slot, Value, Want
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.cvalue import COMPARISONS, binary_type, binary_value, number_type, promote
+from tracepoint.source.cvalue import COMPARISONS, binary_value, conversions, number_type, promote, unary_value
 from tracepoint.source.functions import TRANSPARENT
 from tracepoint.source.typed import Typed, Typer
 from tracepoint.source.types import INT, IntType
@@ -50,9 +50,7 @@ def _unary(machine: Machine, node: ast.Unary, want: Want) -> Value:
         case "++" | "--" | "p++" | "p--":
             return _increment(machine, node)
     inner = machine.integer(node.operand, want)
-    kind = promote(inner.kind)
-    value = {"-": -inner.value, "~": ~inner.value}.get(node.op, inner.value)
-    return Int(kind.wrap(value), kind)
+    return Int(unary_value(node.op, inner.value, inner.kind), promote(inner.kind))
 
 
 def _increment(machine: Machine, node: ast.Unary) -> Value:
@@ -102,7 +100,7 @@ def _binary(machine: Machine, node: ast.Binary, want: Want) -> Value:
         raise CannotFollowError(f"{write_expression(node)[:60]} divides by zero") from None
     except KeyError:
         raise CannotFollowError(f"operator {op} is not followed") from None
-    return Int(result, binary_type(op, left_int.kind, right_int.kind))
+    return Int(result, conversions(op, left_int.kind, right_int.kind).result)
 
 
 def _pointer_binary(

@@ -47,9 +47,7 @@ def _byte_order(order: ByteOrder) -> Callable[[Lowering, list[Value]], Value]:
 def _extreme(op: str) -> Callable[[Lowering, list[Value]], Value]:
     def lower_call(lowering: Lowering, arguments: list[Value]) -> Value:
         left, right = lowering.as_integer(arguments[0]), lowering.as_integer(arguments[1])
-        kind = common_type(left.kind, right.kind)
-        a, b = operators.converted(left, kind).op, operators.converted(right, kind).op
-        return IntValue(kind, ops.Binary(op, a, b, kind))
+        return operators.integers(op, left, right)
 
     return lower_call
 

@@ -18,7 +18,7 @@ from tracepoint.printk.values import (
     place_of,
     text_of,
 )
-from tracepoint.source.cvalue import COMPARISONS, common_type, promote
+from tracepoint.source.cvalue import COMPARISONS, common_type, conversions, promote
 from tracepoint.source.types import INT, IntType
 
 if TYPE_CHECKING:
@@ -96,15 +96,10 @@ def _logical(op: str, left: IntValue, right: IntValue) -> IntValue:
 
 def integers(op: str, left: IntValue, right: IntValue) -> IntValue:
     """Lower a binary operator on two integers."""
+    kinds = conversions(op, left.kind, right.kind)
+    made = ops.Binary(op, converted(left, kinds.left).op, converted(right, kinds.right).op, kinds.left)
     is_unknown = left.is_unknown or right.is_unknown
-    if op in ("<<", ">>"):
-        kind = result = promote(left.kind)
-        a, b = converted(left, kind).op, right.op
-    else:
-        kind = common_type(left.kind, right.kind)
-        a, b = converted(left, kind).op, converted(right, kind).op
-        result = INT if op in COMPARISONS else kind
-    return folded(IntValue(result, ops.Binary(op, a, b, kind), is_unknown=is_unknown), left, right)
+    return folded(IntValue(kinds.result, made, is_unknown=is_unknown), left, right)
 
 
 def _addresses(scope: Scope, op: str, left: IntValue, right: IntValue) -> Value:

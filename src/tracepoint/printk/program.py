@@ -125,11 +125,7 @@ def compile_print(
         return PrintProgram(form, lower_syscall(form), is_named=False)
     lowering = Lowering(form, constants or _no_constant, layouts or _no_layout, lower_call)
     if is_own_event(form) or own.form:
-        line = lower_own_line(lowering, own)
-        reason = f"how the kernel prints ftrace:{form.name}"
-        op = line or ops.Unknown(reason)
-        needs = () if line else (reason,)
-        return PrintProgram(form, op, needs, is_named=False, is_line=not is_unended(form, own))
+        return _compile_own(lowering, own)
     # The output function that the format becomes has a variable of this name, and it is 1 there
     # (include/trace/trace_events.h: trace_raw_output_##call; TRACE_TYPE_HANDLED).
     lowering.locals["ret"] = constant(1, INT)
@@ -142,6 +138,16 @@ def compile_print(
         reason = f"the print format: {error.message}"
         return PrintProgram(form, ops.Unknown(reason), (reason,))
     return PrintProgram(form, op, tuple(dict.fromkeys(lowering.reasons)))
+
+
+def _compile_own(lowering: Lowering, own: OwnStyle) -> PrintProgram:
+    """Compile the line of an event that the tracer makes itself."""
+    form = lowering.form
+    line = lower_own_line(lowering, own)
+    reason = f"how the kernel prints ftrace:{form.name}"
+    needs = () if line else (reason,)
+    is_line = not is_unended(form, own)
+    return PrintProgram(form, line or ops.Unknown(reason), needs, is_named=False, is_line=is_line)
 
 
 def compile_labels(form: EventFormat, name: str) -> PrintProgram | None:

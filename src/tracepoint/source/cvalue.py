@@ -6,7 +6,7 @@ does in the kernel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.source.ctype import CType, parse_ctype
 from tracepoint.source.types import INT, UINT, ULLONG, IntType, int_type_named
@@ -107,11 +107,38 @@ _OPERATORS: dict[str, Callable[[int, int], int]] = {
 COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
 
 
-def binary_type(op: str, left: IntType, right: IntType) -> IntType:
-    """Return the type of a binary operation's value."""
-    if op in COMPARISONS or op in ("&&", "||"):
-        return INT
-    return promote(left) if op in ("<<", ">>") else common_type(left, right)
+class Conversions(NamedTuple):
+    """The types that C converts the operands of a binary operator to, and that of what it gives."""
+
+    left: IntType
+    right: IntType
+    result: IntType
+
+
+def conversions(op: str, left: IntType, right: IntType) -> Conversions:
+    """Return what C does to two integers before it computes `left op right` (C11 6.3.1.8, 6.5.7).
+
+    The amount of a shift keeps its type: promotion would not change its value.
+
+    >>> from tracepoint.source.types import UCHAR
+    >>> [kind.size for kind in conversions("<<", UCHAR, ULLONG)]
+    [4, 8, 4]
+    """
+    if op in ("<<", ">>"):
+        kind = promote(left)
+        return Conversions(kind, right, kind)
+    kind = common_type(left, right)
+    return Conversions(kind, kind, INT if op in COMPARISONS or op in ("&&", "||") else kind)
+
+
+def unary_value(op: str, value: int, kind: IntType) -> int:
+    """Compute `+`, `-` or `~` of a value of a type, in the type that it is promoted to.
+
+    >>> from tracepoint.source.types import UCHAR
+    >>> unary_value("~", 1, UCHAR), unary_value("-", 1, UINT)
+    (-2, 4294967295)
+    """
+    return promote(kind).wrap({"-": -value, "~": ~value}.get(op, value))
 
 
 def binary_value(op: str, left: int, left_type: IntType, right: int, right_type: IntType) -> int:
@@ -123,6 +150,7 @@ def binary_value(op: str, left: int, left_type: IntType, right: int, right_type:
     >>> binary_value("-", 1, UINT, 2, UINT)
     4294967295
     """
+    # As `conversions`, written out: compiled assignments compute with this.
     if op in ("<<", ">>"):
         kind = promote(left_type)
         amount = right & (8 * kind.size - 1)

@@ -139,14 +139,21 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None, *, limit: int 
     >>> [t.text for t in lex(SourceFile("a.h", "a = b /* c */ + 1;"))]
     ['a', '=', 'b', '+', '1', ';', '']
     """
+    tokens = _read(file, start, len(file.text) if end is None else end, limit + 1)
+    if len(tokens) > limit and tokens[-1].kind is not Kind.END:
+        raise SourceError(f"more than {limit:,} tokens: this is not a trace header", tokens[-1].span)
+    return tokens
+
+
+def _read(file: SourceFile, start: int, end: int, limit: int) -> list[Token]:
+    """Return the first tokens of a text, at most `limit`."""
     tokens: list[Token] = []
     append = tokens.append
     new = Token.__new__
     kinds, end_group = _KIND_OF_GROUP, _TOKEN.groupindex["END"]
     at = start
     first = True
-    matches = _TOKEN.finditer(file.text, start, len(file.text) if end is None else end)
-    for match in islice(matches, limit + 1):
+    for match in islice(_TOKEN.finditer(file.text, start, end), limit):
         group = match.lastindex or 0
         trivia, text = match.group(1, group)
         if trivia:
@@ -170,7 +177,4 @@ def lex(file: SourceFile, start: int = 0, end: int | None = None, *, limit: int 
         at = begin + len(text)
         if group == end_group:
             break
-    else:
-        if len(tokens) > limit:
-            raise SourceError(f"more than {limit:,} tokens: this is not a trace header", tokens[-1].span)
     return tokens

@@ -15,12 +15,13 @@ from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.ctype import CType
 from tracepoint.source.cvalue import (
     COMPARISONS,
-    binary_type,
     binary_value,
     common_type,
+    conversions,
     int_type_of,
     number_type,
     promote,
+    unary_value,
 )
 from tracepoint.source.types import INT, IntType
 
@@ -107,10 +108,7 @@ def _unary(typer: Typer, node: ast.Unary) -> Typed | None:
         return None
     if op not in ("+", "-", "~"):
         return Typed(inner.kind)
-    kind = promote(inner.kind)
-    if value is not None:
-        value = kind.wrap(-value if op == "-" else ~value if op == "~" else value)
-    return Typed(kind, value)
+    return Typed(promote(inner.kind), None if value is None else unary_value(op, value, inner.kind))
 
 
 def _logical(typer: Typer, node: ast.Binary) -> Typed:
@@ -138,7 +136,7 @@ def _binary(typer: Typer, node: ast.Binary) -> Typed | None:
     if left is None or right is None:
         return None
     if left.kind is not None and right.kind is not None:
-        return Typed(binary_type(op, left.kind, right.kind), value)
+        return Typed(conversions(op, left.kind, right.kind).result, value)
     if left.is_pointer == right.is_pointer:
         return None
     return Typed(None, value, left.ctype if left.is_pointer else right.ctype)

@@ -25,7 +25,14 @@ from tracepoint.record.field import location_origin
 from tracepoint.runtime.declare.objects import as_input_value
 from tracepoint.source import ast
 from tracepoint.source.cexpr import write_expression
-from tracepoint.source.cvalue import COMPARISONS, binary_type, binary_value, int_type_of, number_type, promote
+from tracepoint.source.cvalue import (
+    COMPARISONS,
+    binary_value,
+    conversions,
+    int_type_of,
+    number_type,
+    promote,
+)
 from tracepoint.source.functions import QUIET, TRANSPARENT
 from tracepoint.source.statements import Run
 from tracepoint.source.types import INT, LLONG, IntType
@@ -221,7 +228,7 @@ class _Writer:
         left, right = self.term(node.left, left_want), self.term(node.right, right_want)
         operands = f"{left.text}, {self.keep(left.kind)}, {right.text}, {self.keep(right.kind)}"
         text = f"{self.keep(binary_value)}({op!r}, {operands})"
-        return _Term(text, binary_type(op, left.kind, right.kind))
+        return _Term(text, conversions(op, left.kind, right.kind).result)
 
     def _wants(self, node: ast.Binary, inner: IntType | None) -> tuple[IntType | None, IntType | None]:
         """Let each operand want the other one's type when its own is not known: `expressions._wants`."""

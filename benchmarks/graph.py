@@ -23,12 +23,12 @@ from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.write import write_tracedat
 
 RECORDED = Path(__file__).resolve().parent.parent / "tests" / "tracefile" / "golden" / "layouts.json.xz"
-N_TIMES = 1000
+N_TIMES = 3000
 
 
 @cache
 def recording() -> Path:
-    """A trace.dat of a million records, kept until the machine ends."""
+    """A trace.dat of 7.5 million records, kept until the machine ends."""
     if DECODE is None:
         raise MissingError("tracepoint._decode is not built: install gcc and python3-dev")
     if shutil.which("trace-cmd") is None:

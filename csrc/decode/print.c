@@ -257,6 +257,10 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 			break;
 		case TP_PR_LEAVE:
 			return false;
+		case TP_PR_STACK ... TP_PR_DUMP:
+			if (!add_array(run, step))
+				return false;
+			break;
 		case TP_PR_STRING ... TP_PR_NUMBER:
 		case TP_PR_PAD ... TP_PR_UUID:
 			top = run_text(run, step, top);

@@ -103,6 +103,9 @@ enum tp_print_code {
 	TP_PR_MAC,          /* ( p -- )     b: separator, 256 reverses */
 	TP_PR_UUID,         /* ( p -- )     b: 1 in the order of a GUID, 2 in capitals */
 	TP_PR_LEAVE,        /* ( -- )       leaves the record to the twin */
+	TP_PR_STACK,        /* ( -- )       the functions of the stack from offset c on, as style a */
+	TP_PR_USER_STACK,   /* ( -- )       the addresses of a process's stack from offset c on */
+	TP_PR_DUMP,         /* ( -- )       the bytes from offset c on, each after a space */
 	TP_PR_CODES,
 	/*
 	 * What tp_print_load() makes of steps that often follow each other: only the code of the first is replaced, so

@@ -48,7 +48,7 @@ static const struct effect {
 	[TP_PR_PAD] = { "m", "", false },
 	[TP_PR_CHOMP] = { "m", "", false },
 	[TP_PR_IP4 ... TP_PR_UUID] = { "p", "", false },
-	[TP_PR_LEAVE] = { "", "", false },
+	[TP_PR_LEAVE ... TP_PR_DUMP] = { "", "", false },
 };
 
 /* The kinds of what is on the stack; no depth says that nothing comes there. */
@@ -115,6 +115,7 @@ static const char *check_operands(const struct tp_print_head *head, const struct
 	case TP_PR_NAMED:
 		return step->b < head->n_tables ? NULL : "no such table";
 	case TP_PR_SYMBOL:
+	case TP_PR_STACK:
 		return step->a >= TP_PRINT_CALLER && step->a < TP_PRINT_STYLES ? NULL : "no such style";
 	case TP_PR_NUMBERS:
 		return step->a == 1 || step->a == 2 || step->a == 4 || step->a == 8 ? NULL : "no such size";

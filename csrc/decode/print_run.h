@@ -9,7 +9,12 @@
 #include "print_number.h"
 #include "print_text.h"
 
-enum { MAX_ERRNO = 4095, MAX_ELEMENTS = 1 << 16 };
+enum { MAX_ERRNO = 4095, MAX_ELEMENTS = 1 << 16, USER_FRAMES = 8 };
+
+/* What a stack has in place of an address of ftrace itself since Linux 6.3: FTRACE_TRAMPOLINE_MARKER. */
+enum { TRAMPOLINE_MARK = 0x7fffffff };
+
+static const char TRAMPOLINE[] = "[FTRACE TRAMPOLINE]";
 
 /* A number, or a place: bytes and an offset in them that may lie outside; no bytes is NULL. */
 struct value {
@@ -260,6 +265,53 @@ static inline bool add_symbol(struct run *run, uint64_t address, uint32_t style)
 	if (!is_caller)
 		return add_hex(run, address);
 	return line_add(&run->line, "0x", 2) && line_number(&run->line, address, 'x', TP_PR_ZERO, 8, -1);
+}
+
+/* Add one address of a stack; false in `*goes_on` where the stack ends: trace_stack_print(), trace_user_stack_print(). */
+static inline bool add_frame(struct run *run, const struct tp_print_step *step, uint64_t address, uint64_t none,
+			     bool *goes_on)
+{
+	bool is_user = step->code == TP_PR_USER_STACK;
+
+	*goes_on = is_user ? address != 0 : address != none;
+	if (!*goes_on)
+		return true;
+	if (is_user)
+		return line_add(&run->line, "\n =>  <", 7) &&
+		       line_number(&run->line, address, 'x', TP_PR_ZERO, none > UINT32_MAX ? 16 : 8, -1) &&
+		       line_add(&run->line, ">", 1);
+	if (!line_add(&run->line, "\n => ", 5))
+		return false;
+	if (address == TRAMPOLINE_MARK)
+		return line_add(&run->line, TRAMPOLINE, sizeof(TRAMPOLINE) - 1);
+	return add_symbol(run, address, step->a);
+}
+
+static inline bool add_stack(struct run *run, const struct tp_print_step *step)
+{
+	bool is_user = step->code == TP_PR_USER_STACK, is_big = run->program->flags & TP_PRINT_BIG_ENDIAN;
+	unsigned int size = run->program->flags & TP_PRINT_LONG_4 ? 4 : 8, n = 0;
+	const char *head = is_user ? "<user stack trace>" : "<stack trace>";
+	bool goes_on = true;
+
+	if (!line_add(&run->line, head, strlen(head)))
+		return false;
+	for (int64_t at = step->c; goes_on && at + size <= run->size && !(is_user && n == USER_FRAMES); at += size, n++)
+		if (!add_frame(run, step, load(run->record + at, size == 4 ? 2 : 3, is_big), UINT64_MAX >> (64 - 8 * size),
+			       &goes_on))
+			return false;
+	return true;
+}
+
+/* Add what an array at the end of a record shows. */
+static inline bool add_array(struct run *run, const struct tp_print_step *step)
+{
+	if (step->code != TP_PR_DUMP)
+		return add_stack(run, step);
+	if (step->c >= run->size)
+		return true;
+	return line_add(&run->line, " ", 1) &&
+	       line_hex(&run->line, run->record + step->c, (size_t)(run->size - step->c), ' ', 0);
 }
 
 static inline bool add_bytes(struct run *run, const struct value *place, const struct tp_print_step *step)

@@ -162,7 +162,10 @@ tests.test_damaged_programs_are_refused_or_run()
 tests.test_damaged_tables_of_texts_are_refused_or_searched()
 tests.test_numbers_at_their_limits()
 tests.test_long_lines_and_wide_fields()
+from printk import test_own_events as own
 for big in (False, True):
+    for facts in (own.FACTS, own.RenderFacts()):
+        own.test_arrays_are_shown_by_c_once_their_symbols_are_known(own.pytest.MonkeyPatch(), big, 4 + 4 * big, facts)
     tests.test_fields_are_shown_by_c_too_where_a_fact_is_not_known(tests.pytest.MonkeyPatch(), big, 8)
 """,
     "sieve": """

@@ -1,13 +1,18 @@
+import random
 import struct
+from array import array
 
 import pytest
 
 from printk.making import COMMON, both, line, make, rendered
 from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.printk import printer
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
+from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
+from tracepoint.record.decode import DECODE
 
 FACTS = RenderFacts(
     kallsyms=Kallsyms("ffffffff81000000 T _stext\nffffffff81000100 T write_mark\nffffffff81000200 T _end\n"),
@@ -76,6 +81,42 @@ def test_stacks(big):
         "user_stack", [("int", "tgid", 3), ("int", "pad", 0)], ("caller", "unsigned long[]", data), big
     ).text
     assert text == "<user stack trace>\n =>  <0000000000007f00>"
+
+
+def arrays(rng, big, long_size):
+    """Records of the events that end with an array: any length, with addresses that have symbols and marks."""
+    order, code = ">" if big else "<", "Q" if long_size == 8 else "I"
+    ends = (0, 0x10, IP, IP + 8, 0x7FFFFFFF, (1 << 64) - 1, (1 << 32) - 1)
+    for name, body in (("kernel_stack", "caller"), ("user_stack", "caller"), ("raw_data", "buf")):
+        form, head = make(
+            "", ("int", "id", 3), ("int", "pad", 0), system="ftrace", name=name, big=big, long_size=long_size
+        )
+        tail = FieldFormat(body, "unsigned long[]", len(head), 0, is_signed=False)
+        form = EventFormat("ftrace", name, (*form.fields, tail), "", is_big_endian=big, long_size=long_size)
+        words = [rng.choice(ends) % (1 << 8 * long_size) for _ in range(20)]
+        data = head + b"".join(struct.pack(order + code, word) for word in words)
+        yield (
+            compile_print(form),
+            [data[: rng.choice((len(data), rng.randrange(len(data))))] for _ in range(50)],
+        )
+
+
+@pytest.mark.skipif(DECODE is None, reason="tracepoint._decode is not built")
+@pytest.mark.parametrize("big", [False, True])
+@pytest.mark.parametrize("long_size", [4, 8])
+@pytest.mark.parametrize("facts", [FACTS, RenderFacts()], ids=["symbols", "none"])
+def test_arrays_are_shown_by_c_once_their_symbols_are_known(monkeypatch, big, long_size, facts):
+    rng = random.Random(5)
+    for program, records in arrays(rng, big, long_size):
+        shown = Printer({1: program}, facts, any_type=True)
+        lengths = array("I", map(len, records))
+        offsets = array("Q", (sum(lengths[:n]) for n in range(len(records))))
+        expected = shown.render_slowly(b"".join(records), memoryview(offsets), memoryview(lengths))
+        assert shown.render_list(records) == expected
+        with monkeypatch.context() as patch:
+            patch.setattr(printer, "render_held", lambda *_: pytest.fail("left to the twin"))
+            assert shown.render_list([record for record in records if len(record) >= 16])
+        assert shown.render_list(records) == expected
 
 
 def test_function_and_string():

@@ -291,7 +291,7 @@ def test_damaged_programs_are_refused_or_run():
             damaged = bytearray(packed)
             for _ in range(rng.choice((1, 1, 2, 8))):
                 damaged[rng.randrange(len(damaged))] = rng.choice(
-                    (0, 1, 2, 63, 127, 128, 255, rng.randrange(256))
+                    (0, 1, 2, 63, 64, 65, 66, 127, 128, 255, rng.randrange(256))
                 )
             if rng.random() < 0.1:
                 del damaged[rng.randrange(len(damaged)) :]

@@ -24,6 +24,7 @@ _BINARY = {
     "==": OpCode.EQUAL, "!=": OpCode.UNEQUAL, "<": OpCode.LESS, ">": OpCode.GREATER, "<=": OpCode.AT_MOST,
     ">=": OpCode.AT_LEAST, "min": OpCode.MIN, "max": OpCode.MAX,
 }  # fmt: skip
+_ARRAYS = {"kernel_stack": OpCode.STACK, "user_stack": OpCode.USER_STACK, "raw_data": OpCode.DUMP}
 _FLAG_BITS = {"-": 1, "0": 2, "+": 4, " ": 8, "#": 16}
 _HAS_WIDTH, _HAS_PRECISION = 32, 64
 _NO_FIELDS = ops.Unknown("the fields")
@@ -297,12 +298,22 @@ class _Flattener:
                 self.add(OpCode.MARK)
                 self.text(text)
                 self.add(OpCode.CHOMP)
+            case ops.Call(name, arguments) if name in _ARRAYS:
+                self.array(name, *arguments)
             case ops.Call(name, arguments) if name in _CALLS:
                 self.place(arguments[0])  # type: ignore[arg-type]
                 letters = arguments[1].text  # type: ignore[attr-defined]
                 self.add(_CALLS[name], null, self.variant(name, letters), words=letters)
             case _:
                 raise _LeftError(_why(op))
+
+    def array(self, name: str, at: ops.PrintOp, *more: ops.PrintOp) -> None:
+        """Add what an array at the end of a record shows; `more` names the style of a kernel stack last."""
+        letters = more[-1] if name == "kernel_stack" else None
+        style = symbol_style(letters.text) if isinstance(letters, ops.Literal) else 0
+        if not isinstance(at, ops.Const) or (letters is not None and not style):
+            raise _LeftError(f"{name}()")
+        self.add(_ARRAYS[name], style, c=at.value, words=f"at {at.value}")
 
     def variant(self, name: str, letters: str) -> int:
         """Return as bits how an address is shown; `csrc/decode/print.h` says which is which."""

@@ -88,6 +88,9 @@ class OpCode(IntEnum):
     MAC = 61
     UUID = 62
     LEAVE = 63
+    STACK = 64
+    USER_STACK = 65
+    DUMP = 66
 
 
 @dataclass(frozen=True, slots=True)

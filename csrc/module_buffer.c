@@ -46,7 +46,7 @@ static PyObject *buffer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
 		uint32_t flags = is_overwrite ? TP_RING_OVERWRITE : 0;
 		self->buffer = tp_buffer_create(n_pages, flags, clock, folder);
 		if (!self->buffer) {
-			/* Events hold buffers, and are types: some interpreters let go of those when they collect. */
+			/* Events hold buffers, and their control holds them: they go when the interpreter collects. */
 			PyGC_Collect();
 			self->buffer = tp_buffer_create(n_pages, flags, clock, folder);
 		}

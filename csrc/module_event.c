@@ -68,38 +68,36 @@ static PyObject *or_null(PyObject *object)
 	return object == Py_None ? NULL : Py_XNewRef(object);
 }
 
-static PyObject *refuse_instances(PyTypeObject *type, PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
+/*
+ * The interpreter calls what PyType_Check() takes for a type without a detour (see module_event.h).  So the
+ * event begins as one: not made ready, so that nothing is looked up in it or remembered of it, with no bases,
+ * no names, and not to be built on or replaced.
+ */
+static int shape_as_type(EventObject *self, PyObject *name)
 {
-	return PyErr_Format(PyExc_TypeError, "%s is an event, not a class", type->tp_name);
+	PyTypeObject *shape = &self->shape;
+
+	shape->tp_name = PyUnicode_AsUTF8(name);
+	shape->tp_flags = Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION;
+	shape->tp_bases = PyTuple_New(0);
+	shape->tp_mro = PyTuple_New(0);
+	shape->tp_dict = PyDict_New();
+	shape->tp_vectorcall = tp_event_off;
+	return shape->tp_name && shape->tp_bases && shape->tp_mro && shape->tp_dict ? 0 : -1;
 }
 
-/* What the control object says of the event for help(), or None. */
-static PyObject *doc_of(PyObject *control)
+/* `class Sub(event):` comes here, since the interpreter takes the event for a type. */
+static int refuse_subclass(PyTypeObject *type, PyObject *args)
 {
-	PyObject *doc = control && control != Py_None ? PyObject_GetAttrString(control, "doc") : NULL;
+	PyObject *bases = PyTuple_GET_SIZE(args) == 3 ? PyTuple_GET_ITEM(args, 1) : NULL;
+	PyObject *first = NULL;
 
-	if (!doc)
-		PyErr_Clear();
-	return doc ? doc : Py_NewRef(Py_None);
-}
-
-/* A new type; pickles find it by its name in the module that its __module__ says. */
-static EventObject *make_type(PyTypeObject *metatype, PyObject *name, PyObject *control)
-{
-	PyObject *args = Py_BuildValue("O(){s:(),s:s,s:N}", name, "__slots__", "__module__",
-				       "tracepoint.runtime.declare.named", "__doc__", doc_of(control));
-	EventObject *self = args ? (EventObject *)PyType_Type.tp_new(metatype, args, NULL) : NULL;
-
-	Py_XDECREF(args);
-	if (!self)
-		return NULL;
-	PyTypeObject *type = &self->type.ht_type;
-	type->tp_flags &= ~Py_TPFLAGS_BASETYPE;
-	/* What the interpreter wants of a type before it calls tp_vectorcall directly. */
-	type->tp_flags |= Py_TPFLAGS_IMMUTABLETYPE;
-	type->tp_new = refuse_instances;
-	*tp_event_call(self) = tp_event_off;
-	return self;
+	if (bases && PyTuple_Check(bases) && PyTuple_GET_SIZE(bases))
+		first = PyTuple_GET_ITEM(bases, 0);
+	if (!first || !Py_IS_TYPE(first, type))
+		return 0;
+	PyErr_Format(PyExc_TypeError, "%U is an event, not a class", ((EventObject *)first)->name);
+	return -1;
 }
 
 static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
@@ -109,13 +107,15 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	PyObject *name, *parameters, *fields, *defaults = NULL, *assign = NULL, *condition = NULL, *control = NULL;
 	unsigned int size = 8, dynamic = 8;
 
+	if (refuse_subclass(type, args))
+		return NULL;
 	if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UO!O!|IIOOOO:Tracepoint", names, &name, &PyTuple_Type,
 					 &parameters, &PyTuple_Type, &fields, &size, &dynamic, &defaults, &assign,
 					 &condition, &control))
 		return NULL;
 	if (PyTuple_GET_SIZE(parameters) > MAX_ARGS)
 		return PyErr_Format(PyExc_ValueError, "%U has more than %d parameters", name, MAX_ARGS);
-	EventObject *self = make_type(type, name, control);
+	EventObject *self = (EventObject *)type->tp_alloc(type, 0);
 	if (!self)
 		return NULL;
 	self->name = Py_NewRef(name);
@@ -127,17 +127,11 @@ static PyObject *event_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 	self->control = or_null(control);
 	self->size = size;
 	self->dynamic = dynamic;
-	if (parse_fields(self, fields)) {
+	if (shape_as_type(self, name) || parse_fields(self, fields)) {
 		Py_DECREF(self);
 		return NULL;
 	}
 	return (PyObject *)self;
-}
-
-/* type.__init__() would refuse our arguments. */
-static int event_init(PyObject *Py_UNUSED(op), PyObject *Py_UNUSED(args), PyObject *Py_UNUSED(kwargs))
-{
-	return 0;
 }
 
 /* ("record", buffer, id, filter or None) or ("probe", function, data...) with no data or one. */
@@ -204,22 +198,32 @@ static PyObject *event_getattro(PyObject *op, PyObject *name)
 {
 	EventObject *self = (EventObject *)op;
 
-	/* Looked up first: an unseen AttributeError takes longer than all the rest. */
-	if (self->control && !_PyType_Lookup(Py_TYPE(op), name) && !_PyType_Lookup(&self->type.ht_type, name))
+	/* Looked up first: an unseen AttributeError takes longer than all the rest.  Types have modules too. */
+	if (self->control && (!_PyType_Lookup(Py_TYPE(op), name) ||
+			      !PyUnicode_CompareWithASCIIString(name, "__module__")))
 		return PyObject_GetAttr(self->control, name);
-	PyObject *found = PyType_Type.tp_getattro(op, name);
+	return PyObject_GenericGetAttr(op, name);
+}
 
-	if (found || !self->control || !PyErr_ExceptionMatches(PyExc_AttributeError))
-		return found;
-	PyErr_Clear();
-	return PyObject_GetAttr(self->control, name);
+/* On the type, because help() asks object.__getattribute__(). */
+static PyObject *event_doc(PyObject *op, void *Py_UNUSED(unused))
+{
+	EventObject *self = (EventObject *)op;
+
+	return self->control ? PyObject_GetAttrString(self->control, "__doc__") : Py_NewRef(Py_None);
+}
+
+/* The attributes of the control object are not the event's own. */
+static PyObject *event_dict(PyObject *op, void *Py_UNUSED(unused))
+{
+	return PyErr_Format(PyExc_AttributeError, "%U has no __dict__", ((EventObject *)op)->name);
 }
 
 /* What a user may ask for: the names of the control object beside the mechanism's own. */
 static PyObject *event_dir(PyObject *op, PyObject *Py_UNUSED(unused))
 {
 	EventObject *self = (EventObject *)op;
-	PyObject *names = Py_BuildValue("[sssss]", "__doc__", "name", "parameters", "n_faults", "n_nested");
+	PyObject *names = Py_BuildValue("[sssss]", "__call__", "name", "parameters", "n_faults", "n_nested");
 	PyObject *more = !names ? NULL : self->control ? PyObject_Dir(self->control) : PyList_New(0);
 	PyObject *all = more ? PySequence_InPlaceConcat(names, more) : NULL;
 
@@ -248,6 +252,26 @@ static PyObject *event_repr(PyObject *op)
 	return PyUnicode_FromFormat("<tracepoint %U>", ((EventObject *)op)->name);
 }
 
+static PyObject *event_self(PyObject *op, PyObject *Py_UNUSED(memo))
+{
+	return Py_NewRef(op);
+}
+
+static PyObject *event_reduce(PyObject *op, PyObject *Py_UNUSED(unused))
+{
+	PyObject *named = PyImport_ImportModule("tracepoint.runtime.declare.named");
+	PyObject *found = named ? PyObject_CallMethod(named, "reduced", "(O)", op) : NULL;
+
+	Py_XDECREF(named);
+	return found;
+}
+
+/* It has the shape of a type: isinstance() and the like would say no where they must say that it is none. */
+static PyObject *event_refuse(PyObject *op, PyObject *Py_UNUSED(args))
+{
+	return PyErr_Format(PyExc_TypeError, "%U is an event, not a class", ((EventObject *)op)->name);
+}
+
 static int event_traverse(PyObject *op, visitproc visit, void *arg)
 {
 	EventObject *self = (EventObject *)op;
@@ -261,10 +285,10 @@ static int event_traverse(PyObject *op, visitproc visit, void *arg)
 		Py_VISIT(self->table->entries[i].first);
 		Py_VISIT(self->table->entries[i].second);
 	}
-	return PyType_Type.tp_traverse(op, visit, arg);
+	return 0;
 }
 
-static void clear_parts(PyObject *op)
+static int event_clear(PyObject *op)
 {
 	EventObject *self = (EventObject *)op;
 	struct table *table = self->table;
@@ -276,41 +300,51 @@ static void clear_parts(PyObject *op)
 	Py_CLEAR(self->assign);
 	Py_CLEAR(self->condition);
 	Py_CLEAR(self->control);
-}
-
-static int event_clear(PyObject *op)
-{
-	clear_parts(op);
-	return PyType_Type.tp_clear(op);
+	return 0;
 }
 
 static void event_dealloc(PyObject *op)
 {
 	EventObject *self = (EventObject *)op;
-	PyTypeObject *metatype = Py_TYPE(op);
+	PyTypeObject *type = Py_TYPE(op);
 
 	PyObject_GC_UnTrack(op);
-	clear_parts(op);
+	PyObject_ClearWeakRefs(op);
+	event_clear(op);
 	for (uint32_t i = 0; i < self->n_fields; i++)
 		Py_DECREF(self->fields[i].name);
 	PyMem_Free(self->fields);
 	tp_quick_free(self);
-	Py_CLEAR(self->parameters);
-	Py_CLEAR(self->name);
-	/* It untracks the object again and must find it tracked, as subtype_dealloc() has it. */
-	PyObject_GC_Track(op);
-	PyType_Type.tp_dealloc(op);
-	Py_DECREF(metatype);
+	Py_XDECREF(self->shape.tp_bases);
+	Py_XDECREF(self->shape.tp_mro);
+	Py_XDECREF(self->shape.tp_dict);
+	Py_XDECREF(self->parameters);
+	Py_XDECREF(self->name);
+	type->tp_free(op);
+	Py_DECREF(type);
 }
 
 static PyMethodDef event_methods[] = {
 	{ "set_entries", event_set_entries, METH_O, NULL },
 	{ "__dir__", event_dir, METH_NOARGS, NULL },
+	{ "__reduce__", event_reduce, METH_NOARGS, NULL },
+	{ "__copy__", event_self, METH_NOARGS, NULL },
+	{ "__deepcopy__", event_self, METH_O, NULL },
+	{ "__mro_entries__", event_refuse, METH_O, NULL },
+	{ "__instancecheck__", event_refuse, METH_O, NULL },
+	{ "__subclasscheck__", event_refuse, METH_O, NULL },
 	{ NULL, NULL, 0, NULL },
 };
 
+static PyGetSetDef event_getset[] = {
+	{ "__doc__", event_doc, NULL, NULL, NULL },
+	{ "__dict__", event_dict, NULL, NULL, NULL },
+	{ NULL, NULL, NULL, NULL, NULL },
+};
+
 static PyMemberDef event_members[] = {
-	{ "__vectorcalloffset__", T_PYSSIZET, offsetof(PyTypeObject, tp_vectorcall), READONLY, NULL },
+	{ "__vectorcalloffset__", T_PYSSIZET, offsetof(EventObject, shape.tp_vectorcall), READONLY, NULL },
+	{ "__weaklistoffset__", T_PYSSIZET, offsetof(EventObject, shape.tp_weaklist), READONLY, NULL },
 	{ "control", T_OBJECT, offsetof(EventObject, control), 0, NULL },
 	{ "name", T_OBJECT, offsetof(EventObject, name), READONLY, NULL },
 	{ "parameters", T_OBJECT, offsetof(EventObject, parameters), READONLY, NULL },
@@ -320,9 +354,7 @@ static PyMemberDef event_members[] = {
 };
 
 static PyType_Slot event_slots[] = {
-	{ Py_tp_base, &PyType_Type },
 	{ Py_tp_new, event_new },
-	{ Py_tp_init, event_init },
 	{ Py_tp_dealloc, event_dealloc },
 	{ Py_tp_traverse, event_traverse },
 	{ Py_tp_clear, event_clear },
@@ -333,12 +365,14 @@ static PyType_Slot event_slots[] = {
 	{ Py_nb_bool, event_bool },
 	{ Py_tp_methods, event_methods },
 	{ Py_tp_members, event_members },
+	{ Py_tp_getset, event_getset },
 	{ 0, NULL },
 };
 
 PyType_Spec tp_tracepoint_spec = {
 	.name = "tracepoint._core.Tracepoint",
 	.basicsize = sizeof(EventObject),
-	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE,
+	.flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+		 Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_TYPE_SUBCLASS,
 	.slots = event_slots,
 };

@@ -1,4 +1,4 @@
-/* The tracepoint object: a class of its own for every event, so that the interpreter calls it directly. */
+/* The tracepoint object: it begins in memory as a type does, so that the interpreter calls it directly. */
 #ifndef TP_MODULE_EVENT_H
 #define TP_MODULE_EVENT_H
 
@@ -60,13 +60,14 @@ struct quick {
 };
 
 /*
- * An event is a type whose metatype is Tracepoint: calling a type goes from the CALL instruction straight to
- * tp_vectorcall (CALL_BUILTIN_CLASS in Python/bytecodes.c), while calling any other object of ours takes the
- * general way, a fifth more instructions.  It is never instantiated; its truth value and its
- * attributes are the metatype's.
+ * An event is an instance of Tracepoint, which is no subclass of `type`.  But its bytes begin as those of a
+ * type, and Tracepoint has the flag by which PyType_Check() knows types: calling one goes from the CALL
+ * instruction straight to tp_vectorcall (CALL_BUILTIN_CLASS in Python/bytecodes.c), while calling any other
+ * object of ours takes the general way, two fifths more instructions.  Python code asks isinstance(), which
+ * goes by the bases: it sees no type.  docs/decisions/0029-events-are-instances.md says what C code sees.
  */
 typedef struct {
-	PyHeapTypeObject type;
+	PyTypeObject shape;
 	struct table *table;
 	PyObject *name;
 	PyObject *parameters; /* tuple of str */
@@ -87,7 +88,7 @@ typedef struct {
 
 static inline vectorcallfunc *tp_event_call(EventObject *self)
 {
-	return &self->type.ht_type.tp_vectorcall;
+	return &self->shape.tp_vectorcall;
 }
 
 PyObject *tp_event_on(PyObject *op, PyObject *const *args, size_t nargsf, PyObject *names);

@@ -1,5 +1,6 @@
 """Kernel headers fired with Python objects."""
 
+import inspect
 import pickle
 import struct
 from pathlib import Path
@@ -168,6 +169,16 @@ def test_what_is_loaded_pickles_by_name(toy):
         assert pickle.loads(pickle.dumps(toy.header[name])) is toy.header[name]
     with pytest.raises(AttributeError, match="toy_bard"):
         pickle.loads(pickle.dumps(toy.header["toy_bare"]).replace(b"toy_bare", b"toy_bard"))
+
+
+def test_what_is_loaded_has_names_and_a_signature(toy):
+    for name, full_name in (("toy_begin", "toy:toy_begin"), ("toy_bare", "toy_bare")):
+        found = toy.header[name]
+        assert (found.__name__, found.__qualname__, found.name) == (name, full_name, full_name)
+        assert tuple(inspect.signature(found).parameters) == found.parameters
+        assert f"    {name}({', '.join(found.parameters)}) -> None" in found.__doc__
+        assert [attribute for attribute in dir(found) if not hasattr(found, attribute)] == []
+    assert "probes" not in dir(toy.header["toy_bare"])
 
 
 @pytest.mark.parametrize(("ret", "is_recorded"), [(-1, True), ((1 << 32) - 1, True), (1 << 32, False)])

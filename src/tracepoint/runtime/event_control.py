@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import is_clear, parse_filter
 from tracepoint.layout.format import write_format
-from tracepoint.runtime.declare.event_help import USER_NAMES, event_doc
+from tracepoint.runtime.declare.event_help import USER_NAMES, Identity, event_doc, identity_without
 from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, Probes, Registration, changing
 from tracepoint.runtime.recording import NONE, EventState
 
@@ -45,8 +45,8 @@ class EventControl:
     """Everything about one event but firing it.
 
     `reg` runs before the first listener comes, `unreg` after the last has gone
-    (TRACE_EVENT_FN); `where` is the place of the declaration, `doc` what help() shows; `tracing` is the
-    hierarchy, whose top instance records where no other is named.
+    (TRACE_EVENT_FN); `where` is the place of the declaration, `doc` what help() shows first, `identity` what
+    Python shows of it; `tracing` is the hierarchy, whose top instance records where no other is named.
     """
 
     def __init__(
@@ -60,10 +60,10 @@ class EventControl:
         reg: Callable[[], object] | None = None,
         unreg: Callable[[], object] | None = None,
         doc: str = "",
+        identity: Identity | None = None,
     ) -> None:
         self.event = event
         self.tracing = tracing
-        self.doc = event_doc(event.full_name, doc, EventControl)
         self.plan = plan
         self.where = where
         self.tracepoint: Any = None
@@ -71,6 +71,9 @@ class EventControl:
         self.layout: EventFormat = plan.format
         self._recordings: dict[RecordingInstance, EventState] = {}
         parameters = tuple(event.proto.names)
+        identity = identity or identity_without(event.full_name, parameters)
+        whole = event_doc(event.full_name, doc, identity.usage(), plan.format.event_fields, EventControl)
+        identity.show_in(self, whole)
         self.probes = Probes(event.full_name, parameters, hints, self._apply, reg, unreg)
 
     def __repr__(self) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tracepoint.model.event import Event
+    from tracepoint.runtime.declare.event_help import Identity
+    from tracepoint.runtime.declare.plan import RecordPlan
+    from tracepoint.runtime.fire.mechanism import Hook
     from tracepoint.runtime.hierarchy import Tracing
 
 
@@ -29,13 +32,15 @@ def make_tracepoint(
     hints: Mapping[str, Any] | None = None,
     where: str = "",
     doc: str = "",
+    identity: Identity | None = None,
     tracing: Tracing = tracing,
 ) -> Any:
     """Make the tracepoint of an event of `declare()` or `define_event()`: for fields of any kind.
 
     `assign` gets the arguments and gives the fields' values in order, or the whole record as
     bytes; without it the arguments are the fields of the same names.  `where` is the place of the
-    declaration, for messages, `doc` what help() shows first; `tracing` is the hierarchy that gets it.
+    declaration, for messages, `doc` what help() shows first, `identity` what stands for a function or class
+    that declares it; `tracing` is the hierarchy that gets it.
     Raises EventError for an event that exists, for a print format that the record does not answer and
     for a default that does not fit, LayoutError for a field that cannot be laid out.
 
@@ -57,21 +62,33 @@ def make_tracepoint(
     check_functions(event.full_name, assign=assign, condition=condition, reg=reg, unreg=unreg)
     check_defaults(event.full_name, plan, order, defaults or {} if assign is None else {})
     control = EventControl(
-        event, plan, tracing, hints=hints or {}, where=where, reg=reg, unreg=unreg, doc=doc
+        event,
+        plan,
+        tracing,
+        hints=hints or {},
+        where=where,
+        reg=reg,
+        unreg=unreg,
+        doc=doc,
+        identity=identity,
     )
-    control.tracepoint = tracing.mechanism.core.Tracepoint(
-        event.full_name,
-        tuple(event.proto.names),
+    control.tracepoint = _hook(control, plan, dict(defaults or {}) or None, assign, condition)
+    control.assign = assign
+    return add_event(control, tracing)
+
+
+def _hook(control: EventControl, plan: RecordPlan, defaults: Any, assign: Any, condition: Any) -> Hook:
+    return control.tracing.mechanism.core.Tracepoint(
+        control.full_name,
+        tuple(control.event.proto.names),
         tuple(f.packed for f in plan.fields),
         plan.size,
         plan.dynamic,
-        defaults=dict(defaults) if defaults else None,
+        defaults=defaults,
         assign=assign,
         condition=condition,
         control=control,
     )
-    control.assign = assign
-    return add_event(control, tracing)
 
 
 def _order_of(event: Event, assign: Callable[..., object] | None) -> list[str]:

@@ -17,6 +17,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.model.python.types import event_from_class, event_from_function
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.runtime.declare.control import make_tracepoint
+from tracepoint.runtime.declare.event_help import identity_of
 from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, Registration
 from tracepoint.runtime.hierarchy import tracing
 
@@ -134,20 +135,20 @@ def trace_event(
 
     def decorate(function: Callable[P, object]) -> DeclaredEvent[P]:
         event = event_from_function(function, system=system, printk=printk, name=name)
-        signature = inspect.signature(function)
+        identity = identity_of(function, event.full_name, event.proto.names)
+        parameters = identity.signature.parameters.values()
         made = make_tracepoint(
             event,
-            defaults={p.name: p.default for p in signature.parameters.values() if p.default is not p.empty},
+            defaults={p.name: p.default for p in parameters if p.default is not p.empty},
             condition=condition,
             reg=reg,
             unreg=unreg,
             hints=_hints(function),
             where=_place_of(function),
             doc=inspect.getdoc(function) or "",
+            identity=identity,
             tracing=tracing,
         )
-        # For help() and editors at run time: an event answers for what its control has.
-        made.control.__signature__ = signature
         return cast("DeclaredEvent[P]", made)
 
     return decorate
@@ -197,7 +198,10 @@ def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions:
     if unknown:
         raise TracepointError(f"class {cls.__name__}: {min(unknown)!r} is not an option of an event")
     where, doc = f"{cls.__module__}.{cls.__qualname__}", inspect.cleandoc(cls.__dict__.get("__doc__") or "")
-    return make_tracepoint(event, assign=assign, hints=hints, where=where, doc=doc, **functions)
+    identity = identity_of(cls, event.full_name, event.proto.names, method)
+    return make_tracepoint(
+        event, assign=assign, hints=hints, where=where, doc=doc, identity=identity, **functions
+    )
 
 
 class TraceEvent(metaclass=EventMaker):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.runtime.declare.event_help import FUNCTION_NAMES, hook_doc, identity_without
 from tracepoint.runtime.fire.probes import Probes, Registration
 from tracepoint.wording import one_line
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-@dataclass(slots=True)
+@dataclass
 class HookControl:
     """A tracepoint without a record: probes and nothing else."""
 
@@ -24,6 +25,8 @@ class HookControl:
     probes: Probes = field(init=False)
 
     def __post_init__(self) -> None:
+        identity = identity_without(self.name, self.parameters)
+        identity.show_in(self, hook_doc(self.name, identity.usage()))
         self.probes = Probes(self.name, self.parameters, {}, self._apply)
 
     def _apply(self, entries: tuple[tuple[Any, ...], ...]) -> None:
@@ -31,6 +34,9 @@ class HookControl:
 
     def __repr__(self) -> str:
         return f"<tracepoint {one_line(self.name)}>"
+
+    def __dir__(self) -> list[str]:
+        return ["register", *FUNCTION_NAMES]
 
     def register(self, probe: Callable[..., object], **options: Any) -> Registration:
         """Call a probe whenever the tracepoint fires; see `Probes.register`."""

@@ -31,7 +31,6 @@ __all__ = [
     "clear_faults",
     "comm_of_thread",
     "current_cpu",
-    "event_by_name",
     "faults",
     "make_filter",
     "set_fault_hook",
@@ -315,8 +314,19 @@ def _after_fork_in_child() -> None:
 os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
+def _of_event(name: str) -> Any:
+    """Make a property for what an event has of its own and its class has too."""
+    return property(lambda self: None if self.control is None else getattr(self.control, name))
+
+
 class Tracepoint:
     """A hook in the code: called as a function; false, and next to free, while nothing listens."""
+
+    # No __dict__: what updates that of a function with it, as functools.wraps() does, has no use for these.
+    __slots__ = tuple(
+        "name parameters control n_faults n_nested __weakref__ "
+        "_fields _sizes _defaults _assign _condition _entries".split()
+    )
 
     def __init__(
         self,
@@ -331,34 +341,38 @@ class Tracepoint:
         condition: Callable[..., Any] | None = None,
         control: object = None,
     ) -> None:
-        fill = self.__dict__
-        fill["name"] = name
-        fill["parameters"] = parameters
-        fill["control"] = control
-        fill["n_faults"] = fill["n_nested"] = 0
-        fill["_fields"] = tuple(FieldPlan(f[0], FieldKind(f[1]), *f[2:]) for f in fields)
-        fill["_sizes"] = size, dynamic
-        fill["_defaults"] = defaults or {}
-        fill["_assign"] = assign
-        fill["_condition"] = condition
-        fill["_entries"] = ()
+        self._fill(name=name, parameters=parameters, control=control, n_faults=0, n_nested=0)
+        self._fill(_sizes=(size, dynamic), _defaults=defaults or {}, _assign=assign, _condition=condition)
+        self._fill(_fields=tuple(FieldPlan(f[0], FieldKind(f[1]), *f[2:]) for f in fields), _entries=())
+
+    def _fill(self, **values: object) -> None:
+        """Set what is the tracepoint's own, past `__setattr__`."""
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     def set_entries(self, entries: tuple[tuple[Any, ...], ...]) -> None:
         """Replace what runs when the tracepoint fires."""
-        self.__dict__["_entries"] = entries
+        self._fill(_entries=entries)
 
-    __doc__ = property(lambda self: getattr(self.control, "doc", None))
+    __doc__ = _of_event("__doc__")
+    __module__ = _of_event("__module__")
 
     def __dir__(self) -> list[str]:
-        own = ["__doc__", "name", "parameters", "n_faults", "n_nested"]
+        own = ["__call__", "name", "parameters", "n_faults", "n_nested"]
         return own + (dir(self.control) if self.control is not None else [])
 
     def __bool__(self) -> bool:
         return bool(self._entries)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        # Of a kind with the core's, which pickles find by name.
-        return event_by_name, (self.name,)
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # Not at the top: a runtime that is unloaded and loaded again has another one.
+        found: str | tuple[Any, ...] = importlib.import_module("tracepoint.runtime.declare.named").reduced(
+            self
+        )
+        return found
+
+    def __mro_entries__(self, bases: tuple[object, ...]) -> tuple[type, ...]:
+        raise TypeError(f"{self.name} is an event, not a class")
 
     def __copy__(self) -> Tracepoint:
         return self
@@ -367,16 +381,17 @@ class Tracepoint:
         return self
 
     def __repr__(self) -> str:
-        return f"<tracepoint {self.__dict__['name']}>"
+        return f"<tracepoint {self.name}>"
 
     def __getattr__(self, name: str) -> Any:
-        if self.__dict__["control"] is None:
-            raise AttributeError(name)
-        return getattr(self.__dict__["control"], name)
+        control = object.__getattribute__(self, "control")
+        if control is None or name == "__dict__":
+            raise AttributeError(f"{self.name} has no {name}")
+        return getattr(control, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name == "control" or self.control is None:
-            self.__dict__[name] = value
+            self._fill(**{name: value})
             return
         getattr(self.control, name)  # a misspelt `event.fliter = ...` would let everything pass
         setattr(self.control, name, value)
@@ -386,7 +401,7 @@ class Tracepoint:
         if not self._entries:
             return
         if _local.depth >= MAX_DEPTH:
-            self.__dict__["n_nested"] += 1
+            self._fill(n_nested=self.n_nested + 1)
             return
         begun = _generation
         if not _local.depth:
@@ -398,7 +413,8 @@ class Tracepoint:
         except _FaultError as fault:
             self._keep(fault.where, fault.__cause__)
         except RecursionError:
-            self.__dict__["n_faults"] += 1  # near its limit there is room for no more than the count
+            # Near its limit there is room for no more than the count.
+            object.__setattr__(self, "n_faults", self.n_faults + 1)
         finally:
             _local.depth -= 1
             if not _local.depth:
@@ -459,15 +475,8 @@ class Tracepoint:
             raise _FaultError(where) from error
 
     def _keep(self, where: str, error: BaseException | None) -> None:
-        self.__dict__["n_faults"] += 1
-        keep_fault(self.__dict__["name"], where, error, is_first=self.__dict__["n_faults"] == 1)
-
-
-def event_by_name(name: str) -> Tracepoint:
-    """Return the event of that name in this process; raises AttributeError."""
-    # Not at the top: a runtime that is unloaded and loaded again has another one.
-    found: Tracepoint = getattr(importlib.import_module("tracepoint.runtime.declare.named"), name)
-    return found
+        self._fill(n_faults=self.n_faults + 1)
+        keep_fault(self.name, where, error, is_first=self.n_faults == 1)
 
 
 def _whole_record(record: bytes, least: int) -> bytes:

@@ -11,8 +11,6 @@ import functools
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.runtime.fire.mechanism import is_tracepoint
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
@@ -39,7 +37,7 @@ def codes_of(thing: object) -> Iterator[tuple[CodeType, Mapping[str, Any]]]:
             if home is None or found.__globals__ is home:
                 yield found.__code__, found.__globals__
         elif issubclass(type(found), type):
-            if not is_tracepoint(found) and (home is None or _was_made_in(found, home)):
+            if home is None or _was_made_in(found, home):
                 waiting += _members_of_class(found)
         else:
             waiting += _behind(found)

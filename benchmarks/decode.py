@@ -28,7 +28,7 @@ from tracepoint.tracefile.write import write_tracedat
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tracefile.buffers import CpuData
+    from tracepoint.tracefile.cpudata import CpuData
 
 RUNS = 7
 LARGE_BYTES = 5 << 30

@@ -17,8 +17,9 @@ from benchmarks.decode import repeated, text_against_report
 from benchmarks.harness import MissingError, Row
 from tracepoint.record.decode import DECODE
 from tracepoint.record.layout import read_page_layout
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.write import write_tracedat
 

@@ -12,7 +12,8 @@ from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import FieldFormat
 from tracepoint.record.raw import RawRecord
 from tracepoint.runtime.rings.mapped import MappedRecord, MappedRings
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.ringfiles import MappedRing
 from tracepoint.tracefile.tracedat import open_tracedat
 

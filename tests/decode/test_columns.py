@@ -18,7 +18,7 @@ from tracepoint.decode.table import Table
 from tracepoint.record.field import field_values
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import write_pages
-from tracepoint.tracefile.buffers import CpuData
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.timing import TimeMap
 
 needs_c = pytest.mark.skipif(engine.DECODE is None, reason="tracepoint._decode is not built")

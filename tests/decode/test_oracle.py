@@ -12,8 +12,8 @@ from decode.test_trace import as_slow, slow_tables
 from oracles import data_file
 from tracepoint.decode.engine import count_records
 from tracepoint.record.layout import read_page_layout
-from tracepoint.tracefile.buffers import CpuData
 from tracepoint.tracefile.compression import has_zstd
+from tracepoint.tracefile.cpudata import CpuData
 
 pytestmark = pytest.mark.oracle
 needs_zstd = pytest.mark.skipif(not has_zstd(), reason="no library for zstd: pip install zstandard")

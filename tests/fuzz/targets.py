@@ -37,7 +37,7 @@ from tracepoint.record.pages import read_pages, read_pages_slowly
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile, decode, encode
-from tracepoint.tracefile.buffers import CpuData
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.tracedat import read_tracedat
 from tracepoint.tree.index.store import IndexData

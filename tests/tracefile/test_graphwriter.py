@@ -15,7 +15,8 @@ from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.layout import read_page_layout
 from tracepoint.record.write import write_pages
 from tracepoint.tracefile import linewriter
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.recording import read_pairs
 from tracepoint.tracefile.text import TextWriter
@@ -83,7 +84,7 @@ def test_without_symbols():
 
 def test_an_entry_that_ends_a_block_is_a_leaf_all_the_same(monkeypatch):
     expected = both(*recorded(), "")
-    monkeypatch.setattr("tracepoint.tracefile.buffers._BLOCK", 4096)
+    monkeypatch.setattr("tracepoint.tracefile.cpudata._BLOCK", 4096)
     assert both(*recorded(), "") == expected
 
 
@@ -122,7 +123,7 @@ def random_buffer(rng, layout, swap=bytes):
 
 
 def test_random_calls(monkeypatch):
-    monkeypatch.setattr("tracepoint.tracefile.buffers._BLOCK", 4096)
+    monkeypatch.setattr("tracepoint.tracefile.cpudata._BLOCK", 4096)
     n_leaves = 0
     for seed in range(200):
         rng = random.Random(seed)

@@ -12,7 +12,8 @@ from tracepoint.layout.format import read_format
 from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.layout import read_page_layout
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.recording import read_pairs, read_tgids
 from tracepoint.tracefile.text import TextWriter

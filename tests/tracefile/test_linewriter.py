@@ -10,7 +10,8 @@ from tracefile.making import content_of, layout_of, tick
 from tracefile.making import written as written_file
 from tracepoint.record.write import write_pages
 from tracepoint.tracefile import linewriter
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.recording import read_tgids
 from tracepoint.tracefile.text import TextWriter, facts_of, flags_text
@@ -131,7 +132,7 @@ def test_what_was_lost_before_hidden_records_is_shown_with_the_next(monkeypatch,
     buffer = TraceBuffer(
         "", "global", (small(0, pages, layout), small(1, [page(15, "sched_switch", 5)], layout))
     )
-    monkeypatch.setattr("tracepoint.tracefile.buffers._BLOCK", layout.page_size)
+    monkeypatch.setattr("tracepoint.tracefile.cpudata._BLOCK", layout.page_size)
     shown = {number["sched_switch"]}
     text, _ = both(monkeypatch, golden, buffer, OPTIONS["default"], shown)
     assert [line.split(b"]")[0] for line in text.splitlines() if line.startswith(b"CPU:")] == [

@@ -9,7 +9,8 @@ from tracefile.making import layout_of
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.record.raw import RawRecord
 from tracepoint.record.write import write_pages
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.mmio import mmio_lines
 from tracepoint.tracefile.text import TextWriter

@@ -13,8 +13,9 @@ from tracefile.making import GOLDEN, HASHED, KNOWN, content_of, drained, tgids_i
 from tracepoint.printk.facts import read_printk_formats
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.layout import read_page_layout
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.compression import has_zstd
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.recording import read_pairs, read_tgids
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.textoptions import TextOptions

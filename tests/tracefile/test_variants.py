@@ -17,7 +17,8 @@ from tracepoint.printk.facts import RenderFacts
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.record.layout import read_page_layout
 from tracepoint.record.page import LOST_UNKNOWN
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.recording import read_pairs, read_tgids
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.textoptions import TextOptions

@@ -25,8 +25,8 @@ from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.record.layout import read_page_layout
 from tracepoint.record.pages import read_pages
-from tracepoint.tracefile.buffers import CpuData
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import (

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tracepoint.decode.trace import Trace
     from tracepoint.record.layout import PageLayout
-    from tracepoint.tracefile.buffers import CpuData
+    from tracepoint.tracefile.cpudata import CpuData
 
     Progress = Callable[[int], None]
 
@@ -42,7 +42,7 @@ def write_cut(
     for what a trace.dat cannot hold.
     """
     file = trace.file
-    buffer = trace.buffer
+    buffer = trace.in_order
     if buffer is None:
         raise TracepointError(f"{file.path}: a trace without pages cannot be cut")
     content = file.content()

@@ -33,6 +33,7 @@ from tracepoint.decode.rows import (
 from tracepoint.record.decode import DECODE
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.tracefile.compression import codec_named
+from tracepoint.tracefile.order import PageOrder, samples_go_back
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, MIN_TIME, Window, shown_time, stamp_window
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
-    from tracepoint.tracefile.buffers import CpuData
+    from tracepoint.tracefile.cpudata import CpuData
 
     Given = TypeVar("Given")
     Made = TypeVar("Made")
@@ -87,7 +88,7 @@ def _parts(cpus: Iterable[CpuData]) -> list[CpuData]:
     """Cut the data of CPUs into parts for one thread each."""
     parts: list[CpuData] = []
     for cpu in sorted(cpus, key=lambda c: c.cpu):
-        if cpu.codec is not None:
+        if not cpu.is_plain:
             parts += _chunked(cpu)
             continue
         end = cpu.offset + cpu.size
@@ -107,7 +108,7 @@ def _chunked(cpu: CpuData) -> list[CpuData]:
 
 def _blocks(part: CpuData) -> Iterator[tuple[Buffer, int]]:
     """Yield the pages of a part and where they stand in the file."""
-    if part.codec is None and part.sieve is None:
+    if part.is_plain and part.sieve is None:
         yield memoryview(part.data)[part.offset : part.offset + part.size], part.offset
     elif part.codec is None:
         yield from part.blocks_at()
@@ -135,12 +136,16 @@ def _count_block(data: Buffer, cpu: CpuData, counts: array[int]) -> Found:
 
 
 class PartCounts(NamedTuple):
-    """What a part of a CPU's pages holds: its records by event id and by task, and what its pages report."""
+    """What a part of a CPU's pages holds: its records by event id and by task, and what its pages report.
+
+    `order` is that of the pages of a part that is read by chunks.
+    """
 
     cpu: int
     by_id: dict[int, int]
     found: list[Found]
     by_task: dict[int, int]
+    order: PageOrder | None = None
 
 
 def _count_tasks(data: Buffer, cpu: CpuData, pid_at: int) -> dict[int, int]:
@@ -158,6 +163,18 @@ def sum_counts(counts: Iterable[dict[int, int]]) -> dict[int, int]:
     return dict(found)
 
 
+def cpus_in_order(parts: Iterable[PartCounts]) -> set[int]:
+    """Return the CPUs of which counting saw that all pages are in the order of time."""
+    last: dict[int, int] = {}
+    others: set[int] = set()
+    for part in parts:
+        if part.order is None or part.order.goes_back or part.order.first < last.get(part.cpu, MIN_TIME):
+            others.add(part.cpu)
+        else:
+            last[part.cpu] = max(part.order.last, last.get(part.cpu, MIN_TIME))
+    return set(last) - others
+
+
 def count_by_id(parts: Iterable[PartCounts]) -> dict[int, int]:
     """Return the number of records of each event id, those too short for one under NO_ID."""
     return sum_counts(part.by_id for part in parts)
@@ -172,7 +189,8 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
     def count(cpu: CpuData) -> PartCounts:
         counts, all_found = array("Q", bytes(8 * (N_IDS + 1))), []
         by_task: Counter[int] = Counter()
-        for data, at in _blocks(cpu):
+        order = None if cpu.is_plain else PageOrder(cpu.layout)
+        for data, at in _blocks(cpu if order is None else replace(cpu, watch=order.see)):
             found = _count_block(data, cpu, counts)
             for head in found.heads:
                 if head.fault:
@@ -183,7 +201,7 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
         by_id = {number: counts[number] for number in compress(range(N_IDS + 1), counts)}
         if N_IDS in by_id:
             by_id[NO_ID] = by_id.pop(N_IDS)
-        return PartCounts(cpu.cpu, by_id, all_found, dict(by_task))
+        return PartCounts(cpu.cpu, by_id, all_found, dict(by_task), order)
 
     with _running(threads) as run:
         return run(count, _parts(cpus))
@@ -209,7 +227,7 @@ def _read_in_slices(
     """Return the columns, read window by window; None when pages are not in the order of time."""
     joiners = [[ColumnJoiner(decode, plan) for plan in plan_columns(form)] for form in forms]
     for window in slices:
-        parts = _parts(cpu.narrowed(window) for cpu in cpus)
+        parts = _parts(cpu.at_places(cpu.places_of(window)) for cpu in cpus)
         sources = _collect(decode, parts, forms, window, run)
         if not _are_in_order(parts, [decode.collected(source) for source in sources]):
             return None
@@ -232,11 +250,9 @@ def time_slices(cpus: Sequence[CpuData]) -> list[Window]:
     if n_slices < _MIN_SLICES:
         return []
     times = sorted({*max(found, key=lambda cpu: cpu.n_bytes).sample_times(n_slices + 1)[1:-1]})
-    for cpu in found:
-        places = [cpu.place_from(time) for time in times]
-        # Pages that are not in the order of time cannot be found by it.
-        if places != sorted(places) or (cpu.codec is not None and cpu.picked is None):
-            return []
+    # Pages that are not in the order of time cannot be found by it.
+    if any(samples_go_back(cpu) or (cpu.codec is not None and cpu.picked is None) for cpu in found):
+        return []
     return [Window(*pair) for pair in pairwise([MIN_TIME, *times, MAX_TIME])]
 
 

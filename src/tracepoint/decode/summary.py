@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.decode.engine import count_by_id, count_records, n_threads, sum_counts
+from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, n_threads, sum_counts
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.trace import names_by_id
 from tracepoint.errors import DecodeError
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.decode.engine import PartCounts
-    from tracepoint.tracefile.buffers import Chunk, CpuData, TraceBuffer
-    from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
+    from tracepoint.tracefile.cpudata import Chunk, CpuData
 
 _N_SAMPLES = 64
 _MAX_CHUNKS = 100_000
@@ -102,14 +102,14 @@ def _pages_of(cpu: CpuData, n_samples: int) -> tuple[int, Iterator[bytes]]:
         return cpu.size, (bytes(cpu.data[at : at + step]) for at in places)
     chunks = cpu.chunks(_MAX_CHUNKS)
     chosen = [chunks[n] for n in _spread(len(chunks), max(n_samples // 8, 3))]
-    return sum(chunk.unpacked for chunk in chunks), _expanded(cpu, cpu.codec, chosen)
+    return sum(chunk.unpacked for chunk in chunks), _expanded(cpu, chosen)
 
 
-def _expanded(cpu: CpuData, codec: Codec, chunks: list[Chunk]) -> Iterator[bytes]:
+def _expanded(cpu: CpuData, chunks: list[Chunk]) -> Iterator[bytes]:
     for chunk in chunks:
         # What is damaged is reported when all is counted.
         with suppress(DecodeError):
-            yield cpu.expand_chunk(codec, chunk)
+            yield cpu.expand_chunk(chunk)
 
 
 def _spread(n: int, n_wanted: int) -> list[int]:
@@ -127,6 +127,9 @@ def summarize_buffer(file: Container, buffer: TraceBuffer, threads: int = 0) -> 
     places = (_PID.search(text) for _, text in file.formats)
     pid_at = next((int(place[1]) for place in places if place is not None), None)
     parts = count_records(buffer.cpus, threads or n_threads(), pid_at)
+    # Pages that go back in time are reported, too.
+    known = cpus_in_order(parts)
+    replace(buffer, cpus=tuple(cpu for cpu in buffer.cpus if cpu.cpu not in known)).in_order()
     by_id = count_by_id(parts)
     events = {names.get(number, f"unknown:{number}"): n for number, n in by_id.items() if number != NO_ID}
     cpus = (_cpu_summary(n, [p for p in parts if p.cpu == n]) for n in sorted({p.cpu for p in parts}))

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import os
 import re
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from tracepoint.decode.engine import count_by_id, count_records, n_threads, read_columns
+from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, n_threads, read_columns
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import Selection
 from tracepoint.decode.table import Table
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from tracepoint.decode.engine import PartCounts
     from tracepoint.decode.records import Record
     from tracepoint.layout.format import EventFormat
-    from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
+    from tracepoint.tracefile.cpudata import CpuData
 
 _ALL = Selection()
 _N_SAMPLES, _N_CHUNKS = 400, 50
@@ -66,7 +68,8 @@ class Trace:
         self.file.close()
 
     def __repr__(self) -> str:
-        return f"<Trace {tail(self.file.path, 50)}, {counted(len(self._cpus), 'CPU')}, clock {self.clock}>"
+        n_cpus = len({cpu.cpu for cpu in self._cpus})
+        return f"<Trace {tail(self.file.path, 50)}, {counted(n_cpus, 'CPU')}, clock {self.clock}>"
 
     def _repr_html_(self) -> str:
         """Return the facts and a picture of the records over time, for a notebook."""
@@ -103,6 +106,16 @@ class Trace:
         from tracepoint.decode.programs import compile_selection  # noqa: PLC0415 - the filter language
 
         return found.sifted(self.selection.window, compile_selection(self.selection, self.file))
+
+    @property
+    def in_order(self) -> TraceBuffer | None:
+        """The selected records for reading them by time: CPUs whose pages go back are taken apart."""
+        if self.buffer is None:
+            return None
+        # Expanding all chunks once more only to see their order would cost as much as counting.
+        known = cpus_in_order(self._counts) if "_counts" in self.__dict__ else ()
+        cpus = (replace(c, is_in_order=True) if c.cpu in known else c for c in self.buffer.cpus)
+        return replace(self.buffer, cpus=tuple(cpus)).in_order()
 
     @property
     def _cpus(self) -> tuple[CpuData, ...]:
@@ -232,10 +245,11 @@ class Trace:
         from tracepoint.tracefile.text import TextWriter, facts_of  # noqa: PLC0415
 
         file = self.file
-        if self.buffer is None:
+        buffer = self.in_order
+        if buffer is None:
             return
         writer = TextWriter(file.events, facts_of(file), is_big_endian=file.is_big_endian)
-        for raw in self.buffer.records():
+        for raw in buffer.records():
             form = file.events.get(raw.id(is_big_endian=file.is_big_endian))
             yield Record(raw, form, writer)
 
@@ -292,12 +306,14 @@ class Trace:
         blocks = (block for part in self._counts if part.cpu == cpu for block in part.found)
         convert = next((c.time_map for c in self._cpus if c.cpu == cpu), None)
         heads = (head for block in blocks for head in block.heads if head.lost)
-        return [(shown_time(convert, head.stamp, cpu), head.lost) for head in heads]
+        return sorted((shown_time(convert, head.stamp, cpu), head.lost) for head in heads)
 
     @property
     def damage(self) -> tuple[Damage, ...]:
         """What could not be read, all pages looked at: at most 10,000 entries."""
         short = sum(part.by_id.get(NO_ID, 0) for part in self._counts)
+        # Pages that go back are reported to the file.
+        _ = self.in_order
         unknown = {name: n for name, n in self.events.items() if name not in self._texts}
         found = [
             Damage(None, 0, f"{counted(n, 'record')} of {name}, which has no format")

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.layout import PageLayout
-    from tracepoint.tracefile.buffers import Report, TraceBuffer
+    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.content import TraceContent
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.options import Option
 

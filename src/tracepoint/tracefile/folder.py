@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import DecodeError
 from tracepoint.record.layout import HEADER_EVENT, PageLayout, header_page_text, read_page_layout
 from tracepoint.record.page import SIZE_MASK
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.content import TraceContent
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import decode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.mapping import map_file, unmap
@@ -29,7 +30,7 @@ from tracepoint.tracefile.tracedat import chosen_clock
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.options import Option
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from tracepoint.record.pages import Pages
-    from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+    from tracepoint.tracefile.buffers import TraceBuffer
+    from tracepoint.tracefile.cpudata import CpuData
 
     Block = bytes | memoryview
 
@@ -134,7 +135,10 @@ class LineWriter:
 
     def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[Block]:
         """Yield the lines of a buffer's records by time; a block is valid until the next is asked for."""
-        if DECODE is None or not self._writer.options.is_usual:
+        buffer = buffer.in_order()
+        # C draws the calls of a CPU from one source.
+        is_apart = self._writer.options.is_graph and len({c.cpu for c in buffer.cpus}) < len(buffer.cpus)
+        if DECODE is None or is_apart or not self._writer.options.is_usual:
             lines = self._lines(buffer, has_overruns=has_overruns)
             while batch := list(islice(lines, _LINES_A_BLOCK)):
                 yield "".join(batch).encode("utf-8", "surrogateescape")

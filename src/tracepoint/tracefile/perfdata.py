@@ -33,8 +33,8 @@ from tracepoint.tracefile.perfrecords import (
 from tracepoint.tracefile.spool import PageSpool, spool_layout
 
 if TYPE_CHECKING:
-    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.container import DamageLog
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.options import Option
     from tracepoint.tracefile.perfrecords import PerfRecord

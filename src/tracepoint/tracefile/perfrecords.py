@@ -17,7 +17,7 @@ from tracepoint.tracefile.damage import Damage
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
 
 TRACEPOINT = 2

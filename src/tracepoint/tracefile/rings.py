@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.container import DamageLog
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.ringfiles import MappedRing, RingFiles
 

@@ -11,12 +11,13 @@ from typing import IO, TYPE_CHECKING
 
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import PageWriter
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.mapping import map_whole
 
 if TYPE_CHECKING:
-    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
 
 # No machine that runs Linux has more: CONFIG_NR_CPUS.

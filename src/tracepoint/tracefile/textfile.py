@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.printk.scan import Scanner
-    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.container import DamageLog
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.lines import TraceLine
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer, without_overlaps
+from tracepoint.tracefile.buffers import TraceBuffer, without_overlaps
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import Cursor, decode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_u32
@@ -14,8 +15,8 @@ from tracepoint.tracefile.sections import skip_descriptions
 
 if TYPE_CHECKING:
     from tracepoint.record.layout import PageLayout
-    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.timing import TimeMap

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 from tracepoint.errors import DecodeError
 from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout
-from tracepoint.tracefile.buffers import CpuData, TraceBuffer, without_overlaps
+from tracepoint.tracefile.buffers import TraceBuffer, without_overlaps
 from tracepoint.tracefile.compression import MAX_SECTION
+from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_buffer, read_u32
@@ -16,8 +17,8 @@ from tracepoint.tracefile.options import Option, OptionId, find_options, read_bu
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.compression import Codec
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.options import BufferOption

@@ -115,6 +115,7 @@ class _Reading:
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
         self._counts = self._view.n_by_id
+        self._buffer = self._view.in_order or self._buffer
         # The text of a record on its own, as in the other formats, has no layout.
         chosen = with_layout(options, args, trace, self._counts)
         options = chosen if args.format == "text" else options

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 
     from tracepoint.decode.trace import Trace
     from tracepoint.record.raw import RawRecord
-    from tracepoint.tracefile.buffers import CpuData, TraceBuffer
+    from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
+    from tracepoint.tracefile.cpudata import CpuData
 
     Progress = Callable[[int], None]
 

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tracepoint.layout.format import EventFormat
-    from tracepoint.tracefile.buffers import Report
     from tracepoint.tracefile.container import DamageLog
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.ctf.classes import ReadEvent
     from tracepoint.tracefile.ctf.metadata import CtfEvent, CtfMetadata, CtfStream
     from tracepoint.tracefile.cursor import Bytes

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.ctf.classes import StreamReader, TraceReader
     from tracepoint.tracefile.cursor import Bytes
 

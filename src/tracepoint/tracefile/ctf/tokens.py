@@ -17,7 +17,7 @@ from tracepoint.tracefile.damage import Damage
 
 if TYPE_CHECKING:
     from tracepoint.source.lexer import Token
-    from tracepoint.tracefile.buffers import Report
+    from tracepoint.tracefile.cpudata import Report
     from tracepoint.tracefile.cursor import Bytes
 
 _MAGIC = 0x75D11D57

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from compiled import compile_header
 from oracles import installed_headers
 from tracepoint.check.engine import check_text
 from tracepoint.errors import LabError
-from tracepoint.lab.build.stub import compile_header
 
 pytestmark = pytest.mark.oracle
 HEADER = """

@@ -7,7 +7,7 @@ import pytest
 from tracepoint.check import rules
 from tracepoint.check.engine import check_text
 from tracepoint.check.engine_python import check_python_text
-from tracepoint.check.pages import explain, make_pages
+from tracepoint.check.pages import explain
 from tracepoint.check.registry import RULES
 from tracepoint.errors import TracepointError
 from tracepoint.tree.tracing_macros import TreeFacts
@@ -16,6 +16,47 @@ FOLDER = Path(__file__).parents[2] / "docs/reference/rules"
 HEADINGS = ["What it does", "Why it is bad", "Example", "Use instead", "Fix safety"]
 EXPECT = re.compile(r"(?:/\*|#)\s*error:\s*([\w, ]+?)\s*(?:\*/|$)")
 BY_CODE = pytest.mark.parametrize("rule", RULES, ids=lambda r: r.code)
+
+
+_PARTS = {
+    "TP0": "Text and form of the header",
+    "TP1": "Declaration",
+    "TP2": "Record and assignment",
+    "TP3": "Print format",
+    "TP4": "Call sites",
+    "TP5": "Compatibility",
+}
+
+
+def make_pages() -> dict[str, str]:
+    """Return file name to text of `docs/reference/rules/`: one page per rule, and the index."""
+    pages = {f"{rule.code}.md": rule.page for rule in RULES}
+    pages["index.md"] = _index()
+    return pages
+
+
+def _index() -> str:
+    lines = [
+        "# Rules\n",
+        "Generated from the rules themselves; `tracepoint explain CODE` prints the same pages.\n",
+    ]
+    for prefix, title in _PARTS.items():
+        rules = [r for r in RULES if r.code.startswith(prefix)]
+        if not rules:
+            continue
+        lines += [
+            f"## {title}\n",
+            "| code | name | what it finds | severity | default | fix |",
+            "|---|---|---|---|---|---|",
+        ]
+        for rule in rules:
+            state = "on" if rule.is_default_on else "off"
+            lines.append(
+                f"| [{rule.code}]({rule.code}.md) | `{rule.name}` | {rule.summary} | {rule.severity} "
+                f"| {state} | {rule.fix or 'none'} |"
+            )
+        lines.append("")
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def test_reference_pages_are_up_to_date():

@@ -486,9 +486,9 @@ def test_dynamic_events(tracing):
     dynamic.define_dynamic(tracing.tracefs, "s:wake u64 lat; pid_t pid")
     dynamic.define_dynamic(tracing.tracefs, "p:kprobes/opens do_sys_openat2")
     tracing.forget_names()
-    assert [(e.kind_name, e.system, e.name) for e in dynamic.list_dynamic(tracing.tracefs)] == [
-        ("synthetic", "synthetic", "wake"),
-        ("probe", "kprobes", "opens"),
+    assert [(e.kind, e.system, e.name) for e in dynamic.list_dynamic(tracing.tracefs)] == [
+        ("s", "synthetic", "wake"),
+        ("p", "kprobes", "opens"),
     ]
     tracing.enable("kprobes:opens")
     with pytest.raises(TracefsError) as caught:

@@ -23,6 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from module_trees import with_events, write_depmod
 from tracepoint.errors import LabError
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels import modules, packages
@@ -101,7 +102,7 @@ class Recorder:
 
     def load_modules(self) -> None:
         """Load every module of the package that brings events; note those that do not load."""
-        names = " ".join(info.name for info in self.guest.tree.with_events())
+        names = " ".join(info.name for info in with_events(self.guest.tree))
         script = (
             f"for m in {names}; do [ -d /sys/module/$m ] || timeout 60 modprobe $m >/tmp/err 2>&1"
             ' || echo "$m|$(cat /tmp/err)"; done'
@@ -245,7 +246,7 @@ def record(kernel: str, folder: Path, only: str = "", tools: Path | None = None)
     """Boot `kernel`, run the workload's parts that match `only`, and return what info.json says."""
     image = packages.fetch_kernel(kernel)
     tree = modules.ModuleTree(image.modules)
-    modules.write_depmod(tree)
+    write_depmod(tree)
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(prefix="recording-", dir=folder.parent))
     with tempfile.TemporaryDirectory() as build:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from guest.recording import say
+from module_trees import with_events
 from oracles import headers_of, kernel_source, wrongly_missing
 from printk.pages import lines, records
 from tracepoint.lab.kernels import modules
@@ -53,7 +54,7 @@ def test_formats_out_of_modules_are_those_of_the_kernel(recorded):
     loaded = {line.split(" ", 1)[0] for line in (recorded / "modules").read_text().splitlines()}
     different = []
     compared = 0
-    for info in tree.with_events():
+    for info in with_events(tree):
         if info.name not in loaded:
             continue
         for event in read_object(decompress(info.path.read_bytes())):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from module_trees import with_events, write_depmod
 from tracepoint.errors import LabError
 from tracepoint.lab.kernels import modules
 
@@ -74,7 +75,7 @@ def test_each_once(tree):
 def test_what_a_module_says(tree):
     info = tree.info("top-one")
     assert (info.depends, info.aliases, info.has_events) == (("middle", "left_side"), ("fs-top",), True)
-    assert [info.name for info in tree.with_events()] == ["top_one"]
+    assert [info.name for info in with_events(tree)] == ["top_one"]
     assert "left-side" in tree
     assert "nothing" not in tree
 
@@ -113,7 +114,7 @@ def test_a_circle_ends(tmp_path):
 
 
 def test_depmod(tree):
-    modules.write_depmod(tree)
+    write_depmod(tree)
     dep = dict(line.split(":", 1) for line in (tree.folder / "modules.dep").read_text().splitlines())
     assert sorted(dep["kernel/fs/top-one.ko"].split()) == [
         "kernel/lib/bottom.ko",

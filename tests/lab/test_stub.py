@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from compiled import compile_header
 from oracles import builtin_formats, installed_headers
 from tracepoint.errors import LabError
 from tracepoint.lab.build.stub import (
-    compile_header,
     find_create_trace_points,
     include_lines_of,
     module_compiler,

@@ -18,7 +18,7 @@ from tracepoint.model.python.types import u64
 from tracepoint.runtime.declare import event, named
 from tracepoint.runtime.declare import load as load_module
 from tracepoint.runtime.fire import mechanism
-from tracepoint.runtime.hierarchy import Tracing
+from tracepoint.runtime.hierarchy import Tracing, switch_events
 from tracepoint.runtime.static_keys import keys as static_keys
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -86,7 +86,7 @@ def runtime(request, monkeypatch):
     monkeypatch.setattr(named, "_finders", [made.tracing.tracepoint])
     made.tracing.clear_faults()
     yield made
-    made.tracing.disable_all()
+    switch_events(made.tracing.events, made.tracing, is_on=False)
     made.tracing.clear_faults()
 
 
@@ -110,7 +110,7 @@ def hit(keys, monkeypatch):
     def hit(n: u64, m: u64 = 0) -> None: ...
 
     yield hit
-    own.tracing.disable_all()
+    switch_events(own.tracing.events, own.tracing, is_on=False)
 
 
 @pytest.fixture(params=["c", "twin"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from module_trees import with_events
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels.modules import ModuleTree
 from tracepoint.layout.compressed import decompress
@@ -34,6 +35,6 @@ def booted_formats(kernel: str) -> tuple[dict[str, EventFormat], KernelImage]:
 
 def module_formats(image: KernelImage) -> dict[str, EventFormat]:
     """The formats in the modules of a kernel, which are those that it shows once they are loaded."""
-    infos = ModuleTree(image.modules).with_events()
+    infos = with_events(ModuleTree(image.modules))
     events = [event for info in infos for event in read_object(decompress(info.path.read_bytes()))]
     return {f"{event.system}:{event.name}": event for event in events}

@@ -37,11 +37,6 @@ class DynamicEvent:
     definition: str
     text: str
 
-    @property
-    def kind_name(self) -> str:
-        """The kind in words."""
-        return _KINDS.get(self.kind, self.kind)
-
 
 def list_dynamic(tracefs: Tracefs) -> list[DynamicEvent]:
     """Return every event that was defined at run time, oldest first."""

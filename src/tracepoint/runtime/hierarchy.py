@@ -183,10 +183,6 @@ class Instance:
             raise EventError(f"set_event: nothing matches {match!r}")
         switch_events(found, self, is_on=is_on)
 
-    def disable_all(self) -> None:
-        """Disable every event, as opening `set_event` for writing does."""
-        switch_events(self.tracing.events, self, is_on=False)
-
     def log_error(self, entry: str) -> None:
         """Keep an entry of `error_log`, the last 8."""
         seconds, nanoseconds = divmod(self.buffer.now(), 1_000_000_000)

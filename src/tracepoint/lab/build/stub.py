@@ -1,8 +1,6 @@
-"""Get the exact formats of a header's events by compiling only that header.
+"""What compiles a lone trace header against installed kernel headers: its includes, its compiler, its place.
 
-A stub of a few lines defines CREATE_TRACE_POINTS and includes the header; Debian's kernel
-headers package is all that it needs, with the flags of its own Kbuild. The object
-then contains the tables that tracefs prints, which `layout.objects` reads.
+Debian's kernel headers package is all that it needs, with the flags of its own Kbuild.
 """
 
 from __future__ import annotations
@@ -17,18 +15,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.errors import LabError, LayoutError
+from tracepoint.errors import LabError
 from tracepoint.lab.build.module import NO_COMPILER
 from tracepoint.lab.programs import grep, run_program
-from tracepoint.layout.objects import read_object
-from tracepoint.model.vocabulary import FIELD_MACROS
 from tracepoint.source.text import decode
 from tracepoint.tree.opening import read_if_sane
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from tracepoint.layout.format import EventFormat
 
 _N_ERRORS = 6
 _TELLING = re.compile(r"error|not found", re.IGNORECASE)
@@ -53,7 +48,6 @@ _DEFINE = r"^[ \t]*#[ \t]*define[ \t]+{}[ \t]+([^\s]+)"
 _CREATE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+CREATE_TRACE_POINTS\b", re.MULTILINE)
 _KEPT = re.compile(r"[ \t]*#[ \t]*(?:include|if|ifdef|ifndef|else|elif|endif)\b")
 _TAG = re.compile(r"\bstruct[ \t]+([A-Za-z_]\w*)")
-_STAGE_MACRO = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(__\w+)\(", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,45 +76,6 @@ def find_kernel_headers() -> Path:
     if not found:
         raise LabError("no kernel headers are installed; on Debian: apt-get install linux-headers-amd64")
     return max(found, key=lambda p: [int(n) for n in re.findall(r"\d+", p.name)])
-
-
-def compile_header(
-    header_path: str | Path,
-    *,
-    kernel_headers: str | Path | None = None,
-    include_lines: Sequence[str] | None = None,
-    tree: str | Path | None = None,
-) -> list[EventFormat]:
-    """Compile one trace header to a stub object and read the formats of its events.
-
-    `kernel_headers` is the folder of a headers package (default: `find_kernel_headers`);
-    `include_lines` are the lines before the header (`#include <...>`); without them they come
-    from the `.c` of `tree` that defines CREATE_TRACE_POINTS for this header, and from a list
-    that suits most headers.  Raises LabError with the compiler's first errors when no list works.
-    """
-    header = Path(header_path).resolve()
-    if not header.is_file():
-        raise LabError(f"{header_path}: there is no such header")
-    compiler = module_compiler(Path(kernel_headers) if kernel_headers is not None else find_kernel_headers())
-    folders: list[Path] = []
-    attempts: list[Sequence[str]] = []
-    source = find_create_trace_points(header, Path(tree)) if tree is not None else None
-    if source is not None:
-        folders += [source.parent, source.parent / "include", *tree_folders(Path(tree or "."))]
-    if include_lines is not None:
-        attempts.append(include_lines)
-    else:
-        if source is not None:
-            own = include_lines_of(decode(source.read_bytes()), header.name)
-            attempts += [own, [*GENERIC_INCLUDES, *own]]
-        attempts.append(GENERIC_INCLUDES)
-    errors: list[LabError] = []
-    for lines in attempts:
-        try:
-            return _compile(header, compiler, lines, [*folders, header.parent])
-        except LabError as error:
-            errors.append(error)
-    raise errors[0]
 
 
 def include_lines_of(text: str, header_name: str) -> list[str]:
@@ -217,7 +172,7 @@ def _kbuild_command(kernel_headers: Path, folder: Path) -> tuple[str, str]:
     command = ["make", "-s", "-C", str(kernel_headers), f"M={folder}", "stub.o"]
     failure, absent = f"{kernel_headers}: Kbuild cannot compile a module", ""
     try:
-        _run(command, folder, failure)
+        run_compiler(command, folder, failure)
     except LabError as error:
         found = NO_COMPILER.search(error.log_tail)
         if not found or shutil.which("gcc") is None:
@@ -240,7 +195,7 @@ def _run_without_unknown(command: list[str], folder: Path, failure: str) -> None
         lines = [_KBUILD, "ccflags-y := -Wno-attributes\n", f"ccflags-remove-y := {' '.join(removed)}\n"]
         (folder / "Kbuild").write_text("".join(lines))
         try:
-            return _run(command, folder, failure)
+            return run_compiler(command, folder, failure)
         except LabError as error:
             unknown = [word for word in _UNKNOWN.findall(error.log_tail) if word not in removed]
             if not unknown:
@@ -258,26 +213,6 @@ def _useful_words(words: Sequence[str], *, has_warnings: bool) -> Iterable[str]:
         elif not word.startswith(dropped) and not word.endswith("stub.c"):
             yield word
     yield from () if has_warnings else ("-w", f"-fmax-errors={_N_ERRORS}")
-
-
-def _compile(
-    header: Path, compiler: Compiler, include_lines: Sequence[str], folders: Sequence[Path]
-) -> list[EventFormat]:
-    with tempfile.TemporaryDirectory(prefix="tracepoint-") as name:
-        folder = Path(name)
-        text = decode(header.read_bytes())
-        shadow = shadow_header(header, text, folder)
-        _shadow_stages(compiler, folder / "first/trace")
-        (folder / "stub.c").write_text(creating_text([*include_lines, *struct_lines(text)], shadow))
-        words = list(compiler.words)
-        before = [f"-I{folder}/first", f"-iquote{folder / SHADOW_BASE}"]
-        after = [word for path in folders for word in ("-idirafter", str(path))]
-        command = [words[0], *before, *words[1:], *after, "-o", f"{folder}/stub.o", f"{folder}/stub.c"]
-        _run(command, compiler.folder, f"{header}: the header does not compile")
-        try:
-            return read_object((folder / "stub.o").read_bytes())
-        except LayoutError as error:
-            raise LabError(f"{header}: the compiled stub cannot be read: {error}") from error
 
 
 def creating_text(lines: Sequence[str], header: Path) -> str:
@@ -310,42 +245,13 @@ def shadow_header(header: Path, text: str, folder: Path) -> Path:
     return place / f"{stem}.h"
 
 
-def _shadow_stages(compiler: Compiler, place: Path) -> None:
-    """Remove what the tables do not depend on: lengths of dynamic fields, and TP_fast_assign.
-
-    Both use private structs of the traced code, which a lone header cannot see.  The
-    installed files of include/trace are used with a few lines added; trees older than 5.19, which
-    have no include/trace/stages, are used as they are.
-    """
-    installed = next((p for p in _include_folders(compiler) if (p / "trace/stages").is_dir()), None)
-    if installed is None:
-        return
-    stages = place / "stages"
-    stages.mkdir(parents=True, exist_ok=True)
-    for path in (installed / "trace").glob("*.h"):
-        text = decode(path.read_bytes())
-        (place / path.name).write_text(text, errors="surrogateescape")
-    for path in (installed / "trace/stages").glob("*.h"):
-        text = decode(path.read_bytes())
-        names: Iterable[str] = ()
-        if path.name.startswith("stage5"):
-            names = (name for name in _STAGE_MACRO.findall(text) if name.removeprefix("__") in FIELD_MACROS)
-        elif path.name.startswith("stage6"):
-            names = ("TP_fast_assign",)
-        extra = [f"\n#undef {name}\n#define {name}(...)\n" for name in dict.fromkeys(names)]
-        (stages / path.name).write_text("".join([text, *extra]), errors="surrogateescape")
-
-
-def _include_folders(compiler: Compiler) -> Iterable[Path]:
-    return (compiler.folder / word[2:] for word in compiler.words if word.startswith("-I"))
-
-
 def _last_define(text: str, name: str) -> str:
     found = re.findall(_DEFINE.format(name), text, re.MULTILINE)
     return str(found[-1]) if found else ""
 
 
-def _run(command: list[str], folder: Path, failure: str) -> None:
+def run_compiler(command: list[str], folder: Path, failure: str) -> None:
+    """Run a command in a folder; raises LabError, which begins with `failure`, with its first errors."""
     done = run_program(command, failure, folder)
     if done.returncode:
         log = decode(done.stderr).splitlines()

@@ -128,26 +128,6 @@ class ModuleTree:
                 todo.extend((other, False) for other in (*info.depends, *soft))
         return list(order.values())
 
-    def with_events(self) -> list[ModuleInfo]:
-        """Return the modules with trace events (reads every module: some seconds)."""
-        return [info for info in map(self.info, self) if info.has_events]
-
-
-def write_depmod(tree: ModuleTree, folder: Path | None = None) -> Path:
-    """Write `modules.dep` and `modules.alias` for modprobe into `folder` (default: the tree's); return it."""
-    folder = folder or tree.folder
-    lines: list[str] = []
-    aliases: list[str] = []
-    for name in tree:
-        info = tree.info(name)
-        needs = [path for path in reversed(tree.load_order((name,))) if path != info.path]
-        paths = [str(path.relative_to(tree.folder)) for path in (info.path, *needs)]
-        lines.append(f"{paths[0]}: {' '.join(paths[1:])}".rstrip())
-        aliases.extend(f"alias {alias} {name}" for alias in info.aliases)
-    (folder / "modules.dep").write_text("\n".join(lines) + "\n")
-    (folder / "modules.alias").write_text("\n".join(aliases) + "\n")
-    return folder
-
 
 def _soft_before(text: str) -> list[str]:
     """Return the names after `pre:` in a softdep line."""

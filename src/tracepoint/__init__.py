@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tracepoint.convert.parquet import write_parquet
     from tracepoint.convert.perfetto.write import write_perfetto
     from tracepoint.convert.sql import sql
+    from tracepoint.convert.tables import write_arrow, write_csv, write_json_lines
     from tracepoint.convert.tracedat import write_cut
     from tracepoint.decode.trace import open_trace
     from tracepoint.diagnostics import Diagnostic
@@ -80,6 +81,7 @@ _HOMES = {
     "convert.parquet": "write_parquet",
     "convert.perfetto.write": "write_perfetto",
     "convert.sql": "sql",
+    "convert.tables": "write_arrow write_csv write_json_lines",
     "convert.tracedat": "write_cut",
     "decode.trace": "open_trace",
     "diagnostics": "Diagnostic",
@@ -180,11 +182,14 @@ __all__ = [
     "u16",
     "u32",
     "u64",
+    "write_arrow",
+    "write_csv",
     "write_ctf",
     "write_cut",
     "write_format",
     "write_header",
     "write_json",
+    "write_json_lines",
     "write_parquet",
     "write_perfetto",
     "write_python",

@@ -90,7 +90,7 @@ def test_json_lines(run, file_of) -> None:
 def test_unknown_event_in_json(run, file_of) -> None:
     _, out, _ = run(file_of(replace(content_of(n_records=1), formats=())), "--format", "jsonl")
     data = json.loads(out)
-    assert (data["event"], data["text"]) == (None, "Unknown type 400")
+    assert (data["event"], data["text"]) == ("unknown:400", "Unknown type 400")
     assert data["fields"]["data"].startswith("9001")
 
 

@@ -1,17 +1,29 @@
-"""Tables as streams of bytes: CSV, Arrow IPC, Parquet."""
+"""Records and tables as streams of bytes: CSV, JSON lines, Arrow IPC, Parquet."""
 
 from __future__ import annotations
 
 import csv
+import json
 from io import StringIO
+from itertools import islice
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from tracepoint.decode.libraries import import_library
+from tracepoint.decode.records import RECORD_COLUMNS, record_columns, record_values
+from tracepoint.decode.table import ColumnTable
+from tracepoint.record.field import field_values
+from tracepoint.tree.writing import replacing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    import os
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from tracepoint.decode.table import Table
+    from tracepoint.decode.records import ShownRecord
+    from tracepoint.decode.trace import Trace
+    from tracepoint.tracefile.text import TextWriter
+
+    Progress = Callable[[int], None]
 
 _STEP = 1 << 12
 _ROWS = 1 << 16
@@ -35,7 +47,7 @@ def csv_lines(names: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[s
     yield text.getvalue()
 
 
-def write_table(table: Table, stream: IO[bytes], form: str) -> None:
+def write_table(table: ColumnTable, stream: IO[bytes], form: str) -> None:
     """Write a table to a stream of bytes as `arrow` (the streaming format of Arrow IPC) or `parquet`.
 
     Raises OSError, and TracepointError without pyarrow.
@@ -48,3 +60,70 @@ def write_table(table: Table, stream: IO[bytes], form: str) -> None:
     else:
         parquet = import_library("pyarrow.parquet", "arrow")
         parquet.write_table(table.arrow(), stream, compression="zstd")
+
+
+def json_lines(
+    records: Iterable[ShownRecord], writer: TextWriter, tgids: Mapping[int, int] | None = None
+) -> Iterator[str]:
+    """Yield an object for each record: RECORD_COLUMNS, the `fields`, `tgid` and `lost` where there are any.
+
+    A record whose format is not known has its bytes as `{"data": "0011..."}` for fields.
+    """
+    for record in records:
+        event = writer.events.get(writer.common(record.raw)[0])
+        data: dict[str, object] = dict(zip(RECORD_COLUMNS, record_values(record), strict=True))
+        text = data.pop("text")
+        data["fields"] = field_values(event, record.raw.data) if event else {"data": record.raw.data.hex()}
+        data["text"] = text
+        if tgids and record.pid in tgids:
+            data["tgid"] = tgids[record.pid]
+        if record.raw.lost:
+            data["lost"] = record.raw.lost
+        yield json.dumps(data, separators=(",", ":"))
+
+
+def _counted(records: Iterable[ShownRecord], progress: Progress) -> Iterator[ShownRecord]:
+    for index, record in enumerate(records, 1):
+        yield record
+        if not index % _STEP:
+            progress(_STEP)
+
+
+def write_csv(trace: Trace, path: str | os.PathLike[str], progress: Progress = lambda _: None) -> None:
+    """Write the selected records of a trace by time as CSV, with the columns RECORD_COLUMNS.
+
+    `progress` is called with the number of records written since the last call; the file appears when it is
+    complete.  Raises OSError.
+    """
+    shown = _counted(trace.shown_records(), progress)
+    with replacing(Path(path), 0o644) as stream:
+        for block in csv_lines(RECORD_COLUMNS, map(record_values, shown)):
+            stream.write(block.encode("utf-8", "surrogateescape"))
+
+
+def write_json_lines(trace: Trace, path: str | os.PathLike[str], progress: Progress = lambda _: None) -> None:
+    """Write the selected records of a trace by time, a JSON object a line, as `json_lines` makes them.
+
+    `progress` and the rest are as for `write_csv`.
+    """
+    with replacing(Path(path), 0o644) as stream:
+        lines = json_lines(_counted(trace.shown_records(), progress), trace.text_writer)
+        stream.writelines(f"{line}\n".encode() for line in lines)
+
+
+def write_arrow(trace: Trace, path: str | os.PathLike[str], progress: Progress = lambda _: None) -> None:
+    """Write the selected records of a trace by time as an Arrow IPC file, with the columns RECORD_COLUMNS.
+
+    Texts are plain strings, and batches are compressed by zstd.  `progress` and the rest are as for
+    `write_csv`; raises TracepointError without pyarrow too.
+    """
+    pyarrow, ipc = import_library("pyarrow", "arrow"), import_library("pyarrow.ipc", "arrow")
+    kinds = [pyarrow.int64(), pyarrow.int32(), pyarrow.int32(), *[pyarrow.string()] * 3]
+    schema = pyarrow.schema(zip(RECORD_COLUMNS, kinds, strict=True))
+    shown = trace.shown_records()
+    options = ipc.IpcWriteOptions(compression="zstd")
+    with replacing(Path(path), 0o644) as stream, ipc.new_file(stream, schema, options=options) as writer:
+        while batch := list(islice(shown, _ROWS)):
+            columns = record_columns(batch)
+            writer.write_table(ColumnTable("records", columns.copy).arrow().cast(schema))
+            progress(len(batch))

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from array import array
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.decode.plan import ColumnKind
+from tracepoint.decode.plan import ColumnKind, FieldPlace, PlanColumn
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
+    from collections.abc import Iterable
 
-    from tracepoint.decode.plan import PlanColumn
+    from typing_extensions import Buffer
 
     Value = int | float | str | bytes | list[int] | None
 
@@ -89,3 +90,21 @@ class Column:
         first, last = _cast(self.values, "q")[row : row + 2]
         data = memoryview(self.bytes_ or b"")[first * step : last * step]
         return bytes(data) if self.plan.kind is ColumnKind.BYTES else _cast(data, self.plan.code).tolist()
+
+
+def number_column(name: str, values: Iterable[int], code: str) -> Column:
+    """Return a column of integers of a `struct` code."""
+    data = array(code, values)
+    plan = PlanColumn(name, ColumnKind.NUMBER, FieldPlace.FIXED, 0, data.itemsize, 1, code)
+    return Column(plan, len(data), 0, None, data.tobytes())
+
+
+def text_column(
+    name: str, rows: Iterable[int], words: Iterable[bytes], n_nulls: int = 0, validity: Buffer | None = None
+) -> Column:
+    """Return a column of texts: of each row the index of its word."""
+    data, parts, ends = array("i", rows), list(words), array("Q", [0])
+    for part in parts:
+        ends.append(ends[-1] + len(part))
+    plan = PlanColumn(name, ColumnKind.TEXT, FieldPlace.FIXED, 0, 0, 1, "")
+    return Column(plan, len(data), n_nulls, validity, data.tobytes(), b"".join(parts), ends.tobytes())

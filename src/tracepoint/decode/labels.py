@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from array import array
 from typing import TYPE_CHECKING, Any, Literal
 
-from tracepoint.decode.column import Column
-from tracepoint.decode.plan import ColumnKind, PlanColumn
+from tracepoint.decode.column import text_column
+from tracepoint.decode.plan import ColumnKind
 from tracepoint.printk.program import compile_labels
 from tracepoint.printk.render import render_record
 
 if TYPE_CHECKING:
+    from tracepoint.decode.column import Column
     from tracepoint.layout.format import EventFormat
 
 
@@ -33,11 +33,5 @@ def label_column(form: EventFormat, column: Column) -> Column | None:
         record = bytes(plan.offset) + value.to_bytes(plan.size, order, signed=plan.code.islower())
         text = render_record(program, record.ljust(form.end, b"\0")).text.encode("utf-8", "surrogateescape")
         indices[value] = words.setdefault(text, len(words))
-    ends = array("Q", [0])
-    for word in words:
-        ends.append(ends[-1] + len(word))
-    texts = PlanColumn(plan.name, ColumnKind.TEXT, plan.place, plan.offset, plan.size, 1, "")
-    rows = array("i", map(indices.__getitem__, values))
-    return Column(
-        texts, column.n_rows, column.n_nulls, column.validity, rows.tobytes(), b"".join(words), ends.tobytes()
-    )
+    rows = map(indices.__getitem__, values)
+    return text_column(plan.name, rows, words, column.n_nulls, column.validity)

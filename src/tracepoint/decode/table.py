@@ -1,4 +1,4 @@
-"""The records of one event as a table."""
+"""Tables: columns of the records of one event, or of several."""
 
 from __future__ import annotations
 
@@ -19,16 +19,15 @@ if TYPE_CHECKING:
 _SHOWN_ROWS = 10
 
 
-class Table:
-    """The records of one event by time, a column for each field; decoded on first use.
+class ColumnTable:
+    """Columns of the same length, made on first use.
 
-    `format` is the event's.  The columns are `common_timestamp` (ns), `common_cpu`, the common fields and the
-    event's own.  Libraries that take Arrow data take a table directly: `pyarrow.table(table)`,
-    `polars.DataFrame(table)`, `duckdb.from_arrow(table)`.
+    Libraries that take Arrow data take a table directly: `pyarrow.table(table)`, `polars.DataFrame(table)`,
+    `duckdb.from_arrow(table)`.
     """
 
-    def __init__(self, form: EventFormat, read: Callable[[], Sequence[Column]]) -> None:
-        self.format = form
+    def __init__(self, name: str, read: Callable[[], Sequence[Column]]) -> None:
+        self.name = name
         self._read = read
         self._columns: dict[str, Column] | None = None
 
@@ -38,14 +37,9 @@ class Table:
         return self._columns
 
     @property
-    def name(self) -> str:
-        """The event as `system:event`."""
-        return f"{self.format.system}:{self.format.name}"
-
-    @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(column.name for column in plan_columns(self.format))
+        return tuple(self._decoded())
 
     def __len__(self) -> int:
         return len(next(iter(self._decoded().values())))
@@ -71,27 +65,6 @@ class Table:
         step = 1 << 12
         for start in range(0, len(self), step):
             yield from self.to_dicts(start, start + step)
-
-    def labels(self, name: str) -> Column | None:
-        """Return a column of numbers as the names that the print format has for them.
-
-        None when the print format has no names for the field.  Raises KeyError.
-        """
-        from tracepoint.decode.labels import label_column  # noqa: PLC0415 - with what renders print formats
-
-        return label_column(self.format, self[name])
-
-    def labeled(self, *names: str) -> Table:
-        """Return the table with names in place of numbers, in these columns or in all that have names.
-
-        Raises KeyError, also for a column whose values have no names.
-        """
-        found = {name: self.labels(name) for name in names or self.columns}
-        without = [name for name in names if found[name] is None]
-        if without:
-            raise KeyError(f"the print format of {self.name} has no names for values of {', '.join(without)}")
-        columns = [found.get(name) or column for name, column in self._decoded().items()]
-        return Table(self.format, lambda: columns)
 
     def to_dicts(self, start: int = 0, stop: int | None = None) -> list[dict[str, Value]]:
         """Return rows as dictionaries of Python's own values; None where a record does not hold a field."""
@@ -161,6 +134,48 @@ class Table:
             kind = pandas.arrays.FloatingArray if column.plan.code in "fd" else pandas.arrays.IntegerArray
             return kind(values, mask)
         return self.numpy(name)
+
+    def duckdb(self) -> Any:
+        """Return a relation of DuckDB over the same memory; raises TracepointError without duckdb."""
+        return import_library("duckdb", "sql").from_arrow(self)
+
+
+class Table(ColumnTable):
+    """The records of one event by time, a column for each field; decoded on first use.
+
+    `format` is the event's.  The columns are `common_timestamp` (ns), `common_cpu`, the common fields and the
+    event's own.
+    """
+
+    def __init__(self, form: EventFormat, read: Callable[[], Sequence[Column]]) -> None:
+        super().__init__(f"{form.system}:{form.name}", read)
+        self.format = form
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(column.name for column in plan_columns(self.format))
+
+    def labels(self, name: str) -> Column | None:
+        """Return a column of numbers as the names that the print format has for them.
+
+        None when the print format has no names for the field.  Raises KeyError.
+        """
+        from tracepoint.decode.labels import label_column  # noqa: PLC0415 - with what renders print formats
+
+        return label_column(self.format, self[name])
+
+    def labeled(self, *names: str) -> Table:
+        """Return the table with names in place of numbers, in these columns or in all that have names.
+
+        Raises KeyError, also for a column whose values have no names.
+        """
+        found = {name: self.labels(name) for name in names or self.columns}
+        without = [name for name in names if found[name] is None]
+        if without:
+            raise KeyError(f"the print format of {self.name} has no names for values of {', '.join(without)}")
+        columns = [found.get(name) or column for name, column in self._decoded().items()]
+        return Table(self.format, lambda: columns)
 
 
 def _mask(numpy: Any, column: Column) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, n_threads, read_columns
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import Selection
-from tracepoint.decode.table import Table
+from tracepoint.decode.table import ColumnTable, Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches_any
@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from tracepoint.decode.engine import PartCounts
-    from tracepoint.decode.records import Record
+    from tracepoint.decode.records import Record, ShownRecord
     from tracepoint.layout.format import EventFormat
+    from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
     from tracepoint.tracefile.cpudata import CpuData
+    from tracepoint.tracefile.text import TextWriter
 
 _ALL = Selection()
 _N_SAMPLES, _N_CHUNKS = 400, 50
@@ -242,16 +244,38 @@ class Trace:
         Tables are a hundred times faster where many records are read.
         """
         from tracepoint.decode.records import Record  # noqa: PLC0415 - with what makes texts
+
+        writer = self.text_writer
+        for raw in self._raw_records():
+            yield Record(raw, self.file.events.get(writer.common(raw)[0]), writer)
+
+    def record_table(self) -> ColumnTable:
+        """Return the selected records of all events as one table by time.
+
+        The columns are `timestamp` (int64, ns), `cpu`, `pid` (int32), and dictionaries of strings: `comm`,
+        `event` and `text`, which is what `trace` shows after the event's name.
+        """
+        from tracepoint.decode.records import record_columns  # noqa: PLC0415
+
+        return ColumnTable("records", lambda: record_columns(self.shown_records()))
+
+    def shown_records(self) -> Iterator[ShownRecord]:
+        """Yield what `trace` shows of the selected records, by time; many are rendered at once."""
+        from tracepoint.decode.records import shown_records  # noqa: PLC0415
+
+        return shown_records(self._raw_records(), self.text_writer)
+
+    def _raw_records(self) -> Iterator[RawRecord]:
+        buffer = self.in_order
+        return buffer.records() if buffer is not None else iter(())
+
+    @cached_property
+    def text_writer(self) -> TextWriter:
+        """What renders the records of this trace as text."""
         from tracepoint.tracefile.text import TextWriter, facts_of  # noqa: PLC0415
 
         file = self.file
-        buffer = self.in_order
-        if buffer is None:
-            return
-        writer = TextWriter(file.events, facts_of(file), is_big_endian=file.is_big_endian)
-        for raw in buffer.records():
-            form = file.events.get(raw.id(is_big_endian=file.is_big_endian))
-            yield Record(raw, form, writer)
+        return TextWriter(file.events, facts_of(file), is_big_endian=file.is_big_endian)
 
     @property
     def names(self) -> tuple[str, ...]:

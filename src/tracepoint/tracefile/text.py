@@ -289,8 +289,11 @@ class TextWriter:
         name, text = self._rendered(number, data)
         return f"Unknown type {number}\n" if name is None else f"{name}{text}\n"
 
-    def bodies(self, records: Sequence[RawRecord]) -> list[str]:
-        r"""Return the text after the context in the line of each record, `\n` included."""
+    def texts(self, records: Sequence[RawRecord]) -> list[str]:
+        """Return what `body` gives for each of many records, which are rendered at once."""
+        return self._numbers_and_texts(records)[1]
+
+    def _numbers_and_texts(self, records: Sequence[RawRecord]) -> tuple[list[int], list[str]]:
         # A record of the ring buffer has at least the common fields; a damaged one may not.
         data = [record.data.ljust(2, b"\0") for record in records]
         numbers = [self._number(one)[0] for one in data]
@@ -303,6 +306,11 @@ class TextWriter:
         texts = lines.texts
         if not self._repeats.isdisjoint(numbers):
             texts = list(map(self._dated, records, texts))
+        return numbers, texts
+
+    def bodies(self, records: Sequence[RawRecord]) -> list[str]:
+        r"""Return the text after the context in the line of each record, `\n` included."""
+        numbers, texts = self._numbers_and_texts(records)
         if self.options.form:
             return list(map(self._formed, numbers, texts))
         return [f"{self.names[number]}{text}\n" for number, text in zip(numbers, texts, strict=True)]

@@ -17,6 +17,7 @@ from tracepoint.cli.trace.recordings import (
 from tracepoint.convert.ctf.write import write_ctf
 from tracepoint.convert.parquet import write_parquet
 from tracepoint.convert.perfetto.write import write_perfetto
+from tracepoint.convert.tables import write_arrow, write_csv, write_json_lines
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
@@ -25,11 +26,21 @@ if TYPE_CHECKING:
     from tracepoint.cli.output import Output
 
 _ENDINGS = {
+    ".arrow": "arrow",
+    ".csv": "csv",
     ".ctf": "ctf",
+    ".jsonl": "jsonl",
     ".pftrace": "perfetto",
     ".perfetto-trace": "perfetto",
 }
-_WRITERS = {"ctf": write_ctf, "parquet": write_parquet, "perfetto": write_perfetto}
+_WRITERS = {
+    "arrow": write_arrow,
+    "csv": write_csv,
+    "ctf": write_ctf,
+    "jsonl": write_json_lines,
+    "parquet": write_parquet,
+    "perfetto": write_perfetto,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

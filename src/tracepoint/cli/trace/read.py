@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -20,10 +19,10 @@ from tracepoint.cli.trace.recordings import (
     report_unmatched,
     warn_of_damage,
 )
-from tracepoint.convert.tables import csv_lines, write_table
+from tracepoint.convert.tables import csv_lines, json_lines, write_table
+from tracepoint.decode.records import RECORD_COLUMNS, record_values, shown_records
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
-from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import read_container
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from tracepoint.cli.output import Output
+    from tracepoint.decode.records import ShownRecord
     from tracepoint.decode.table import Table
     from tracepoint.tracefile.container import Container
 
@@ -167,40 +167,19 @@ class _Reading:
         if table is not None:
             lines = csv_lines(table.columns, (row.values() for row in table))
         else:
-            lines = csv_lines(("timestamp", "cpu", "pid", "comm", "event", "text"), self._rows())
+            lines = csv_lines(RECORD_COLUMNS, map(record_values, self._shown()))
         return (block.encode("utf-8", "surrogateescape") for block in lines)
-
-    def _rows(self) -> Iterator[tuple[object, ...]]:
-        is_big = self._trace.is_big_endian
-        for record in self._buffer.records():
-            pid, number = record.pid(is_big_endian=is_big), record.id(is_big_endian=is_big)
-            name = self.names.get(number, f"unknown:{number}")
-            yield record.timestamp, record.cpu, pid, self.writer.comm(pid), name, self.writer.body(record)
 
     def text(self) -> Iterator[bytes | memoryview]:
         n_entries, n_overrun = sum(self._counts.values()), self._told.overrun
         yield self._lines.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
         yield from self._lines.blocks(self._buffer, has_overruns=n_overrun > 0)
 
+    def _shown(self) -> Iterator[ShownRecord]:
+        return shown_records(self._buffer.records(), self.writer)
+
     def jsonl(self) -> Iterator[bytes]:
-        events, is_big = self._trace.events, self._trace.is_big_endian
-        for record in self._buffer.records():
-            event = events.get(record.id(is_big_endian=is_big))
-            pid = record.pid(is_big_endian=is_big)
-            data = {
-                "timestamp": record.timestamp,
-                "cpu": record.cpu,
-                "pid": pid,
-                "comm": self.writer.comm(pid),
-                "event": f"{event.system}:{event.name}" if event else None,
-                "fields": field_values(event, record.data) if event else {"data": record.data.hex()},
-                "text": self.writer.body(record),
-            }
-            if pid in self._tgids:
-                data["tgid"] = self._tgids[pid]
-            if record.lost:
-                data["lost"] = record.lost
-            yield (json.dumps(data, separators=(",", ":")) + "\n").encode()
+        return (f"{line}\n".encode() for line in json_lines(self._shown(), self.writer, self._tgids))
 
 
 def _release(trace: Container) -> str:

@@ -8,6 +8,7 @@ written to tests/fuzz/corpus/TARGET, from where the ordinary test suite runs it 
 from __future__ import annotations
 
 import argparse
+import base64
 import importlib.util
 import os
 import random
@@ -18,9 +19,12 @@ import sys
 import sysconfig
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from targets import PRINTED, TARGETS, page_layout
+from targets import PRINTED, TARGETS, page_layout, recorded_layouts
 
+from tracepoint.convert.ctf.write import write_ctf
+from tracepoint.decode.trace import open_trace
 from tracepoint.printk.program import compile_print
 from tracepoint.record.write import write_pages
 
@@ -83,8 +87,8 @@ def build_sanitized() -> tuple[str, str]:
     return str(module), str(library)
 
 
-def make_page_seeds(folder: Path) -> None:
-    """Write pages of each layout that `targets.py` makes, with records of its event."""
+def make_page_seeds(folder: Path, more: bytes) -> None:
+    """Write pages of each layout that `targets.py` makes, with records of its event, after other choices."""
     for choice in range(16):
         rng, layout = random.Random(choice), page_layout(choice)
         order = ">" if layout.is_big_endian else "<"
@@ -92,7 +96,25 @@ def make_page_seeds(folder: Path) -> None:
             struct.pack(order + "HBBiiIQ8sI", 7, 0, 0, 1, -1, 4 << 16 | 36, 1 << 40, b"12345678", 0) + b"abc"
         )
         records = [(10**9 + n * rng.randrange(1 << 29), record[: layout.data_size // 2]) for n in range(20)]
-        (folder / f"layout{choice}").write_bytes(bytes([choice]) + write_pages(records, layout))
+        (folder / f"layout{choice}").write_bytes(bytes([choice]) + more + write_pages(records, layout))
+
+
+def make_text_seeds(folder: Path) -> None:
+    """Write the first pages of each recording of a tracer, with symbols and without."""
+    for name, recording in recorded_layouts()["recordings"].items():
+        pages = b"".join(base64.b64decode(part)[: 2 * 4096] for part in recording["pages"])
+        for first in (b"\0", b"\xff"):
+            (folder / f"{name}{first[0]}").write_bytes((first + pages)[:MAX_BYTES])
+
+
+def make_ctf_seeds(folder: Path) -> None:
+    """Write the stream of a CPU of a recording with the metadata of it."""
+    with TemporaryDirectory() as made, open_trace(ROOT / "tests/tracefile/golden/cut.v6.dat") as trace:
+        write_ctf(trace, Path(made) / "ctf")
+        metadata = (Path(made) / "ctf/metadata").read_bytes()
+        for path in (Path(made) / "ctf").glob("*[0-9]"):
+            data = metadata + b"\0\0\0\0" + path.read_bytes()
+            (folder / path.name).write_bytes(data[:MAX_BYTES])
 
 
 def make_print_seeds(name: str, folder: Path) -> None:
@@ -109,8 +131,14 @@ def make_print_seeds(name: str, folder: Path) -> None:
 
 def make_seeds(name: str, folder: Path) -> None:
     """Copy small real files that this machine has; a search that starts from them goes deeper."""
-    if name in ("pages", "columns"):
-        make_page_seeds(folder)
+    if name in ("pages", "columns", "join", "sieve"):
+        make_page_seeds(folder, b"\x80\0\xff" if name == "sieve" else b"")
+        return
+    if name in ("lines", "graph"):
+        make_text_seeds(folder)
+        return
+    if name == "ctf":
+        make_ctf_seeds(folder)
         return
     if name in ("printk", "program"):
         make_print_seeds(name, folder)

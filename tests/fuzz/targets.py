@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import lzma
 import struct
 from array import array
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
 
 from tracepoint.check.engine import check_header, fix_text
 from tracepoint.decode import engine
+from tracepoint.decode.join import ColumnJoiner
+from tracepoint.decode.plan import plan_columns
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
 from tracepoint.filter.parse import parse_filter
+from tracepoint.filter.program import compile_filter
 from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.layout.btf import read_btf
 from tracepoint.layout.compressed import decompress
@@ -27,26 +35,35 @@ from tracepoint.place.declare import declare
 from tracepoint.place.fragment import EventText
 from tracepoint.place.kernel import KernelTree, TreeFile
 from tracepoint.place.patch import change_file, write_diff
-from tracepoint.printk.facts import NO_FACTS, Rendered
+from tracepoint.printk.facts import NO_FACTS, Rendered, RenderFacts
+from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.record.decode import DECODE
-from tracepoint.record.layout import PageLayout
+from tracepoint.record.layout import PageLayout, read_page_layout
 from tracepoint.record.pages import read_pages, read_pages_slowly
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile, decode, encode
+from tracepoint.tracefile import linewriter, sieve
+from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.cpudata import CpuData
-from tracepoint.tracefile.opening import read_container
+from tracepoint.tracefile.opening import open_container, read_container
+from tracepoint.tracefile.text import TextWriter
+from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import read_tracedat
 from tracepoint.tree.index.store import IndexData
 from tracepoint.tree.query.tree import Tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from types import ModuleType
 
+    from tracepoint.filter.program import FilterProgram
     from tracepoint.layout.format import EventFormat
+
+HERE = Path(__file__).resolve().parent
 
 
 def _fuzz_lexer(data: bytes) -> None:
@@ -184,19 +201,24 @@ def _fuzz_pages(data: bytes) -> None:
 
 
 @contextmanager
-def _in_python() -> Iterator[None]:
-    held, engine.DECODE = engine.DECODE, None
-    try:
+def _in_python(*modules: ModuleType) -> Iterator[None]:
+    with ExitStack() as stack:
+        for module in modules:
+            held = module.DECODE
+            stack.callback(setattr, module, "DECODE", held)
+            module.DECODE = None  # type: ignore[attr-defined]
         yield
-    finally:
-        engine.DECODE = held
+
+
+def _two_cpus(pages: bytes, layout: PageLayout) -> list[CpuData]:
+    half = len(pages) // 2
+    return [CpuData(n, 0, len(part), layout, part) for n, part in enumerate((pages[:half], pages[half:]))]
 
 
 def _fuzz_columns(data: bytes) -> None:
     """Pages as above, of two CPUs; columns and counts in C are those of the twin."""
     layout, pages = page_layout(data[0] if data else 0), data[1:]
-    half = len(pages) // 2
-    cpus = [CpuData(n, 0, len(part), layout, part) for n, part in enumerate((pages[:half], pages[half:]))]
+    cpus = _two_cpus(pages, layout)
     form = replace(PRINTED, is_big_endian=layout.is_big_endian)
 
     def read(forms: list[EventFormat]) -> object:
@@ -204,8 +226,92 @@ def _fuzz_columns(data: bytes) -> None:
         return [[c.tolist() for c in event] for event in columns], engine.count_records(cpus, 1)
 
     found = read([form])
-    with _in_python():
+    with _in_python(engine):
         assert repr(read([form])) == repr(found)
+
+
+def _fuzz_join(data: bytes) -> None:
+    """Pages of two CPUs, each read for itself and joined, have the rows of both."""
+    if DECODE is None:
+        return
+    layout, pages = page_layout(data[0] if data else 0), data[1:]
+    form = replace(PRINTED, is_big_endian=layout.is_big_endian)
+    parts = [engine.read_columns([cpu], [form], 1)[0] for cpu in _two_cpus(pages, layout)]
+    for number, plan in enumerate(plan_columns(form)):
+        joiner = ColumnJoiner(DECODE, plan)
+        for part in parts:
+            joiner.add(part[number])
+        joined = joiner.column()
+        assert repr(joined.tolist()) == repr([value for part in parts for value in part[number].tolist()])
+
+
+_FILTERS = ("n > 5", 's ~ "a*"', "p & 0xff || n < 0", "common_pid == 1 && CPU == 0", "s == ''")
+
+
+def _fuzz_sieve(data: bytes) -> None:
+    """Four bytes choose layout, filter and window; C writes the pages that the twin writes."""
+    choice, pages = data[:4].ljust(4, b"\0"), data[4:]
+    layout, text = page_layout(choice[0]), _FILTERS[choice[1] % len(_FILTERS)]
+    programs: dict[int, FilterProgram | None] | None = None
+    if not layout.is_big_endian and choice[1] & 128:
+        programs = {7: compile_filter(parse_filter(text.encode(), PRINTED)), 8: None}
+    stamps = sorted(read_pages(pages, layout).stamps) or [0]
+    start, stop = (sieve.signed_time(stamps[n * (len(stamps) - 1) // 255]) for n in sorted(choice[2:]))
+    windows = (sieve.ALL_TIMES, sieve.Window(start, stop))
+
+    def sift() -> object:
+        found = [sieve.Sieve(layout, window, programs).sift(pages, 1) for window in windows]
+        return [(bytes(part.pages), part.faults) for part in found]
+
+    expected = sift()
+    with _in_python(sieve):
+        assert sift() == expected
+
+
+@cache
+def recorded_layouts() -> dict[str, Any]:
+    """Formats and symbols of a guest whose tracers were recorded."""
+    text = lzma.decompress((HERE.parent / "tracefile/golden/layouts.json.xz").read_bytes())
+    found: dict[str, Any] = json.loads(text)["6.12"]
+    return found
+
+
+def _fuzz_text(data: bytes, options: TextOptions) -> None:
+    """The first byte says whether there are symbols, the rest are pages; C writes what the twin writes."""
+    made = recorded_layouts()
+    cpus = _two_cpus(data[1:], read_page_layout(made["header_page"]))
+    events = {form.id: form for form in (read_format(text, system) for system, text in made["formats"])}
+    facts = RenderFacts(kallsyms=Kallsyms(made["symbols"]) if data[:1] > b"\x7f" else None, hz=250)
+    buffer = TraceBuffer("", "local", tuple(cpus))
+
+    def write() -> tuple[bytes, dict[str, int]]:
+        writer = TextWriter(events, facts, options)
+        blocks = linewriter.LineWriter(writer, events).blocks(buffer, has_overruns=data[:1] > b"\xbf")
+        return b"".join(map(bytes, blocks)), writer.notes
+
+    expected = write()
+    with _in_python(linewriter):
+        assert write() == expected
+
+
+def _fuzz_lines(data: bytes) -> None:
+    _fuzz_text(data, TextOptions())
+
+
+def _fuzz_graph(data: bytes) -> None:
+    _fuzz_text(data, TextOptions(tracer="function_graph", n_cpus=12))
+
+
+def _fuzz_ctf(data: bytes) -> None:
+    """A stream of a trace of CTF after its metadata, with four zero bytes in between."""
+    metadata, _, stream = data.partition(b"\0\0\0\0")
+    with TemporaryDirectory() as folder:
+        for name, content in (("metadata", metadata), ("stream_0", stream)):
+            (Path(folder) / name).write_bytes(content)
+        with open_container(folder) as container:
+            trace = Trace(container, threads=1)
+            trace.tables()
+            assert trace.n_records >= 0
 
 
 def _fuzz_tracedat(data: bytes) -> None:
@@ -261,19 +367,24 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "cexpr": _fuzz_cexpr,
     "check": _fuzz_check,
     "columns": _fuzz_columns,
+    "ctf": _fuzz_ctf,
     "filter": _fuzz_filter,
     "fmt": _fuzz_fmt,
     "format": _fuzz_format,
+    "graph": _fuzz_graph,
     "header": _fuzz_header,
+    "join": _fuzz_join,
     "json": _fuzz_json,
     "lexer": _fuzz_lexer,
+    "lines": _fuzz_lines,
     "object": _fuzz_object,
     "pages": _fuzz_pages,
     "place": _fuzz_place,
     "printk": _fuzz_printk,
     "program": _fuzz_program,
-    "tracedat": _fuzz_tracedat,
     "recording": _fuzz_recording,
+    "sieve": _fuzz_sieve,
+    "tracedat": _fuzz_tracedat,
     "try": _fuzz_try,
     "write": _fuzz_write,
 }

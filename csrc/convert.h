@@ -2,6 +2,7 @@
 #ifndef TP_CONVERT_H
 #define TP_CONVERT_H
 
+#include "location.h"
 #include "module.h"
 
 /* Kept equal to FieldKind in src/tracepoint/runtime/declare/plan.py. */
@@ -120,7 +121,7 @@ static tp_always_inline bool tp_put_dynamic(const struct tp_field *field, const 
 {
 	uint32_t at = record->dynamic;
 	uint32_t start = field->flags & TP_FIELD_REL ? at - (field->offset + 4u) : at;
-	uint32_t word = (uint32_t)(length + n_zeros) << 16 | start;
+	uint32_t word = tp_location(start, (uint32_t)(length + n_zeros));
 
 	if (tp_unlikely(length + n_zeros > record->room - record->size))
 		return false;

@@ -1,4 +1,5 @@
 #include "filter.h"
+#include "location.h"
 
 #include <errno.h>
 #include <string.h>
@@ -275,7 +276,7 @@ static bool match_located(const struct tp_filter_head *head, const struct tp_fil
 	uint32_t word;
 
 	memcpy(&word, record + step->offset, sizeof(word));
-	size_t start = word & 0xffff, length = word >> 16;
+	size_t start = tp_location_start(word), length = tp_location_size(word);
 	if (step->source == TP_FROM_REL_LOC)
 		start += step->offset + sizeof(word);
 	if (start + length > size)

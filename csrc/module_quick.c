@@ -3,6 +3,7 @@
  * made where it stays, and no Python code can run in between, so there is no nesting to watch, nothing to
  * wait for in synchronize() and no table to hold.  Whatever is out of the ordinary is left to tp_event_on().
  */
+#include "location.h"
 #include "module_event.h"
 
 /* ---- making ready ---- */
@@ -113,7 +114,7 @@ static tp_always_inline bool look_at(PyObject *object, uint32_t most, struct tex
 
 static tp_always_inline void put_text(uint32_t offset, struct text text, struct place *place)
 {
-	uint32_t word = (uint32_t)text.length << 16 | place->dynamic;
+	uint32_t word = tp_location(place->dynamic, (uint32_t)text.length);
 
 	memcpy(place->data + offset, &word, sizeof(word));
 	tp_copy_bytes(place->data + place->dynamic, text.from, text.length);

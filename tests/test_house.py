@@ -140,23 +140,6 @@ def test_no_imports_go_in_circles() -> None:
     assert left == {}
 
 
-def test_a_class_name_means_one_thing() -> None:
-    """In the rooms below; none of their classes has the name of one of any other room."""
-    rooms = ("runtime", "lab", "control", "place", "generate")
-    homes: dict[str, set[str]] = {}
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                homes.setdefault(node.name, set()).add(str(path.relative_to(ROOT / "src/tracepoint")))
-    twice = {
-        name: sorted(paths)
-        for name, paths in homes.items()
-        if len(paths) > 1 and any(path.startswith(rooms) for path in paths)
-    }
-    # The print machine calls a kernel's facts so, and the twin of the C core's class has its name.
-    assert twice.keys() - {"Kernel", "Tracepoint"} == set(), twice
-
-
 def test_nothing_is_left_for_later() -> None:
     words = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
     bad = [f"{p.relative_to(ROOT)}: {m[0]}" for p in SOURCES for m in words.finditer(p.read_text())]

@@ -11,11 +11,14 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from tracepoint.source import ast as c
 from tracepoint.source import statements
 from tracepoint.source.types import BASIC, TYPEDEFS
 
 ROOT = Path(__file__).resolve().parent.parent / "src/tracepoint"
+CSRC = ROOT.parent.parent / "csrc"
 KINDS = frozenset(
     name
     for module in (c, statements)
@@ -175,6 +178,54 @@ def test_brackets_are_matched_and_arguments_split_in_one_place() -> None:
     assert files_with(rf"^ *def _?({names})\b") == {"source/brackets.py"}
 
 
+#: What one file knows: a sign of it in Python and in C, that file, and those of its C form.
+HOMES = {
+    "walkers of the events of a page": (
+        r"== TIME_EXTEND\b",
+        r"== TP_TYPE_TIME_EXTEND\b",
+        "record/page.py",
+        {"page.h"},
+    ),
+    "writers of the events of a page": (
+        r"\(TIME_EXTEND\b",
+        r"\bTP_TYPE_TIME_EXTEND,",
+        "record/write.py",
+        # As events happen, in a ring that other processes read; and what is chosen of pages, into new ones.
+        {"ring.c", "decode/sift.c"},
+    ),
+    "readers of where the bytes of a field are": (
+        r">> 16 & 0xFFFF|& 0xFFFF, \w+ >> 16|\bword >> 16\b",
+        r"\bword >> 16\b|number & 0xffff\b",
+        "record/field.py",
+        {"location.h"},
+    ),
+    "writers of where the bytes of a field are": (
+        r"<< 16 \| (?!\{)",
+        r"\b(?:size|length|n_zeros)\)? << 16 \|",
+        "record/field.py",
+        {"location.h"},
+    ),
+    "classes of a record of a ring buffer": (r"^class RawRecord\b", r"RawRecord", "record/raw.py", set()),
+    "grammars of triggers": (r"[\"']nohitcount[\"']", r"nohitcount", "trigger/hist.py", set()),
+}
+
+
+def homes(what: str) -> tuple[set[str], set[str]]:
+    """The files of Python and of C that have the sign of one of HOMES."""
+    python, c_sign, _, _ = HOMES[what]
+    found = {
+        str(path.relative_to(CSRC))
+        for path in sorted(CSRC.rglob("*.[ch]"))
+        if re.search(c_sign, path.read_text(), re.MULTILINE)
+    }
+    return files_with(python), found
+
+
+@pytest.mark.parametrize("what", HOMES)
+def test_one_file_and_its_form_in_c_know_each(what: str) -> None:
+    assert homes(what) == ({HOMES[what][2]}, HOMES[what][3])
+
+
 def test_one_pass_knows_the_conversions_of_c() -> None:
     """`printk` lowers with them to ops, which have types of their own, and `assign` computes with them."""
     names = r"\b(?:common_type|conversions)\b"
@@ -195,10 +246,13 @@ SAME_NAMES = {
 
 def repeated_class_names() -> set[str]:
     """Public class names that several files define."""
-    names = [
-        name for text in sources().values() for name in re.findall(r"^class ([A-Z]\w*)", text, re.MULTILINE)
-    ]
-    return {name for name, count in Counter(names).items() if count > 1}
+    homes = {
+        (node.name, path)
+        for path, text in sources().items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    }
+    return {name for name, count in Counter(name for name, _ in homes).items() if count > 1}
 
 
 def test_a_class_name_means_one_thing() -> None:
@@ -207,6 +261,9 @@ def test_a_class_name_means_one_thing() -> None:
 
 
 if __name__ == "__main__":
+    for what in HOMES:
+        python, in_c = homes(what)
+        print(f"{what}: {len(python)} ({', '.join(sorted(python | in_c))})")  # noqa: T201
     print(f"back ends over the tree of C: {len(walkers() - CHAINS)}, other walks: {len(reflections())}")  # noqa: T201
     print(f"class names of several meanings: {len(repeated_class_names() - SAME_NAMES.keys())}")  # noqa: T201
     print(f"lists of members of the kernel's structs: {len(struct_lists())}")  # noqa: T201

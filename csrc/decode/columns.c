@@ -7,6 +7,7 @@
 #include "columns.h"
 #include "head.h"
 #include "../hints.h"
+#include "../location.h"
 
 #define COLUMNS "tracepoint.columns"
 
@@ -89,8 +90,8 @@ static bool locate(const struct column *column, bool is_big, const struct tp_rec
 		if (*at + LOCATION_SIZE > record->size)
 			return false;
 		word = tp_page_word(record->data + *at, is_big);
-		*at = (word & 0xFFFF) + (column->place == PLACE_REL_LOC ? *at + LOCATION_SIZE : 0);
-		*size = word >> 16;
+		*at = tp_location_start(word) + (column->place == PLACE_REL_LOC ? *at + LOCATION_SIZE : 0);
+		*size = tp_location_size(word);
 	}
 	return *at + *size <= record->size;
 }

@@ -6,6 +6,7 @@
  * Twin: src/tracepoint/printk/twin.
  */
 #include "print_run.h"
+#include "../location.h"
 
 static bool distance(const struct run *run, struct value *left, const struct value *right, int64_t size)
 {
@@ -180,7 +181,7 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 			step++;
 			break;
 		case TP_PR_LOCATED_STRING:
-			if (!add_string_at(run, (int64_t)step->c + (int64_t)((top--)->number & 0xffff)))
+			if (!add_string_at(run, (int64_t)step->c + tp_location_start((uint32_t)(top--)->number)))
 				return false;
 			step++;
 			break;
@@ -245,7 +246,7 @@ static bool run_from(struct run *run, const struct tp_print_step *step)
 			break;
 		case TP_PR_LOCATED:
 			*top = (struct value){ .bytes = run->record, .size = run->size,
-					       .at = (int64_t)step->c + (int64_t)(top->number & 0xffff) };
+					       .at = (int64_t)step->c + tp_location_start((uint32_t)top->number) };
 			break;
 		case TP_PR_KERNEL:
 			if (top->number)

@@ -16,6 +16,7 @@ from tracepoint.assign.run import new_machine, run
 from tracepoint.assign.values import CannotFollowError, Want
 from tracepoint.errors import SourceError
 from tracepoint.model.field import BitmaskField, DynamicArrayField, Field, SockaddrField, StringField
+from tracepoint.record.field import location_origin, pack_location
 from tracepoint.source import ast
 from tracepoint.source.statements import Block
 from tracepoint.source.types import INT
@@ -145,8 +146,7 @@ def _place_dynamic(machine: Machine) -> None:
         machine.dynamic[field.name] = (offset, size)
         machine.ranges.append((offset, offset + size, field.name))
         word = inputs.layout[field.name]
-        origin = word.offset + 4 if word.is_rel_loc else 0
-        value = (size & 0xFFFF) << 16 | (offset - origin) & 0xFFFF
+        value = pack_location(offset, size, location_origin(word))
         machine.record.data[word.offset : word.offset + 4] = value.to_bytes(4, machine.record.order)
     if len(machine.record.data) > MAX_RECORD and not machine.is_exploring:
         machine.note(

@@ -36,6 +36,15 @@ def unpack_location(word: int, origin: int = 0) -> tuple[int, int]:
     return origin + (word & 0xFFFF), word >> 16 & 0xFFFF
 
 
+def pack_location(offset: int, size: int, origin: int = 0) -> int:
+    """Return the word of a `__data_loc` field for `size` bytes at an offset: see `unpack_location`.
+
+    >>> pack_location(20, 3) == 3 << 16 | 20
+    True
+    """
+    return (size & 0xFFFF) << 16 | (offset - origin) & 0xFFFF
+
+
 def location_origin(field: FieldFormat) -> int:
     """Return the byte of the record from which the word of a field counts.
 

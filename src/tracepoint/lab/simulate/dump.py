@@ -66,8 +66,8 @@ def _hole(record: bytes, start: int, end: int) -> DumpRow:
 
 def _field_row(field: FieldFormat, raw: bytes, layout: EventFormat) -> DumpRow:
     if field.is_data_loc:
-        word = integer(layout, raw)
-        value = f"{word >> 16} bytes at {'+' if field.is_rel_loc else ''}{word & 0xFFFF}"
+        start, size = unpack_location(integer(layout, raw))
+        value = f"{size} bytes at {'+' if field.is_rel_loc else ''}{start}"
     elif field.is_array:
         value = _text(raw) if is_text(field) else ""
     elif len(raw) in (1, 2, 4, 8):

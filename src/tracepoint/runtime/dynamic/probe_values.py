@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.record.field import location_origin, unpack_location
+from tracepoint.record.field import location_origin, pack_location, unpack_location
 from tracepoint.runtime.dynamic.probe_args import HEAD, WORD, Comm, FieldOperand, Fixed, Quoted
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def make_probe_record(args: Sequence[ProbeArg], source: bytes, comm: Callable[[]
     for arg in args:
         if arg.kind.is_text:
             text = _text(arg, source, comm)
-            location = len(text) << 16 | len(fixed) + len(texts) & 0xFFFF
+            location = pack_location(len(fixed) + len(texts), len(text))
             fixed[arg.offset : arg.offset + 4] = location.to_bytes(4, "little")
             texts += text
         else:

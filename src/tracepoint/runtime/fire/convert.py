@@ -9,6 +9,7 @@ import struct
 import sys
 from typing import TYPE_CHECKING, SupportsIndex, cast
 
+from tracepoint.record.field import LOCATION_SIZE, pack_location
 from tracepoint.runtime.declare.plan import REL, SIGNED, FieldKind
 
 if TYPE_CHECKING:
@@ -50,8 +51,8 @@ def make_record(
     record.extend(bytes(total - size))
     for field, data in converted:
         if field.kind.is_dynamic:
-            start = dynamic - (field.offset + 4 if field.flags & REL else 0)
-            struct.pack_into("<I", record, field.offset, len(data) << 16 | start)
+            origin = field.offset + LOCATION_SIZE if field.flags & REL else 0
+            struct.pack_into("<I", record, field.offset, pack_location(dynamic, len(data), origin))
             record[dynamic : dynamic + len(data)] = data
             dynamic += len(data)
         else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.errors import DecodeError
 from tracepoint.layout.compute import COMMON_FIELDS
 from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.record.field import pack_location
 from tracepoint.tracefile.ctf.bits import float_reader, integer_reader, order_of
 from tracepoint.tracefile.ctf.printing import print_format
 from tracepoint.tracefile.ctf.scopes import ELEMENT, EVENT_CONTEXT, FIELDS, STREAM_CONTEXT
@@ -307,7 +308,7 @@ class EventRecords:
         if at + len(data) > _MAX_RECORD:
             # No page holds this record, so it is left out as a whole.
             at, data = _MAX_RECORD, bytes(max(_MAX_RECORD - len(tail), 0))
-        made += self._word(len(data) << 16 | at)
+        made += self._word(pack_location(at, len(data)))
         tail += data
 
 

@@ -46,7 +46,12 @@ struct sifting {
 	uint64_t page, room, stamp, now, lost;
 	uint32_t used;
 	int32_t cpu; /* of the records written last; NO_CPU for the pages' own */
-	bool is_lost_unknown, has_failed;
+	bool is_lost_unknown, has_failed, keeps_losses;
+	/* Losses before the next record, which may be left out; the stamp is that of the page after them. */
+	struct {
+		uint64_t lost, stamp;
+		bool is_open, is_unknown;
+	} gap;
 	uint64_t n_too_long, n_faults, fault_room;
 	struct fault *faults;
 };
@@ -196,29 +201,77 @@ static void write_record(struct sifting *to, uint64_t stamp, const unsigned char
 	to->cpu = cpu;
 }
 
-static tp_always_inline void sift_record(void *arg, uint64_t stamp, uint32_t at, uint32_t size)
+static bool is_in_window(const struct sieve *sieve, uint64_t stamp)
 {
-	struct sifting *to = arg;
+	return (int64_t)stamp >= sieve->start && (int64_t)stamp < sieve->stop;
+}
+
+/* A sum that the page cannot hold is not known either. */
+static bool is_sum_unknown(const struct sifting *to, uint64_t sum)
+{
+	return sum > INT64_MAX || (to->sieve->layout.long_size == 4 && sum > UINT32_MAX);
+}
+
+/* Give a loss a page of its own; what was lost before the next record stays before it. */
+static void write_loss_apart(struct sifting *to)
+{
+	uint64_t lost = to->lost;
+	bool is_unknown = to->is_lost_unknown;
+
+	to->lost = to->gap.lost;
+	to->is_lost_unknown = to->gap.is_unknown;
+	if (begin_page(to, to->gap.stamp))
+		end_page(to);
+	to->lost = lost;
+	to->is_lost_unknown = is_unknown;
+}
+
+/* Write a loss: before the record that follows, or on its own where that is left out. */
+static void close_gap(struct sifting *to, bool is_kept)
+{
+	to->gap.is_open = false;
+	if (is_kept) {
+		flush(to);
+		to->lost += to->gap.lost;
+		to->is_lost_unknown |= to->gap.is_unknown || is_sum_unknown(to, to->lost);
+	} else if (to->keeps_losses && is_in_window(to->sieve, to->gap.stamp)) {
+		flush(to);
+		write_loss_apart(to);
+	}
+}
+
+static tp_always_inline bool keeps(const struct sifting *to, uint64_t stamp, const unsigned char *data, uint32_t size)
+{
 	const struct sieve *sieve = to->sieve;
-	const unsigned char *data = to->base + at;
 	uint16_t slot = ALL_SLOT;
 
-	if ((int64_t)stamp < sieve->start || (int64_t)stamp >= sieve->stop || tp_unlikely(to->has_failed))
-		return;
+	if (!is_in_window(sieve, stamp) || tp_unlikely(to->has_failed))
+		return false;
 	if (sieve->slot_of) {
 		if (size < 2)
-			return;
+			return false;
 		slot = sieve->slot_of[tp_record_id(data, sieve->layout.is_big)];
 	}
 	if (slot == NO_SLOT)
-		return;
+		return false;
 	if (slot != ALL_SLOT) {
 		struct tp_filter_context context = { .cpu = (uint32_t)to->page_cpu };
 
-		if (!tp_filter_matches(sieve->programs[slot], data, size, &context))
-			return;
+		return tp_filter_matches(sieve->programs[slot], data, size, &context);
 	}
-	write_record(to, stamp, data, size, to->page_cpu == to->own_cpu ? NO_CPU : to->page_cpu);
+	return true;
+}
+
+static tp_always_inline void sift_record(void *arg, uint64_t stamp, uint32_t at, uint32_t size)
+{
+	struct sifting *to = arg;
+	const unsigned char *data = to->base + at;
+	bool is_kept = keeps(to, stamp, data, size);
+
+	if (tp_unlikely(to->gap.is_open))
+		close_gap(to, is_kept);
+	if (is_kept)
+		write_record(to, stamp, data, size, to->page_cpu == to->own_cpu ? NO_CPU : to->page_cpu);
 }
 
 static void sift_mark(void *to, int32_t cpu)
@@ -228,16 +281,14 @@ static void sift_mark(void *to, int32_t cpu)
 
 static void lose(struct sifting *to, const struct tp_head *head)
 {
-	uint64_t sum;
-
 	if (!head->lost && !head->is_lost_unknown)
 		return;
-	flush(to);
-	sum = to->lost + head->lost;
-	/* A sum that the page cannot hold is not known either. */
-	to->is_lost_unknown |= head->is_lost_unknown || sum > INT64_MAX ||
-			       (to->sieve->layout.long_size == 4 && sum > UINT32_MAX);
-	to->lost = sum;
+	if (!to->gap.is_open)
+		to->gap.lost = to->gap.is_unknown = 0;
+	to->gap.lost += head->lost;
+	to->gap.is_unknown |= head->is_lost_unknown || is_sum_unknown(to, to->gap.lost);
+	to->gap.stamp = head->stamp;
+	to->gap.is_open = true;
 }
 
 static void note_fault(struct sifting *to, enum tp_fault kind, uint32_t size, uint64_t at)
@@ -268,6 +319,8 @@ static void sift(struct sifting *to, const unsigned char *data, uint64_t size, i
 	}
 	if (at < size)
 		note_fault(to, TP_FAULT_LEFT, (uint32_t)(size - at), at);
+	if (to->gap.is_open)
+		close_gap(to, false);
 	flush(to);
 	/* Losses after the last record have a page of their own. */
 	if ((to->lost || to->is_lost_unknown) && begin_page(to, to->now))
@@ -406,10 +459,11 @@ PyObject *tp_sift_pages(PyObject *module, PyObject *args)
 	struct sifting done = { 0 };
 	PyObject *capsule, *pages = NULL, *made = NULL;
 	Py_buffer data;
-	int cpu;
+	int cpu, keeps_losses;
 
-	if (!PyArg_ParseTuple(args, "Oy*i:sift_pages", &capsule, &data, &cpu))
+	if (!PyArg_ParseTuple(args, "Oy*ip:sift_pages", &capsule, &data, &cpu, &keeps_losses))
 		return NULL;
+	done.keeps_losses = keeps_losses;
 	done.sieve = PyCapsule_GetPointer(capsule, SIEVE);
 	if (done.sieve) {
 		Py_INCREF(capsule);

@@ -12,7 +12,7 @@ from tracepoint.filter.program import RecordContext, compile_filter
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.page import LOST_UNKNOWN, walk_pages
 from tracepoint.record.pages import read_pages, records_of
-from tracepoint.record.write import PageWriter
+from tracepoint.record.write import EventWriter, PageWriter, page_bytes
 from tracepoint.tracefile import sieve as sieve_module
 from tracepoint.tracefile.sieve import ALL_TIMES, MAX_TIME, Sieve, Window
 from tracepoint.tracefile.timing import TimeMap
@@ -84,12 +84,18 @@ def test_what_is_kept_is_what_a_loop_keeps(layout, choice, seed, monkeypatch):
     assert kept(slow, layout) == (found, n_lost)
     assert bytes(slow) == bytes(pages)
     assert slow_faults == faults
-    told = [page.lost for page in walk_pages(data, layout) if page.lost]
-    # Losses whose records are all left out are added to those before the next record that is kept.
-    assert (LOST_UNKNOWN in n_lost, sum(n_lost) if LOST_UNKNOWN not in told else 0) == (
-        LOST_UNKNOWN in told,
-        sum(told) if LOST_UNKNOWN not in told else 0,
-    )
+    # Each loss of the window is there, also where the record after it is left out.
+    lossy = [page for page in walk_pages(data, layout) if page.lost]
+    assert n_lost == [
+        page.lost
+        for page in lossy
+        if window.start <= (page.records[0][0] if page.records else page.stamp) < window.stop
+    ]
+    other, _ = Sieve(layout, window, programs, cpus={4}).sift(data, 3)
+    before = {
+        (r.timestamp, r.cpu, r.data) for r in records_of([(data, read_pages(data, layout))], 3) if r.lost
+    }
+    assert sum(page.lost != 0 for page in walk_pages(other, layout)) == len(before & set(expected))
 
 
 @pytest.mark.parametrize("convert", [TimeMap(mult=3, n_bits=1, offset=-(1 << 40)), TimeMap(offset=77)])
@@ -155,7 +161,7 @@ def test_wrong_arguments_are_errors():
     with pytest.raises(TypeError):
         decode.sieve(b"", b"", (3,), layout, 0, 1)
     with pytest.raises(ValueError, match="PyCapsule"):
-        decode.sift_pages(object(), b"", 0)
+        decode.sift_pages(object(), b"", 0, True)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS, ids=str)
@@ -163,9 +169,13 @@ def test_wrong_arguments_are_errors():
 def test_losses_that_no_page_holds_are_not_counted(layout, is_quick, monkeypatch):
     if not is_quick:
         monkeypatch.setattr(sieve_module, "DECODE", None)
-    most, writer = (1 << 8 * layout.long_size) - 1, PageWriter(layout)
-    for stamp in (1, 2):
-        writer.lose(most)
-        writer.add(stamp, record_of(random.Random(1), 17, layout.is_big_endian))
-    pages, _ = Sieve(layout, Window(5, 6)).sift(writer.pages(), 0)
+    most, events = (1 << 8 * layout.long_size) - 1, EventWriter(is_big_endian=layout.is_big_endian)
+    # The first page has only an event that was taken back.
+    record = record_of(random.Random(1), 17, layout.is_big_endian)
+    data = (events.padding(1, 8), events.record(record, 0))
+    both = b"".join(page_bytes(layout, stamp, data[stamp], most) for stamp in (0, 1))
+    for window in (ALL_TIMES, Window(1, 2)):
+        pages, _ = Sieve(layout, window, {}).sift(both, 0)
+        assert [page.lost for page in walk_pages(pages, layout)] == [LOST_UNKNOWN]
+    pages, _ = Sieve(layout).sift(both, 0)
     assert [page.lost for page in walk_pages(pages, layout)] == [LOST_UNKNOWN]

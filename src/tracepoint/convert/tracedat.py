@@ -70,7 +70,11 @@ class _CutBlocks:
     def __iter__(self) -> Iterator[bytes]:
         number = self.sources[0].cpu
         writer, n_kept = PageWriter(self.layout), 0
-        for record in merge(*(cpu.records() for cpu in self.sources), key=lambda r: r.timestamp):
+        streams = (cpu.records(with_losses=True) for cpu in self.sources)
+        for record in merge(*streams, key=lambda r: r.timestamp):
+            if record.lost and not record.data:
+                writer.lose_apart(record.timestamp, record.lost)
+                continue
             if record.lost:
                 writer.lose(record.lost)
             writer.add(record.timestamp, record.data, None if record.cpu == number else record.cpu)

@@ -107,7 +107,8 @@ class Trace:
             return found.sifted(self.selection.window)
         from tracepoint.decode.programs import compile_selection  # noqa: PLC0415 - the filter language
 
-        return found.sifted(self.selection.window, compile_selection(self.selection, self.file))
+        programs = compile_selection(self.selection, self.file)
+        return found.sifted(self.selection.window, programs, self.selection.cpus)
 
     @property
     def in_order(self) -> TraceBuffer | None:
@@ -315,9 +316,14 @@ class Trace:
 
     @cached_property
     def lost(self) -> dict[int, int]:
-        """How many events each CPU lost, as its pages report it; LOST_UNKNOWN (-1): some, not counted."""
-        found = dict.fromkeys(sorted(cpu.cpu for cpu in self._cpus), 0)
-        for part in self._counts:
+        """How many events each CPU lost, as its pages report it; LOST_UNKNOWN (-1): some, not counted.
+
+        Of a selection those are counted that its CPUs lost in its range of times, of whatever event.
+        """
+        chosen = self.selection.cpus
+        cpus = {cpu.cpu for cpu in self._cpus}
+        found = dict.fromkeys(sorted(cpus if chosen is None else cpus & chosen), 0)
+        for part in (part for part in self._counts if part.cpu in found):
             for head in (head for block in part.found for head in block.heads):
                 found[part.cpu] = add_lost(found[part.cpu], head.lost)
         return found

@@ -85,15 +85,22 @@ def read_pages(data: Buffer, layout: PageLayout) -> Pages:
     )
 
 
-def records_of(blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0) -> Iterator[RawRecord]:
+def records_of(
+    blocks: Iterable[tuple[bytes, Pages]], cpu: int = 0, *, with_losses: bool = False
+) -> Iterator[RawRecord]:
     """Yield the records of buffers and their pages, with what was lost before each.
 
-    `cpu` is theirs, except where a process's ring names another.
+    `cpu` is theirs, except where a process's ring names another.  A loss on a page without data is before
+    none of them: `with_losses` yields one without bytes for it.
     """
     lost = 0
     for data, pages in blocks:
         places = zip(pages.stamps, pages.offsets, pages.lengths, strict=True)
         for head in pages.heads:
+            if head.lost and not head.size:
+                if with_losses:
+                    yield RawRecord(head.stamp, cpu, b"", head.lost)
+                continue
             lost = add_lost(lost, head.lost)
             where, marks = cpu, dict(head.marks)
             for index, (stamp, at, length) in enumerate(islice(places, head.n_records)):

@@ -163,9 +163,16 @@ class PageWriter:
     def lose(self, n_events: int) -> None:
         """Say that events were lost here (LOST_UNKNOWN: not known how many); ends the page."""
         self.flush()
-        total = add_lost(self._lost_before, n_events)
-        # A sum that the page cannot hold is not known either.
-        self._lost_before = LOST_UNKNOWN if total >> 8 * self._layout.long_size else total
+        self._lost_before = self._held(add_lost(self._lost_before, n_events))
+
+    def lose_apart(self, stamp: int, n_events: int) -> None:
+        """Say that events were lost before a time, and not before the next record: on a page without data."""
+        self.flush()
+        self._done.append(page_bytes(self._layout, stamp, b"", self._held(n_events)))
+
+    def _held(self, n_events: int) -> int:
+        """Return a loss as a page holds it: a number that does not fit is not known either."""
+        return LOST_UNKNOWN if n_events >> 8 * self._layout.long_size else n_events
 
     def flush(self) -> None:
         """End the page that is being written."""

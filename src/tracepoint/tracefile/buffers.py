@@ -13,7 +13,7 @@ from tracepoint.tracefile.sieve import ALL_TIMES, Sieve
 from tracepoint.wording import counted, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Container, Iterator, Mapping
 
     from tracepoint.filter.program import FilterProgram
     from tracepoint.record.raw import RawRecord
@@ -46,9 +46,12 @@ class TraceBuffer:
         return replace(self, cpus=tuple(part for cpu in self.cpus for part in in_order(cpu)))
 
     def sifted(
-        self, window: Window = ALL_TIMES, programs: Mapping[int, FilterProgram | None] | None = None
+        self,
+        window: Window = ALL_TIMES,
+        programs: Mapping[int, FilterProgram | None] | None = None,
+        cpus: Container[int] | None = None,
     ) -> TraceBuffer:
-        """Return the buffer with the chosen records only; `programs` are as `Sieve` takes them."""
+        """Return the buffer with the chosen records only; `programs` and `cpus` are as `Sieve` takes them."""
         kept: list[CpuData] = []
         sieves: list[Sieve] = []
         for cpu in self.cpus:
@@ -56,7 +59,7 @@ class TraceBuffer:
             sieve = next((sieve for sieve in sieves if sieve.serves(*facts)), None)
             if sieve is None:
                 layout, convert, new_ids = facts
-                sieve = Sieve(layout, window, programs, convert, new_ids)
+                sieve = Sieve(layout, window, programs, convert, new_ids, cpus=cpus)
                 sieves.append(sieve)
             is_whole = window == ALL_TIMES and programs is None and cpu.new_ids is None
             kept += [cpu] if is_whole else [replace(part, sieve=sieve) for part in narrowed(cpu, window)]

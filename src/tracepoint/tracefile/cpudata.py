@@ -269,9 +269,9 @@ class CpuData:
     def _stamp(self, head: Bytes) -> int:
         return signed_time(int.from_bytes(head, "big" if self.layout.is_big_endian else "little"))
 
-    def records(self) -> Iterator[RawRecord]:
-        """Yield the records in the order they were written."""
-        records = records_of(self.pages(), self.cpu)
+    def records(self, *, with_losses: bool = False) -> Iterator[RawRecord]:
+        """Yield the records in the order they were written; `with_losses` is as of `records_of`."""
+        records = records_of(self.pages(), self.cpu, with_losses=with_losses)
         if self.time_map is None:
             return records
         convert, cpu = self.time_map, self.cpu

@@ -81,7 +81,8 @@ class _Source:
                 changes.extend((0, _LOST, self._changes[n + 2]))
         changes.extend((0, _CPU, self._cpu.cpu))
         for first, head in pages.noted_heads():
-            if head.lost:
+            # What was lost before records that were left out is on a page without data.
+            if head.lost and head.size:
                 changes.extend((first, _LOST, head.lost))
             for index, cpu in head.marks:
                 changes.extend((first + index, _CPU, max(cpu, 0)))

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tracepoint.filter.program import RecordContext
 from tracepoint.record.decode import DECODE
-from tracepoint.record.page import walk_pages
+from tracepoint.record.page import add_lost, walk_pages
 from tracepoint.record.write import PageWriter
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
 
     from tracepoint.filter.program import FilterProgram
     from tracepoint.record.layout import PageLayout
@@ -57,6 +57,13 @@ def stamp_window(window: Window, convert: TimeMap | None) -> Window:
     return Window(start, stop)
 
 
+class _Gap(NamedTuple):
+    """Events that were lost, and the stamp of the page after them."""
+
+    lost: int
+    stamp: int
+
+
 class Sifted(NamedTuple):
     """Pages of what was kept; what was damaged, with its place in the given data."""
 
@@ -69,7 +76,8 @@ class Sieve:
 
     `programs` are by the id of an event, None for one whose records are all kept; without `programs` those of
     every event are.  `convert` gives the times that the window counts in.  `new_ids` are written in place of
-    ids, and those are what `programs` go by.  Losses stay where they were.
+    ids, and those are what `programs` go by.  A loss stays before its record; where that is left out, it has
+    an empty page, if it was in the window and on one of `cpus` (None: all).
     """
 
     def __init__(
@@ -79,8 +87,11 @@ class Sieve:
         programs: Mapping[int, FilterProgram | None] | None = None,
         convert: TimeMap | None = None,
         new_ids: array[int] | None = None,
+        *,
+        cpus: Container[int] | None = None,
     ) -> None:
         self._new_ids = new_ids
+        self._cpus = cpus
         self._layout = layout
         self._window = window
         self._programs = programs
@@ -95,7 +106,7 @@ class Sieve:
         if self._in_c is None or DECODE is None:
             pages, faults, n_too_long = self._sift_slowly(data, cpu)
         else:
-            pages, faults, n_too_long = DECODE.sift_pages(self._in_c, data, cpu)
+            pages, faults, n_too_long = DECODE.sift_pages(self._in_c, data, cpu, self._keeps_losses(cpu))
             pages = memoryview(pages)
         if n_too_long:
             reason = f"{counted(n_too_long, 'record')} too long for a page that the kernel writes"
@@ -135,16 +146,23 @@ class Sieve:
                 slots[number] = place
         return slots, tuple(packed)
 
+    def _keeps_losses(self, cpu: int) -> bool:
+        return self._cpus is None or cpu in self._cpus
+
     def _sift_slowly(self, data: Buffer, cpu: int) -> tuple[Buffer, list[tuple[str, int]], int]:
         writer, faults, n_too_long = PageWriter(self._layout), [], 0
+        gap = _Gap(0, 0)
         for page in walk_pages(data, self._layout):
             where, marks = cpu, dict(page.marks)
             if page.lost:
-                writer.lose(page.lost)
+                gap = _Gap(add_lost(gap.lost, page.lost), page.stamp)
             for index, (stamp, at, length) in enumerate(page.records):
                 where = max(marks.get(index, where), 0)
                 record = bytes(data[at : at + length])
-                if not self._keeps(stamp, where, record):
+                is_kept = self._keeps(stamp, where, record)
+                self._close(gap, writer, cpu, is_kept=is_kept)
+                gap = _Gap(0, 0)
+                if not is_kept:
                     continue
                 try:
                     writer.add(stamp, self._renumbered(record), None if where == cpu else where)
@@ -152,7 +170,15 @@ class Sieve:
                     n_too_long += 1
             if page.fault:
                 faults.append((page.fault, page.fault_at))
+        self._close(gap, writer, cpu, is_kept=False)
         return writer.pages(), faults, n_too_long
+
+    def _close(self, gap: _Gap, writer: PageWriter, cpu: int, *, is_kept: bool) -> None:
+        """Write a loss: before the record that follows, or on its own where that is left out."""
+        if gap.lost and is_kept:
+            writer.lose(gap.lost)
+        elif gap.lost and self._keeps_losses(cpu) and self._is_in_window(gap.stamp, cpu):
+            writer.lose_apart(gap.stamp, gap.lost)
 
     def _renumbered(self, record: bytes) -> bytes:
         if self._new_ids is None or len(record) < 2:
@@ -160,9 +186,12 @@ class Sieve:
         order: Literal["big", "little"] = "big" if self._layout.is_big_endian else "little"
         return self._new_ids[int.from_bytes(record[:2], order)].to_bytes(2, order) + record[2:]
 
-    def _keeps(self, stamp: int, cpu: int, record: bytes) -> bool:
+    def _is_in_window(self, stamp: int, cpu: int) -> bool:
         start, stop = self._window
-        if not start <= shown_time(self._convert, signed_time(stamp), cpu) < stop:
+        return start <= shown_time(self._convert, signed_time(stamp), cpu) < stop
+
+    def _keeps(self, stamp: int, cpu: int, record: bytes) -> bool:
+        if not self._is_in_window(stamp, cpu):
             return False
         if self._programs is None:
             return True

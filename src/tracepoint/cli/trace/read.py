@@ -28,6 +28,7 @@ from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import read_container
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
+from tracepoint.tracefile.sieve import ALL_TIMES
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13
 from tracepoint.tree.cache import cache_folder
@@ -126,6 +127,10 @@ class _Reading:
     def n_lost(self) -> int:
         """Lost events: according to the pages, and according to the recorder's counts."""
         told, n_lost = self._told, sum(n for n in self._losses if n != LOST_UNKNOWN)
+        chosen = self._view.selection
+        if chosen.window != ALL_TIMES or chosen.cpus is not None:
+            # The recorder counts those of all times and CPUs.
+            return n_lost
         return max(n_lost, told.overrun) + told.commit_overrun + told.dropped
 
     @property
@@ -135,8 +140,7 @@ class _Reading:
 
     @cached_property
     def _losses(self) -> list[int]:
-        cpus = {cpu.cpu for cpu in self._buffer.cpus}
-        return [n_lost for cpu in cpus for _, n_lost in self._view.losses(cpu)]
+        return [n_lost for cpu in self._view.lost for _, n_lost in self._view.losses(cpu)]
 
     def blocks(self, form: str) -> Iterator[bytes | memoryview]:
         """Yield the output; that of a format of tables is written by `write_table`."""

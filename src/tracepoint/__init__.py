@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tracepoint.convert.sql import sql
     from tracepoint.convert.tables import write_arrow, write_csv, write_json_lines
     from tracepoint.convert.tracedat import write_cut
+    from tracepoint.decode.following import follow
     from tracepoint.decode.trace import open_trace
     from tracepoint.diagnostics import Diagnostic
     from tracepoint.errors import (
@@ -83,6 +84,7 @@ _HOMES = {
     "convert.sql": "sql",
     "convert.tables": "write_arrow write_csv write_json_lines",
     "convert.tracedat": "write_cut",
+    "decode.following": "follow",
     "decode.trace": "open_trace",
     "diagnostics": "Diagnostic",
     "errors": "FaultWarning LossWarning TracepointError",
@@ -149,6 +151,7 @@ __all__ = [
     "fields",
     "fix_text",
     "float32",
+    "follow",
     "format_text",
     "listen",
     "load",

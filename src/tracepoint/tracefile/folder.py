@@ -79,41 +79,47 @@ def open_folder(folder: Path, log: DamageLog) -> PartsContainer:
     opened: list[Bytes] = []
 
     def load(report: Report) -> Parts:
-        return _Folder(folder, files, opened, report).load()
+        data = {
+            name: {cpu: _map(path, opened, report) for cpu, path in sorted(paths.items())}
+            for name, paths in sorted(files.items())
+        }
+        heads = [block for found in data.values() for block in found.values()]
+        content, clock = FolderTexts(folder, files, report).read(heads)
+        layout = content.layout
+        return Parts(
+            content,
+            tuple(
+                TraceBuffer(
+                    name,
+                    clock,
+                    tuple(CpuData(n, 0, len(d), layout, d, None, report) for n, d in found.items()),
+                )
+                for name, found in data.items()
+            ),
+        )
 
     return PartsContainer(str(folder), "folder of trace_pipe_raw files", load, opened, log)
 
 
-class _Folder:
-    """A folder while it is read."""
+def _map(path: Path, opened: list[Bytes], report: Report) -> Bytes:
+    data = map_file(path, report)
+    opened.append(data)
+    return data
 
-    def __init__(
-        self, folder: Path, files: dict[str, dict[int, Path]], opened: list[Bytes], report: Report
-    ) -> None:
+
+class FolderTexts:
+    """What stands next to pages: formats and texts; `files` are those of pages, by instance and CPU."""
+
+    def __init__(self, folder: Path, files: dict[str, dict[int, Path]], report: Report) -> None:
         self._folder = folder
         self._files = files
-        self._opened = opened
         self._report = report
 
-    def load(self) -> Parts:
-        data = {
-            name: {cpu: self._map(path) for cpu, path in sorted(paths.items())}
-            for name, paths in sorted(self._files.items())
-        }
+    def read(self, heads: list[Bytes]) -> tuple[TraceContent, str]:
+        """Return the content without its buffers, and the clock; `heads` are the first pages."""
         formats = tuple(find_formats(self._folder, self._report))
-        layout = self._layout(formats, [block for found in data.values() for block in found.values()])
-        clock = chosen_clock(self._text("trace_clock"))
-        buffers = tuple(
-            TraceBuffer(
-                name,
-                clock,
-                tuple(
-                    CpuData(cpu, 0, len(block), layout, block, None, self._report)
-                    for cpu, block in found.items()
-                ),
-            )
-            for name, found in data.items()
-        )
+        layout = self._layout(formats, heads)
+        stats = (o for name in sorted(self._files) for o in stats_options(self._stats(name), name))
         content = TraceContent(
             (),
             formats,
@@ -121,20 +127,19 @@ class _Folder:
             self._text("header_event", "events/header_event") or HEADER_EVENT,
             self._text("kallsyms", "proc/kallsyms"),
             self._text("printk_formats"),
-            self._text("saved_cmdlines"),
+            self.saved_cmdlines(),
             self._text("saved_tgids") or None,
-            options=(*self._settings(), *(o for n in data for o in stats_options(self._stats(n), n))),
-            n_cpus=1 + max(cpu for found in data.values() for cpu in found),
+            options=(*self._settings(), *stats),
+            n_cpus=1 + max((cpu for found in self._files.values() for cpu in found), default=0),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,
             page_size=layout.page_size,
         )
-        return Parts(content, buffers)
+        return content, chosen_clock(self._text("trace_clock"))
 
-    def _map(self, path: Path) -> Bytes:
-        data = map_file(path, self._report)
-        self._opened.append(data)
-        return data
+    def saved_cmdlines(self) -> str:
+        """Return the text of `saved_cmdlines` as it is now."""
+        return self._text("saved_cmdlines")
 
     def _find(self, *names: str) -> Path | None:
         """Return the file of a name in the folder, else next to it, as it is or compressed."""
@@ -187,6 +192,10 @@ def _read_text(path: Path, report: Report) -> str:
     try:
         if len(data) > _MAX_TEXT:
             report(Damage(None, _MAX_TEXT, f"{path.name} is longer than 128 MiB"))
+        if not data:
+            # Files of a live tracefs say that they are empty.
+            with path.open("rb") as file:
+                return decode(file.read(_MAX_TEXT))
         return decode(bytes(data[:_MAX_TEXT]))
     finally:
         unmap(data)

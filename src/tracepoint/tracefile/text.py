@@ -8,6 +8,7 @@ recording, the line says what is known and `TextWriter.notes` says what is missi
 from __future__ import annotations
 
 import struct
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -237,6 +238,10 @@ class TextWriter:
         if pid <= 0:
             return _NO_TASK if pid else "<idle>"
         return self.facts.comms.get(pid, "<...>")
+
+    def name_tasks(self, comms: Mapping[int, str]) -> None:
+        """Add names of tasks by their ids, for what is written from now on."""
+        self.facts = replace(self.facts, comms={**self.facts.comms, **comms})
 
     def task(self, pid: int) -> str:
         """Return what names the task at the begin of a line."""

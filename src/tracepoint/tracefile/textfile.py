@@ -15,6 +15,7 @@ from tracepoint.layout.compute import COMMON_FIELDS
 from tracepoint.layout.format import EventFormat, FieldFormat, write_format
 from tracepoint.printk.scan import compile_scanner
 from tracepoint.record.layout import header_page_text
+from tracepoint.record.page import add_lost
 from tracepoint.tracefile.container import Parts, PartsContainer, read_formats
 from tracepoint.tracefile.content import TraceContent
 from tracepoint.tracefile.cursor import decode, encode
@@ -25,8 +26,6 @@ from tracepoint.tracefile.spool import PageSpool, spool_layout
 from tracepoint.tracefile.textoptions import GRAPH_TRACER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tracepoint.printk.scan import Scanner
     from tracepoint.tracefile.container import DamageLog
     from tracepoint.tracefile.cpudata import Report
@@ -57,7 +56,8 @@ def open_text(data: Bytes, path: str, log: DamageLog) -> PartsContainer:
     opened = [data]
 
     def load(report: Report) -> Parts:
-        return _TextFile(data, path, opened, report).load()
+        folder = None if path in ("", "-") else Path(path).absolute().parent
+        return TextReader(folder, opened, report).load(data)
 
     return PartsContainer(path, "text of a trace", load, opened, log)
 
@@ -101,12 +101,10 @@ class _Kind:
         made += data
 
 
-class _TextFile:
-    """A text while it is read."""
+class TextReader:
+    """Makes records of a text while it is read; formats are those of `folder`, None for none."""
 
-    def __init__(self, data: Bytes, path: str, opened: list[Bytes], report: Report) -> None:
-        self._data = data
-        self._path = path
+    def __init__(self, folder: Path | None, opened: list[Bytes], report: Report) -> None:
         self._opened = opened
         self._report = report
         self._spool = PageSpool(spool_layout(), report)
@@ -118,14 +116,29 @@ class _TextFile:
         self._free = iter(range(1, 1 << 16))
         self._comms: dict[int, str] = {}
         self._tgids: dict[int, int] = {}
+        self._held: TraceLine | None = None
+        #: How many events the lines say were lost; LOST_UNKNOWN (-1): some.
+        self.lost = 0
+        self._losses: list[tuple[int, int, int]] = []
         self._n_other = 0
         self._is_graph, self._n_drawn = False, 0
         self._n_unscanned: dict[str, int] = {}
+        self._find_known(folder)
 
-    def load(self) -> Parts:
-        self._find_known()
-        for line in self._lines():
-            self._take(line)
+    def load(self, data: Bytes) -> Parts:
+        """Return the records of a whole text."""
+        at, end = 0, len(data)
+        while at < end:
+            stop = data.find(b"\n", at)  # type: ignore[union-attr]
+            stop = end if stop < 0 else stop
+            self.feed(bytes(data[at : min(stop, at + MAX_LINE)]))
+            at = stop + 1
+        self.end_record()
+        self.report_rest()
+        return self.parts()
+
+    def report_rest(self) -> None:
+        """Report what no record was made of."""
         if self._n_other:
             self._report(Damage(None, 0, f"{self._n_other} lines that are not records"))
         if self._n_drawn:
@@ -135,6 +148,9 @@ class _TextFile:
             text = f"{_UNTYPED}:{name.partition(':')[2]}"
             reason = f"{n_lines} lines of {name} do not match its print format: see {text}"
             self._report(Damage(None, 0, reason))
+
+    def parts(self) -> Parts:
+        """Return the records that were read since the last call, and all that is known of them."""
         buffer = self._spool.finish(self._opened, "")
         layout = self._spool.layout
         names = {pid: name for pid, name in self._comms.items() if pid and name not in ("<...>", ":-1")}
@@ -149,54 +165,52 @@ class _TextFile:
         )
         return Parts(content, (buffer,))
 
-    def _find_known(self) -> None:
-        if self._path in ("", "-"):
+    def _find_known(self, folder: Path | None) -> None:
+        if folder is None:
             return
         numbers: set[int] = set()
         # A text can be read without formats, so missing ones are not damage.
-        texts = list(find_formats(Path(self._path).absolute().parent, lambda _: None))
+        texts = list(find_formats(folder, lambda _: None))
         for form in read_formats(texts, self._report, is_big_endian=False, long_size=8).values():
             self._known.setdefault(form.name, form)
             self._known[f"{form.system}:{form.name}"] = form
             numbers.add(form.id)
         self._free = (number for number in range(1, 1 << 16) if number not in numbers)
 
-    def _lines(self) -> Iterator[TraceLine]:
-        """Yield the records; other lines after a record, such as those of a stack, are part of its text."""
-        held: TraceLine | None = None
-        for text in self._texts():
-            line = read_line(text)
-            if line is None:
-                lost = read_lost(text)
-                if lost is not None:
-                    self._spool.lose(lost[0], held.stamp if held else 0, lost[1])
-                elif text.startswith("#") or not text.strip():
-                    self._is_graph = self._is_graph or text == _GRAPH_HEADING
-                elif self._is_graph and not text.startswith(_OF_STACK):
-                    self._n_drawn += 1
-                elif held is None:
-                    self._n_other += 1
-                elif len(held.text) < _MAX_TEXT:
-                    held = held._replace(text=f"{held.text}\n{text}")
-                continue
-            if held is not None:
-                yield held
-            held = line
-        if held is not None:
-            yield held
+    def feed(self, raw: bytes) -> None:
+        """Take a line without its end; one that is no record goes on with the text of the one before."""
+        text, held = decode(raw).rstrip("\r"), self._held
+        line = read_line(text)
+        if line is not None:
+            self.end_record()
+            self._held = line
+        elif (lost := read_lost(text)) is not None:
+            self.end_record()
+            self.lost = add_lost(self.lost, lost[1])
+            # They are before the next record, which may be read much later.
+            self._losses.append((lost[0], held.stamp if held else 0, lost[1]))
+        elif text.startswith("#") or not text.strip():
+            self._is_graph = self._is_graph or text == _GRAPH_HEADING
+        elif self._is_graph and not text.startswith(_OF_STACK):
+            self._n_drawn += 1
+        elif held is None:
+            self._n_other += 1
+        elif len(held.text) < _MAX_TEXT:
+            self._held = held._replace(text=f"{held.text}\n{text}")
 
-    def _texts(self) -> Iterator[str]:
-        at, end = 0, len(self._data)
-        while at < end:
-            stop = self._data.find(b"\n", at)  # type: ignore[union-attr]
-            stop = end if stop < 0 else stop
-            yield decode(bytes(self._data[at : min(stop, at + MAX_LINE)])).rstrip("\r")
-            at = stop + 1
+    def end_record(self) -> None:
+        """Take the last record: no more lines of it come."""
+        if self._held is not None:
+            self._take(self._held)
+        self._held = None
 
     def _take(self, line: TraceLine) -> None:
         self._comms.setdefault(line.pid, line.comm)
         if line.tgid:
             self._tgids[line.pid] = line.tgid
+        for loss in self._losses:
+            self._spool.lose(*loss)
+        self._losses.clear()
         kind, values = self._kind(line)
         self._spool.add(line.cpu, line.stamp, kind.record(line, values))
 

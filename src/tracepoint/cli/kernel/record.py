@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.kernel.tracing import add_pid_argument, opened, run_command
 from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.stopping import interrupt_ends
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from tracepoint.cli.output import Output
 
@@ -46,7 +43,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with (
         opened(args) as tracing,
         tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
-        _interrupt_ends() as stop,
+        interrupt_ends() as stop,
     ):
         array.enable(*args.pattern)
         if args.words_after:
@@ -60,14 +57,3 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if saved.missing:
         out.warn(f"{saved.missing}: a larger --buffer-kb keeps more")
     return status[0]
-
-
-@contextlib.contextmanager
-def _interrupt_ends() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C sets; a command that runs in the meantime gets the signal itself."""
-    stop = threading.Event()
-    old = signal.signal(signal.SIGINT, lambda *_: stop.set())
-    try:
-        yield stop
-    finally:
-        signal.signal(signal.SIGINT, old)

@@ -2,49 +2,30 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
+from tracepoint.cli import numbers
 from tracepoint.cli.files import read_bytes
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
-from tracepoint.cli.trace.layout import add_layout_arguments, with_layout
+from tracepoint.cli.trace.layout import add_layout_arguments
+from tracepoint.cli.trace.reading import Reading
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
-    buffer_named,
-    narrowed,
     open_file,
     report_unmatched,
     warn_of_damage,
 )
-from tracepoint.convert.tables import csv_lines, json_lines, write_table
-from tracepoint.decode.records import RECORD_COLUMNS, record_values, shown_records
-from tracepoint.decode.trace import Trace
-from tracepoint.errors import TracepointError
-from tracepoint.record.page import LOST_UNKNOWN
-from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.opening import read_container
-from tracepoint.tracefile.options import uname_of
-from tracepoint.tracefile.recording import losses_of, read_tgids
-from tracepoint.tracefile.sieve import ALL_TIMES
-from tracepoint.tracefile.text import TextWriter, facts_of
-from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13
-from tracepoint.tree.cache import cache_folder
-from tracepoint.tree.kernel_facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterator
 
     from tracepoint.cli.output import Output
-    from tracepoint.decode.records import ShownRecord
-    from tracepoint.decode.table import Table
     from tracepoint.tracefile.container import Container
-
-_MAX_NAMED = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,16 +54,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "vmlinuz, BTF or configuration; without it those of the same release that are installed",
     )
     add_layout_arguments(parser)
+    _add_follow_arguments(parser)
+
+
+def _add_follow_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add what says that a recording is still being written."""
+    group = parser.add_argument_group("what is still being written")
+    group.add_argument(
+        "--follow",
+        action="store_true",
+        help="print records as they are written to FILE: a folder of trace_pipe_raw files such as a tracefs, "
+        "one such file, a FIFO, a text of trace_pipe, or - for stdin; until pipes end, or Ctrl-C",
+    )
+    group.add_argument(
+        "--formats", type=Path, metavar="DIR", help="where events/*/*/format are; default: that of FILE"
+    )
+    group.add_argument(
+        "--delay",
+        type=numbers.seconds,
+        metavar="S",
+        help="wait so long for a CPU that has no records; default: 1",
+    )
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the records by time; the exit status is 1 when a pattern matches no event of the file."""
+    if args.follow:
+        from tracepoint.cli.trace.follow import follow  # noqa: PLC0415 - most files do not grow
+
+        return follow(args, out)
     is_stdin = args.file == "-"
     with read_container(read_bytes(Path("-"), (b"",)), "-") if is_stdin else open_file(args.file) as trace:
         if trace.latency_text:
             out.write(trace.latency_text)
             return EXIT_DONE
-        reading = _Reading(trace, args)
+        reading = Reading(trace, args)
         if args.format in ("arrow", "parquet"):
             reading.write_table(args.format, out.binary())
         for block in reading.blocks(args.format):
@@ -94,116 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     return EXIT_FINDINGS if is_missing else EXIT_DONE
 
 
-class _Reading:
-    """One buffer of a file while it is printed."""
-
-    def __init__(self, trace: Container, args: argparse.Namespace) -> None:
-        self._trace = trace
-        self._view = narrowed(Trace(trace, buffer_named(trace, args.instance).name), args)
-        self._buffer = self._view.buffer or buffer_named(trace, args.instance)
-        self.names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
-        self._told = losses_of(trace.options, self._buffer.name)
-        clock = self._buffer.clock or trace.clock or "local"
-        told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
-        self._tgids = read_tgids(told or "")
-        options = TextOptions(
-            clock=clock,
-            record_tgid=told is not None,
-            release=(release := _release(trace)),
-            n_cpus=trace.n_cpus,
-            is_from_6_13=is_from_6_13(release),
-        )
-        self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
-        facts = self.kernel.facts(facts_of(trace))
-        self._counts = self._view.n_by_id
-        self._buffer = self._view.in_order or self._buffer
-        # The text of a record on its own, as in the other formats, has no layout.
-        chosen = with_layout(options, args, trace, self._counts)
-        options = chosen if args.format == "text" else options
-        self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
-        self._lines = LineWriter(self.writer, self._counts)
-
-    @property
-    def n_lost(self) -> int:
-        """Lost events: according to the pages, and according to the recorder's counts."""
-        told, n_lost = self._told, sum(n for n in self._losses if n != LOST_UNKNOWN)
-        chosen = self._view.selection
-        if chosen.window != ALL_TIMES or chosen.cpus is not None:
-            # The recorder counts those of all times and CPUs.
-            return n_lost
-        return max(n_lost, told.overrun) + told.commit_overrun + told.dropped
-
-    @property
-    def is_lost_unknown(self) -> bool:
-        """Whether events were lost that nothing counted."""
-        return LOST_UNKNOWN in self._losses
-
-    @cached_property
-    def _losses(self) -> list[int]:
-        return [n_lost for cpu in self._view.lost for _, n_lost in self._view.losses(cpu)]
-
-    def blocks(self, form: str) -> Iterator[bytes | memoryview]:
-        """Yield the output; that of a format of tables is written by `write_table`."""
-        makers: dict[str, Callable[[], Iterator[bytes | memoryview]]] = {
-            "text": self.text,
-            "jsonl": self.jsonl,
-            "csv": self.csv,
-        }
-        return makers[form]() if form in makers else iter(())
-
-    def _only_table(self) -> Table | None:
-        """Return the table of the one event that is read; None when there are several, or none."""
-        names = [name for name in self._view.events if name in self._view]
-        return self._view[names[0]] if len(names) == 1 else None
-
-    def write_table(self, form: str, stream: IO[bytes]) -> None:
-        table = self._only_table()
-        if table is None:
-            names = ", ".join(list(self._view.events)[:_MAX_NAMED]) or "none"
-            raise TracepointError(
-                f"--format {form} is for one event, and {len(self._view.events)} were recorded: {names}; "
-                "name one, or write all with tracepoint convert"
-            )
-        write_table(table, stream, form)
-
-    def csv(self) -> Iterator[bytes]:
-        table = self._only_table()
-        if table is not None:
-            lines = csv_lines(table.columns, (row.values() for row in table))
-        else:
-            lines = csv_lines(RECORD_COLUMNS, map(record_values, self._shown()))
-        return (block.encode("utf-8", "surrogateescape") for block in lines)
-
-    def text(self) -> Iterator[bytes | memoryview]:
-        n_entries, n_overrun = sum(self._counts.values()), self._told.overrun
-        yield self._lines.header(n_entries, n_entries + n_overrun, self._trace.n_cpus).encode()
-        yield from self._lines.blocks(self._buffer, has_overruns=n_overrun > 0)
-
-    def _shown(self) -> Iterator[ShownRecord]:
-        return shown_records(self._buffer.records(), self.writer)
-
-    def jsonl(self) -> Iterator[bytes]:
-        return (f"{line}\n".encode() for line in json_lines(self._shown(), self.writer, self._tgids))
-
-
-def _release(trace: Container) -> str:
-    words = uname_of(trace.options)
-    return words[2] if len(words) > 2 else ""
-
-
-def _kernel_files(trace: Container, given: list[Path]) -> KernelFiles:
-    """Return the files with facts about the recorded kernel: those named, else what is installed of it."""
-    if given:
-        return sum((given_kernel_files(path) for path in given), KernelFiles())
-    # The recording of a process has the machine's release too, but no symbols of its kernel.
-    if "_stext" not in trace.kallsyms:
-        return KernelFiles()
-    roots = [Path("/"), *sorted(cache_folder().glob("kernels/*")), *sorted(cache_folder().glob("headers/*"))]
-    version = " ".join(uname_of(trace.options)[3:])
-    return find_kernel_files(_release(trace), version, roots, sorted(cache_folder().glob("sources/*")))
-
-
-def _say_what_is_missing(trace: Container, reading: _Reading, out: Output) -> None:
+def _say_what_is_missing(trace: Container, reading: Reading, out: Output) -> None:
     if reading.n_lost or reading.is_lost_unknown:
         more = " or more" if reading.is_lost_unknown else ""
         out.warn(f"{reading.n_lost}{more} events were lost while recording")

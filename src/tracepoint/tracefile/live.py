@@ -1,0 +1,157 @@
+"""What is still being written: a file or a pipe, and the pages of one CPU in it."""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tracepoint.errors import DecodeError
+from tracepoint.record.page import add_lost
+from tracepoint.record.pages import read_pages
+from tracepoint.tracefile.damage import Damage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from tracepoint.record.raw import RawRecord
+    from tracepoint.tracefile.cpudata import CpuData, Report
+
+_STEP = 1 << 16
+# What waits of one file: seconds of a busy CPU, little next to an interpreter.
+_MOST_WAITING = 1 << 20
+_STDIN = 0
+
+
+class LiveFile:
+    """A file that grows, a FIFO, a `trace_pipe_raw`, or standard input (None); reading it never waits.
+
+    Raises OSError, and DecodeError for a device or a folder.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self.is_ended = False
+        self._is_owned = path is not None
+        # Without O_NONBLOCK a FIFO that has no writer yet, and a trace_pipe_raw, would wait.
+        flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+        self._number = _STDIN if path is None else os.open(path, flags)
+        mode = os.fstat(self._number).st_mode
+        self.is_pipe = stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+        if not self.is_pipe and not stat.S_ISREG(mode):
+            self.close()
+            raise DecodeError("not a file or a pipe", str(path or "-"))
+        #: What was read and not taken, and where that begins.
+        self.waiting = b""
+        self.at = 0
+
+    def close(self) -> None:
+        """Close it; standard input stays open."""
+        if self._is_owned and self._number >= 0:
+            os.close(self._number)
+            self._number = -1
+
+    def fileno(self) -> int:
+        """Return its number, for `select.poll`."""
+        return self._number
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is waiting that no more is read."""
+        return len(self.waiting) >= _MOST_WAITING
+
+    def read(self) -> bool:
+        """Read what is there now, unless much is waiting; return whether there was something.
+
+        A pipe is at its end when its last writer has closed it; a file never is.
+        """
+        if self.is_ended or self.is_full:
+            return False
+        if self.is_pipe:
+            events = _events(self)
+            if not events & select.POLLIN:
+                # Before the first writer there is no POLLHUP.
+                self.is_ended = bool(events)
+                return False
+        with suppress(BlockingIOError):
+            data = os.read(self._number, _STEP)
+            self.is_ended = self.is_pipe and not data
+            self.waiting += data
+            return bool(data)
+        return False
+
+    def take(self, n_bytes: int) -> bytes:
+        """Return the first bytes of what is waiting, which are then gone."""
+        data, self.waiting = self.waiting[:n_bytes], self.waiting[n_bytes:]
+        self.at += len(data)
+        return data
+
+
+class LivePages:
+    """The pages of a CPU as they come, and the records of them that are chosen.
+
+    `head` is the next record, None when there is none at hand.  `lost` counts the events that the pages say
+    were lost (LOST_UNKNOWN: some); `newest` is the latest stamp that was read, in the clock's unit.
+    `idle_since` is when there were no more records, as the caller notes it; None while there are.
+    """
+
+    def __init__(self, cpu: int, file: LiveFile, report: Report) -> None:
+        self.cpu = cpu
+        self.file = file
+        self.lost = 0
+        self.newest = 0
+        self.head: RawRecord | None = None
+        self.idle_since: float | None = None
+        self._report = report
+        self._records: Iterator[RawRecord] = iter(())
+        self._data: CpuData | None = None
+
+    def start(self, data: CpuData) -> None:
+        """Say how pages are laid out and which records are chosen, as data of the CPU without bytes."""
+        self._data = replace(data, cpu=self.cpu)
+
+    def advance(self, *, is_last: bool = False) -> None:
+        """Go on to the next record at hand; `is_last`: the page that is being written is not completed."""
+        self.head = next(self._records, None)
+        while self.head is None and self._data is not None and self._take_pages(self._data):
+            self.head = next(self._records, None)
+        if self.head is None and (is_last or self.file.is_ended) and self.file.waiting:
+            reason = f"{len(self.file.waiting)} bytes are left over after the last whole page"
+            self._report(Damage(self.cpu, self.file.at, reason))
+            self.file.take(len(self.file.waiting))
+
+    def _take_pages(self, data: CpuData) -> bool:
+        """Take the whole pages that were read, and count what they lost; return whether there are any."""
+        file, page_size = self.file, data.layout.page_size
+        at, block = file.at, file.take(len(file.waiting) // page_size * page_size)
+        pages = read_pages(block, data.layout)
+        for _, head in pages.noted_heads():
+            self.lost = add_lost(self.lost, head.lost)
+        # In damaged pages the last is not the latest.
+        self.newest = max(self.newest, max(pages.stamps, default=0))
+        self._records = self._records_of(data, block, at)
+        return bool(block)
+
+    def _records_of(self, data: CpuData, block: bytes, at: int) -> Iterator[RawRecord]:
+        def report(damage: Damage) -> None:
+            self._report(replace(damage, offset=at + damage.offset))
+
+        return replace(data, size=len(block), data=block, report=report).records()
+
+
+def _events(file: LiveFile) -> int:
+    poll = select.poll()
+    poll.register(file, select.POLLIN)
+    return next((events for _, events in poll.poll(0)), 0)
+
+
+def wait_for(files: Iterable[LiveFile], timeout_s: float) -> None:
+    """Wait until a pipe has something, or for a time: files always seem to have."""
+    poll = select.poll()
+    for file in files:
+        if file.is_pipe and not file.is_ended and not file.is_full:
+            poll.register(file, select.POLLIN)
+    poll.poll(max(int(timeout_s * 1000), 1))

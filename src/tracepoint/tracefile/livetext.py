@@ -1,0 +1,51 @@
+"""A text of records that is still being written: `trace_pipe`, or a file that grows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.tracefile.container import DamageLog, PartsContainer
+from tracepoint.tracefile.lines import MAX_LINE
+from tracepoint.tracefile.mapping import unmap
+from tracepoint.tracefile.textfile import TextReader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tracepoint.tracefile.cursor import Bytes
+    from tracepoint.tracefile.live import LiveFile
+
+
+class LiveText:
+    """The records of a text as they come."""
+
+    def __init__(self, file: LiveFile, path: str, folder: Path | None, log: DamageLog) -> None:
+        self._file = file
+        self._path = path
+        self._log = log
+        self._opened: list[Bytes] = []
+        self._reader = TextReader(folder, self._opened, log.report)
+
+    @property
+    def lost(self) -> int:
+        """How many events the lines say were lost; LOST_UNKNOWN (-1): some."""
+        return self._reader.lost
+
+    def take(self, *, is_pause: bool, is_last: bool = False) -> PartsContainer:
+        """Return the records of the whole lines that were read; a container for each call.
+
+        With `is_pause` the record of the last line is complete: there is no other line of it now.
+        """
+        for data in self._opened:
+            unmap(data)
+        self._opened.clear()
+        waiting = self._file.waiting
+        n_bytes = len(waiting) if is_last or self._file.is_full else waiting.rfind(b"\n") + 1
+        for line in self._file.take(n_bytes).splitlines() if n_bytes else ():
+            self._reader.feed(line[:MAX_LINE])
+        if is_pause or is_last:
+            self._reader.end_record()
+        if is_last:
+            self._reader.report_rest()
+        parts = self._reader.parts()
+        return PartsContainer(self._path, "text that is followed", lambda _: parts, [], self._log)

@@ -15,7 +15,7 @@ enum { BLOCK_ROWS = 128, SLICE_STEP = 64, LOCATION_SIZE = 4, CACHE_LINE = 64,
        TASK_COMM_LEN = 16, NAME_BITS = 8, NO_INDEX = -1 };
 
 /* As in class Kind and class Place of src/tracepoint/decode/plan.py. */
-enum kind { KIND_STAMP, KIND_CPU, KIND_NUMBER, KIND_TEXT, KIND_LIST, KIND_BYTES };
+enum kind { KIND_STAMP, KIND_CPU, KIND_NUMBER, KIND_TEXT, KIND_LIST, KIND_BYTES, KIND_BITS };
 enum place { PLACE_FIXED, PLACE_DATA_LOC, PLACE_REL_LOC, PLACE_REST };
 
 struct column {
@@ -67,7 +67,13 @@ static unsigned int width_of(const struct column *column)
 
 static bool has_offsets(const struct column *column)
 {
-	return column->kind == KIND_LIST || column->kind == KIND_BYTES;
+	return column->kind == KIND_LIST || column->kind == KIND_BYTES || column->kind == KIND_BITS;
+}
+
+/* The bytes of an item of a list: of a mask, whose elements are words, the number of a bit. */
+static unsigned int item_size(const struct column *column)
+{
+	return column->kind == KIND_BITS ? sizeof(uint32_t) : column->element;
 }
 
 static void set_null(const struct column *column, struct rest *rest, uint64_t row)
@@ -245,6 +251,47 @@ static bool copy_lists(const struct column *column, bool is_big, const struct tp
 	return true;
 }
 
+static uint64_t read_long(const unsigned char *data, unsigned int size, bool is_big)
+{
+	uint64_t first = tp_page_word(data, is_big), second;
+
+	if (size == 4)
+		return first;
+	second = tp_page_word(data + 4, is_big);
+	return is_big ? first << 32 | second : second << 32 | first;
+}
+
+/* Masks: the numbers of the bits that are set, instead of the words that hold them. */
+static bool copy_bits(const struct column *column, bool is_big, const struct tp_record *records, uint64_t first,
+		      uint64_t last, struct rest *rest)
+{
+	int64_t *to = (int64_t *)column->values->bytes;
+
+	for (uint64_t n = first; n < last; n++) {
+		uint64_t at, size;
+
+		if (!locate(column, is_big, &records[n], &at, &size) || size % column->element) {
+			set_null(column, rest, n);
+			size = 0;
+		}
+		for (uint64_t done = 0; done < size; done += column->element) {
+			uint64_t word = read_long(records[n].data + at + done, column->element, is_big);
+			uint64_t room = (uint64_t)__builtin_popcountll(word) * sizeof(uint32_t);
+
+			if (room && !tp_grow(&rest->bytes, &rest->room, rest->n_bytes + room, 1))
+				return false;
+			for (; word; word &= word - 1) {
+				uint32_t bit = (uint32_t)(8 * done) + (uint32_t)__builtin_ctzll(word);
+
+				memcpy(rest->bytes + rest->n_bytes, &bit, sizeof(bit));
+				rest->n_bytes += sizeof(bit);
+			}
+		}
+		to[n + 1] = (int64_t)(rest->n_bytes / sizeof(uint32_t));
+	}
+	return true;
+}
+
 static bool fill_block(const struct columns *columns, struct slice *slice, uint64_t first, uint64_t last)
 {
 	const struct tp_record *records = columns->rows->records;
@@ -270,6 +317,10 @@ static bool fill_block(const struct columns *columns, struct slice *slice, uint6
 			break;
 		case KIND_TEXT:
 			if (!copy_texts(column, columns->is_big, records, first, last, rest))
+				return false;
+			break;
+		case KIND_BITS:
+			if (!copy_bits(column, columns->is_big, records, first, last, rest))
 				return false;
 			break;
 		default:
@@ -328,8 +379,9 @@ static bool read_plan(struct columns *columns, PyObject *plan)
 				      &column->offset, &column->size, &column->element))
 			return false;
 		is_number = column->size == 1 || column->size == 2 || column->size == 4 || column->size == 8;
-		if (column->kind > KIND_BYTES || column->place > PLACE_REST || !column->element ||
-		    column->element > 16 || (column->kind == KIND_NUMBER && !is_number)) {
+		if (column->kind > KIND_BITS || column->place > PLACE_REST || !column->element ||
+		    column->element > 16 || (column->kind == KIND_NUMBER && !is_number) ||
+		    (column->kind == KIND_BITS && column->element != 4 && column->element != 8)) {
 			PyErr_SetString(PyExc_ValueError, "not a plan of columns");
 			return false;
 		}
@@ -513,7 +565,7 @@ static bool join_lists(struct columns *columns, unsigned int c, struct tp_block 
 		struct rest *rest = &slice->rests[c];
 
 		for (uint64_t n = slice->first; at && n < slice->last; n++)
-			ends[n] += (int64_t)(at / columns->columns[c].element);
+			ends[n] += (int64_t)(at / item_size(&columns->columns[c]));
 		if (rest->n_bytes)
 			memcpy((*bytes)->bytes + at, rest->bytes, rest->n_bytes);
 		at += rest->n_bytes;

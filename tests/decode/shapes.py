@@ -24,12 +24,16 @@ OWN = (
     FieldFormat("list", "__data_loc u32[]", 56, 4, False),
     FieldFormat("words", "u16[4]", 60, 8, False),
     FieldFormat("blob", "struct in6_addr", 68, 16, False),
-    FieldFormat("rest", "char[]", 84, 0, True),
+    FieldFormat("mask", "__data_loc unsigned long[]", 84, 4, False),
+    FieldFormat("cpus", "__rel_loc cpumask_t", 88, 4, False),
+    FieldFormat("rest", "char[]", 92, 0, True),
 )
 
 
 def format_of(number=17, is_big_endian=False):
-    return EventFormat("demo", f"event{number}", (*COMMON, *OWN), '""', number, 4, 0, is_big_endian)
+    return EventFormat(
+        "demo", f"event{number}", (*COMMON, *OWN), '"%s", __get_bitmask(mask)', number, 4, 0, is_big_endian
+    )
 
 
 def record_of(rng: random.Random, number=17, is_big_endian=False):
@@ -39,11 +43,20 @@ def record_of(rng: random.Random, number=17, is_big_endian=False):
     numbers = struct.pack(
         f"{order}{n}I" if (n := rng.randrange(4)) else "", *(rng.randrange(1 << 32) for _ in range(n))
     )
-    at = 88
+    bits = struct.pack(
+        f"{order}{n}Q" if (n := rng.randrange(3)) else "", *(rng.getrandbits(64) for _ in range(n))
+    )
+    at = 96
     words = [len(name) << 16 | at, len(name) << 16 | at - 56, len(numbers) << 16 | at + len(name)]
+    masks = len(bits) << 16 | at + len(name) + len(numbers)
     record = struct.pack(order + "HBBi", number, 1, 2, rng.randrange(99))
     record += struct.pack(order + "bBhIqd", -5, 200, -300, 1 << 31, -(1 << 40), rng.random())
     record += rng.choice([b"swapper/0", b"sh", b"\xe9t\xe9"]).ljust(16, b"\0")
-    record += struct.pack(order + "3I4H", *words, 1, 2, 3, 0xFFFF) + bytes(range(16)) + b"tail"
-    record = record.ljust(at, b"\0") + name + numbers
+    record += (
+        struct.pack(order + "3I4H", *words, 1, 2, 3, 0xFFFF)
+        + bytes(range(16))
+        + struct.pack(order + "2I", masks, masks - 92)
+        + b"tail"
+    )
+    record = record.ljust(at, b"\0") + name + numbers + bits
     return record if rng.random() < 0.8 else record[: rng.randrange(len(record) + 1)]

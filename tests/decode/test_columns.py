@@ -230,6 +230,7 @@ def test_plan_of_every_shape():
     assert kinds["comm"] is kinds["name"] is kinds["path"] is kinds["rest"] is ColumnKind.TEXT
     assert kinds["list"] is kinds["words"] is ColumnKind.LIST
     assert kinds["blob"] is ColumnKind.BYTES
+    assert kinds["mask"] is kinds["cpus"] is ColumnKind.BITS
 
 
 @needs_c
@@ -248,6 +249,8 @@ def test_wrong_arguments_are_errors():
     assert n_rows == 0
     with pytest.raises(ValueError, match="plan"):
         decode.start_columns(rows, ((2, 0, 0, 3, 1),), False, 1)
+    with pytest.raises(ValueError, match="plan"):
+        decode.start_columns(rows, ((6, 1, 0, 4, 2),), False, 1)
     columns = decode.start_columns(rows, ((2, 0, 0, 4, 1),), False, 2)
     decode.fill_columns(columns, 0)
     with pytest.raises(ValueError, match="slice"):

@@ -45,7 +45,7 @@ def arrow_format(column: Column) -> str:
     match plan.kind:
         case ColumnKind.TEXT:
             return "dictionary<i, U>"
-        case ColumnKind.LIST:
+        case ColumnKind.LIST | ColumnKind.BITS:
             return f"+L<{_FORMATS[plan.code]}>"
         case ColumnKind.BYTES:
             return "Z"
@@ -63,8 +63,8 @@ def column_node(column: Column) -> ArrowNode:
     if plan.kind is ColumnKind.TEXT:
         words = _words_node(column)
         return ArrowNode("i", name, _NULLABLE, n_rows, n_nulls, (validity, values), (), words)
-    if plan.kind is ColumnKind.LIST:
-        n_items = len(memoryview(data or b"")) // plan.element
+    if plan.kind in (ColumnKind.LIST, ColumnKind.BITS):
+        n_items = len(memoryview(data or b"")) // plan.item_size
         items = ArrowNode(_FORMATS[plan.code], "item", 0, n_items, 0, (None, data or b""))
         return ArrowNode("+L", name, _NULLABLE, n_rows, n_nulls, (validity, values), (items,))
     if plan.kind is ColumnKind.BYTES:

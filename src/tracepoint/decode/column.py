@@ -77,7 +77,7 @@ class Column:
             case ColumnKind.TEXT:
                 indices, words = _cast(self.values, "i"), self.words
                 found: list[Any] = [None if self.is_null(n) else words[indices[n]] for n in rows]
-            case ColumnKind.LIST | ColumnKind.BYTES:
+            case ColumnKind.LIST | ColumnKind.BYTES | ColumnKind.BITS:
                 found = [None if self.is_null(n) else self._item(n) for n in rows]
             case _:
                 found = _cast(self.values, self.plan.code)[rows.start : rows.stop].tolist()
@@ -86,7 +86,7 @@ class Column:
         return found
 
     def _item(self, row: int) -> Value:
-        step = self.plan.element
+        step = self.plan.item_size
         first, last = _cast(self.values, "q")[row : row + 2]
         data = memoryview(self.bytes_ or b"")[first * step : last * step]
         return bytes(data) if self.plan.kind is ColumnKind.BYTES else _cast(data, self.plan.code).tolist()

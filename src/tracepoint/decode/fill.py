@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.decode.column import Column
 from tracepoint.decode.plan import ColumnKind, FieldPlace
-from tracepoint.record.field import LOCATION_SIZE, unpack_location
+from tracepoint.record.field import LOCATION_SIZE, set_bits, unpack_location
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,12 @@ def _fill(rows: Sequence[Row], plan: PlanColumn, order: str) -> Column:
         numbers = b"".join(data or bytes(plan.size) for data in found)
         return Column(plan, len(rows), n_nulls, validity, _in_own_order(plan, numbers, order))
     ends = array("q", [0])
+    if plan.kind is ColumnKind.BITS:
+        bits = array("I")
+        for data in found:
+            bits.extend(set_bits(data or b"", plan.element, is_big_endian=order == ">") or ())
+            ends.append(len(bits))
+        return Column(plan, len(rows), n_nulls, validity, ends.tobytes(), bits.tobytes())
     for data in found:
         ends.append(ends[-1] + len(data or b"") // plan.element)
     items = _in_own_order(plan, b"".join(data or b"" for data in found), order)

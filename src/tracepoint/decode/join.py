@@ -8,7 +8,7 @@ from array import array
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.column import Column
-from tracepoint.decode.plan import ColumnKind
+from tracepoint.decode.plan import LISTS, ColumnKind
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -47,7 +47,7 @@ class ColumnJoiner:
         match self._plan.kind:
             case ColumnKind.TEXT:
                 self._add_texts(column)
-            case ColumnKind.LIST | ColumnKind.BYTES:
+            case ColumnKind.LIST | ColumnKind.BYTES | ColumnKind.BITS:
                 self._add_lists(column)
             case _:
                 self._values.add(column.values)
@@ -65,11 +65,11 @@ class ColumnJoiner:
         # The 0 at the begin, and where the lists before ended.
         self._values.add(_bytes(ends)[16 if self._values.size else 8 :])
         self._bytes.add(data)
-        self._last += len(data) // self._plan.element
+        self._last += len(data) // self._plan.item_size
 
     def column(self) -> Column:
         """Return the column of all rows."""
-        has_ends = self._plan.kind in (ColumnKind.LIST, ColumnKind.BYTES)
+        has_ends = self._plan.kind in LISTS
         bytes_: Buffer | None = self._bytes.take() if has_ends else None
         ends: Buffer | None = None
         if self._plan.kind is ColumnKind.TEXT:

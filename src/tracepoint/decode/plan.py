@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from tracepoint.record.field import element_type, is_text
+from tracepoint.record.field import element_type, is_bitmask, is_text
 
 if TYPE_CHECKING:
     from tracepoint.layout.format import EventFormat, FieldFormat
@@ -16,10 +16,16 @@ TIME, CPU = "common_timestamp", "common_cpu"
 
 _FLOATS = {("float", 4): "f", ("double", 8): "d"}
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+# Of the number of a bit.
+_BIT_SIZE = 4
 
 
 class ColumnKind(IntEnum):
-    """What a column holds; TEXT is a string up to its NUL, BYTES what is not a number (a struct)."""
+    """What a column holds.
+
+    TEXT is a string up to its NUL, BYTES what is not a number (a struct), BITS the numbers of the bits that
+    are set in a mask, such as CPUs.
+    """
 
     STAMP = 0
     CPU = 1
@@ -27,6 +33,11 @@ class ColumnKind(IntEnum):
     TEXT = 3
     LIST = 4
     BYTES = 5
+    BITS = 6
+
+
+#: What has an end for each row, and items or bytes.
+LISTS = (ColumnKind.LIST, ColumnKind.BYTES, ColumnKind.BITS)
 
 
 class FieldPlace(IntEnum):
@@ -40,9 +51,10 @@ class FieldPlace(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanColumn:
-    """One column: `offset` and `size` in bytes of the field, `element` of one item of a list.
+    """One column: where the bytes of a field are, and what they become.
 
-    `code` is the `struct` code of a number or of the items of a list, empty for others.
+    `offset` and `size` are those of the field in bytes, `element` the size of one item of a list or of one
+    word of a mask; `code` is the `struct` code of a number or of the items of a list, empty for others.
     """
 
     name: str
@@ -52,6 +64,11 @@ class PlanColumn:
     size: int
     element: int
     code: str
+
+    @property
+    def item_size(self) -> int:
+        """The bytes of one item of the column, where it holds lists."""
+        return _BIT_SIZE if self.kind is ColumnKind.BITS else self.element
 
     @property
     def numbers(self) -> tuple[int, int, int, int, int]:
@@ -81,6 +98,10 @@ def _plan(form: EventFormat, field: FieldFormat) -> PlanColumn:
     place = _place(form, field)
     if is_text(field):
         return PlanColumn(field.name, ColumnKind.TEXT, place, field.offset, field.size, 1, "")
+    if is_bitmask(form, field):
+        return PlanColumn(
+            field.name, ColumnKind.BITS, place, field.offset, field.size, form.long_size, _CODES[_BIT_SIZE]
+        )
     if field.is_array:
         item = element_type(form, field)
         if item is None or item.size not in _CODES:

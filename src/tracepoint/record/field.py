@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from tracepoint.errors import SourceError
 from tracepoint.source.ctype import CType, parse_ctype
@@ -23,6 +24,11 @@ _FLOATS = {"float": 4, "double": 8}
 _CHARS = ("char", "const char")
 _INTEGER_SIZES = (1, 2, 4, 8)
 LOCATION_SIZE = 4
+
+
+# __get_bitmask(mask), __get_rel_cpumask((mask)): include/trace/stages/stage3_trace_output.h.
+_GETS_BITS = re.compile(r"__get_(?:rel_)?(?:bitmask|cpumask)\s*\(\s*\(?\s*(\w+)", re.ASCII)
+_CPUMASK = "cpumask_t"
 
 
 def unpack_location(word: int, origin: int = 0) -> tuple[int, int]:
@@ -86,6 +92,36 @@ def is_text(field: FieldFormat) -> bool:
     return field.is_array and field.element_ctype in _CHARS
 
 
+def is_bitmask(form: EventFormat, field: FieldFormat) -> bool:
+    """Return whether a field is a mask of bits, such as CPUs: its type or the print format says it.
+
+    A `__bitmask` has the type of a `__dynamic_array` of unsigned long
+    (include/trace/stages/stage2_data_offsets.h).
+    """
+    if not field.is_data_loc:
+        return False
+    if field.element_ctype == _CPUMASK:
+        return True
+    is_words = field.is_array and field.element_ctype == "unsigned long"
+    return is_words and field.name in _GETS_BITS.findall(form.print_fmt)
+
+
+def set_bits(data: bytes, long_size: int, *, is_big_endian: bool) -> list[int] | None:
+    """Return the numbers of the bits that are set in a mask of longs; None when they are not whole.
+
+    >>> set_bits(bytes([5, 0, 0, 0, 0, 0, 0, 0x80]), 8, is_big_endian=False)
+    [0, 2, 63]
+    """
+    if len(data) % long_size:
+        return None
+    order: Literal["big", "little"] = "big" if is_big_endian else "little"
+    found = []
+    for at in range(0, len(data), long_size):
+        word = int.from_bytes(data[at : at + long_size], order)
+        found += [8 * at + bit for bit in range(word.bit_length()) if word >> bit & 1]
+    return found
+
+
 def is_integer(field: FieldFormat) -> bool:
     """Return whether a field is one integer at a fixed place."""
     is_single = not field.is_array and not field.is_data_loc
@@ -113,6 +149,9 @@ def field_value(form: EventFormat, field: FieldFormat, record: bytes) -> Value:
         return None
     if is_text(field):
         return data.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    if is_bitmask(form, field):
+        bits = set_bits(data, form.long_size, is_big_endian=form.is_big_endian)
+        return data.hex() if bits is None else bits
     if field.is_array:
         kind = element_type(form, field)
         if kind is None or len(data) % kind.size:
@@ -129,8 +168,9 @@ def field_value(form: EventFormat, field: FieldFormat, record: bytes) -> Value:
 def field_values(form: EventFormat, record: bytes) -> dict[str, Value]:
     """Return the event's own fields by name, in their order.
 
-    `record` begins at `common_type`.  Char arrays are text up to their NUL, other arrays lists of numbers,
-    structs and what else is not a number hex digits; floating point is a number, or `nan`, `inf`, `-inf`.
+    `record` begins at `common_type`.  Char arrays are text up to their NUL, masks lists of the bits that are
+    set, other arrays lists of numbers, structs and what else is not a number hex digits; floating point is a
+    number, or `nan`, `inf`, `-inf`.
     """
     return {field.name: field_value(form, field, record) for field in form.event_fields}
 

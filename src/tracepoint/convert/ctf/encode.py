@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tracepoint.decode.plan import CPU, TIME, ColumnKind, FieldPlace, plan_columns
-from tracepoint.record.field import LOCATION_SIZE, unpack_location
+from tracepoint.record.field import LOCATION_SIZE, set_bits, unpack_location
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -85,8 +85,8 @@ class CtfEncoder:
             self.fields.append(f"{_TEXT} {name}[{column.size}];" if is_fixed else f"string {name};")
         else:
             element = integer_text(1, base=16)
-            if kind is ColumnKind.LIST:
-                element = integer_text(column.element, is_signed=column.code.islower())
+            if kind in (ColumnKind.LIST, ColumnKind.BITS):
+                element = integer_text(column.item_size, is_signed=column.code.islower())
             length = f"_{name}_length"
             self._names.add(length)
             if is_fixed:
@@ -124,6 +124,15 @@ class CtfEncoder:
 
             return text
         pack = struct.Struct(self._order + "I").pack
+        if column.kind is ColumnKind.BITS:
+            is_big = self._order == ">"
+
+            def bits(record: bytes) -> bytes | None:
+                data = find(record)
+                found = None if data is None else set_bits(data, element, is_big_endian=is_big)
+                return None if found is None else b"".join(map(pack, (len(found), *found)))
+
+            return bits
 
         def items(record: bytes) -> bytes | None:
             data = find(record)

@@ -47,6 +47,8 @@ def arrow_format(column: Column) -> str:
             return "dictionary<i, U>"
         case ColumnKind.LIST | ColumnKind.BITS:
             return f"+L<{_FORMATS[plan.code]}>"
+        case ColumnKind.WORDS:
+            return "+L<dictionary<i, U>>"
         case ColumnKind.BYTES:
             return "Z"
     return _FORMATS[plan.code]
@@ -67,6 +69,9 @@ def column_node(column: Column) -> ArrowNode:
         n_items = len(memoryview(data or b"")) // plan.item_size
         items = ArrowNode(_FORMATS[plan.code], "item", 0, n_items, 0, (None, data or b""))
         return ArrowNode("+L", name, _NULLABLE, n_rows, n_nulls, (validity, values), (items,))
+    if plan.kind is ColumnKind.WORDS and column.items is not None:
+        words = column_node(column.items)._replace(name="item", flags=0)
+        return ArrowNode("+L", name, _NULLABLE, n_rows, n_nulls, (validity, values), (words,))
     if plan.kind is ColumnKind.BYTES:
         return ArrowNode("Z", name, _NULLABLE, n_rows, n_nulls, (validity, values, data or b""))
     return ArrowNode(_FORMATS[plan.code], name, _NULLABLE, n_rows, n_nulls, (validity, values))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    Value = int | float | str | bytes | list[int] | None
+    Value = int | float | str | bytes | list[int] | list[str] | None
 
 
 def _cast(buffer: Buffer, code: str) -> memoryview[Any]:
@@ -30,8 +30,9 @@ class Column:
     """The values of one field in all rows, or of a slice of them.
 
     `values` are the numbers; of texts, indices (int32) of words, which end in `bytes_` where `ends` (uint64,
-    a 0 first) says; of lists and bytes, where those of a row end (int64, a 0 first) in `bytes_`.  `validity`
-    has a bit a row, the lowest first, 0 where the record does not hold the field; None when all do.
+    a 0 first) says; of lists and bytes, where those of a row end (int64, a 0 first) in `bytes_`, of lists of
+    texts in `items`.  `validity` has a bit a row, the lowest first, 0 where the record does not hold the
+    field; None when all do.
     """
 
     plan: PlanColumn
@@ -41,6 +42,7 @@ class Column:
     values: Buffer
     bytes_: Buffer | None = None
     ends: Buffer | None = None
+    items: Column | None = None
 
     def __repr__(self) -> str:
         return f"<Column {one_line(self.plan.name, 40)}, {self.plan.kind.name.lower()}, {self.n_rows:,} rows>"
@@ -77,6 +79,8 @@ class Column:
             case ColumnKind.TEXT:
                 indices, words = _cast(self.values, "i"), self.words
                 found: list[Any] = [None if self.is_null(n) else words[indices[n]] for n in rows]
+            case ColumnKind.WORDS:
+                found = [None if self.is_null(n) else self._words_of(n) for n in rows]
             case ColumnKind.LIST | ColumnKind.BYTES | ColumnKind.BITS:
                 found = [None if self.is_null(n) else self._item(n) for n in rows]
             case _:
@@ -84,6 +88,10 @@ class Column:
                 if self.validity is not None:
                     found = [None if self.is_null(n) else v for n, v in zip(rows, found, strict=True)]
         return found
+
+    def _words_of(self, row: int) -> Value:
+        first, last = _cast(self.values, "q")[row : row + 2]
+        return [] if self.items is None else self.items.tolist(first, last)  # type: ignore[return-value]
 
     def _item(self, row: int) -> Value:
         step = self.plan.item_size

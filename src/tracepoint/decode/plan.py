@@ -24,7 +24,7 @@ class ColumnKind(IntEnum):
     """What a column holds.
 
     TEXT is a string up to its NUL, BYTES what is not a number (a struct), BITS the numbers of the bits that
-    are set in a mask, such as CPUs.
+    are set in a mask, such as CPUs.  WORDS are lists of texts, which are made of other columns only.
     """
 
     STAMP = 0
@@ -34,6 +34,7 @@ class ColumnKind(IntEnum):
     LIST = 4
     BYTES = 5
     BITS = 6
+    WORDS = 7
 
 
 #: What has an end for each row, and items or bytes.

@@ -143,18 +143,21 @@ class ColumnTable:
 class Table(ColumnTable):
     """The records of one event by time, a column for each field; decoded on first use.
 
-    `format` is the event's.  The columns are `common_timestamp` (ns), `common_cpu`, the common fields and the
-    event's own.
+    `format` is the event's.  The columns are `common_timestamp` (ns), `common_cpu`, the common fields, the
+    event's own, and those of `added`.
     """
 
-    def __init__(self, form: EventFormat, read: Callable[[], Sequence[Column]]) -> None:
+    def __init__(
+        self, form: EventFormat, read: Callable[[], Sequence[Column]], added: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(f"{form.system}:{form.name}", read)
         self.format = form
+        self._added = added
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
-        return tuple(column.name for column in plan_columns(self.format))
+        return (*(column.name for column in plan_columns(self.format)), *self._added)
 
     def labels(self, name: str) -> Column | None:
         """Return a column of numbers as the names that the print format has for them.
@@ -175,7 +178,7 @@ class Table(ColumnTable):
         if without:
             raise KeyError(f"the print format of {self.name} has no names for values of {', '.join(without)}")
         columns = [found.get(name) or column for name, column in self._decoded().items()]
-        return Table(self.format, lambda: columns)
+        return Table(self.format, lambda: columns, self._added)
 
 
 def _mask(numpy: Any, column: Column) -> Any:

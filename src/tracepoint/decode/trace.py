@@ -20,6 +20,7 @@ from tracepoint.model.patterns import matches_any
 from tracepoint.record.page import LOST_UNKNOWN, add_lost
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.opening import open_containers
+from tracepoint.tracefile.order import narrowed
 from tracepoint.tracefile.recording import read_pairs
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window, shown_time
 from tracepoint.wording import counted, tail
@@ -28,9 +29,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
 
+    from tracepoint.decode.column import Column
     from tracepoint.decode.engine import PartCounts
     from tracepoint.decode.records import Record, ShownRecord
+    from tracepoint.decode.stacktable import StackTable
     from tracepoint.layout.format import EventFormat
+    from tracepoint.printk.kallsyms import Kallsyms
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
@@ -38,6 +42,8 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.text import TextWriter
 
 _ALL = Selection()
+_SYMBOLS = "_symbols"
+STACKS = ("kernel_stack", "user_stack")
 _N_SAMPLES, _N_CHUNKS = 400, 50
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
@@ -222,6 +228,49 @@ class Trace:
         """Return the table of an event, `sched_switch` or `sched:sched_switch`; raises KeyError."""
         form = self.format(name)
         return Table(form, lambda: read_columns(self._cpus, [form], self._threads)[0])
+
+    def with_symbols(self, name: str, *columns: str) -> Table:
+        """Return the table of an event with the names of addresses, as kallsyms of the recording has them.
+
+        For each of `columns` (`caller` of `kernel_stack`) there is one more, `caller_symbols`: a dictionary
+        of texts, lists of them where the column has lists.  Raises KeyError.
+        """
+        from tracepoint.decode.symbols import symbol_column  # noqa: PLC0415 - with what reads kallsyms
+
+        table = self[name]
+
+        def read() -> list[Column]:
+            own = [table[column] for column in table.columns]
+            found = [symbol_column(table[c], self._kallsyms, f"{c}{_SYMBOLS}") for c in columns]
+            if None in found:
+                raise KeyError(f"{columns[found.index(None)]} of {name} is no column of addresses")
+            return [*own, *(column for column in found if column is not None)]
+
+        for column in columns:
+            if column not in table.columns:
+                raise KeyError(_unknown("column", column, table.columns))
+        return Table(table.format, read, tuple(f"{column}{_SYMBOLS}" for column in columns))
+
+    def with_stacks(self, name: str) -> StackTable:
+        """Return the table of an event with the stacks that were recorded with it.
+
+        `kernel_stack` and `user_stack` are lists of addresses, `kernel_stack_symbols` lists of names; a row
+        without a stack has None.  Those of another event are not counted; `n_unattached` of the table are
+        stacks with no event before them, which may have been lost.  Raises KeyError.
+        """
+        from tracepoint.decode.stacktable import StackTable  # noqa: PLC0415 - with what reads kallsyms
+
+        whole = Trace(self.file, self.instance)
+        window = self.selection.window
+        cpus = [part for cpu in whole._cpus for part in narrowed(cpu, window)]
+        kinds = {kind: self.format(f"ftrace:{kind}") for kind in STACKS if f"ftrace:{kind}" in self}
+        return StackTable(self[name], cpus, self._cpus, kinds, lambda: self._kallsyms)
+
+    @cached_property
+    def _kallsyms(self) -> Kallsyms:
+        from tracepoint.printk.kallsyms import Kallsyms  # noqa: PLC0415 - for symbols only
+
+        return Kallsyms(self.file.kallsyms)
 
     def __contains__(self, name: object) -> bool:
         return name in self._texts or name in self._systems_of

@@ -69,7 +69,7 @@ static char *put_unknown_task(char *at, const struct tp_line_writer *writer, int
 	if (pid < 0)
 		*at++ = '-';
 	at = tp_put_decimal(at, pid < 0 ? 0 - (uint64_t)pid : (uint64_t)pid);
-	while (at - start < 7)
+	while (at - start < (writer->flags & TP_LINES_ARE_OF_REPORT ? 5 : 7))
 		*at++ = ' ';
 	return tp_put_text(at, &writer->unknown, AFTER);
 }
@@ -114,6 +114,8 @@ static char *put_seconds(char *at, struct tp_line_writer *writer, uint64_t us)
 
 char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, uint64_t cpu, const unsigned char head[8])
 {
+	bool is_report = writer->flags & TP_LINES_ARE_OF_REPORT;
+
 	at = put_task(at, writer, tp_pid_of(writer, head));
 	*at++ = '[';
 	if (cpu < 1000) {
@@ -123,7 +125,8 @@ char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, ui
 		at = tp_put_decimal(at, cpu);
 	}
 	*at++ = ']';
-	*at++ = ' ';
+	if (!is_report)
+		*at++ = ' ';
 	if (writer->flags & TP_LINES_HAVE_IRQ_INFO) {
 		memcpy(at, writer->flag_texts[head[2]], 4);
 		memcpy(at + 3, writer->count_texts[head[3]], 2);
@@ -133,7 +136,8 @@ char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, ui
 		/* It wraps as the kernel's does: ns2usecs(). */
 		at = put_seconds(at, writer, (stamp + 500) / 1000);
 	} else {
-		*at++ = ' ';
+		if (!is_report)
+			*at++ = ' ';
 		at = tp_put_number(at, stamp, 12, ' ');
 	}
 	*at++ = ':';

@@ -112,12 +112,12 @@ static void add_lost(struct job *job, uint64_t cpu, uint64_t lost)
 		return;
 	add(job, "CPU:");
 	job->at = tp_put_decimal(job->at, cpu);
-	add(job, " [LOST ");
+	add(job, job->writer->flags & TP_LINES_ARE_OF_REPORT ? " [" : " [LOST ");
 	if (lost != LOST_UNKNOWN) {
 		job->at = tp_put_decimal(job->at, lost);
 		add(job, " ");
 	}
-	add(job, "EVENTS]\n");
+	add(job, job->writer->flags & TP_LINES_ARE_OF_REPORT ? "EVENTS DROPPED]\n" : "EVENTS]\n");
 }
 
 static void add_start(struct job *job, struct state *is)

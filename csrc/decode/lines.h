@@ -13,6 +13,7 @@ enum tp_lines_flag {
 	TP_LINES_HAVE_OVERRUNS = 8,
 	TP_LINES_ARE_BIG_ENDIAN = 16,
 	TP_LINES_MAY_BE_LAZY = 32,
+	TP_LINES_ARE_OF_REPORT = 64, /* with the columns of `trace-cmd report` */
 };
 
 struct tp_graph;

@@ -167,7 +167,7 @@ enum tp_print_style {
 	TP_PRINT_KERNEL_STRING = 1,
 	TP_PRINT_CALLER = 2,
 	TP_PRINT_NAME = 4, /* %ps */
-	TP_PRINT_STYLES = 6,
+	TP_PRINT_STYLES = 8,
 };
 
 /* A slot of the hash table of texts that src/tracepoint/printk/texts.py makes; an empty one has style 0. */

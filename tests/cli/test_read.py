@@ -334,3 +334,12 @@ def test_settings_of_the_recording_count(run, tmp_path) -> None:
     (tmp_path / "trace_options").write_text("nocontext-info\nnoprint-parent\nof-another-kernel\n")
     assert run(str(tmp_path))[1].startswith("# tracer: hwlat\n#\n#1     context ")
     assert "entries-in-buffer" in run(str(tmp_path), "-O", "context-info")[1]
+
+
+def test_the_text_of_trace_cmd(run) -> None:
+    status, out, err = run(CUT, "sched_switch", "sched_waking", "--format", "report")
+    assert status == 0
+    assert out.startswith("cpus=2\n")
+    assert ": sched_switch:         swapper/1:0 [120] R ==> " in out
+    assert "the kernel would" not in err
+    assert "as trace-cmd would" in run(CUT, "mm_page_alloc", "--format", "report")[2]

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 #: How the function tracer shows an address, with signs of more after it; all others are letters after `%p`.
 IP = "ip"
 _WITH_OFFSET, _WITH_ADDRESS = "+", "<"
+#: How trace-cmd shows what has these letters after `%p`: without the size and module of the kernel's text.
+REPORTED = {"S": "report+", "s": "report", "B": "report+", "F": "report+", "f": "report"}
 NO_SYMBOLS_NOTE = "symbols are not known (no kallsyms): addresses are shown instead"
 
 
@@ -22,8 +24,12 @@ def ip_letters(*, has_offset: bool, address_size: int) -> str:
 
 def symbol_text(record: RecordMemory, address: int, letters: str) -> str:
     """Return an address as `%p` with these letters shows it, or as `IP`."""
-    is_caller = letters.startswith(IP)
-    text = _caller_text(record, address, letters) if is_caller else _pointer_text(record, address, letters)
+    if letters.startswith(IP):
+        text = _caller_text(record, address, letters)
+    elif letters in REPORTED.values():
+        text = _reported_text(record, address, letters)
+    else:
+        text = _pointer_text(record, address, letters)
     if record.facts.kallsyms is not None:
         record.symbols[letters, address] = text
     return text
@@ -49,6 +55,18 @@ def _pointer_text(record: RecordMemory, address: int, letters: str) -> str:
             raise UnknownPartError(f"the size of the symbol {found.name} [{found.module}]")
         text += f"+0x{found.offset + back:x}/0x{found.size:x}"
     return f"{text} [{found.module}]" if found.module else text
+
+
+def _reported_text(record: RecordMemory, address: int, letters: str) -> str:
+    """Return an address as `trace-cmd report` shows it."""
+    table = record.facts.kallsyms
+    if table is None:
+        record.note(NO_SYMBOLS_NOTE)
+        return f"0x{address:x}"
+    found = table.lookup(address)
+    if found is None or not found.is_sure:
+        return f"0x{address:x}"
+    return f"{found.name}+0x{found.offset:x}" if letters.endswith(_WITH_OFFSET) else found.name
 
 
 def _caller_text(record: RecordMemory, address: int, letters: str) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 
-from tracepoint.printk.symbols import IP
+from tracepoint.printk.symbols import IP, REPORTED
 
 #: How a text belongs to an address: as a string of the kernel, or as a symbol with these letters.
 KERNEL_STRING = 1
-_SYMBOLS = {IP: 2, "S": 3, "s": 4, "B": 5}
+_SYMBOLS = {IP: 2, "S": 3, "s": 4, "B": 5, REPORTED["S"]: 6, REPORTED["s"]: 7}
 _SLOT = struct.Struct("=QIIII")
 _HEAD = struct.Struct("=QQ")
 _FACTOR = 0x9E3779B97F4A7C15
@@ -18,8 +18,8 @@ _MOST = 1 << 17
 
 def symbol_style(letters: str) -> int:
     """Return how `%p` with letters shows a symbol, as a number; 0 when that is more than a text."""
-    if letters == IP:
-        return _SYMBOLS[IP]
+    if letters == IP or letters in REPORTED.values():
+        return _SYMBOLS[letters]
     return 0 if letters.endswith("b") else _SYMBOLS.get(letters[:1], 0)
 
 

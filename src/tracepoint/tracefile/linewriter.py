@@ -19,7 +19,6 @@ from tracepoint.tracefile.graph import GraphLayout, graph_header
 from tracepoint.tracefile.graphnames import FunctionNames
 from tracepoint.tracefile.graphtables import graph_tables
 from tracepoint.tracefile.mmio import mmio_lines
-from tracepoint.tracefile.text import TextWriter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,12 +27,13 @@ if TYPE_CHECKING:
     from tracepoint.record.pages import Pages
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.cpudata import CpuData
+    from tracepoint.tracefile.text import TextWriter
 
     Block = bytes | memoryview
 
 # Of csrc/decode/lines.c: the flags of a call, and the kinds of a change.
-_HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN, _MAY_BE_LAZY = (
-    1 << bit for bit in range(6)
+_HAS_CONTEXT, _HAS_IRQ_INFO, _IS_IN_NS, _HAS_OVERRUNS, _IS_BIG_ENDIAN, _MAY_BE_LAZY, _IS_REPORT = (
+    1 << bit for bit in range(7)
 )
 _LOST, _CPU = 0, 1
 # Of struct state: how many numbers are kept from block to block, and two of them.
@@ -131,8 +131,9 @@ class LineWriter:
 
     def header(self, n_entries: int, n_written: int, n_cpus: int) -> str:
         """Return the heading of `trace`."""
-        make = graph_header if self._writer.options.is_graph else TextWriter.header
-        return make(self._writer, n_entries, n_written, n_cpus)
+        if self._writer.options.is_graph:
+            return graph_header(self._writer, n_entries, n_written, n_cpus)
+        return self._writer.header(n_entries, n_written, n_cpus)
 
     def blocks(self, buffer: TraceBuffer, *, has_overruns: bool = False) -> Iterator[Block]:
         """Yield the lines of a buffer's records by time; a block is valid until the next is asked for."""
@@ -164,6 +165,7 @@ class LineWriter:
             | (has_overruns and options.annotate) * _HAS_OVERRUNS
             | self._writer.is_big_endian * _IS_BIG_ENDIAN
             | options.is_from_6_13 * _MAY_BE_LAZY
+            | self._writer.is_report * _IS_REPORT
         )
 
     def _tables(self, *, has_overruns: bool) -> tuple[object, ...]:

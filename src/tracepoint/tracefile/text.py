@@ -88,6 +88,9 @@ class TextWriter:
     maps pids to processes.  `notes` collects what was not known, with the number of lines.
     """
 
+    #: Whether lines have the columns of `trace-cmd report`.
+    is_report = False
+
     def __init__(
         self,
         events: Mapping[int, EventFormat],
@@ -245,7 +248,11 @@ class TextWriter:
 
     def task(self, pid: int) -> str:
         """Return what names the task at the begin of a line."""
-        return f"{_padded(self.comm(pid), 16)}-{pid:<7d} {self.process(pid)}"
+        return f"{self.padded_comm(pid)}-{pid:<7d} {self.process(pid)}"
+
+    def padded_comm(self, pid: int) -> str:
+        """Return the name of a task in the width of its column."""
+        return _padded(self.comm(pid), 16)
 
     def process(self, pid: int) -> str:
         """Return the column TGID, empty without it."""
@@ -259,7 +266,7 @@ class TextWriter:
         text = f"{self.task(pid)}[{record.cpu:03d}] "
         if options.irq_info:
             text += self._flags.get((flags, count)) or self.flags_text(flags, count)
-        return f"{text} {self._time(record.timestamp)}: "
+        return f"{text} {self.time_text(record.timestamp)}: "
 
     def _latency_context(
         self, record: RawRecord, next_time: int, index: int, common: tuple[int, int, int]
@@ -337,9 +344,9 @@ class TextWriter:
         if high is None or low is None:
             return text
         delta = (integer(event, high) << 32) + integer(event, low)
-        return f"{text} {self._time(record.timestamp - delta & U64)})"
+        return f"{text} {self.time_text(record.timestamp - delta & U64)})"
 
-    def _time(self, time: int) -> str:
+    def time_text(self, time: int) -> str:
         """Write a time as the context of a line has it: trace_print_time()."""
         if not self.options.is_in_ns:
             return f"{time:12d}"
@@ -357,10 +364,18 @@ class TextWriter:
         self.names[number] = ""
         if event is None:
             return None
-        program = self._programs[number] = compile_print(event, own=self.options.own_style(event))
-        self.names[number] = f"{event.name}: " if program.is_named else ""
+        program = self._programs[number] = self.compiled(event)
+        self.names[number] = self.named(program)
         self.printer.add(number, program)
         return program
+
+    def compiled(self, event: EventFormat) -> PrintProgram:
+        """Return the program of an event."""
+        return compile_print(event, own=self.options.own_style(event))
+
+    def named(self, program: PrintProgram) -> str:
+        """Return what a line begins with after the context."""
+        return f"{program.format.name}: " if program.is_named else ""
 
     def _rendered(self, number: int, data: bytes) -> tuple[str | None, str]:
         """Return the name with its colon (None for an unknown type) and the text."""

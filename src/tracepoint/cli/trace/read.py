@@ -34,10 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_selection_arguments(parser)
     parser.add_argument(
         "--format",
-        choices=("text", "jsonl", "csv", "arrow", "parquet"),
+        choices=("text", "report", "jsonl", "csv", "arrow", "parquet"),
         default="text",
-        help="default: text; csv, arrow and parquet of one event have its fields as columns, csv of several "
-        "the text of each record",
+        help="default: text; report is that of trace-cmd; csv, arrow and parquet of one event have its "
+        "fields as columns, csv of several the text of each record",
     )
     add_instance_argument(parser)
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
@@ -108,7 +108,8 @@ def _say_what_is_missing(trace: Container, reading: Reading, out: Output) -> Non
     notes = reading.writer.notes
     if notes:
         n_lines = sum(notes.values())
-        out.say(f"tracepoint: {counted(n_lines, 'line')} not printed as the kernel would (-v shows why)")
+        whose = "trace-cmd" if reading.writer.is_report else "the kernel"
+        out.say(f"tracepoint: {counted(n_lines, 'line')} not printed as {whose} would (-v shows why)")
         for note, count in sorted(notes.items()):
             out.detail(f"  {count} x {note}")
         for note in reading.kernel.notes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
@@ -20,6 +21,7 @@ from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.linewriter import LineWriter
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_tgids
+from tracepoint.tracefile.report import ReportWriter
 from tracepoint.tracefile.sieve import ALL_TIMES
 from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13
@@ -64,8 +66,9 @@ class Reading:
         self._buffer = self._view.in_order or self._buffer
         # The text of a record on its own, as in the other formats, has no layout.
         chosen = with_layout(options, args, trace, self._counts)
-        options = chosen if args.format == "text" else options
-        self.writer = TextWriter(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
+        options = chosen if args.format == "text" else replace(options, irq_info=False)
+        make = ReportWriter if args.format == "report" else TextWriter
+        self.writer = make(trace.events, facts, options, self._tgids, is_big_endian=trace.is_big_endian)
         self._lines = LineWriter(self.writer, self._counts)
 
     @property
@@ -96,6 +99,7 @@ class Reading:
         """Yield the output; that of a format of tables is written by `write_table`."""
         makers: dict[str, Callable[[], Iterator[bytes | memoryview]]] = {
             "text": self.text,
+            "report": self.text,
             "jsonl": self.jsonl,
             "csv": self.csv,
         }

@@ -206,6 +206,18 @@ def test_latency_format_names_the_kernel(run) -> None:
     assert "      sh-104       0....." in out
 
 
+def test_latency_tracers_have_their_format(run) -> None:
+    _, out, err = run(CUT, "--tracer", "irqsoff")
+    assert "# irqsoff latency trace v1.1.5 on 6.1.0-53-amd64\n" in out
+    assert "# latency: ? us, " in out
+    assert "#  => started at: ?\n#  => ended at:   ?\n#\n#\n" in out
+    assert "      sh-104       0....." in out
+    assert "a ? in the heading is for what is not in the recording" in err
+    plain = run(CUT, "--tracer", "irqsoff", "-O", "nolatency-format")
+    assert plain[1].startswith("# tracer: irqsoff\n#\n# entries-in-buffer")
+    assert "heading" not in plain[2]
+
+
 def lines_of(out: str) -> list[str]:
     return [line for line in out.split("\n") if line and not line.startswith("#")]
 

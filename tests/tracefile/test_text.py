@@ -156,9 +156,29 @@ def test_headings():
     assert writer(verbose=True).header(1, 2, 3) == "# tracer: nop\n#\n"
     latency = writer(latency_format=True, release="6.1.0").header(5, 7, 2)
     assert "# nop latency trace v1.1.5 on 6.1.0\n" in latency
-    assert "# latency: 0 us, #5/7, CPU#0 | (M:desktop VP:0, KP:0, SP:0 HP:0 #P:2)\n" in latency
+    assert "# latency: 0 us, #5/7, CPU#? | (M:? VP:0, KP:0, SP:0 HP:0 #P:2)\n" in latency
+    assert "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n" in latency
     assert latency.endswith("#     \\   /        ||||||  \\    |    /       \n")
     assert writer(latency_format=True).header(0, 0, 2) == "# tracer: nop\n#\n"
+
+
+@pytest.mark.parametrize(
+    "tracer", ["irqsoff", "preemptoff", "preemptirqsoff", "wakeup", "wakeup_rt", "wakeup_dl"]
+)
+def test_headings_of_latency_tracers_name_nothing_that_is_not_recorded(tracer):
+    """As Documentation/trace/ftrace.rst shows them, with a `?` for what only the kernel knew."""
+    options = {"release": "6.1.0", "preemption": "preempt", "tracer": tracer, "latency_format": True}
+    section = "#  => started at: ?\n#  => ended at:   ?\n#\n" if tracer.endswith("off") else ""
+    assert (
+        writer(**options)
+        .header(4, 4, 4)
+        .startswith(
+            f"# tracer: {tracer}\n#\n# {tracer} latency trace v1.1.5 on 6.1.0\n# {68 * '-'}\n"
+            "# latency: ? us, #4/4, CPU#? | (M:preempt VP:0, KP:0, SP:0 HP:0 #P:4)\n"
+            "#    -----------------\n#    | task: ?-? (uid:? nice:? policy:? rt_prio:?)\n#    -----------------\n"
+            f"{section}#\n#                    _------=> CPU#"
+        )
+    )
 
 
 def test_saved_names():

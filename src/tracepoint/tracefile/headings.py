@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from tracepoint.tracefile.textoptions import SECTION_TRACERS
+
+if TYPE_CHECKING:
+    from tracepoint.tracefile.textoptions import TextOptions
+
 
 def plain_columns(*, has_tgid: bool) -> str:
     """Return the names of the columns without irq-info."""
@@ -26,6 +33,27 @@ def irq_columns(*, has_tgid: bool) -> str:
         f"{start[:-1]}|||| /     delay\n"
         f"#           TASK-PID  {tgid} CPU#  |||||  TIMESTAMP  FUNCTION\n"
         f"#              | |    {bar}   |   |||||     |         |\n"
+    )
+
+
+def latency_heading(options: TextOptions, entries: str, n_cpus: int) -> str:
+    """Return what a latency trace says of itself: kernel/trace/trace.c, print_trace_header().
+
+    A `?` stands for what no recording holds: the CPU, how the kernel preempts where its version does not say
+    so, and of a latency tracer the latency, its task, and where it began and ended; others have none.
+    """
+    is_measured = options.measures_latency
+    latency, task, number = ("?", "?-?", "?") if is_measured else ("0", "-0", "0")
+    section = "#  => started at: ?\n#  => ended at:   ?\n#\n" if options.tracer in SECTION_TRACERS else ""
+    return (
+        f"# {options.tracer} latency trace v1.1.5 on {options.release or '?'}\n"
+        f"# {'-' * 68}\n"
+        f"# latency: {latency} us, {entries}, CPU#? |"
+        f" (M:{options.preemption or '?'} VP:0, KP:0, SP:0 HP:0 #P:{n_cpus})\n"
+        "#    -----------------\n"
+        f"#    | task: {task} (uid:{number} nice:{number} policy:{number} rt_prio:{number})\n"
+        "#    -----------------\n"
+        f"{section}#\n"
     )
 
 

@@ -20,7 +20,13 @@ from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.record.field import field_bytes, integer
 from tracepoint.record.page import LOST_UNKNOWN, U64
-from tracepoint.tracefile.headings import LATENCY_COLUMNS, OWN_HEADINGS, irq_columns, plain_columns
+from tracepoint.tracefile.headings import (
+    LATENCY_COLUMNS,
+    OWN_HEADINGS,
+    irq_columns,
+    latency_heading,
+    plain_columns,
+)
 from tracepoint.tracefile.recording import read_pairs, variables_of
 from tracepoint.tracefile.textoptions import TextOptions
 
@@ -147,18 +153,9 @@ class TextWriter:
         return head + (irq_columns if options.irq_info else plain_columns)(has_tgid=options.record_tgid)
 
     def latency_heading(self, n_entries: int, n_written: int, n_cpus: int) -> str:
-        """Return what a latency trace says of itself, without a recorded latency: print_trace_header()."""
-        options = self.options
-        return (
-            f"# {options.tracer} latency trace v1.1.5 on {options.release}\n"
-            f"# {'-' * 68}\n"
-            f"# latency: 0 us, #{n_entries}/{n_written}, CPU#0 |"
-            f" (M:{options.preemption} VP:0, KP:0, SP:0 HP:0 #P:{n_cpus})\n"
-            "#    -----------------\n"
-            "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n"
-            "#    -----------------\n"
-            "#\n"
-        )
+        """Return what a latency trace says of itself: print_trace_header()."""
+        entries = f"#{n_entries}/{n_written}"
+        return latency_heading(self.options, entries, n_cpus)
 
     def lines(self, records: Iterable[RawRecord], *, has_overruns: bool = False) -> Iterator[str]:
         r"""Yield the text of each record, with the lines the kernel puts before it; each ends in `\n`.

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 # The other clocks count ns; kernel/trace/trace.c: trace_clocks[].
 CLOCKS_NOT_IN_NS = frozenset({"counter", "uptime", "x86-tsc"})
 GRAPH_TRACER = "function_graph"
+#: Those that say where what they measure began and ended, and those that measure wakeups.
+SECTION_TRACERS = frozenset({"irqsoff", "preemptoff", "preemptirqsoff"})
+LATENCY_TRACERS = SECTION_TRACERS | {"wakeup", "wakeup_rt", "wakeup_dl"}
 _RELEASE = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)
 _VERSION = (6, 13)
 # The last that is set wins: print_trace_line() in kernel/trace/trace.c.
@@ -57,9 +60,9 @@ class TextOptions:
     were overwritten; `own` is how the tracer's own entries are shown; `printk_msg_only` leaves the message
     of printed text alone, where `trace_printk` is set too; `raw`, `hex`, `bin` are other forms of lines;
     `fields` shows the fields of events instead of their print format; `time_start_ns` is when the buffer was
-    cleared, which latency times count from; `release` and `preemption` (`server`, `desktop`, `preempt`)
-    describe the kernel, `n_cpus` the CPUs that it can have; `is_from_6_13` says that it is Linux 6.13 or
-    later, which shows lazy rescheduling, and returned values in other words.
+    cleared, which latency times count from; `release` and `preemption` (`preempt`, `desktop`; empty where
+    it is not known) describe the kernel, `n_cpus` the CPUs that it can have; `is_from_6_13` says that it is
+    Linux 6.13 or later, which shows lazy rescheduling, and returned values in other words.
     """
 
     clock: str = "local"
@@ -72,7 +75,7 @@ class TextOptions:
     tracer: str = "nop"
     time_start_ns: int = 0
     release: str = ""
-    preemption: str = "desktop"
+    preemption: str = ""
     n_cpus: int = 1
     is_from_6_13: bool = False
     own: OwnStyle = USUAL
@@ -93,6 +96,11 @@ class TextOptions:
     def is_graph(self) -> bool:
         """Whether records are shown as the function_graph tracer shows them."""
         return self.tracer == GRAPH_TRACER
+
+    @property
+    def measures_latency(self) -> bool:
+        """Whether the tracer keeps the trace of the longest latency, whose lines have the latency format."""
+        return self.tracer in LATENCY_TRACERS
 
     @property
     def is_mmio(self) -> bool:

@@ -48,13 +48,15 @@ def with_layout(
     """
     settings = settings_of(trace.options)
     known = [word for word in settings.options if is_option(word)]
+    told = settings.tracer if settings.tracer != "nop" else ""
+    found = [trace.events[number] for number in recorded if number in trace.events]
+    options = replace(options, tracer=args.tracer or told or tracer_of(found))
+    # These set the option themselves: __irqsoff_tracer_init(), __wakeup_tracer_init().
+    options = replace(options, latency_format=options.measures_latency)
     asked = [*(["latency-format"] if args.latency else []), *args.option]
     for word in (*known, *asked):
         options = with_option(options, word)
-    told = settings.tracer if settings.tracer != "nop" else ""
-    found = [trace.events[number] for number in recorded if number in trace.events]
-    has_tgids = options.record_tgid or args.tgids is not None
-    return replace(options, tracer=args.tracer or told or tracer_of(found), record_tgid=has_tgids)
+    return replace(options, record_tgid=options.record_tgid or args.tgids is not None)
 
 
 def tracer_of(recorded: Collection[EventFormat]) -> str:

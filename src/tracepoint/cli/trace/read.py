@@ -105,6 +105,8 @@ def _say_what_is_missing(trace: Container, reading: Reading, out: Output) -> Non
         more = " or more" if reading.is_lost_unknown else ""
         out.warn(f"{reading.n_lost}{more} events were lost while recording")
     warn_of_damage(trace.path, trace.damage, out)
+    if reading.has_latency_heading:
+        out.say("tracepoint: a ? in the heading is for what is not in the recording")
     notes = reading.writer.notes
     if notes:
         n_lines = sum(notes.values())

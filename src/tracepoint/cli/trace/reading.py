@@ -57,6 +57,7 @@ class Reading:
             clock=clock,
             record_tgid=told is not None,
             release=(release := _release(trace)),
+            preemption=_preemption(trace),
             n_cpus=trace.n_cpus,
             is_from_6_13=is_from_6_13(release),
         )
@@ -85,6 +86,12 @@ class Reading:
             # The recorder counts those of all times and CPUs.
             return n_lost
         return max(n_lost, told.overrun) + told.commit_overrun + told.dropped
+
+    @property
+    def has_latency_heading(self) -> bool:
+        """Whether the heading is that of a latency trace."""
+        options = self.writer.options
+        return options.latency_format and options.context_info and not self.writer.is_report
 
     @property
     def is_lost_unknown(self) -> bool:
@@ -152,6 +159,14 @@ class Reading:
 def _release(trace: Container) -> str:
     words = uname_of(trace.options)
     return words[2] if len(words) > 2 else ""
+
+
+def _preemption(trace: Container) -> str:
+    """Return how the recorded kernel preempts, by its version; empty where that does not say."""
+    words = uname_of(trace.options)[3:]
+    if "PREEMPT_RT" in words:
+        return "preempt_rt"
+    return "preempt" if "PREEMPT" in words else ""
 
 
 def _kernel_files(trace: Container, given: list[Path]) -> KernelFiles:

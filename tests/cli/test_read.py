@@ -16,6 +16,7 @@ import tracepoint as tp
 from tracefile.making import GOLDEN, content_of, layout_of, recorded_layouts, tick, write_folder, written
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output
+from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.opening import open_container
@@ -102,10 +103,10 @@ def test_instances(run, file_of) -> None:
     assert "no instance 'two'; buffers: the top one, one" in err
 
 
-def lossy():
+def lossy(n_lost=9):
     writer = PageWriter(layout_of())
     writer.add(1, tick(0))
-    writer.lose(9)
+    writer.lose(n_lost)
     writer.add(2, tick(1))
     return replace(content_of(), buffers=(BufferContent((CpuPages(0, (writer.pages(),)),)),))
 
@@ -116,6 +117,8 @@ def test_lost_events_are_said_and_strict_tells(run, file_of) -> None:
     assert status == 0
     assert "CPU:0 [LOST 9 EVENTS]\n" in out
     assert "9 events were lost" in err
+    unknown = run(file_of(lossy(LOST_UNKNOWN)))[2]
+    assert "warning: an unknown number of events was lost while recording" in unknown
     assert run(path, "--strict")[0] == 3
     assert run(CUT, "--strict")[0] == 0
 
@@ -355,3 +358,24 @@ def test_the_text_of_trace_cmd(run) -> None:
     assert ": sched_switch:         swapper/1:0 [120] R ==> " in out
     assert "the kernel would" not in err
     assert "as trace-cmd would" in run(CUT, "mm_page_alloc", "--format", "report")[2]
+
+
+def test_a_filter_that_leaves_nothing_is_said(run) -> None:
+    status, out, err = run(CUT, "irq", "--where", "prev_pid > 0")
+    assert (status, err) == (0, "tracepoint: no record that is chosen passes 'prev_pid > 0'\n")
+    assert "entries-written: 0/0" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "note"),
+    [
+        (("--cpu", "9"), "no records of CPU 9: the recording has CPU 0, 1"),
+        (("--from", "99"), "no records in this range of times: the recording is from 10.629676 to"),
+        (("--to", "1"), "no records in this range of times: the recording is from 10.629676 to"),
+        (("--pid", "nosuch"), "no record that is chosen is of these tasks"),
+    ],
+)
+def test_a_choice_that_leaves_nothing_is_said(run, words, note) -> None:
+    status, _, err = run(CUT, *words)
+    assert (status, err.count("\n")) == (0, 1)
+    assert err.startswith(f"tracepoint: {note}")

@@ -106,3 +106,23 @@ def test_a_filter_that_no_event_takes(trace):
         _ = trace.where("prev_pid = 1").events
     with pytest.raises(FilterError, match="Missing matching quote"):
         _ = trace.where('comm == "sh').events
+
+
+def test_filters_that_no_event_takes_together_leave_nothing(trace):
+    assert trace.where("prev_pid > 0").where("bytes_alloc > 0").n_records == 0
+    assert trace.select("irq").where("prev_pid > 0").n_records == 0
+    with pytest.raises(FilterError, match="Field not found"):
+        _ = trace.where("prev_pid > 0").where("nosuch == 1").events
+
+
+def test_what_is_no_choice_is_refused(trace):
+    for cpu, error, text in ((-1, ValueError, "no CPU has the number -1"), ("0", TypeError, "not '0'")):
+        with pytest.raises(error, match=text):
+            trace.on_cpus(cpu)
+    with pytest.raises(TypeError, match="a task is its id, an int, or its name, a str, not None"):
+        trace.of_tasks(None)
+    path = str(GOLDEN / FILES[0])
+    with pytest.raises(ValueError, match="-1 threads"):
+        tp.open_trace(path, threads=-1)
+    with pytest.raises(TypeError, match=r"os.fsdecode\(\)"):
+        tp.open_trace(path.encode())

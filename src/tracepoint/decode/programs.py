@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from tracepoint.decode.selection import Selection
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.match import match_pattern
 from tracepoint.filter.parse import MAX_CPUS, Filter, parse_filter
@@ -18,7 +20,6 @@ from tracepoint.tracefile.recording import read_pairs
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tracepoint.decode.selection import Selection
     from tracepoint.filter.program import FilterProgram
     from tracepoint.filter.tree import Expression
     from tracepoint.layout.format import EventFormat
@@ -50,8 +51,25 @@ def compile_selection(selection: Selection, file: Container) -> dict[int, Filter
         except FilterError as error:
             refused.append(error)
     if not found and refused:
-        raise max(refused, key=lambda error: (error.fault is not FilterFault.FIELD_NOT_FOUND, error.position))
+        worst = max(
+            refused, key=lambda error: (error.fault is not FilterFault.FIELD_NOT_FOUND, error.position)
+        )
+        # Filters that other events take each on its own leave nothing, which is no fault of theirs.
+        if worst.fault is not FilterFault.FIELD_NOT_FOUND or not all(
+            _takes_any(text, file, known) for text in selection.where
+        ):
+            raise worst
     return found
+
+
+def _takes_any(text: str, file: Container, known: _Known) -> bool:
+    """Whether an event of a file has the fields of a filter."""
+    only = Selection(where=(text,))
+    for form in file.events.values():
+        with suppress(FilterError):
+            _compile(only, form, known)
+            return True
+    return False
 
 
 class _Known:

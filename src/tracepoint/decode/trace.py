@@ -61,6 +61,8 @@ class Trace:
         self.file = file
         self.instance = instance
         self.selection = selection
+        if threads < 0:
+            raise ValueError(_too_few(threads))
         self._threads = threads or n_threads()
 
     def __enter__(self) -> Self:
@@ -165,7 +167,12 @@ class Trace:
         return self._with(patterns=(*self.selection.patterns, patterns)) if patterns else self
 
     def on_cpus(self, *cpus: int) -> Trace:
-        """Return the same trace with the records of some CPUs."""
+        """Return the same trace with the records of some CPUs; raises TypeError and ValueError for others."""
+        for cpu in cpus:
+            if isinstance(cpu, bool) or not isinstance(cpu, int):
+                raise TypeError(f"a CPU is an int from 0 on, not {cpu!r}")
+            if cpu < 0:
+                raise ValueError(f"no CPU has the number {cpu}: they count from 0")
         chosen, own = frozenset(cpus), self.selection.cpus
         return self._with(cpus=chosen if own is None else own & chosen)
 
@@ -173,7 +180,11 @@ class Trace:
         """Return the same trace with the records that tasks wrote: their ids, or names.
 
         Names are those of `saved_cmdlines`.  A name may have wildcards, `kworker*`; the idle tasks are 0.
+        Raises TypeError for what is neither.
         """
+        for task in tasks:
+            if isinstance(task, bool) or not isinstance(task, (int, str)):
+                raise TypeError(f"a task is its id, an int, or its name, a str, not {task!r}")
         names = [task for task in tasks if isinstance(task, str)]
         comms = read_pairs(self.file.saved_cmdlines) if names else {}
         found = {pid for pid, comm in comms.items() if any(fnmatchcase(comm, name) for name in names)}
@@ -414,6 +425,10 @@ def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
     return f"no {what} {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
 
 
+def _too_few(threads: int) -> str:
+    return f"{threads} threads: give 0 for one on each CPU, or how many"
+
+
 def open_trace(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, instance: str = "", threads: int = 0
 ) -> Trace:
@@ -425,6 +440,10 @@ def open_trace(
     process may use.  Raises OSError, DecodeError for a file whose head cannot be read, and KeyError for an
     unknown instance.
     """
+    if isinstance(path, bytes):
+        raise TypeError(f"a path is a str or an os.PathLike, not {path!r}: os.fsdecode() makes one")
+    if threads < 0:
+        raise ValueError(_too_few(threads))
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
     if not paths:
         raise ValueError("no path of a recording")

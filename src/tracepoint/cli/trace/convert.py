@@ -10,6 +10,7 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
+    note_empty,
     open_recording,
     report_unmatched,
     warn_of_damage,
@@ -67,6 +68,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
         with out.progress("records", trace.n_records) as progress:
             _WRITERS[form](trace, args.output, progress.step)
+        note_empty(trace, out)
         warn_of_damage(args.file, trace.damage, out)
         if args.strict and (trace.damage or any(trace.lost.values())):
             return EXIT_IN_PART

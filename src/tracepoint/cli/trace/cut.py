@@ -10,6 +10,7 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
+    note_empty,
     open_recording,
     report_unmatched,
     warn_of_damage,
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_recording(args) as trace:
         is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
         write_selected(trace, args, out)
+        note_empty(trace, out)
         warn_of_damage(args.file, trace.damage, out)
     return EXIT_FINDINGS if is_missing else EXIT_DONE
 

@@ -14,6 +14,7 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
+    note_empty,
     open_file,
     report_unmatched,
     warn_of_damage,
@@ -94,16 +95,22 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for block in reading.blocks(args.format):
             out.write_utf8(block)
         is_missing = report_unmatched(args.file, args.pattern, reading.names.values(), out)
+        note_empty(reading.view, out)
         _say_what_is_missing(trace, reading, out)
         if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):
             return EXIT_IN_PART
     return EXIT_FINDINGS if is_missing else EXIT_DONE
 
 
+def _lost_words(reading: Reading) -> str:
+    if not reading.is_lost_unknown:
+        return f"{reading.n_lost} events were"
+    return f"{reading.n_lost} or more events were" if reading.n_lost else "an unknown number of events was"
+
+
 def _say_what_is_missing(trace: Container, reading: Reading, out: Output) -> None:
     if reading.n_lost or reading.is_lost_unknown:
-        more = " or more" if reading.is_lost_unknown else ""
-        out.warn(f"{reading.n_lost}{more} events were lost while recording")
+        out.warn(f"{_lost_words(reading)} lost while recording")
     warn_of_damage(trace.path, trace.damage, out)
     if reading.has_latency_heading:
         out.say("tracepoint: a ? in the heading is for what is not in the recording")

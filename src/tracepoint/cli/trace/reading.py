@@ -46,8 +46,8 @@ class Reading:
 
     def __init__(self, trace: Container, args: argparse.Namespace) -> None:
         self._trace = trace
-        self._view = narrowed(Trace(trace, buffer_named(trace, args.instance).name), args)
-        self._buffer = self._view.buffer or buffer_named(trace, args.instance)
+        self.view = narrowed(Trace(trace, buffer_named(trace, args.instance).name), args)
+        self._buffer = self.view.buffer or buffer_named(trace, args.instance)
         self.names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._told = losses_of(trace.options, self._buffer.name)
         clock = self._buffer.clock or trace.clock or "local"
@@ -63,8 +63,8 @@ class Reading:
         )
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
-        self._counts = self._view.n_by_id
-        self._buffer = self._view.in_order or self._buffer
+        self._counts = self.view.n_by_id
+        self._buffer = self.view.in_order or self._buffer
         # The text of a record on its own, as in the other formats, has no layout.
         chosen = with_layout(options, args, trace, self._counts)
         options = chosen if args.format == "text" else replace(options, irq_info=False)
@@ -81,7 +81,7 @@ class Reading:
     def n_lost(self) -> int:
         """Lost events: according to the pages, and according to the recorder's counts."""
         told, n_lost = self._told, sum(n for n in self._losses if n != LOST_UNKNOWN)
-        chosen = self._view.selection
+        chosen = self.view.selection
         if chosen.window != ALL_TIMES or chosen.cpus is not None:
             # The recorder counts those of all times and CPUs.
             return n_lost
@@ -100,7 +100,7 @@ class Reading:
 
     @cached_property
     def _losses(self) -> list[int]:
-        return [n_lost for cpu in self._view.lost for _, n_lost in self._view.losses(cpu)]
+        return [n_lost for cpu in self.view.lost for _, n_lost in self.view.losses(cpu)]
 
     def blocks(self, form: str) -> Iterator[bytes | memoryview]:
         """Yield the output; that of a format of tables is written by `write_table`."""
@@ -114,16 +114,16 @@ class Reading:
 
     def _only_table(self) -> Table | None:
         """Return the table of the one event that is read; None when there are several, or none."""
-        names = [name for name in self._view.events if name in self._view]
-        return self._view[names[0]] if len(names) == 1 else None
+        names = [name for name in self.view.events if name in self.view]
+        return self.view[names[0]] if len(names) == 1 else None
 
     def write_table(self, form: str, stream: IO[bytes]) -> None:
         """Write the table of the one event that is read; raises TracepointError when there are several."""
         table = self._only_table()
         if table is None:
-            names = ", ".join(list(self._view.events)[:_MAX_NAMED]) or "none"
+            names = ", ".join(list(self.view.events)[:_MAX_NAMED]) or "none"
             raise TracepointError(
-                f"--format {form} is for one event, and {len(self._view.events)} were recorded: {names}; "
+                f"--format {form} is for one event, and {len(self.view.events)} were recorded: {names}; "
                 "name one, or write all with tracepoint convert"
             )
         write_table(table, stream, form)

@@ -13,6 +13,7 @@ from tracepoint.filter.numbers import read_cpulist
 from tracepoint.filter.parse import MAX_CPUS
 from tracepoint.model.patterns import unmatched
 from tracepoint.tracefile.opening import is_process, open_container
+from tracepoint.tracefile.sieve import ALL_TIMES
 from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
@@ -130,6 +131,29 @@ def report_unmatched(file: str, patterns: Sequence[str], events: Collection[str]
     for pattern in missing:
         out.say(f"tracepoint: no event of {file} matches {pattern!r}")
     return bool(missing)
+
+
+def note_empty(trace: Trace, out: Output) -> None:
+    """Say which choice of CPUs, times, tasks or filters left no records."""
+    chosen = trace.selection
+    if trace.n_records or (not chosen.is_by_record and chosen.window == ALL_TIMES):
+        return
+    every = Trace(trace.file, trace.instance)
+    known = [] if every.buffer is None else sorted({cpu.cpu for cpu in every.buffer.cpus})
+    (first, last), window = every.span, chosen.window
+    if chosen.cpus is not None and chosen.cpus.isdisjoint(known):
+        numbers = ", ".join(map(str, sorted(chosen.cpus)[:_MAX_SHOWN]))
+        out.say(
+            f"tracepoint: no records of CPU {numbers}: the recording has CPU {', '.join(map(str, known))}"
+        )
+    elif window.start > last or window.stop <= first:
+        span = f"{first / 1e9:.6f} to {last / 1e9:.6f} s"
+        out.say(f"tracepoint: no records in this range of times: the recording is from {span}")
+    elif chosen.where:
+        filters = " and ".join(repr(text) for text in chosen.where)
+        out.say(f"tracepoint: no record that is chosen passes {filters}")
+    elif chosen.pids is not None:
+        out.say("tracepoint: no record that is chosen is of these tasks")
 
 
 def warn_of_damage(file: str, damages: Sequence[Damage], out: Output) -> None:

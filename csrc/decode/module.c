@@ -6,6 +6,7 @@
  */
 #include "columns.h"
 #include "decode.h"
+#include "drain.h"
 #include "head.h"
 
 struct page {
@@ -224,6 +225,8 @@ static PyMethodDef functions[] = {
 	{ "render_lines", tp_render_lines, METH_VARARGS,
 	  "render_lines(writer, texts, out, start, sources): the end of the lines in out, and what is left" },
 	{ "line_notes", tp_line_notes, METH_O, "line_notes(writer): how many lines have which notes" },
+	{ "drain", tp_drain, METH_VARARGS,
+	  "drain(source, target, end, layout, wait_ms, n_ring, counts, room): why it ended, and the error" },
 	TP_COLUMN_METHODS,
 	{ NULL, NULL, 0, NULL },
 };

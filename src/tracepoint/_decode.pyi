@@ -1,7 +1,7 @@
 """Records out of pages, and their columns, in C.
 
-The twins are `tracepoint.record.pages.read_pages_slowly`, and in `tracepoint.decode` rows and fill;
-the Arrow functions have none.
+The twins are `tracepoint.record.pages.read_pages_slowly`, and in `tracepoint.decode` rows and fill,
+and `tracepoint.control.drain.drain_slowly`; the Arrow functions have none.
 """
 
 from array import array
@@ -51,6 +51,17 @@ def count_pages(
     data: _Bytes, layout: _Layout, counts: array[int], /
 ) -> tuple[list[tuple[int, int, str, int]], int, int]: ...
 def count_tasks(data: _Bytes, layout: _Layout, pid_at: int, /) -> dict[int, int]: ...
+def drain(
+    source: int,
+    target: int,
+    end: int,
+    layout: _Layout,
+    wait_ms: int,
+    n_ring: int,
+    counts: array[int],
+    room: array[int],
+    /,
+) -> tuple[int, int]: ...
 def pool() -> _Pool: ...
 def collector(
     pool: _Pool, slots: _Bytes, n_slots: int, layout: _Layout, start: int, stop: int, /

@@ -71,6 +71,8 @@ class RecordedFake(FakeTracefs):
 
 
 class FakePages:
+    handle = None
+
     def __init__(self, files: RecordedFake, cpu: int) -> None:
         self.files, self.cpu = files, cpu
 

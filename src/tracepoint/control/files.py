@@ -32,6 +32,10 @@ KALLSYMS, KCORE = Path("/proc/kallsyms"), Path("/proc/kcore")
 class PageSource(Protocol):
     """An open `trace_pipe_raw`."""
 
+    @property
+    def handle(self) -> int | None:
+        """The file descriptor; None where it is no file of this process."""
+
     def read(self, size: int) -> bytes:
         """Return the next page of `size` bytes, nothing when there is none now; OSError.
 
@@ -162,16 +166,16 @@ def _read_words(core: BinaryIO, head: bytes, places: Mapping[str, int]) -> Itera
 
 class _Pages:
     def __init__(self, handle: int) -> None:
-        self._handle = handle
+        self.handle = handle
 
     def read(self, size: int) -> bytes:
         try:
-            return os.read(self._handle, size)
+            return os.read(self.handle, size)
         except BlockingIOError:
             return b""
 
     def close(self) -> None:
-        os.close(self._handle)
+        os.close(self.handle)
 
 
 def find_mount(mounts: str) -> str:

@@ -1,6 +1,6 @@
 """Recording: the pages of a trace array's ring buffers, into a trace.dat.
 
-One thread per CPU moves whole pages to a temporary file next to the target. The trace.dat is written only
+One reader per CPU moves whole pages to a temporary file next to the target. The trace.dat is written only
 when all pages are there, and gets its name only when it is complete.
 """
 
@@ -14,20 +14,19 @@ import sys
 import tempfile
 import threading
 import time
+from array import array
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.control.drain import DrainPlan
+from tracepoint.control.reader import CpuReader
 from tracepoint.control.recording import check_target
-from tracepoint.decode.engine import count_by_id, count_records
 from tracepoint.decode.rows import NO_ID
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.printk.facts import LASTING_VARIABLES
 from tracepoint.record.layout import read_page_layout
-from tracepoint.record.pages import read_pages
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
-from tracepoint.tracefile.cpudata import CpuData
-from tracepoint.tracefile.mapping import map_whole, unmap
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import (
     CpuStats,
@@ -46,14 +45,10 @@ if TYPE_CHECKING:
     from tracepoint.control.files import PageSource
     from tracepoint.record.layout import PageLayout
 
-# Shorter makes more half-empty pages, longer needs larger ring buffers: 1.4 MB in 20 ms are 70 MB/s.
-_PAUSE = 0.02
 _LOOK = 0.05
 _ID = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
-_PAGES_A_BLOCK = 64
+_NO_LIMIT = 1 << 62
 _MAX_SECONDS = 1e6
-# Of kernel/trace/trace.c: tracing_stats_read().
-_LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MULTILINE)
 
 
 def record(
@@ -89,56 +84,6 @@ def record(
     except OSError as error:
         raise TracepointError(f"{target}: {error.strerror or error}; nothing was saved") from error
     return Recording(target, run.stats(), run.is_cut)
-
-
-@dataclass(slots=True)
-class _Cpu:
-    """One CPU's pages in transit, and the error of its thread."""
-
-    number: int
-    source: PageSource
-    spool: Path
-    before: dict[str, int]
-    after: str = ""
-    n_pages: int = 0
-    n_records: int = 0
-    n_lost: int = 0
-    error: OSError | None = None
-
-    def collect(self, page_size: int, ended: threading.Event, n_last: int) -> None:
-        """Move pages until the end, and then at most `n_last` more: others may go on writing."""
-        try:
-            with self.spool.open("wb") as stream:
-                while n_last:
-                    is_ended = ended.is_set()
-                    page = self.source.read(page_size)
-                    if page:
-                        stream.write(page)
-                        self.n_pages += 1
-                        n_last -= is_ended
-                    elif is_ended:
-                        break
-                    else:
-                        ended.wait(_PAUSE)
-        except OSError as error:
-            self.error = error
-
-    def stats_since(self) -> str:
-        """Return the text of `stats` after the recording, its losses counted from the beginning."""
-
-        def since(found: re.Match[str]) -> str:
-            return f"{found[1]}: {max(int(found[2]) - self.before.get(found[1], 0), 0)}"
-
-        return _LOSSES.sub(since, self.after)
-
-    def blocks(self, layout: PageLayout) -> Iterator[bytes]:
-        """Yield the pages again, counting their records."""
-        with self.spool.open("rb") as stream:
-            while block := stream.read(_PAGES_A_BLOCK * layout.page_size):
-                for page in read_pages(block, layout).heads:
-                    self.n_records += page.n_records
-                    self.n_lost += max(page.lost, 0)
-                yield block
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +131,7 @@ class _Run:
 
     array: ArrayFiles
     folder: Path
-    cpus: list[_Cpu] = field(default_factory=list)
+    cpus: list[CpuReader] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
     is_cut: bool = False
     facts: _Facts = field(init=False)
@@ -202,34 +147,36 @@ class _Run:
         layout = self.layout()
         if not self.formats and self.facts.settings.tracer in ("", "nop"):
             raise TracefsError(f"no event is enabled in {self.array.path}: there is nothing to record")
-        n_last = {cpu: size // layout.data_size + 2 for cpu, size in self.array.buffer_bytes.items()}
-        with contextlib.ExitStack() as sources:
-            for cpu in n_last:
-                folder = f"{self.array.prefix}per_cpu/{cpu}"
-                source = self._open(f"{folder}/trace_pipe_raw")
-                sources.callback(self._close, source)
+        n_ring = {cpu: size // layout.data_size + 2 for cpu, size in self.array.buffer_bytes.items()}
+        with contextlib.ExitStack() as opened:
+            for cpu, size in n_ring.items():
+                source = self._open(f"{self.array.prefix}per_cpu/{cpu}/trace_pipe_raw")
+                opened.callback(self._close, source)
                 before = read_stats(self._stats(cpu))
-                self.cpus.append(_Cpu(int(cpu[3:]), source, self.folder / cpu, before))
-            ended = threading.Event()
-            threads = [
-                threading.Thread(target=cpu.collect, args=(layout.page_size, ended, spare), daemon=True)
-                for cpu, spare in zip(self.cpus, n_last.values(), strict=True)
-            ]
-            for thread in threads:
-                thread.start()
+                spool = self.folder / cpu
+                self.cpus.append(CpuReader(int(cpu[3:]), source, spool, size, before))
+            end, ends = os.pipe()
+            opened.callback(os.close, end)
+            plan = DrainPlan(layout, end, array("q", [_NO_LIMIT]))
+            threads: list[threading.Thread] = []
             try:
+                for reader in self.cpus:
+                    thread = threading.Thread(target=reader.collect, args=(plan,), daemon=True)
+                    thread.start()
+                    threads.append(thread)
                 self._wait(seconds, until, during)
             finally:
-                self._end(ended, threads)
+                self._end(ends, threads)
         for one in self.cpus:
             with self._may_be_cut():
                 if one.error is not None:
                     raise one.error
+        found = {number for one in self.cpus for number in one.count(layout)}
         with self._may_be_cut():
             for one in self.cpus:
                 one.after = self._stats(f"cpu{one.number}")
             self._describe()
-            self._describe_earlier()
+            self._describe_earlier(found - {NO_ID})
 
     @contextlib.contextmanager
     def _may_be_cut(self) -> Iterator[None]:
@@ -264,28 +211,16 @@ class _Run:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")
 
-    def _describe_earlier(self) -> None:
+    def _describe_earlier(self, recorded: set[int]) -> None:
         """Add the formats of records that were in the buffer already, of events that were disabled since."""
         known = [*self.facts.ftrace, *self.formats.values()]
-        missing = self._recorded_ids() - {int(found[1]) for found in map(_ID.search, known) if found}
+        missing = recorded - {int(found[1]) for found in map(_ID.search, known) if found}
         if not missing:
             return
         for name in self.array.event_names:
             folder = f"events/{name.replace(':', '/')}"
             if name not in self.formats and int(self.array.tracefs.read(f"{folder}/id")) in missing:
                 self.formats[name] = self.array.tracefs.read(f"{folder}/format")
-
-    def _recorded_ids(self) -> set[int]:
-        layout, found = self.layout(), set[int]()
-        for cpu in self.cpus:
-            with cpu.spool.open("rb") as stream:
-                data = map_whole(stream)
-            try:
-                pages = CpuData(cpu.number, 0, len(data), layout, data)
-                found |= count_by_id(count_records([pages], 1)).keys()
-            finally:
-                unmap(data)
-        return found - {NO_ID}
 
     def _wait(
         self,
@@ -298,12 +233,12 @@ class _Run:
             return
         stop = until or threading.Event()
         end = time.monotonic() + (_MAX_SECONDS if seconds is None else seconds)
-        while not any(cpu.error for cpu in self.cpus):
+        while not any(cpu.is_done for cpu in self.cpus):
             left = end - time.monotonic()
             if left <= 0 or stop.wait(min(left, _LOOK)):
                 break
 
-    def _end(self, ended: threading.Event, threads: list[threading.Thread]) -> None:
+    def _end(self, ends: int, threads: list[threading.Thread]) -> None:
         """Read the rest with the array off: reading makes events too, when system calls are traced."""
         was_on = False
         try:
@@ -312,7 +247,7 @@ class _Run:
                 if was_on:
                     self.array.is_on = False
         finally:
-            ended.set()
+            os.close(ends)
             for thread in threads:
                 thread.join()
             with self._may_be_cut():
@@ -357,11 +292,14 @@ class _Run:
     def stats(self) -> tuple[CpuStats, ...]:
         """Return what each CPU recorded and lost since the start; without an end, judging by its pages."""
         if self.is_cut:
-            return tuple(CpuStats(cpu.number, cpu.n_pages, cpu.n_records, cpu.n_lost, 0) for cpu in self.cpus)
+            return tuple(
+                CpuStats(cpu.number, cpu.moved.n_pages, cpu.n_records, cpu.moved.n_lost, 0)
+                for cpu in self.cpus
+            )
         made = []
         for cpu in self.cpus:
             counts = read_stats(cpu.stats_since())
             overrun = counts.get("overrun", 0) + counts.get("commit overrun", 0)
             dropped = counts.get("dropped events", 0)
-            made.append(CpuStats(cpu.number, cpu.n_pages, cpu.n_records, overrun, dropped))
+            made.append(CpuStats(cpu.number, cpu.moved.n_pages, cpu.n_records, overrun, dropped))
         return tuple(made)

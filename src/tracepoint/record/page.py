@@ -94,14 +94,28 @@ def read_page(data: Buffer, at: int, layout: PageLayout) -> Page:
     if size > layout.data_size:
         fault = f"a page claims {size} bytes of data"
         return Page(stamp, 0, end_stamp=stamp, fault=fault, fault_at=at + layout.commit_offset)
-    lost = 0
-    if commit & MISSED_EVENTS:
-        lost = LOST_UNKNOWN
-        if commit & MISSED_STORED and size + layout.long_size <= layout.data_size:
-            lost = struct.unpack_from(long_code, data, start + size)[0]
     page = read_events(data, start, size, stamp, is_big_endian=layout.is_big_endian)
-    page.lost = lost if lost <= MOST_LOST else LOST_UNKNOWN
+    page.lost = read_lost(data, at, layout)
     return page
+
+
+def read_lost(data: Buffer, at: int, layout: PageLayout) -> int:
+    """Return how many events the page at offset `at` says were lost before it (LOST_UNKNOWN: some).
+
+    >>> from tracepoint.record.layout import PageLayout
+    >>> page = bytes(8) + (0xC0000000).to_bytes(8, "little") + (7).to_bytes(8, "little") + bytes(4072)
+    >>> read_lost(page, 0, PageLayout())
+    7
+    """
+    long_code = (">" if layout.is_big_endian else "<") + ("Q" if layout.long_size == 8 else "I")
+    commit = struct.unpack_from(long_code, data, at + layout.commit_offset)[0]
+    size = commit & SIZE_MASK
+    if not commit & MISSED_EVENTS or size > layout.data_size:
+        return 0
+    if not commit & MISSED_STORED or size + layout.long_size > layout.data_size:
+        return LOST_UNKNOWN
+    lost = int(struct.unpack_from(long_code, data, at + layout.data_offset + size)[0])
+    return lost if lost <= MOST_LOST else LOST_UNKNOWN
 
 
 def read_events(data: Buffer, start: int, size: int, stamp: int, *, is_big_endian: bool = False) -> Page:

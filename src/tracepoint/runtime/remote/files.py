@@ -90,7 +90,9 @@ class ProcessFiles:
 
 
 class RemotePages:
-    """An open `trace_pipe_raw`."""
+    """An open `trace_pipe_raw`, which is no file of this process."""
+
+    handle = None
 
     def __init__(self, handle: RemoteHandle) -> None:
         self._handle = handle

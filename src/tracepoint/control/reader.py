@@ -1,0 +1,87 @@
+"""The reader of one CPU's ring buffer: its thread, the file it moves pages to, and what those hold."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tracepoint.control.drain import DrainEnd, MovedPages, drain
+from tracepoint.decode.engine import count_by_id, count_records
+from tracepoint.tracefile.cpudata import CpuData
+from tracepoint.tracefile.mapping import map_whole, unmap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tracepoint.control.drain import DrainPlan
+    from tracepoint.control.files import PageSource
+    from tracepoint.record.layout import PageLayout
+
+_PAGES_A_BLOCK = 64
+# Of kernel/trace/trace.c: tracing_stats_read().
+_LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class CpuReader:
+    """One CPU's pages in transit; `n_ring` pages fit into its ring buffer.
+
+    `before` and `after` are the counts and the text of `stats` when the recording began and ended.
+    """
+
+    number: int
+    source: PageSource
+    spool: Path
+    n_ring: int
+    before: dict[str, int]
+    after: str = ""
+    n_records: int = 0
+    moved: MovedPages = field(default_factory=MovedPages)
+    end: DrainEnd | None = None
+    error: OSError | None = None
+
+    def collect(self, plan: DrainPlan) -> None:
+        """Move pages until the end; what goes wrong is kept for the thread that waits."""
+        try:
+            handle = os.open(self.spool, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            try:
+                self.end, number = drain(self.source, handle, plan, self.n_ring, self.moved)
+            finally:
+                os.close(handle)
+            if number:
+                self.error = OSError(number, os.strerror(number))
+        except OSError as error:
+            self.end, self.error = DrainEnd.TARGET, error
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no more pages will come."""
+        return self.end is not None
+
+    def stats_since(self) -> str:
+        """Return the text of `stats` after the recording, its losses counted from the beginning."""
+
+        def since(found: re.Match[str]) -> str:
+            return f"{found[1]}: {max(int(found[2]) - self.before.get(found[1], 0), 0)}"
+
+        return _LOSSES.sub(since, self.after)
+
+    def count(self, layout: PageLayout) -> dict[int, int]:
+        """Return the number of records of each event id in the pages, and keep their sum."""
+        with self.spool.open("rb") as stream:
+            data = map_whole(stream)
+        try:
+            found = count_by_id(count_records([CpuData(self.number, 0, len(data), layout, data)], 1))
+        finally:
+            unmap(data)
+        self.n_records = sum(found.values())
+        return found
+
+    def blocks(self, layout: PageLayout) -> Iterator[bytes]:
+        """Yield the pages again."""
+        with self.spool.open("rb") as stream:
+            while block := stream.read(_PAGES_A_BLOCK * layout.page_size):
+                yield block

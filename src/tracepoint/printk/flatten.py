@@ -437,7 +437,7 @@ def flatten(op: ops.TextOp, machine: ops.RecordMachine, fields: ops.TextOp = _NO
 
     >>> from tracepoint.source.types import INT
     >>> line = ops.Joined((ops.Literal("a="), ops.Number(ops.Load(8, INT), "d")))
-    >>> print(flatten(line, ops.Machine()))
+    >>> print(flatten(line, ops.RecordMachine()))
     0  text          'a='
     1  load          s32 at 8
     2  number        %d

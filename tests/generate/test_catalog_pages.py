@@ -125,57 +125,6 @@ def test_map_covers_every_byte_once(page: Page) -> None:
     assert "Shares its bytes with others: b" in page.run(f"{huge}.textContent")
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("(1 << 3) | 0x10", "24"),
-        ("( unsigned long)((( gfp_t)(((1UL)) << (10))|(1UL << 11)) & ~( gfp_t)(1UL << 11))", "1024"),
-        ("~( gfp_t)1", "4294967294"),
-        ("( unsigned long)~( gfp_t)1", "4294967294"),
-        ("(unsigned long)~0", "18446744073709551615"),
-        ("~0", "-1"),
-        ("0xffffffff", "4294967295"),
-        ("0x80000000 + 1", "2147483649"),
-        ("2147483648", "2147483648"),
-        ("1 << 31", "-2147483648"),
-        ("1U << 31", "2147483648"),
-        ("1 << 32", None),
-        ("7 - 3 * 2", "1"),
-        ("1 | 2 ^ 3 & 2", "1"),
-        ("-5 >> 1", "-3"),
-        ("010", None),
-        ("REC->x | 1", None),
-        ("sizeof(int)", None),
-        ("(struct page *)1", None),
-        ("1 ||", None),
-        ("", None),
-        ("(" * 500 + "1" + ")" * 500, None),
-    ],
-)
-def test_constants_are_worked_out_as_c_does(page: Page, text: str, value: str | None) -> None:
-    see(page)
-    found = page.run(f"(found => found && String(found.value))(Catalog.print.constant({json.dumps(text)}))")
-    assert found == value
-
-
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        ('"%x", REC->a & ((((0x1 | 0x2) + 1) << 1) - 1)', '"%x", REC->a & 7'),
-        (
-            '"%s", f(REC->a, { (1UL << (5)), "A(1|2)" }, { 0x10, "B" })',
-            '"%s", f(REC->a, { 0x20, "A(1|2)" }, { 0x10, "B" })',
-        ),
-        ('"%d", f(1 | 2), (int) REC->a', '"%d", f(1 | 2), (int) REC->a'),
-        ('"%d", REC->a == (-1)', '"%d", REC->a == (-1)'),
-        ('"(1|2) %d", (REC->a) }', '"(1|2) %d", (REC->a) }'),
-    ],
-)
-def test_print_formats_are_shown_with_constants_worked_out(page: Page, text: str, shown: str) -> None:
-    see(page)
-    assert page.run(f"Catalog.print.folded({json.dumps(text)})") == shown
-
-
 def test_history_keeps_the_names_of_functions(page: Page) -> None:
     see(page, "#/event/shop:refund", title="refund")
     shown = text(page, ".history")

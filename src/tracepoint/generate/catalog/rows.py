@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tracepoint.generate.catalog.constants import work_out
 from tracepoint.generate.catalog.data import TracepointKind
 from tracepoint.generate.catalog.text import clean, summary, to_json
 from tracepoint.layout.compare import ChangeKind, Reader
@@ -218,8 +219,13 @@ def _appearance(one: Appearance, pools: dict[str, _Pool[Any]]) -> dict[str, Any]
     if layout is not None:
         fields = tuple(_field(item) for item in layout.event_fields)
         shown["record"] = pools["records"].number((fields, layout.size_bytes))
-        shown["print"] = pools["prints"].number(clean(layout.print_fmt))
+        shown["print"] = pools["prints"].number(_print_formats(layout.print_fmt))
     return shown
+
+
+def _print_formats(text: str) -> tuple[str, ...]:
+    """Return a print format, and how it reads with its constants worked out where that differs."""
+    return tuple(dict.fromkeys((clean(text), clean(work_out(text)))))
 
 
 def _field(item: FieldFormat) -> tuple[str, str, int, int, int]:

@@ -11,7 +11,6 @@ from tracepoint.generate.catalog.pages import start_page, system_page
 from tracepoint.generate.catalog.rows import data_files
 from tracepoint.generate.catalog.text import clean, slugs, to_json
 from tracepoint.generate.fileset import FileSet
-from tracepoint.source.types import int_types
 
 if TYPE_CHECKING:
     from tracepoint.generate.catalog.data import Catalog
@@ -40,19 +39,11 @@ def make_catalog(catalog: Catalog, *, title: str = "Tracepoints") -> FileSet:
     made = {"index.html": start_page(catalog, _asset("index.html"), title, names)}
     for name in (*_STYLES, *_SCRIPTS):
         made[f"assets/{name}"] = _asset(name)
-    made["assets/types.js"] = f"Catalog.types = {to_json(_integer_types())};\n"
     made |= data_files(catalog, {"title": clean(title), "plain": list(names.values())})
     for system, events in systems.items():
         made[f"plain/{names[system]}.html"] = system_page(events, labels, _asset("system.html"), title)
     made[MARK] = to_json({"schema": SCHEMA, "files": sorted([*made, MARK])}) + "\n"
     return FileSet(made)
-
-
-def _integer_types() -> dict[str, tuple[int, bool]]:
-    """Return the bits of integer types and whether they are unsigned; a cast to bool is no cut."""
-    found = {name: (8 * kind.size, not kind.is_signed) for name, kind in int_types().items()}
-    found["unsigned"] = found["unsigned int"]
-    return {name: shape for name, shape in sorted(found.items()) if name not in ("bool", "_Bool")}
 
 
 @lru_cache

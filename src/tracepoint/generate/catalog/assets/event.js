@@ -123,21 +123,19 @@ Catalog.eventPage = (() => {
 
   function printPart(event, seen, before) {
     if (seen.print === undefined) return "";
-    const text = event.prints[seen.print];
+    const [text, plain = text] = event.prints[seen.print];
     if (!text) return "";
     const isNew = before && before.print !== undefined && before.print !== seen.print;
-    const plain = print.folded(text);
     return section("Print format",
       el("pre", { class: "code long" }, print.pieces(plain)),
       plain === text ? "" : el("p", { class: "note" }, "Constants are worked out here; the format file has them in full."),
       isNew ? el("details", {}, el("summary", {}, "As it was in the version before"),
-        el("pre", { class: "code" }, print.difference(...asTheyDiffer(event.prints[before.print], text)))) : "");
+        el("pre", { class: "code" }, print.difference(...asTheyDiffer(event.prints[before.print], [text, plain])))) : "");
   }
 
-  /* Two formats worked out, or in full when only that shows the difference. */
-  function asTheyDiffer(old, now) {
-    const plain = [print.folded(old), print.folded(now)];
-    return plain[0] === plain[1] ? [old, now] : plain;
+  /* Two formats with constants worked out, or in full when only that shows the difference. */
+  function asTheyDiffer([old, oldPlain = old], [now, nowPlain]) {
+    return oldPlain === nowPlain ? [old, now] : [oldPlain, nowPlain];
   }
 
   function protoPart(event, seen, before) {
@@ -339,7 +337,7 @@ Catalog.eventPage = (() => {
   function formatPart(event, seen, start) {
     if (seen.record === undefined) return "";
     const fields = makeFields(start.common, event.records[seen.record][0]);
-    const text = formatText(event.name, fields, event.prints[seen.print] || "");
+    const text = formatText(event.name, fields, seen.print === undefined ? "" : event.prints[seen.print][0]);
     return el("details", { class: "command" },
       el("summary", {}, "The format file"),
       el("div", { class: "what" }, "Every kernel gives it another ID.", copyButton(text, "the format file")),

@@ -152,6 +152,15 @@ COMMANDS = {
             "tracepoint sql tests/tracefile/golden/cut.v6.dat 'from sched_waking limit 2' --format csv",
         ),
     ),
+    "analyse": Command(
+        "trace.analyse",
+        "answer what a recording was taken for: sched (who ran, who waited for a CPU and how long)",
+        (
+            "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat",
+            "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat --cpu 0 --format json",
+            "tracepoint analyse sched --events",
+        ),
+    ),
     "index": Command(
         "tree.index",
         "index a kernel tree: its events, call sites, exports",

@@ -55,6 +55,11 @@ class Column:
         """The name of the field."""
         return self.plan.name
 
+    @property
+    def numbers(self) -> memoryview[Any]:
+        """The numbers of all rows, of texts the indices of their words; those of null rows mean nothing."""
+        return _cast(self.values, "i" if self.plan.kind is ColumnKind.TEXT else self.plan.code)
+
     @cached_property
     def words(self) -> list[str]:
         """The strings of a column of texts, each once; bytes that are not UTF-8 are surrogates."""
@@ -100,11 +105,23 @@ class Column:
         return bytes(data) if self.plan.kind is ColumnKind.BYTES else _cast(data, self.plan.code).tolist()
 
 
-def number_column(name: str, values: Iterable[int], code: str) -> Column:
-    """Return a column of integers of a `struct` code."""
+def number_column(name: str, values: Iterable[int], code: str, null: int | None = None) -> Column:
+    """Return a column of integers of a `struct` code; those that are `null` are not there."""
     data = array(code, values)
     plan = PlanColumn(name, ColumnKind.NUMBER, FieldPlace.FIXED, 0, data.itemsize, 1, code)
-    return Column(plan, len(data), 0, None, data.tobytes())
+    n_nulls = 0 if null is None else data.count(null)
+    validity = bits_of(value != null for value in data) if n_nulls else None
+    return Column(plan, len(data), n_nulls, validity, data.tobytes())
+
+
+def bits_of(flags: Iterable[bool]) -> bytes:
+    r"""Return a bit for each flag, the lowest of a byte first.
+
+    >>> bits_of([True, False, True])
+    b'\x05'
+    """
+    digits = "".join("1" if flag else "0" for flag in flags)[::-1]
+    return int(digits or "0", 2).to_bytes(len(digits) + 7 >> 3, "little")
 
 
 def text_column(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.decode.column import Column
 from tracepoint.decode.fill import fill_slowly
 from tracepoint.decode.join import ColumnJoiner
-from tracepoint.decode.plan import plan_columns
+from tracepoint.decode.plan import plan_event
 from tracepoint.decode.rows import (
     N_IDS,
     NO_ID,
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any, TypeVar
 
+    from tracepoint.decode.plan import TablePlan
     from tracepoint.decode.rows import Row
     from tracepoint.layout.format import EventFormat
     from tracepoint.record.layout import PageLayout
@@ -209,29 +210,37 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
 
 def read_columns(cpus: Sequence[CpuData], forms: Sequence[EventFormat], threads: int) -> list[list[Column]]:
     """Return the columns of events, their rows by time; of equal times the lower CPU comes first."""
+    return read_tables(cpus, [plan_event(form) for form in forms], threads)
+
+
+def read_tables(cpus: Sequence[CpuData], plans: Sequence[TablePlan], threads: int) -> list[list[Column]]:
+    """Return the columns of tables as `read_columns` does; an event is in one of them.
+
+    Rows of one CPU with equal times keep the order in which they were written, whatever their events.
+    """
     if DECODE is None:
-        return _read_slowly(cpus, forms)
+        return _read_slowly(cpus, plans)
     with _running(threads) as run:
         slices = time_slices(cpus)
-        found = _read_in_slices(DECODE, [c.listed() for c in cpus], forms, slices, run) if slices else None
-        return found if found is not None else _read_quickly(DECODE, cpus, forms, run)
+        found = _read_in_slices(DECODE, [c.listed() for c in cpus], plans, slices, run) if slices else None
+        return found if found is not None else _read_quickly(DECODE, cpus, plans, run)
 
 
 def _read_in_slices(
     decode: ModuleType,
     cpus: Sequence[CpuData],
-    forms: Sequence[EventFormat],
+    plans: Sequence[TablePlan],
     slices: Sequence[Window],
     run: Run[Any, Any],
 ) -> list[list[Column]] | None:
     """Return the columns, read window by window; None when pages are not in the order of time."""
-    joiners = [[ColumnJoiner(decode, plan) for plan in plan_columns(form)] for form in forms]
+    joiners = [[ColumnJoiner(decode, column) for column in plan.columns] for plan in plans]
     for window in slices:
         parts = _parts(cpu.at_places(cpu.places_of(window)) for cpu in cpus)
-        sources = _collect(decode, parts, forms, window, run)
+        sources = _collect(decode, parts, plans, window, run)
         if not _are_in_order(parts, [decode.collected(source) for source in sources]):
             return None
-        for event, columns in zip(joiners, _fill(decode, sources, forms, run), strict=True):
+        for event, columns in zip(joiners, _fill(decode, sources, plans, run), strict=True):
             for joiner, column in zip(event, columns, strict=True):
                 joiner.add(column)
     return [[joiner.column() for joiner in event] for event in joiners]
@@ -256,45 +265,45 @@ def time_slices(cpus: Sequence[CpuData]) -> list[Window]:
     return [Window(*pair) for pair in pairwise([MIN_TIME, *times, MAX_TIME])]
 
 
-def _read_slowly(cpus: Sequence[CpuData], forms: Sequence[EventFormat]) -> list[list[Column]]:
-    rows: dict[int, list[Row]] = {form.id: [] for form in forms}
+def _read_slowly(cpus: Sequence[CpuData], plans: Sequence[TablePlan]) -> list[list[Column]]:
+    rows: list[list[Row]] = [[] for _ in plans]
+    table_of = {number: at for at, plan in enumerate(plans) for number in plan.ids}
     for part in _parts(cpus):
         for data, _ in _blocks(part):
-            for number, row in collect_slowly(data, part.layout, part.cpu, rows):
-                rows[number].append(row._replace(stamp=shown_time(part.time_map, row.stamp, row.cpu)))
+            for number, row in collect_slowly(data, part.layout, part.cpu, table_of):
+                rows[table_of[number]].append(
+                    row._replace(stamp=shown_time(part.time_map, row.stamp, row.cpu))
+                )
     return [
-        fill_slowly(
-            merge_slowly(rows[form.id]),
-            plan_columns(form),
-            is_big_endian=form.is_big_endian,
-        )
-        for form in forms
+        fill_slowly(merge_slowly(own), plan.columns, is_big_endian=plan.is_big_endian)
+        for own, plan in zip(rows, plans, strict=True)
     ]
 
 
 def _read_quickly(
-    decode: ModuleType, cpus: Sequence[CpuData], forms: Sequence[EventFormat], run: Run[Any, Any]
+    decode: ModuleType, cpus: Sequence[CpuData], plans: Sequence[TablePlan], run: Run[Any, Any]
 ) -> list[list[Column]]:
-    return _fill(decode, _collect(decode, _parts(cpus), forms, ALL_TIMES, run), forms, run)
+    return _fill(decode, _collect(decode, _parts(cpus), plans, ALL_TIMES, run), plans, run)
 
 
 def _collect(
     decode: ModuleType,
     parts: Sequence[CpuData],
-    forms: Sequence[EventFormat],
+    plans: Sequence[TablePlan],
     window: Window,
     run: Run[Any, Any],
 ) -> tuple[object, ...]:
     """Find the records of events in a window."""
     slots = array("H", [_NO_SLOT]) * N_IDS
-    for number, form in enumerate(forms):
-        if form.id < N_IDS:
-            slots[form.id] = number
+    for number, plan in enumerate(plans):
+        for event in plan.ids:
+            if event < N_IDS:
+                slots[event] = number
     pool = decode.pool()
 
     def collect(part: CpuData) -> object:
         stamps = stamp_window(window, part.time_map)
-        collector = decode.collector(pool, slots, len(forms), _numbers(part.layout), *stamps)
+        collector = decode.collector(pool, slots, len(plans), _numbers(part.layout), *stamps)
         for data, _ in _blocks(part):
             decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:
@@ -305,22 +314,22 @@ def _collect(
 
 
 def _fill(
-    decode: ModuleType, sources: tuple[object, ...], forms: Sequence[EventFormat], run: Run[Any, Any]
+    decode: ModuleType, sources: tuple[object, ...], plans: Sequence[TablePlan], run: Run[Any, Any]
 ) -> list[list[Column]]:
-    """Put the records of each event in the order of time, and copy their fields."""
+    """Put the records of each table in the order of time, and copy their fields."""
 
     def fill(number: int) -> list[Column]:
-        form = forms[number]
+        plan = plans[number]
         rows, n_rows = decode.merge_rows(sources, number)
-        plan = plan_columns(form)
-        n_slices = n_rows // _SLICE_ROWS + 1 if len(forms) == 1 else 1
-        columns = decode.start_columns(rows, tuple(c.numbers for c in plan), form.is_big_endian, n_slices)
+        n_slices = n_rows // _SLICE_ROWS + 1 if len(plans) == 1 else 1
+        numbers = tuple(column.numbers for column in plan.columns)
+        columns = decode.start_columns(rows, numbers, plan.is_big_endian, n_slices)
         fills = run if n_slices > 1 else _one_by_one
         fills(lambda part: decode.fill_columns(columns, part), range(n_slices))
         filled = decode.finish_columns(columns)
-        return [Column(c, n_rows, *memory) for c, memory in zip(plan, filled, strict=True)]
+        return [Column(c, n_rows, *memory) for c, memory in zip(plan.columns, filled, strict=True)]
 
-    return run(fill, range(len(forms)))
+    return run(fill, range(len(plans)))
 
 
 def _are_in_order(parts: Sequence[CpuData], found: Sequence[tuple[int, int, int]]) -> bool:

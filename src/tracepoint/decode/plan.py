@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.record.field import element_type, is_bitmask, is_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from tracepoint.layout.format import EventFormat, FieldFormat
     from tracepoint.source.types import IntType
 
@@ -93,6 +95,52 @@ def plan_columns(form: EventFormat) -> tuple[PlanColumn, ...]:
         CPU: PlanColumn(CPU, ColumnKind.CPU, FieldPlace.FIXED, 0, 4, 1, "i"),
     }
     return (found.pop(TIME), found.pop(CPU), *found.values())
+
+
+class TablePlan(NamedTuple):
+    """One table to read: the records of the events with these ids, by time, and its columns."""
+
+    ids: tuple[int, ...]
+    columns: tuple[PlanColumn, ...]
+    is_big_endian: bool
+
+
+def plan_event(form: EventFormat) -> TablePlan:
+    """Return the table of one event."""
+    return TablePlan((form.id,), plan_columns(form), form.is_big_endian)
+
+
+def plan_together(
+    wanted: Sequence[tuple[EventFormat, Sequence[str]]],
+) -> tuple[TablePlan, dict[tuple[str, str], str]]:
+    """Return one table of several events with some fields of each, and the column of an event's field.
+
+    Fields that stand at the same place share a column, so a row holds a field only where its event has it.
+    Raises KeyError for a field that an event does not have.
+
+    >>> from tracepoint.layout.format import EventFormat, FieldFormat
+    >>> pid, cpu = FieldFormat("pid", "int", 8, 4, True), FieldFormat("cpu", "int", 12, 4, True)
+    >>> forms = [EventFormat("demo", name, (pid, cpu), "", n_common=0) for name in ("sleep", "wake")]
+    >>> plan, column_of = plan_together([(forms[0], ["pid"]), (forms[1], ["pid", "cpu"])])
+    >>> [column.name for column in plan.columns]
+    ['common_timestamp', 'common_cpu', 'sleep.pid', 'wake.cpu']
+    >>> column_of["wake", "pid"]
+    'sleep.pid'
+    """
+    columns: dict[tuple[object, ...], PlanColumn] = {}
+    column_of: dict[tuple[str, str], str] = {}
+    for form, names in wanted:
+        own: Mapping[str, PlanColumn] = {column.name: column for column in plan_columns(form)}
+        for name in (TIME, CPU, *names):
+            if name not in own:
+                raise KeyError(f"{form.system}:{form.name} has no field {name!r}")
+            short = name if name.startswith("common_") else f"{form.name}.{name}"
+            place = (*own[name].numbers, own[name].code)
+            column = columns.setdefault(place, replace(own[name], name=short))
+            column_of[form.name, name] = column.name
+    ids = tuple(form.id for form, _ in wanted)
+    is_big_endian = any(form.is_big_endian for form, _ in wanted)
+    return TablePlan(ids, tuple(columns.values()), is_big_endian), column_of
 
 
 def _plan(form: EventFormat, field: FieldFormat) -> PlanColumn:

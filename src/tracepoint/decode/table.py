@@ -11,7 +11,7 @@ from tracepoint.decode.plan import ColumnKind, plan_columns
 from tracepoint.wording import counted, html_table, one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tracepoint.decode.column import Column, Value
     from tracepoint.layout.format import EventFormat
@@ -179,6 +179,28 @@ class Table(ColumnTable):
             raise KeyError(f"the print format of {self.name} has no names for values of {', '.join(without)}")
         columns = [found.get(name) or column for name, column in self._decoded().items()]
         return Table(self.format, lambda: columns, self._added)
+
+
+class JoinedTable(ColumnTable):
+    """The records of several events by time, with some fields of each.
+
+    `events` are the names by the numbers in the column `common_type`.  A column is null, or another field of
+    the record, in rows of events that do not have it.
+    """
+
+    def __init__(
+        self,
+        events: Mapping[int, str],
+        column_of: Mapping[tuple[str, str], str],
+        read: Callable[[], Sequence[Column]],
+    ) -> None:
+        super().__init__(", ".join(events.values()), read)
+        self.events = events
+        self._column_of = column_of
+
+    def column(self, event: str, field: str) -> Column:
+        """Return the column that holds a field in the rows of an event; raises KeyError."""
+        return self[self._column_of[event, field]]
 
 
 def _mask(numpy: Any, column: Column) -> Any:

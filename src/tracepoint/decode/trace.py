@@ -10,10 +10,18 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
-from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, n_threads, read_columns
+from tracepoint.decode.engine import (
+    count_by_id,
+    count_records,
+    cpus_in_order,
+    n_threads,
+    read_columns,
+    read_tables,
+)
+from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
 from tracepoint.decode.selection import Selection
-from tracepoint.decode.table import ColumnTable, Table
+from tracepoint.decode.table import ColumnTable, JoinedTable, Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.model.patterns import matches_any
@@ -26,7 +34,7 @@ from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME, Window, shown_time
 from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from tracepoint.decode.column import Column
@@ -298,6 +306,18 @@ class Trace:
             name: Table(form, lambda columns=columns: columns)  # type: ignore[misc]
             for name, form, columns in zip(names, forms, read, strict=True)
         }
+
+    def joined(self, fields: Mapping[str, Sequence[str]]) -> JoinedTable:
+        """Return one table of several events by time, with the fields that are named of each.
+
+        Rows of one CPU with equal times keep the order in which they were written.  Raises KeyError for an
+        event or a field that is not there.
+        """
+        forms = {self._full_name(name): self.format(name) for name in fields}
+        wanted = list(zip(forms.values(), fields.values(), strict=True))
+        plan, column_of = plan_together([(form, ("common_type", *names)) for form, names in wanted])
+        ids = {form.id: form.name for form in forms.values()}
+        return JoinedTable(ids, column_of, lambda: read_tables(self._cpus, [plan], self._threads)[0])
 
     def records(self) -> Iterator[Record]:
         """Yield the selected records of all CPUs by time, each with its fields and its text.

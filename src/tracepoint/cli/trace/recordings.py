@@ -49,6 +49,19 @@ def add_selection_arguments(parser: argparse.ArgumentParser, stop: str = "--to")
 def add_filter_arguments(parser: argparse.ArgumentParser, stop: str = "--to") -> None:
     """Add what chooses records of any event: times (`stop` names their end), CPUs, tasks and a filter."""
     group = parser.add_argument_group("records to read")
+    add_part_arguments(group, stop)
+    group.add_argument(
+        "--where",
+        action="append",
+        default=[],
+        metavar="FILTER",
+        help="that pass this filter in the kernel's language: 'prev_prio < 100 && next_comm ~ \"k*\"'; an "
+        "event that lacks one of the fields is left out",
+    )
+
+
+def add_part_arguments(group: argparse._ArgumentGroup, stop: str = "--to") -> None:
+    """Add what chooses a part of a recording: times (`stop` names their end), CPUs and tasks."""
     group.add_argument("--from", dest="start", type=nanoseconds, metavar="S", help="from this second on")
     group.add_argument(stop, dest="stop", type=nanoseconds, metavar="S", help="before this second")
     group.add_argument("--cpu", type=_cpus, metavar="LIST", help="of these CPUs: 0-3,8")
@@ -59,14 +72,6 @@ def add_filter_arguments(parser: argparse.ArgumentParser, stop: str = "--to") ->
         default=[],
         metavar="TASK",
         help="of this task: its id, or its name, kworker*; can be given several times",
-    )
-    group.add_argument(
-        "--where",
-        action="append",
-        default=[],
-        metavar="FILTER",
-        help="that pass this filter in the kernel's language: 'prev_prio < 100 && next_comm ~ \"k*\"'; an "
-        "event that lacks one of the fields is left out",
     )
 
 

@@ -1,0 +1,1 @@
+"""Scheduling: when threads ran, waited and slept, from the events of the scheduler."""

@@ -1,0 +1,233 @@
+"""Scheduling of a trace: its tables, and the figures that people ask for first."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.analysis.coverage import read_coverage
+from tracepoint.analysis.distribution import Bounds, Distribution
+from tracepoint.analysis.needs import missing_of
+from tracepoint.analysis.sched.build import run_machine
+from tracepoint.analysis.sched.events import SchedEvents, times_by_cpu
+from tracepoint.analysis.sched.rows import NONE, OPEN, RowFlag, StateClass
+from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
+from tracepoint.analysis.sched.threads import IDLE
+from tracepoint.record.page import LOST_UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from tracepoint.analysis.coverage import Coverage
+    from tracepoint.analysis.needs import MissingEvent
+    from tracepoint.analysis.sched.machine import SchedMachine
+    from tracepoint.decode.table import ColumnTable
+    from tracepoint.decode.trace import Trace
+
+# A lost switch hides the latency of the thread that it put on a CPU, and of the one that it took off.
+_HIDDEN_BY_EVENT = 2
+_CUT, _UNSEEN = RowFlag.CUT, RowFlag.UNSEEN_WAKE
+#: Why threads waited for a CPU, in the order in which they are shown.
+CAUSES = ("wake-up", "preemption", "yield", "new task")
+
+
+class CpuUse(NamedTuple):
+    """What one CPU did, in ns: `unknown` are the ends of the trace, and what losses hide."""
+
+    cpu: int
+    busy: int
+    idle: int
+    unknown: int
+    n_switches: int
+
+
+class TaskUse(NamedTuple):
+    """What one thread did, in ns; `asleep` is the time by the letters of the state.
+
+    `run` are bounds: what lost events hide may have been its time.  `voluntary` and `involuntary` are the
+    switches that the kernel counts as such in /proc/PID/status.
+    """
+
+    utid: int
+    tid: int
+    generation: int
+    name: str
+    run: Bounds
+    n_runs: int
+    runnable: int
+    asleep: dict[str, int]
+    voluntary: int
+    involuntary: int
+    migrations: int
+    cpu_changes: int
+
+
+class SchedReport:
+    """How the threads of a trace were scheduled; `analyse_sched` makes it.
+
+    `sched`, `thread_state`, `thread` and `spurious_sched_wakeup` are tables with the columns that Perfetto's
+    SQL library gives them; rows whose end is not known have a `dur` of -1.
+    """
+
+    def __init__(self, machine: SchedMachine, coverage: Coverage, missing: list[MissingEvent]) -> None:
+        self._machine = machine
+        self.coverage = coverage
+        self.missing = missing
+
+    def __repr__(self) -> str:
+        n = len(self._machine.runs.ts)
+        return f"<SchedReport of {n:,} switches, {self.coverage.duration / 1e9:.6f} s>"
+
+    @cached_property
+    def sched(self) -> ColumnTable:
+        """What each CPU ran."""
+        return sched_table(self._machine)
+
+    @cached_property
+    def thread_state(self) -> ColumnTable:
+        """What each thread did, but for the idle ones."""
+        return thread_state_table(self._machine)
+
+    @cached_property
+    def thread(self) -> ColumnTable:
+        """The threads, each id of a task with a `generation` for each time that it was used."""
+        return thread_table(self._machine)
+
+    @cached_property
+    def spurious_sched_wakeup(self) -> ColumnTable:
+        """Wakings of threads that were not asleep."""
+        return spurious_table(self._machine)
+
+    @property
+    def n_lost_switches(self) -> int:
+        """Switches that are missing without a report of it: another task left a CPU than had come."""
+        return self._machine.n_lost_switches
+
+    @property
+    def n_unseen_wakes(self) -> int:
+        """Sleeps that ended without a wake-up: how long of it the thread was runnable is not known."""
+        return self._machine.n_unseen_wakes
+
+    @property
+    def overlap_ns(self) -> int:
+        """The time in which a thread was on two CPUs at once, as clocks differ or events are missing."""
+        return self._machine.overlap_ns
+
+    @cached_property
+    def n_hidden(self) -> int | None:
+        """The most latencies that are not among the samples; None where losses were not counted."""
+        lost = self.coverage.n_lost
+        if lost == LOST_UNKNOWN:
+            return None
+        machine = self._machine
+        return (
+            _HIDDEN_BY_EVENT * (lost + machine.n_lost_switches) + machine.n_dropped + machine.n_unseen_wakes
+        )
+
+    def latency(self, cause: str | None = None, utids: Collection[int] | None = None) -> Distribution:
+        """Return how long threads waited for a CPU, in ns, for all causes or one of CAUSES.
+
+        `utids` chooses threads.  Raises KeyError for an unknown cause.
+        """
+        causes = CAUSES if cause is None else (CAUSES[CAUSES.index(cause)],) if cause in CAUSES else None
+        if causes is None:
+            raise KeyError(f"no cause {cause!r}; there are: {', '.join(CAUSES)}")
+        values = [ns for name in causes for utid, ns in self._samples[name] if utids is None or utid in utids]
+        return Distribution(values, self.n_hidden, self._longest_hidden)
+
+    @property
+    def _longest_hidden(self) -> int | None:
+        return self._machine.longest_hidden_ns or None
+
+    @cached_property
+    def _samples(self) -> dict[str, list[tuple[int, int]]]:
+        """The thread and the length of each runnable time that ended as it began to run, by cause."""
+        rows, names = self._machine.states, self._machine.names.names
+        found: dict[str, list[tuple[int, int]]] = {cause: [] for cause in CAUSES}
+        exact = RowFlag.RAN | RowFlag.CUT | RowFlag.LATE
+        for dur, utid, state, flags in zip(rows.dur, rows.utid, rows.state, rows.flags, strict=True):
+            if flags & exact != RowFlag.RAN:
+                continue
+            if flags & RowFlag.WOKEN:
+                cause = "wake-up"
+            elif flags & RowFlag.NEW:
+                cause = "new task"
+            else:
+                cause = "preemption" if names[state] == "R+" else "yield"
+            found[cause].append((utid, dur))
+        return found
+
+    @cached_property
+    def cpus(self) -> list[CpuUse]:
+        """What each CPU did."""
+        runs, is_idle = self._machine.runs, [t.tid == IDLE for t in self._machine.threads.all]
+        sums: dict[int, list[int]] = {}
+        for dur, cpu, utid in zip(runs.dur, runs.cpu, runs.utid, strict=True):
+            own = sums.setdefault(cpu, [0, 0, 0])
+            own[2] += 1
+            if dur != OPEN:
+                own[is_idle[utid]] += dur
+        span = self.coverage.duration
+        return [
+            CpuUse(cpu, busy, idle, max(span - busy - idle, 0), n)
+            for cpu, (busy, idle, n) in sorted(sums.items())
+        ]
+
+    @cached_property
+    def tasks(self) -> list[TaskUse]:
+        """What each thread did, those that ran longest first."""
+        machine = self._machine
+        states, names = machine.states, machine.names
+        sums: list[dict[int, int]] = [{} for _ in machine.threads.all]
+        n_runs = [0] * len(sums)
+        for dur, utid, state, flags in zip(states.dur, states.utid, states.state, states.flags, strict=True):
+            n_runs[utid] += state == StateClass.RUNNING
+            if dur != OPEN and not flags & _UNSEEN:
+                own = sums[utid]
+                own[state] = own.get(state, 0) + dur
+        lost_ns = sum(machine.lost_ns.values())
+        ends = self._ends
+        found = []
+        for thread, own, n, (voluntary, involuntary) in zip(
+            machine.threads.all, sums, n_runs, ends, strict=True
+        ):
+            if thread.tid == IDLE:
+                continue
+            run = own.pop(StateClass.RUNNING, 0)
+            runnable = sum(ns for s, ns in own.items() if names.classes[s] is StateClass.RUNNABLE)
+            asleep = {names.names[s]: ns for s, ns in own.items() if names.classes[s] is StateClass.ASLEEP}
+            found.append(
+                TaskUse(
+                    thread.utid, thread.tid, thread.generation, thread.name, Bounds(run, run + lost_ns), n,
+                    runnable, asleep, voluntary, involuntary, thread.migrations, thread.cpu_changes,
+                )
+            )  # fmt: skip
+        return sorted(found, key=lambda task: (-task.run.low, task.tid))
+
+    @cached_property
+    def _ends(self) -> list[tuple[int, int]]:
+        """How often each thread left a CPU by itself, and how often it still could run."""
+        runs, classes = self._machine.runs, self._machine.names.classes
+        counts = [[0, 0] for _ in self._machine.threads.all]
+        for utid, end in zip(runs.utid, runs.end, strict=True):
+            if end != NONE:
+                counts[utid][classes[end] is StateClass.RUNNABLE] += 1
+        return [(voluntary, involuntary) for voluntary, involuntary in counts]
+
+
+def analyse_sched(trace: Trace) -> SchedReport:
+    """Return how the threads of a trace were scheduled; raises TracepointError without sched_switch.
+
+    Times are those of `trace.between`; the records of all tasks and CPUs are needed.
+
+    >>> import tracepoint as tp
+    >>> with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
+    ...     report = analyse_sched(trace)
+    >>> report.tasks[0].name, report.tasks[0].run.low, report.latency("wake-up").count.low
+    ('rcu_preempt', 19891120, 2)
+    """
+    events = SchedEvents(trace)
+    stamps, cpus = events.table["common_timestamp"].numbers, events.table["common_cpu"].numbers
+    coverage = read_coverage(trace, times_by_cpu(stamps, cpus))
+    machine = run_machine(events, coverage.gaps, coverage.stop)
+    return SchedReport(machine, coverage, list(missing_of("sched", events.recorded_names)))

@@ -1,0 +1,52 @@
+"""Figures as a report shows them: times with a unit, parts of a whole, bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.analysis.distribution import Bounds
+
+_UNITS = ((1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us"))
+
+
+def time_text(ns: float) -> str:
+    """Return a time with four digits and its unit.
+
+    >>> time_text(7), time_text(12_345), time_text(2_000_000_000)
+    ('7 ns', '12.35 us', '2.000 s')
+    """
+    for size, unit in _UNITS:
+        if abs(ns) >= size:
+            value = ns / size
+            return f"{value:.{3 if abs(value) < 10 else 2 if abs(value) < 100 else 1}f} {unit}"
+    return f"{ns:.0f} ns"
+
+
+def percent_text(part: float, whole: float) -> str:
+    """Return a part of a whole, `-` of nothing.
+
+    >>> percent_text(1, 8), percent_text(0, 0)
+    ('12.50 %', '-')
+    """
+    return f"{100 * part / whole:.2f} %" if whole else "-"
+
+
+def count_text(bounds: Bounds) -> str:
+    """Return the bounds of a count.
+
+    >>> from tracepoint.analysis.distribution import Bounds
+    >>> count_text(Bounds(1000, 1002)), count_text(Bounds(7, None))
+    ('1,000..1,002', '>= 7')
+    """
+    return bounds_text(bounds, lambda n: f"{n:,.0f}")
+
+
+def bounds_text(bounds: Bounds, show: Callable[[float], str]) -> str:
+    """Return the bounds of a figure: the figure itself where it is exact."""
+    if bounds.high is None:
+        return f">= {show(bounds.low)}"
+    low, high = show(bounds.low), show(bounds.high)
+    return low if low == high else f"{low}..{high}"

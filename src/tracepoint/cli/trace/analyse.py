@@ -1,0 +1,61 @@
+"""`tracepoint analyse`: what a recording was taken for, as short tables or JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.needs import NEEDS, needed_events
+from tracepoint.analysis.sched.report import analyse_sched
+from tracepoint.analysis.sched.text import MAX_TASKS, sched_facts, sched_lines, sched_notes
+from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.cli.trace.recordings import (
+    add_instance_argument,
+    add_part_arguments,
+    buffer_named,
+    open_file,
+    warn_of_damage,
+)
+from tracepoint.decode.trace import Trace
+from tracepoint.errors import TracepointError
+
+if TYPE_CHECKING:
+    import argparse
+
+    from tracepoint.cli.output import Output
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of this command."""
+    parser.add_argument("analysis", choices=tuple(NEEDS), help="what to find out")
+    parser.add_argument("file", nargs="?", metavar="FILE", help="a recording of any form that read takes")
+    parser.add_argument(
+        "--events", action="store_true", help="print the events to record for it, for tracepoint record"
+    )
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument("--all", action="store_true", help=f"all tasks, not the first {MAX_TASKS}")
+    parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+    add_part_arguments(parser.add_argument_group("part to show"))
+    add_instance_argument(parser)
+
+
+def run(args: argparse.Namespace, out: Output) -> int:
+    """Print the figures of an analysis; what limits them goes to stderr."""
+    if args.events:
+        for name in needed_events(args.analysis):
+            out.line(name)
+        return EXIT_DONE
+    if args.file is None:
+        raise TracepointError("no recording: give a FILE, or --events for what to record")
+    with open_file(args.file) as file:
+        trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
+        report = analyse_sched(trace)
+        if args.format == "json":
+            out.line(json.dumps(sched_facts(report, args.cpu, args.pid)))
+        else:
+            for line in sched_lines(report, args.cpu, args.pid, None if args.all else MAX_TASKS):
+                out.line(line)
+        for note in sched_notes(report):
+            out.say(f"tracepoint: {note}")
+        warn_of_damage(args.file, file.damage, out)
+        return EXIT_IN_PART if args.strict and not report.coverage.is_complete else EXIT_DONE

@@ -1,0 +1,96 @@
+"""`tracepoint analyse`: its tables, JSON, the part that is shown, and what it says of losses."""
+
+from __future__ import annotations
+
+import json
+import sys
+from io import StringIO
+
+import pytest
+
+from analysis.making import Schedule
+from analysis.test_sched import lossy, x1
+from tracefile.making import GOLDEN
+from tracepoint.cli.main import main
+
+CUT = str(GOLDEN / "cut.v6.dat")
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch):
+    def call(*words: str):
+        out, err = StringIO(), StringIO()
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        return main(["analyse", *map(str, words)]), out.getvalue(), err.getvalue()
+
+    return call
+
+
+@pytest.fixture
+def made(tmp_path):
+    def make(schedule: Schedule):
+        path = tmp_path / "made.dat"
+        path.write_bytes(schedule.data())
+        return path
+
+    return make
+
+
+def test_the_text_has_cpus_tasks_and_latencies(run, made):
+    status, out, _ = run("sched", made(x1()))
+    lines = out.splitlines()
+    assert status == 0
+    assert lines[1].split() == ["0", "78.33", "%", "21.67", "%", "0.00", "%", "8"]
+    assert lines[5].split() == "360.0 us 60.00 % 140.0 us 100.0 us 4 2 2 0 t10-10".split()
+    waits = dict(
+        line.rsplit(None, 9)[:2] for line in lines[lines.index("") :] if line.startswith(("wake", "all"))
+    )
+    assert waits == {"wake-up": "1", "all": "3"}
+
+
+def test_the_json_has_the_same_figures(run, made):
+    path = made(x1())
+    status, out, _ = run("sched", path, "--format", "json", "--pid", "10", "--cpu", "0")
+    facts = json.loads(out)
+    assert status == 0
+    assert [task["tid"] for task in facts["tasks"]] == [10]
+    assert [use["cpu"] for use in facts["cpus"]] == [0]
+    assert facts["latency_ns"]["all"]["n"] == [3, 3]
+    assert facts["latency_ns"]["preemption"]["max"] == [50_000, 50_000]
+    assert json.loads(run("sched", path, "--format", "json", "--pid", "t1*")[1])["tasks"] == facts["tasks"]
+
+
+def test_a_loss_is_said_and_strict_is_a_status(run, made):
+    path = made(lossy(3))
+    status, out, err = run("sched", path)
+    assert status == 0
+    assert "3 events were lost in 1 gap on 1 CPU" in err
+    assert "2..10" in out
+    assert run("sched", path, "--strict")[0] == 3
+    assert "some events were lost" in run("sched", made(lossy(-1)))[2]
+
+
+def test_the_events_to_record_need_no_file(run):
+    status, out, _ = run("sched", "--events")
+    assert status == 0
+    assert out.split()[:2] == ["sched:sched_switch", "sched:sched_waking"]
+
+
+def test_no_file_is_an_error(run):
+    status, _, err = run("sched")
+    assert status == 2
+    assert "no recording" in err
+
+
+def test_a_recording_without_switches_says_what_to_record(run, made):
+    schedule = Schedule("sched:sched_waking")
+    schedule.waking(1, 0, 10)
+    status, _, err = run("sched", made(schedule))
+    assert status == 2
+    assert "analyse sched --events" in err
+
+
+def test_a_missing_event_is_named_with_what_it_gives(run, made):
+    _, _, err = run("sched", made(x1("sched:sched_switch")))
+    assert "sched:sched_waking (wake-up latency, the waker)" in err

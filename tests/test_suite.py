@@ -42,6 +42,7 @@ def test_help_names_every_command_and_no_other() -> None:
     assert named == ["try", "test", "test-all", "bench", "lint", "fuzz"]
 
 
+@pytest.mark.programs
 def test_a_run_says_what_it_left_out_and_what_runs_it() -> None:
     """`.ci/run` shows it before the last line, which is pytest's."""
     words = [
@@ -64,6 +65,7 @@ def test_a_run_says_what_it_left_out_and_what_runs_it() -> None:
     assert f"({total} deselected)" in last
 
 
+@pytest.mark.programs
 def test_kernels_are_built_and_recorded_only_by_what_is_slow() -> None:
     words = ["-m", "not slow", "--setup-plan", "-q", "tests/guest"]
     done = subprocess.run(

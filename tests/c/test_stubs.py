@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.programs
+
 ROOT = Path(__file__).resolve().parents[2]
 # Python can call it since 3.12, the class has it before, for C; and what a metatype has from `type`.
 ALLOWED = r"""

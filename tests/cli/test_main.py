@@ -286,6 +286,7 @@ def test_closed_pipe_ends_quietly() -> None:
     assert done.returncode == 128 + signal.SIGPIPE
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("name", COMMANDS)
 def test_help_of_each_command_ends_with_its_examples(name: str) -> None:
     done = run(name, "--help")
@@ -294,6 +295,7 @@ def test_help_of_each_command_ends_with_its_examples(name: str) -> None:
     assert 2 <= len(COMMANDS[name].examples) <= 3
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("name", ["", *COMMANDS])
 def test_help_imports_nothing_heavy(name: str) -> None:
     code = (

@@ -401,6 +401,7 @@ def test_damage_never_raises_and_never_changes_tokens(pieces):
     formatted("TRACE_EVENT(a, TP_PROTO(" + " ".join(pieces) + "), TP_ARGS(x));")
 
 
+@pytest.mark.limits
 def test_hostile_text_takes_no_time():
     for inside in (
         "{\n__entry->x = 1;\n" * 3000 + "}" * 3000,

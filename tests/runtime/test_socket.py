@@ -251,6 +251,7 @@ def command(*words):
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.programs
 def test_the_command_finds_switches_and_records(monkeypatch, tmp_path):
     monkeypatch.setenv("TRACEPOINT_SOCKETS", str(tmp_path / "sockets"))
     assert command() == (1, "no process listens\n")

@@ -53,6 +53,7 @@ def test_damage_is_one_bad_token(text: str) -> None:
     assert any(t.kind is Kind.BAD for t in lex(SourceFile("a.h", text)))
 
 
+@pytest.mark.limits
 @pytest.mark.parametrize(
     "text", ["/*" + "*" * 2_000_000, '"' + "\\" * 2_000_001, "/" * 2_000_000, "(" * 400_000]
 )
@@ -61,6 +62,7 @@ def test_long_lines_take_linear_time(text: str) -> None:
         lex(SourceFile("a.h", text))
 
 
+@pytest.mark.limits
 def test_a_file_of_far_too_many_tokens_is_refused_where_it_becomes_too_long() -> None:
     with pytest.raises(SourceError, match=r"a\.h:2:") as error:
         lex(SourceFile("a.h", "x\n" + "(" * 1_000_000))

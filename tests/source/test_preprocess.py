@@ -118,6 +118,7 @@ def test_protected_names_expand_only_when_the_file_defines_them() -> None:
     assert expand("#define TRACE_EVENT(x) gone\nTRACE_EVENT(a)", protected={"TRACE_EVENT"}) == "gone"
 
 
+@pytest.mark.limits
 @pytest.mark.parametrize(
     "text",
     [

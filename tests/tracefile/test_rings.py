@@ -188,6 +188,7 @@ def test_damage_of_a_folder(writer):
     assert reasons[2:] == ["2 records of events that have no format"]
 
 
+@pytest.mark.limits
 def test_more_formats_than_numbers(tmp_path):
     """As damaged files may have: the records of the others are left out, and counted."""
     text = (

@@ -48,6 +48,7 @@ def sites(root: Path) -> list[str]:
     return [str(site.span) for site in tree.call_sites("tick")]
 
 
+@pytest.mark.limits
 @pytest.mark.parametrize("name", CALLS)
 def test_odd_sources_are_read_or_passed_over(root: Path, name: str) -> None:
     (root / name).write_bytes(CALLS[name].encode("utf-8", "surrogateescape"))

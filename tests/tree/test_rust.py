@@ -136,6 +136,7 @@ def test_any_pieces_are_read(pieces: list[str]) -> None:
         assert all(site.event in NAMES and site.line >= 1 for site in sites)
 
 
+@pytest.mark.limits
 @pytest.mark.parametrize(
     "text",
     [

@@ -26,9 +26,7 @@ def lose(machine: Machine, statement: Statement, text: str, reason: str, *parts:
         machine.locals[name] = Local(machine.locals[name].ctype, value=Lost(reason))
     for name in lost:
         machine.unknown.setdefault(name, reason)
-    item = Unfollowed(statement.span, text, reason, lost)
-    if item not in machine.unfollowed:
-        machine.unfollowed.append(item)
+    machine.unfollowed.setdefault(Unfollowed(statement.span, text, reason, lost))
 
 
 def _targets(node: ast.Node) -> Iterator[str]:

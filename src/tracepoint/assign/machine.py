@@ -132,9 +132,9 @@ class Machine:
     ranges: list[tuple[int, int, str]] = field(default_factory=list)
     dynamic: dict[str, tuple[int, int]] = field(default_factory=dict)
     conversions: list[CutInput] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
     unknown: dict[str, str] = field(default_factory=dict)
-    unfollowed: list[Unfollowed] = field(default_factory=list)
+    unfollowed: dict[Unfollowed, None] = field(default_factory=dict)
     length_fields: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -178,8 +178,7 @@ class Machine:
 
     def note(self, text: str) -> None:
         """Keep a remark for the reader, once."""
-        if text not in self.notes:
-            self.notes.append(text)
+        self.notes.setdefault(text)
 
     # Expressions
 

@@ -157,7 +157,7 @@ def _place_dynamic(machine: Machine) -> None:
 def _lose_field(machine: Machine, field: Field, reason: str) -> None:
     machine.unknown[field.name] = reason
     span: Span | None = field.origin.span if field.origin is not None else None
-    machine.unfollowed.append(Unfollowed(span, f"{field.macro}({field.name})", reason, (field.name,)))
+    machine.unfollowed.setdefault(Unfollowed(span, f"{field.macro}({field.name})", reason, (field.name,)))
 
 
 def _dynamic_size(machine: Machine, field: Field) -> int:

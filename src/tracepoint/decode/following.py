@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from tracepoint.closing import Closing
 from tracepoint.decode.records import Record
 from tracepoint.decode.trace import Trace
 from tracepoint.tracefile.follow import DELAY_S, Followed, never
@@ -12,7 +13,6 @@ from tracepoint.tracefile.text import TextWriter, facts_of
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
     from tracepoint.tracefile.buffers import TraceBuffer
     from tracepoint.tracefile.container import Container
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Step = Callable[[Trace], Trace]
 
 
-class Following:
+class Following(Closing):
     """The records of `followed` by time, as they come; going through them reads on.
 
     `select`, `on_cpus`, `of_tasks` and `where` choose records as those of `Trace` do.
@@ -34,14 +34,6 @@ class Following:
 
     def __repr__(self) -> str:
         return f"<Following {self._followed.path}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the files."""

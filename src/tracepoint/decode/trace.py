@@ -8,8 +8,9 @@ import re
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+from tracepoint.closing import Closing
 from tracepoint.decode.engine import (
     count_by_id,
     count_records,
@@ -35,7 +36,6 @@ from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from tracepoint.decode.column import Column
     from tracepoint.decode.engine import PartCounts
@@ -56,7 +56,7 @@ _N_SAMPLES, _N_CHUNKS = 400, 50
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
 
-class Trace:
+class Trace(Closing):
     """The ring buffer of a recording; tables of its events are decoded on first use.
 
     `file` is the container; `instance` the name of the ring buffer, empty for the top one; `selection` the
@@ -72,14 +72,6 @@ class Trace:
         if threads < 0:
             raise ValueError(_too_few(threads))
         self._threads = threads or n_threads()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Unmap the file; tables that were decoded stay."""

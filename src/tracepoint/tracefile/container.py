@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
+from tracepoint.closing import Closing
 from tracepoint.errors import LayoutError
 from tracepoint.layout.format import read_format
 from tracepoint.tracefile.damage import Damage
@@ -170,7 +171,7 @@ class Parts(NamedTuple):
     buffers: tuple[TraceBuffer, ...]
 
 
-class PartsContainer:
+class PartsContainer(Closing):
     """A recording whose pages and texts were put together from other files than a trace.dat.
 
     `form` says what it is; `load` reads it when something is asked for; `opened` are the mapped files, which
@@ -187,14 +188,6 @@ class PartsContainer:
         self._load = load
         self._opened = opened
         self._log = log
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<PartsContainer {tail(self.path)}, {counted(len(self.buffers), 'buffer')}>"

@@ -8,8 +8,9 @@ import re
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from tracepoint.closing import Closing
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import add_lost
 from tracepoint.tracefile.buffers import TraceBuffer
@@ -21,7 +22,6 @@ from tracepoint.tracefile.livetext import LiveText
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from types import TracebackType
 
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.cpudata import Report
@@ -45,7 +45,7 @@ def never() -> bool:
     return False
 
 
-class Followed:
+class Followed(Closing):
     """Files or pipes of pages, one for each CPU, or a text of records, that are read while they are written.
 
     `path` is a folder of `trace_pipe_raw` files (of a live tracefs too), one such file or FIFO, a text, or
@@ -91,14 +91,6 @@ class Followed:
             return path
         # per_cpu/cpu0/trace_pipe_raw of a tracefs, or of a copy of it.
         return path.parents[2] if path.parent.parent.name == "per_cpu" else path.parent
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the files."""

@@ -11,8 +11,9 @@ import mmap
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from tracepoint.closing import Closing
 from tracepoint.errors import DecodeError
 from tracepoint.record.layout import MAX_PAGE_BYTES, PageLayout, check_header_event, read_page_layout
 from tracepoint.tracefile import sections
@@ -30,7 +31,6 @@ from tracepoint.wording import counted, tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import TracebackType
     from typing import TypeVar
 
     from tracepoint.layout.format import EventFormat
@@ -50,7 +50,7 @@ _PLACES = {OptionId.DONE, OptionId.BUFFER, OptionId.STRINGS, OptionId.BUFFER_TEX
 _WITH_DATA = {OptionId.BTF_FILE, OptionId.MODULES_FILE}
 
 
-class TraceFile:
+class TraceFile(Closing):
     """A trace.dat that is open.
 
     `version` is 6 or 7; `compression` the name in the file (`none`, `zstd`, `zlib`); `options` all
@@ -74,14 +74,6 @@ class TraceFile:
         self.options: tuple[Option, ...] = tuple(self._parts.options)
         self.n_cpus = self._parts.n_cpus
         self.latency_text = self._parts.latency_text
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Unmap the file; nothing more can be read from it."""

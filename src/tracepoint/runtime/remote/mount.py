@@ -13,14 +13,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
 
+from tracepoint.closing import Closing
 from tracepoint.runtime.remote.registry import ProcessError
 from tracepoint.runtime.remote.server import listen
 from tracepoint.wording import tail
-
-if TYPE_CHECKING:
-    from types import TracebackType
 
 START_S = 15.0
 
@@ -34,7 +31,7 @@ def why_not() -> str:
     return ""
 
 
-class Mount:
+class Mount(Closing):
     """A mounted directory; `close()` unmounts it, as leaving a `with` does."""
 
     def __init__(self, directory: Path, server: subprocess.Popen[bytes]) -> None:
@@ -43,14 +40,6 @@ class Mount:
 
     def __repr__(self) -> str:
         return f"<Mount {tail(str(self.directory))}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Unmount and wait for the server."""

@@ -95,6 +95,13 @@ def test_unknown_event_in_json(run, file_of) -> None:
     assert data["fields"]["data"].startswith("9001")
 
 
+def test_unknown_event_is_chosen_by_its_name(run, file_of) -> None:
+    path = file_of(replace(content_of(n_records=4), formats=()))
+    status, out, err = run(path, "unknown:400", "--pid", "7", "--cpu", "1")
+    assert (status, out.count("Unknown type 400"), "matches" in err) == (0, 2, False)
+    assert run(path, "unknown:401")[0] == 1
+
+
 def test_instances(run, file_of) -> None:
     path = file_of(content_of(instances=("one",), n_records=4))
     assert run(path, "--instance", "one")[1].count("tick:") == 4

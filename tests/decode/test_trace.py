@@ -2,6 +2,7 @@
 
 import struct
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ import tracepoint as tp
 from decode.test_columns import twin
 from tracefile.making import GOLDEN, TICK_ID, content_of, tick, written
 from tracepoint.decode import engine
+from tracepoint.filter.error import FilterError
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.record.write import PageWriter, write_pages
@@ -165,6 +167,38 @@ def test_damage_is_counted_and_the_rest_is_read(tmp_path):
         assert "a page claims 5000 bytes of data" in reasons
         assert f"1 record of unknown:{TICK_ID + 1}, which has no format" in reasons
         assert trace.n_records == len(trace["tick"]) + 1
+
+
+@pytest.mark.parametrize("is_quick", [True, False])
+@pytest.mark.parametrize("formats", [None, ()])
+@pytest.mark.parametrize("is_big_endian", [False, True])
+def test_records_without_a_format_are_chosen_as_others_are(tmp_path, formats, is_big_endian, is_quick):
+    order = "big" if is_big_endian else "little"
+    content = content_of(is_big_endian, n_records=0)
+    strange = [
+        (5 + n, (17 + n % 2).to_bytes(2, order) + bytes(2) + (n % 3).to_bytes(4, order)) for n in range(12)
+    ]
+    buffer = BufferContent((CpuPages(0, ()), CpuPages(1, (write_pages(strange, content.layout),))), "", "mono")
+    content = replace(content, buffers=(buffer,), formats=content.formats if formats is None else formats)
+    with ExitStack() as stack:
+        if not is_quick:
+            stack.enter_context(twin())
+        trace = stack.enter_context(tp.open_trace(saved(tmp_path, content)))
+        whole = {"unknown:17": 6, "unknown:18": 6}
+        assert trace.events == whole
+        for pattern in ("unknown:17", "unknown:?7", "17", "*:1[67]"):
+            assert trace.select(pattern).events == {"unknown:17": 6}, pattern
+        assert trace.select("unknown").events == trace.select("*").events == whole
+        assert trace.select("tick").events == trace.select("un*:tick").events == {}
+        assert trace.on_cpus(1).events == whole
+        assert trace.on_cpus(0).events == {}
+        assert trace.of_tasks(2).events == {"unknown:17": 2, "unknown:18": 2}
+        assert [r.pid for r in trace.select("unknown:17").of_tasks(2).records()] == [2, 2]
+        assert trace.where("common_pid == 1 && CPU == 1").n_records == 4
+        with pytest.raises(FilterError, match="Field not found"):
+            _ = trace.where("nosuch == 1").events
+        with pytest.raises(KeyError, match="the recording has no format for event 17"):
+            _ = trace["unknown:17"]
 
 
 def test_reprs_are_short(tmp_path):

@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from tracepoint.layout.compare import ChangeKind, Reader, compare_formats
-from tracepoint.layout.compute import COMMON_FIELDS
-from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
 
 
 def event(*fields: FieldFormat, name: str = "tick", print_fmt: str = '"x", ') -> EventFormat:

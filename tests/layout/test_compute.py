@@ -11,8 +11,8 @@ from layout.btf_builder import BtfBuilder
 from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.btf import read_btf
-from tracepoint.layout.compute import COMMON_FIELDS, compute_layout
-from tracepoint.layout.format import FieldFormat, write_format
+from tracepoint.layout.compute import compute_layout
+from tracepoint.layout.format import COMMON_FIELDS, FieldFormat, write_format
 from tracepoint.layout.sizes import TypeSizes
 from tracepoint.model.event import EnumDef, Event
 from tracepoint.model.read import read_header_text

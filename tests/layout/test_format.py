@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from layout.layout_texts import COMMON, format_text
 from oracles import builtin_formats
 from tracepoint.errors import LayoutError
-from tracepoint.layout.compute import COMMON_FIELDS
-from tracepoint.layout.format import EventFormat, FieldFormat, read_format, write_format
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat, read_format, write_format
 
 
 def test_fields_of_every_shape_are_read() -> None:

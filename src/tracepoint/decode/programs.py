@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tracepoint.decode.selection import Selection
+from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, unknown_name
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.match import match_pattern
 from tracepoint.filter.parse import MAX_CPUS, Filter, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import COMM_SIZE, compile_filter
 from tracepoint.filter.tree import And, Comparator, Not, Or, Predicate, Source
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat
 from tracepoint.model.patterns import matches_any
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tracefile.recording import read_pairs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tracepoint.filter.program import FilterProgram
     from tracepoint.filter.tree import Expression
-    from tracepoint.layout.format import EventFormat
     from tracepoint.tracefile.container import Container
 
 _PID_SIZES = (1, 2, 4)
+_N_IDS = 1 << 16
+_OF_NUMBERS = re.compile(r"[0-9*?]*|.*\[.*", re.DOTALL)
 
 
 def compile_selection(selection: Selection, file: Container) -> dict[int, FilterProgram | None] | None:
     """Return the programs by the id of each event that can be in a selection; None when all records are.
 
-    An event that lacks a field of `where` is not in the selection.  Raises FilterError when no event takes
-    the filter.
+    An event that lacks a field of `where` is not in the selection; an id without a format has the common
+    fields.  Raises FilterError when no event takes the filter.
     """
     if not selection.is_by_record:
         return None
@@ -50,6 +54,12 @@ def compile_selection(selection: Selection, file: Container) -> dict[int, Filter
             found[number] = _compile(selection, form, known)
         except FilterError as error:
             refused.append(error)
+    unknown = _unknown_ids(selection, file)
+    if unknown:
+        try:
+            found |= dict.fromkeys(unknown, _compile(selection, _common_form(file), known))
+        except FilterError as error:
+            refused.append(error)
     if not found and refused:
         worst = max(
             refused, key=lambda error: (error.fault is not FilterFault.FIELD_NOT_FOUND, error.position)
@@ -60,6 +70,36 @@ def compile_selection(selection: Selection, file: Container) -> dict[int, Filter
         ):
             raise worst
     return found
+
+
+def _unknown_ids(selection: Selection, file: Container) -> Sequence[int]:
+    """Return the ids without a format that patterns choose, recorded or not: to count them takes a pass."""
+    if not all(any(map(_may_be_unknown, group)) for group in selection.patterns):
+        return ()
+    known = file.events
+    numbers = [number for number in range(_N_IDS) if number not in known]
+    if not selection.patterns:
+        return numbers
+    return [n for n in numbers if all(matches_any(group, unknown_name(n)) for group in selection.patterns)]
+
+
+def _may_be_unknown(pattern: str) -> bool:
+    """Whether a pattern can match the name of an id without a format, so that it is worth trying all ids."""
+    left, colon, right = pattern.partition(":")
+    may_be_number = _OF_NUMBERS.fullmatch(right if colon else pattern) is not None
+    if colon:
+        return may_be_number and fnmatchcase(UNKNOWN_SYSTEM, left or "*")
+    return may_be_number or fnmatchcase(UNKNOWN_SYSTEM, pattern)
+
+
+def _common_form(file: Container) -> EventFormat:
+    """Return the format of records of which only the common fields are known."""
+    known = next(iter(file.events.values()), None)
+    fields = COMMON_FIELDS if known is None else known.common_fields
+    big, long_size = file.is_big_endian, file.layout.long_size
+    return EventFormat(
+        UNKNOWN_SYSTEM, "", fields, "", n_common=len(fields), is_big_endian=big, long_size=long_size
+    )
 
 
 def _takes_any(text: str, file: Container, known: _Known) -> bool:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.selection import unknown_name
 from tracepoint.record.field import field_values
 from tracepoint.wording import one_line
 
@@ -59,7 +60,7 @@ class Record:
     def event(self) -> str:
         """The event as `system:event`; `unknown:17` for one whose format the recording does not have."""
         if self.format is None:
-            return f"unknown:{self._raw.id(is_big_endian=self._writer.is_big_endian)}"
+            return unknown_name(self._raw.id(is_big_endian=self._writer.is_big_endian))
         return f"{self.format.system}:{self.format.name}"
 
     @property

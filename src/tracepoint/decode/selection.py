@@ -6,6 +6,18 @@ from typing import NamedTuple
 
 from tracepoint.tracefile.sieve import ALL_TIMES, Window
 
+#: The system in the name of an event whose format the recording does not have.
+UNKNOWN_SYSTEM = "unknown"
+
+
+def unknown_name(number: int) -> str:
+    """Return the name of the event with an id that has no format.
+
+    >>> unknown_name(17)
+    'unknown:17'
+    """
+    return f"{UNKNOWN_SYSTEM}:{number}"
+
 
 class Selection(NamedTuple):
     """The records to read: those for which all of this holds.

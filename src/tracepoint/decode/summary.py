@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.decode.engine import count_by_id, count_records, cpus_in_order, n_threads, sum_counts
 from tracepoint.decode.rows import NO_ID
+from tracepoint.decode.selection import unknown_name
 from tracepoint.decode.trace import names_by_id
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import add_lost
@@ -131,7 +132,7 @@ def summarize_buffer(file: Container, buffer: TraceBuffer, threads: int = 0) -> 
     known = cpus_in_order(parts)
     replace(buffer, cpus=tuple(cpu for cpu in buffer.cpus if cpu.cpu not in known)).in_order()
     by_id = count_by_id(parts)
-    events = {names.get(number, f"unknown:{number}"): n for number, n in by_id.items() if number != NO_ID}
+    events = {names.get(number, unknown_name(number)): n for number, n in by_id.items() if number != NO_ID}
     cpus = (_cpu_summary(n, [p for p in parts if p.cpu == n]) for n in sorted({p.cpu for p in parts}))
     return Summary(dict(sorted(events.items())), tuple(cpus), sum_counts(part.by_task for part in parts))
 

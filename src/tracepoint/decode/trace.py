@@ -21,7 +21,7 @@ from tracepoint.decode.engine import (
 )
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
-from tracepoint.decode.selection import Selection
+from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, unknown_name
 from tracepoint.decode.table import ColumnTable, JoinedTable, Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
@@ -223,6 +223,9 @@ class Trace(Closing):
         if len(known) > 1:
             raise KeyError(f"several events have the name {name!r}: {', '.join(known)}")
         if not known:
+            system, _, number = name.partition(":")
+            if system == UNKNOWN_SYSTEM and number.isdigit():
+                raise KeyError(f"the recording has no format for event {number}: records() has its bytes")
             raise KeyError(_unknown("event", name, [*self._systems_of, *self._texts]))
         return known[0]
 
@@ -372,7 +375,7 @@ class Trace(Closing):
         """
         by_id = self.n_by_id
         names = {number: name for name, (number, _) in self._texts.items()}
-        found = {names.get(n, f"unknown:{n}"): count for n, count in by_id.items() if n != NO_ID}
+        found = {names.get(n, unknown_name(n)): count for n, count in by_id.items() if n != NO_ID}
         return dict(sorted(found.items()))
 
     @property

@@ -97,7 +97,7 @@ def compare_formats(old: Formats, new: Formats) -> list[Change]:
     are reported as perhaps renamed.
 
     >>> from dataclasses import replace
-    >>> from tracepoint.layout.compute import COMMON_FIELDS
+    >>> from tracepoint.layout.format import COMMON_FIELDS
     >>> a = EventFormat("foo", "bar", COMMON_FIELDS, '"", ')
     >>> [c.kind.value for c in compare_formats({"foo:bar": a}, {"foo:baz": replace(a, name="baz")})]
     ['event perhaps renamed']

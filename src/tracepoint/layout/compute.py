@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
 from tracepoint.layout.evals import EvalMap, without_attributes
-from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
 from tracepoint.layout.kernel_types import TYPE_MACROS
 from tracepoint.layout.print_fmt import print_fmt_text
 from tracepoint.layout.sizes import TypeSizes
@@ -33,13 +33,6 @@ if TYPE_CHECKING:
     from tracepoint.layout.sizes import Names
     from tracepoint.model.event import EnumDef, Event
 
-# struct trace_entry of include/linux/trace_events.h.
-COMMON_FIELDS = (
-    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
-    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
-    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
-    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
-)
 _LOC_SIZE = 4
 
 

@@ -54,6 +54,15 @@ class FieldFormat:
         return f"<FieldFormat {declared}, offset {self.offset}, size {self.size}>"
 
 
+# struct trace_entry of include/linux/trace_events.h.
+COMMON_FIELDS = (
+    FieldFormat("common_type", "unsigned short", 0, 2, is_signed=False),
+    FieldFormat("common_flags", "unsigned char", 2, 1, is_signed=False),
+    FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
+    FieldFormat("common_pid", "int", 4, 4, is_signed=True),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class EventFormat:
     """The record of one event, and its print format.

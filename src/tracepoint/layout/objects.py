@@ -16,10 +16,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import LayoutError
-from tracepoint.layout.compute import COMMON_FIELDS
 from tracepoint.layout.elf import Address, Elf
 from tracepoint.layout.evals import EvalMap
-from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
 from tracepoint.source.text import decode
 
 if TYPE_CHECKING:

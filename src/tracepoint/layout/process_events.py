@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
 
-_COMMON = (
-    FieldFormat("common_type", "unsigned short", 0, 2, False),
-    FieldFormat("common_flags", "unsigned char", 2, 1, False),
-    FieldFormat("common_preempt_count", "unsigned char", 3, 1, False),
-    FieldFormat("common_pid", "int", 4, 4, True),
-)
 PRINT_ID, FUNCTION_ID, STACK_ID, RAW_ID = 5, 1, 4, 18
 # kernel/trace/trace.h, __TRACE_LAST_TYPE: smaller numbers are the kernel's own events.
 FIRST_ID = 20
@@ -20,7 +14,7 @@ _FRAMES = 8
 
 
 def _own(name: str, number: int, fields: tuple[FieldFormat, ...], print_fmt: str) -> EventFormat:
-    return EventFormat("ftrace", name, (*_COMMON, *fields), print_fmt, id=number)
+    return EventFormat("ftrace", name, (*COMMON_FIELDS, *fields), print_fmt, id=number)
 
 
 _STACK_FMT = " ".join([r'"\t=> %ps\n\t=> %ps\n\t=> %ps\n"'] * 2 + [r'"\t=> %ps\n\t=> %ps\n"'])

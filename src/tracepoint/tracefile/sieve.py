@@ -135,10 +135,13 @@ class Sieve:
             return b"", ()
         slots = array("H", [_NO_SLOT]) * _N_IDS
         packed: dict[bytes, int] = {}
-        places = {
-            number: _ALL_SLOT if program is None else packed.setdefault(program.pack(), len(packed))
-            for number, program in self._programs.items()
+        # Thousands of ids can share one program.
+        own = {id(program): program for program in self._programs.values()}
+        slot_of = {
+            key: _ALL_SLOT if program is None else packed.setdefault(program.pack(), len(packed))
+            for key, program in own.items()
         }
+        places = {number: slot_of[id(program)] for number, program in self._programs.items()}
         if self._new_ids is not None:
             return array("H", (places.get(number, _NO_SLOT) for number in self._new_ids)), tuple(packed)
         for number, place in places.items():

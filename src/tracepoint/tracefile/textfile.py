@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.layout.compute import COMMON_FIELDS
-from tracepoint.layout.format import EventFormat, FieldFormat, write_format
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat, write_format
 from tracepoint.printk.scan import compile_scanner
 from tracepoint.record.layout import header_page_text
 from tracepoint.record.page import add_lost

@@ -65,7 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             f"{args.output}: no format for this name: give --to, or end the name with {endings}"
         )
     with open_recording(args) as trace:
-        is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
+        is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
         with out.progress("records", trace.n_records) as progress:
             _WRITERS[form](trace, args.output, progress.step)
         note_empty(trace, out)

@@ -42,7 +42,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
     with open_recording(args) as trace:
-        is_missing = report_unmatched(args.file, args.pattern, trace.names, out)
+        is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
         write_selected(trace, args, out)
         note_empty(trace, out)
         warn_of_damage(args.file, trace.damage, out)

@@ -73,7 +73,7 @@ class _Printing:
 
     def _choose(self, container: Container) -> TraceBuffer:
         self._reading = Reading(container, self._args)
-        self.names.update(self._reading.names.values())
+        self.names.update(self._reading.names)
         return self._reading.buffer
 
     def _print(self, reading: Reading, records: list[RawRecord]) -> None:

@@ -94,7 +94,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             reading.write_table(args.format, out.binary())
         for block in reading.blocks(args.format):
             out.write_utf8(block)
-        is_missing = report_unmatched(args.file, args.pattern, reading.names.values(), out)
+        is_missing = report_unmatched(args.file, args.pattern, reading.names, out)
         note_empty(reading.view, out)
         _say_what_is_missing(trace, reading, out)
         if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):

@@ -48,7 +48,6 @@ class Reading:
         self._trace = trace
         self.view = narrowed(Trace(trace, buffer_named(trace, args.instance).name), args)
         self._buffer = self.view.buffer or buffer_named(trace, args.instance)
-        self.names = {number: f"{e.system}:{e.name}" for number, e in trace.events.items()}
         self._told = losses_of(trace.options, self._buffer.name)
         clock = self._buffer.clock or trace.clock or "local"
         told = trace.saved_tgids if args.tgids is None else read_bytes(args.tgids).decode(errors="replace")
@@ -64,6 +63,7 @@ class Reading:
         self.kernel = KernelKnowledge(_kernel_files(trace, args.kernel_facts))
         facts = self.kernel.facts(facts_of(trace))
         self._counts = self.view.n_by_id
+        self.names = {*self.view.names, *self.view.events}
         self._buffer = self.view.in_order or self._buffer
         # The text of a record on its own, as in the other formats, has no layout.
         chosen = with_layout(options, args, trace, self._counts)

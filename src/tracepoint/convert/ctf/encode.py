@@ -160,7 +160,7 @@ def _place_of(column: PlanColumn, order: str) -> Part:
 def context_parts(fields: list[FieldFormat]) -> list[tuple[int, int]]:
     """Return the ranges of bytes of a record that hold fields, those that touch as one.
 
-    >>> from tracepoint.layout.compute import COMMON_FIELDS
+    >>> from tracepoint.layout.format import COMMON_FIELDS
     >>> context_parts(list(COMMON_FIELDS[1:]))
     [(2, 8)]
     """

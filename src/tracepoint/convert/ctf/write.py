@@ -11,7 +11,7 @@ from tracepoint.convert.ctf.encode import CtfEncoder, context_parts, integer_tex
 from tracepoint.convert.ctf.metadata import CtfTraceFacts, metadata_text
 from tracepoint.decode.rows import NO_ID, id_of
 from tracepoint.errors import TracepointError
-from tracepoint.layout.compute import COMMON_FIELDS
+from tracepoint.layout.format import COMMON_FIELDS
 from tracepoint.tracefile.cursor import encode
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import read_pairs

@@ -12,7 +12,7 @@ from tracepoint.generate.catalog.constants import work_out
 from tracepoint.generate.catalog.data import TracepointKind
 from tracepoint.generate.catalog.text import clean, summary, to_json
 from tracepoint.layout.compare import ChangeKind, Reader
-from tracepoint.layout.compute import COMMON_FIELDS
+from tracepoint.layout.format import COMMON_FIELDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence

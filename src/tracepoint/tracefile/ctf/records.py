@@ -11,8 +11,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.errors import DecodeError
-from tracepoint.layout.compute import COMMON_FIELDS
-from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
 from tracepoint.record.field import pack_location
 from tracepoint.tracefile.ctf.bits import float_reader, integer_reader, order_of
 from tracepoint.tracefile.ctf.printing import print_format

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.layout.compute import COMMON_FIELDS
-from tracepoint.layout.format import EventFormat, FieldFormat
+from tracepoint.layout.format import COMMON_FIELDS, EventFormat, FieldFormat
 from tracepoint.tree.index.store import SYSCALLS
 
 if TYPE_CHECKING:

@@ -95,6 +95,44 @@ def test_unknown_event_in_json(run, file_of) -> None:
     assert data["fields"]["data"].startswith("9001")
 
 
+def test_idle_task_by_its_names(run) -> None:
+    expected = run(CUT, "--pid", "0")[1]
+    assert "<idle>-0 " in expected
+    for name in ("<idle>", "swapper/0", "swapper"):
+        assert run(CUT, "--pid", name)[1] == expected
+    assert "<idle>-0 " not in run(CUT, "--pid", "s*")[1]
+
+
+def test_tracer_without_a_layout_is_refused(run) -> None:
+    status, _, shown = run(CUT, "--tracer", "bogus")
+    assert status == 2
+    assert "bogus" in shown
+    assert all(name in shown for name in ("function_graph", "mmiotrace", "nop", "wakeup_rt"))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "arrow", "parquet"])
+@pytest.mark.parametrize(
+    "words",
+    [("-O", "raw"), ("--latency",), ("--tracer", "nop"), ("-O", "nofuncgraph-cpu"), ("-O", "norecord-tgid")],
+)
+def test_layout_is_refused_with_a_format_that_has_none(run, words, form) -> None:
+    status, out, err = run(CUT, *words, "--format", form)
+    assert (status, out) == (2, "")
+    assert f"{' '.join(words)} is for lines of text, which --format {form} has not" in err
+
+
+def test_options_of_texts_are_taken_with_every_format(run) -> None:
+    assert run(CUT, "-O", "sym-offset", "-O", "overwrite", "--format", "jsonl")[0] == 0
+    assert run(CUT, "--latency", "--format", "report")[0] == 0
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_empty_filter_is_refused(run, text) -> None:
+    status, out, err = run(CUT, "--where", text)
+    assert (status, out) == (2, "")
+    assert "an empty filter" in err
+
+
 def test_unknown_event_is_chosen_by_its_name(run, file_of) -> None:
     path = file_of(replace(content_of(n_records=4), formats=()))
     status, out, err = run(path, "unknown:400", "--pid", "7", "--cpu", "1")

@@ -116,6 +116,8 @@ def test_filters_that_no_event_takes_together_leave_nothing(trace):
 
 
 def test_what_is_no_choice_is_refused(trace):
+    with pytest.raises(ValueError, match="an empty filter"):
+        trace.where(" ")
     for cpu, error, text in ((-1, ValueError, "no CPU has the number -1"), ("0", TypeError, "not '0'")):
         with pytest.raises(error, match=text):
             trace.on_cpus(cpu)

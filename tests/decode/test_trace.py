@@ -178,7 +178,9 @@ def test_records_without_a_format_are_chosen_as_others_are(tmp_path, formats, is
     strange = [
         (5 + n, (17 + n % 2).to_bytes(2, order) + bytes(2) + (n % 3).to_bytes(4, order)) for n in range(12)
     ]
-    buffer = BufferContent((CpuPages(0, ()), CpuPages(1, (write_pages(strange, content.layout),))), "", "mono")
+    buffer = BufferContent(
+        (CpuPages(0, ()), CpuPages(1, (write_pages(strange, content.layout),))), "", "mono"
+    )
     content = replace(content, buffers=(buffer,), formats=content.formats if formats is None else formats)
     with ExitStack() as stack:
         if not is_quick:

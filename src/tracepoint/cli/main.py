@@ -122,7 +122,7 @@ COMMANDS = {
     ),
     "convert": Command(
         "trace.convert",
-        "write a recording in another format: perfetto, parquet",
+        "write a recording as Perfetto, CTF, Parquet, Arrow, CSV or JSON lines",
         (
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/cut.pftrace",
             "tracepoint convert tests/tracefile/golden/cut.v6.dat /tmp/sched.out sched --to perfetto",

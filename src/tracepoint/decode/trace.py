@@ -53,6 +53,8 @@ _ALL = Selection()
 _SYMBOLS = "_symbols"
 STACKS = ("kernel_stack", "user_stack")
 _N_SAMPLES, _N_CHUNKS = 400, 50
+# As lines of `trace` have them, and what the tasks are called.
+_IDLE = re.compile(r"<idle>|swapper(/[0-9]+)?")
 _HEAD = re.compile(r"name:[ \t]*(?P<name>[^\n]*?)[ \t\r]*\nID:[ \t]*(?P<id>\d{1,9})[ \t\r]*\n")
 
 
@@ -179,7 +181,8 @@ class Trace(Closing):
     def of_tasks(self, *tasks: int | str) -> Trace:
         """Return the same trace with the records that tasks wrote: their ids, or names.
 
-        Names are those of `saved_cmdlines`.  A name may have wildcards, `kworker*`; the idle tasks are 0.
+        Names are those of `saved_cmdlines`.  A name may have wildcards, `kworker*`; the idle tasks are 0,
+        `<idle>` or `swapper/0`.
         Raises TypeError for what is neither.
         """
         for task in tasks:
@@ -188,6 +191,8 @@ class Trace(Closing):
         names = [task for task in tasks if isinstance(task, str)]
         comms = read_pairs(self.file.saved_cmdlines) if names else {}
         found = {pid for pid, comm in comms.items() if any(fnmatchcase(comm, name) for name in names)}
+        if any(map(_IDLE.fullmatch, names)):
+            found.add(0)
         pids, own = frozenset(found | {task for task in tasks if isinstance(task, int)}), self.selection.pids
         return self._with(pids=pids if own is None else own & pids)
 
@@ -195,8 +200,11 @@ class Trace(Closing):
         """Return the same trace with the records that pass a filter in the kernel's language.
 
         `text` is as for the file `filter`: `prev_prio < 100 && prev_comm ~ "kworker*"`.  An event that lacks
-        one of the fields is left out.  Reading raises FilterError when no event takes the filter.
+        one of the fields is left out.  Reading raises FilterError when no event takes the filter.  Raises
+        ValueError for an empty filter.
         """
+        if not text.strip():
+            raise ValueError("an empty filter: name a field and its value, prev_prio < 100")
         return self._with(where=(*self.selection.where, text))
 
     @cached_property

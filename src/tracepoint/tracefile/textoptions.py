@@ -164,6 +164,17 @@ def is_option(word: str) -> bool:
     return word not in _NOT_SHOWN and (word in NAMES or word.removeprefix("no") in NAMES)
 
 
+def is_of_layout(word: str) -> bool:
+    """Return whether a word that `with_option` takes changes lines beside the text of a record.
+
+    >>> is_of_layout("raw"), is_of_layout("nofuncgraph-cpu"), is_of_layout("sym-offset=no")
+    (True, True, False)
+    """
+    name = word.partition("=")[0]
+    names = (*_TEXT, *_GRAPH_NAMES)
+    return name in names or (name not in NAMES and name.removeprefix("no") in names)
+
+
 def with_option(options: TextOptions, word: str) -> TextOptions:
     """Return options with one set, or cleared by `noNAME` and `NAME=no`; names are those of `trace_options`.
 

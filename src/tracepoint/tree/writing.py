@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 from pathlib import Path
-from tempfile import NamedTemporaryFile, mkdtemp
-from typing import TYPE_CHECKING, BinaryIO, cast
+from tempfile import mkdtemp, mkstemp
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,31 +24,41 @@ def write_beside(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:
 
     Raises OSError, and leaves no file then.
     """
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-        fresh = Path(stream.name)
-        try:
+    fresh = _new_beside(path)
+    try:
+        with fresh.open("wb") as stream:
             stream.writelines(parts)
-            stream.close()
-            fresh.chmod(mode)
-        except BaseException:
-            discard(fresh)
-            raise
+        fresh.chmod(mode)
+    except BaseException:
+        discard(fresh)
+        raise
     return fresh
 
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     """Give a new file to write, which can seek; it replaces `path` at the end, or is removed on an error."""
-    with NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
-        fresh = Path(stream.name)
-        try:
-            yield cast("BinaryIO", stream)
-            stream.close()
-            fresh.chmod(mode)
-            fresh.replace(path)
-        except BaseException:
-            discard(fresh)
-            raise
+    fresh = _new_beside(path)
+    try:
+        with fresh.open("w+b") as stream:
+            yield stream
+        fresh.chmod(mode)
+        fresh.replace(path)
+    except BaseException:
+        discard(fresh)
+        raise
+
+
+def _new_beside(path: Path) -> Path:
+    """Make an empty file in the folder of `path`; raises OSError, which names that folder."""
+    try:
+        number, name = mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        # Nobody asked for the file that could not be made.
+        error.filename = str(path.parent)
+        raise
+    os.close(number)
+    return Path(name)
 
 
 @contextlib.contextmanager

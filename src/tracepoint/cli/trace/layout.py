@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tracepoint.errors import TracepointError
 from tracepoint.tracefile.graphcalls import is_graph_event
 from tracepoint.tracefile.recording import settings_of
-from tracepoint.tracefile.textoptions import GRAPH_TRACER, TextOptions, is_option, with_option
+from tracepoint.tracefile.textoptions import (
+    GRAPH_TRACER,
+    LATENCY_TRACERS,
+    TextOptions,
+    is_of_layout,
+    is_option,
+    with_option,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -19,6 +27,8 @@ if TYPE_CHECKING:
 # The tracers that write entries of their own, by the event.
 _TRACERS = ("mmiotrace", "hwlat", "osnoise", "timerlat", "branch", "function")
 _EVENTS = {"mmiotrace": "mmiotrace_rw"}
+_KNOWN = sorted({"nop", GRAPH_TRACER, *_TRACERS, *LATENCY_TRACERS})
+_WITH_LAYOUT = ("text", "report")
 
 
 def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,6 +36,7 @@ def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tracer",
         metavar="NAME",
+        choices=_KNOWN,
         help="the tracer whose layout and heading the text gets; default: the one whose records the file has",
     )
     parser.add_argument(
@@ -44,7 +55,8 @@ def with_layout(
 ) -> TextOptions:
     """Return options with what the recording, then the arguments say; `recorded` are the types of records.
 
-    Raises TracepointError for an argument that is no option.
+    Raises TracepointError for an argument that is no option, and for one of the layout of lines with a format
+    that has none.
     """
     settings = settings_of(trace.options)
     known = [word for word in settings.options if is_option(word)]
@@ -53,10 +65,24 @@ def with_layout(
     options = replace(options, tracer=args.tracer or told or tracer_of(found))
     # These set the option themselves: __irqsoff_tracer_init(), __wakeup_tracer_init().
     options = replace(options, latency_format=options.measures_latency)
+    _check_format(args)
     asked = [*(["latency-format"] if args.latency else []), *args.option]
     for word in (*known, *asked):
         options = with_option(options, word)
     return replace(options, record_tgid=options.record_tgid or args.tgids is not None)
+
+
+def _check_format(args: argparse.Namespace) -> None:
+    """Refuse what changes lines as a whole with a format that has none."""
+    if args.format in _WITH_LAYOUT:
+        return
+    words = [f"--tracer {args.tracer}"] if args.tracer else []
+    words += ["--latency"] if args.latency else []
+    words += [f"-O {word}" for word in args.option if is_of_layout(word)]
+    if words:
+        raise TracepointError(
+            f"{words[0]} is for lines of text, which --format {args.format} has not: leave out one of them"
+        )
 
 
 def tracer_of(recorded: Collection[EventFormat]) -> str:

@@ -53,6 +53,7 @@ def add_filter_arguments(parser: argparse.ArgumentParser, stop: str = "--to") ->
     group.add_argument(
         "--where",
         action="append",
+        type=_filter,
         default=[],
         metavar="FILTER",
         help="that pass this filter in the kernel's language: 'prev_prio < 100 && next_comm ~ \"k*\"'; an "
@@ -71,7 +72,7 @@ def add_part_arguments(group: argparse._ArgumentGroup, stop: str = "--to") -> No
         type=_task,
         default=[],
         metavar="TASK",
-        help="of this task: its id, or its name, kworker*; can be given several times",
+        help="of this task: its id, or its name, kworker*, '<idle>'; can be given several times",
     )
 
 
@@ -84,6 +85,12 @@ def _cpus(text: str) -> frozenset[int]:
 
 def _task(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_PID_DIGITS else text
+
+
+def _filter(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError("an empty filter: name a field and its value, 'prev_prio < 100'")
+    return text
 
 
 def narrowed(trace: Trace, args: argparse.Namespace) -> Trace:

@@ -342,3 +342,18 @@ PyObject *tp_drain(PyObject *module, PyObject *args)
 	PyBuffer_Release(&room);
 	return made;
 }
+
+/* Python has no fallocate(2) that makes holes. */
+PyObject *tp_free_space(PyObject *module, PyObject *args)
+{
+	long long at, size;
+	int handle, error;
+
+	(void)module;
+	if (!PyArg_ParseTuple(args, "iLL:free_space", &handle, &at, &size))
+		return NULL;
+	Py_BEGIN_ALLOW_THREADS
+	error = fallocate(handle, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, size);
+	Py_END_ALLOW_THREADS
+	return PyBool_FromLong(!error);
+}

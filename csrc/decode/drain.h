@@ -6,5 +6,6 @@
 #include <Python.h>
 
 PyObject *tp_drain(PyObject *module, PyObject *args);
+PyObject *tp_free_space(PyObject *module, PyObject *args);
 
 #endif

@@ -227,6 +227,7 @@ static PyMethodDef functions[] = {
 	{ "line_notes", tp_line_notes, METH_O, "line_notes(writer): how many lines have which notes" },
 	{ "drain", tp_drain, METH_VARARGS,
 	  "drain(source, target, end, layout, wait_ms, n_ring, counts, room): why it ended, and the error" },
+	{ "free_space", tp_free_space, METH_VARARGS, "free_space(handle, at, size): whether the file has a hole now" },
 	TP_COLUMN_METHODS,
 	{ NULL, NULL, 0, NULL },
 };

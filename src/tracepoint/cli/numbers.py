@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 #: More than eleven days; anything that waits longer is a service.
 MAX_SECONDS = 1e6
+# No letter, then the powers of 1024.
+_UNITS, _MAX_BYTES = " KMGT", 1 << 60
 # What 64 bits of ns hold.
 _MAX_TRACE_SECONDS = 1 << 33
 
@@ -33,6 +35,22 @@ def whole(low: int, high: int) -> Callable[[str], int]:
         return number
 
     return read
+
+
+def size(text: str) -> int:
+    """Read a size in bytes, with K, M, G or T for powers of 1024.
+
+    >>> size("200"), size("1.5M")
+    (200, 1572864)
+    """
+    unit = _UNITS.find(text[-1:].upper())
+    try:
+        number = float(text[:-1] if unit > 0 else text) * 1024 ** max(unit, 0)
+    except (ValueError, OverflowError):
+        number = math.nan
+    if not 1 <= number <= _MAX_BYTES:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a size in bytes, such as 500000, 200M or 4G")
+    return int(number)
 
 
 def seconds(text: str) -> float:

@@ -174,6 +174,39 @@ class Progress:
             self.step()
 
 
+class StatusLine:
+    """What goes on, on stderr: one line, rewritten, at a terminal, else a line at times; `-q`: none."""
+
+    def __init__(self, out: Output, period_s: float = 10.0) -> None:
+        self._out = out
+        self._period_s = period_s
+        self._last = time.monotonic()
+        self._is_terminal = is_terminal(out.stderr)
+        self._is_shown = False
+        self.is_wanted = out.verbosity >= 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_shown:
+            self._put("\r\x1b[K")
+
+    def show(self, text: str) -> None:
+        """Show a line in the place of the last one; without a terminal only when some seconds have passed."""
+        if self._is_terminal:
+            self._is_shown = True
+            self._put(f"\r\x1b[K{one_line(text, self._out.stderr)}")
+        elif time.monotonic() - self._last >= self._period_s:
+            self._last = time.monotonic()
+            self._put(text + "\n")
+
+    def _put(self, text: str) -> None:
+        with contextlib.suppress(OSError):
+            self._out.stderr.write(text)
+            self._out.stderr.flush()
+
+
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options that every command has; they may come before or after its name and its verb."""
     group = parser.add_argument_group("output")

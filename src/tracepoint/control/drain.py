@@ -162,3 +162,9 @@ def _write_page(page: bytes, target: int, plan: DrainPlan, moved: MovedPages) ->
         moved.counts[_LOSSES] += 1
         moved.counts[_LOST] += max(lost, 0)
     return 0
+
+
+def free_space(handle: int, at: int, size: int) -> None:
+    """Give the space of `size` bytes of a file back; where the file system cannot, they stay."""
+    if DECODE is not None:
+        DECODE.free_space(handle, at, size)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from tracepoint.control.events import SystemControl, TracefsEvent, find_event
 from tracepoint.control.names import expand
-from tracepoint.control.record import record
+from tracepoint.control.record import RecordLimits, record
 from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
 from tracepoint.errors import TracefsError
 from tracepoint.wording import tail
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable
 
+    from tracepoint.control.status import RecordStatus
     from tracepoint.control.tracefs import Tracefs
     from tracepoint.tracefile.recording import Recording
 
@@ -228,10 +229,17 @@ class TraceArray:
         *,
         until: threading.Event | None = None,
         during: Callable[[], object] | None = None,
+        starts: bool = False,
         replace: bool = False,
+        max_bytes: int | None = None,
+        compression: str = "none",
+        watch: Callable[[RecordStatus], None] | None = None,
     ) -> Recording:
         """Save what is recorded as trace.dat; see `record.record`."""
-        return record(self, path, seconds, until=until, during=during, replace=replace)
+        limits = RecordLimits(seconds, until, during, max_bytes)
+        return record(
+            self, path, limits, starts=starts, replace=replace, compression=compression, watch=watch
+        )
 
     @property
     def error_log(self) -> str:

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tracepoint.control.drain import DrainEnd, MovedPages, drain
+from tracepoint.control.drain import DrainEnd, MovedPages, drain, free_space
 from tracepoint.decode.engine import count_by_id, count_records
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.mapping import map_whole, unmap
@@ -56,11 +56,6 @@ class CpuReader:
         except OSError as error:
             self.end, self.error = DrainEnd.TARGET, error
 
-    @property
-    def is_done(self) -> bool:
-        """Whether no more pages will come."""
-        return self.end is not None
-
     def stats_since(self) -> str:
         """Return the text of `stats` after the recording, its losses counted from the beginning."""
 
@@ -81,7 +76,9 @@ class CpuReader:
         return found
 
     def blocks(self, layout: PageLayout) -> Iterator[bytes]:
-        """Yield the pages again."""
-        with self.spool.open("rb") as stream:
-            while block := stream.read(_PAGES_A_BLOCK * layout.page_size):
-                yield block
+        """Yield the pages again; the space of what was taken is given back, so that a full disk has room."""
+        step = _PAGES_A_BLOCK * layout.page_size
+        with self.spool.open("r+b", buffering=0) as stream:
+            for at in range(0, self.moved.n_pages * layout.page_size, step):
+                yield stream.read(step)
+                free_space(stream.fileno(), at, step)

@@ -1,7 +1,8 @@
 """Recording: the pages of a trace array's ring buffers, into a trace.dat.
 
-One reader per CPU moves whole pages to a temporary file next to the target. The trace.dat is written only
-when all pages are there, and gets its name only when it is complete.
+One reader per CPU moves whole pages to a file in a temporary folder next to the target, beside the texts
+that describe them.  The trace.dat is written only when all pages are there, whose space is given back on the
+way, and gets its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -9,33 +10,25 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import re
-import sys
 import tempfile
 import threading
 import time
-from array import array
+from array import array as numbers
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.control.drain import DrainPlan
+from tracepoint.control.drain import DrainEnd, DrainPlan
+from tracepoint.control.facts import RecordedFacts, format_ids
 from tracepoint.control.reader import CpuReader
 from tracepoint.control.recording import check_target
+from tracepoint.control.status import watching
 from tracepoint.decode.rows import NO_ID
 from tracepoint.errors import TracefsError, TracepointError
-from tracepoint.printk.facts import LASTING_VARIABLES
-from tracepoint.record.layout import read_page_layout
+from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import OptionId, text_option
-from tracepoint.tracefile.recording import (
-    CpuStats,
-    Recording,
-    TraceSettings,
-    read_stats,
-    stats_options,
-    version_option,
-)
+from tracepoint.tracefile.recording import CpuStats, Recording, read_stats, stats_options, version_option
 from tracepoint.tracefile.write import write_tracedat
 
 if TYPE_CHECKING:
@@ -43,86 +36,83 @@ if TYPE_CHECKING:
 
     from tracepoint.control.array import ArrayFiles
     from tracepoint.control.files import PageSource
-    from tracepoint.record.layout import PageLayout
+    from tracepoint.control.status import RecordStatus
 
 _LOOK = 0.05
-_ID = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
 _NO_LIMIT = 1 << 62
 _MAX_SECONDS = 1e6
+# More than what is written before the space of the pages it was made of is given back.
+_RESERVED_BYTES = 1 << 20
+_MORE_PAGES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class RecordLimits:
+    """When a recording ends: see `record`."""
+
+    seconds: float | None = None
+    until: threading.Event | None = None
+    during: Callable[[], object] | None = None
+    max_bytes: int | None = None
+
+    def check(self) -> None:
+        """Raise TracepointError for a recording that would not end, and for a wrong number."""
+        if self.seconds is None and self.until is None and self.during is None:
+            raise TracepointError("say when the recording ends: seconds, until or during")
+        if self.seconds is not None and not 0 <= self.seconds <= _MAX_SECONDS:
+            raise TracepointError(f"{self.seconds:g} seconds: 0 to {_MAX_SECONDS:g}")
+        if self.max_bytes is not None and self.max_bytes < 1:
+            raise TracepointError(f"a recording of at most {self.max_bytes} bytes: at least 1 is needed")
+
+    def wait(self, is_done: Callable[[], bool]) -> None:
+        """Wait until one of the limits is reached, or nothing more can come."""
+        if self.during is not None:
+            self.during()
+            return
+        stop = self.until or threading.Event()
+        end = time.monotonic() + (_MAX_SECONDS if self.seconds is None else self.seconds)
+        while not is_done():
+            left = end - time.monotonic()
+            if left <= 0 or stop.wait(min(left, _LOOK)):
+                break
 
 
 def record(
     array: ArrayFiles,
     path: str | os.PathLike[str],
-    seconds: float | None = None,
+    limits: RecordLimits,
     *,
-    until: threading.Event | None = None,
-    during: Callable[[], object] | None = None,
+    starts: bool = False,
     replace: bool = False,
+    compression: str = "none",
+    watch: Callable[[RecordStatus], None] | None = None,
 ) -> Recording:
-    """Save what an array records as trace.dat, for `seconds`, `until` an event is set, or `during` a call.
+    """Save what an array records as trace.dat, for some time, `until` an event is set, or `during` a call.
 
     What the ring buffer holds already comes first.  At the end the array stops recording for the
-    moment that reading the rest takes.  Where a process is recorded and ends before, the recording
-    ends too (`is_cut`).  A file that is there is kept unless `replace`.  Raises
-    TracefsError where no event is enabled or the kernel refuses, TracepointError for a wrong argument
-    and for a file that cannot be written, of which nothing is left then.
+    moment that reading the rest takes.  With `starts` the array, which should be off, is turned on when its
+    readers wait, and off at the end, so that nothing is lost before the first is there.  `max_bytes` ends it
+    earlier: so large may the file be without compression (`none`, `zlib` or `zstd`).  `watch` gets a status
+    every second, in a thread of its own.  Where a process is recorded and ends before, the recording ends
+    too (`is_cut`), and where the disk is full (`problem` says so): what was recorded until then is saved.
+    A file that is there is kept unless `replace`.  Raises TracefsError where no event is enabled or the
+    kernel refuses, TracepointError for a wrong argument and for a file that cannot be written, of which
+    nothing is left then.
     """
-    if seconds is None and until is None and during is None:
-        raise TracepointError("say when the recording ends: seconds, until or during")
-    if seconds is not None and not 0 <= seconds <= _MAX_SECONDS:
-        raise TracepointError(f"{seconds:g} seconds: 0 to {_MAX_SECONDS:g}")
+    limits.check()
+    codec_named(compression)
     target = Path(path)
     try:
         check_target(target, replace=replace)
         with tempfile.TemporaryDirectory(prefix=f".{target.name[:60]}.", dir=target.parent) as folder:
-            run = _Run(array, Path(folder))
-            run.collect(seconds, until, during)
-            written = run.write()
+            run = _Run(array, Path(folder), starts)
+            run.collect(limits, watch)
+            written = run.write(compression)
             check_target(target, replace=replace)
             written.replace(target)
     except OSError as error:
         raise TracepointError(f"{target}: {error.strerror or error}; nothing was saved") from error
-    return Recording(target, run.stats(), run.is_cut)
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What a reader of the file needs besides pages and formats, from the control files."""
-
-    header_page: str
-    header_event: str
-    ftrace: tuple[str, ...]
-    kallsyms: str
-    variables: dict[str, int]
-    printk_formats: str
-    saved_cmdlines: str
-    saved_tgids: str | None
-    clock: str
-    settings: TraceSettings
-
-    @classmethod
-    def read(cls, array: ArrayFiles) -> _Facts:
-        read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
-        tgid_option = f"{array.prefix}options/record-tgid"
-        has_tgids = array.tracefs.exists(tgid_option) and read(tgid_option).strip() == "1"
-        return cls(
-            read("events/header_page"),
-            read("events/header_event"),
-            tuple(read(f"events/ftrace/{n}/format") for n in names if n not in ("enable", "filter")),
-            array.tracefs.files.kallsyms(),
-            array.tracefs.files.variables(LASTING_VARIABLES),
-            read("printk_formats"),
-            read("saved_cmdlines"),
-            read("saved_tgids") if has_tgids else None,
-            array.clock,
-            TraceSettings.read(
-                *(
-                    read(array.prefix + name) if array.tracefs.exists(array.prefix + name) else ""
-                    for name in ("current_tracer", "trace_options")
-                )
-            ),
-        )
+    return Recording(target, run.stats(), run.is_cut, run.problem)
 
 
 @dataclass(slots=True)
@@ -131,47 +121,94 @@ class _Run:
 
     array: ArrayFiles
     folder: Path
+    starts: bool
     cpus: list[CpuReader] = field(default_factory=list)
     formats: dict[str, str] = field(default_factory=dict)
     is_cut: bool = False
-    facts: _Facts = field(init=False)
+    problem: str = ""
+    is_off_early: bool = False
+    variables: dict[str, int] | None = None
+    facts: RecordedFacts = field(init=False)
 
-    def collect(
-        self,
-        seconds: float | None,
-        until: threading.Event | None,
-        during: Callable[[], object] | None,
-    ) -> None:
+    def collect(self, limits: RecordLimits, watch: Callable[[RecordStatus], None] | None) -> None:
         """Move pages to the folder until it is time to end."""
         self._describe()
-        layout = self.layout()
+        layout = self.facts.layout
         if not self.formats and self.facts.settings.tracer in ("", "nop"):
             raise TracefsError(f"no event is enabled in {self.array.path}: there is nothing to record")
-        n_ring = {cpu: size // layout.data_size + 2 for cpu, size in self.array.buffer_bytes.items()}
+        room = self._room(self._save_description(), limits.max_bytes)
+        sizes = self.array.buffer_bytes
         with contextlib.ExitStack() as opened:
-            for cpu, size in n_ring.items():
+            for cpu, size in sizes.items():
                 source = self._open(f"{self.array.prefix}per_cpu/{cpu}/trace_pipe_raw")
                 opened.callback(self._close, source)
                 before = read_stats(self._stats(cpu))
-                spool = self.folder / cpu
-                self.cpus.append(CpuReader(int(cpu[3:]), source, spool, size, before))
+                n_ring = size // layout.data_size + 2
+                self.cpus.append(CpuReader(int(cpu[3:]), source, self.folder / cpu, n_ring, before))
             end, ends = os.pipe()
             opened.callback(os.close, end)
-            plan = DrainPlan(layout, end, array("q", [_NO_LIMIT]))
+            plan = DrainPlan(layout, end, numbers("q", [room]))
             threads: list[threading.Thread] = []
             try:
                 for reader in self.cpus:
-                    thread = threading.Thread(target=reader.collect, args=(plan,), daemon=True)
+                    thread = threading.Thread(target=self._collect, args=(reader, plan), daemon=True)
                     thread.start()
                     threads.append(thread)
-                self._wait(seconds, until, during)
+                if self.starts:
+                    self.array.is_on = True
+                with watching(self._stats, sizes, lambda: self.n_bytes, watch):
+                    limits.wait(lambda: any(cpu.end is not None for cpu in self.cpus))
             finally:
                 self._end(ends, threads)
+        self._find_problems()
+        self._describe_all()
+
+    def _collect(self, reader: CpuReader, plan: DrainPlan) -> None:
+        """Read one CPU; where that ends early, what a command does from then on is neither kept nor lost."""
+        reader.collect(plan)
+        if reader.end is not DrainEnd.ENDED:
+            with contextlib.suppress(TracefsError, OSError):
+                if self.array.is_on:
+                    self.is_off_early = True
+                    self.array.is_on = False
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of the pages so far."""
+        return sum(cpu.moved.n_pages for cpu in self.cpus) * self.facts.layout.page_size
+
+    def _save_description(self) -> int:
+        """Write what describes the pages next to them, and keep space; return its bytes."""
+        size = self.facts.save(self.folder, self.formats)
+        with (self.folder / "reserve").open("wb") as stream:
+            os.posix_fallocate(stream.fileno(), 0, _RESERVED_BYTES)
+        return size
+
+    def _room(self, n_described: int, max_bytes: int | None) -> int:
+        if max_bytes is None:
+            return _NO_LIMIT
+        page_size = self.facts.layout.page_size
+        # The data of each CPU begins at a page; options and a table stand around them.
+        n_described += page_size * (len(self.array.buffer_bytes) + _MORE_PAGES)
+        if max_bytes < n_described + page_size:
+            raise TracepointError(
+                f"at most {max_bytes} bytes: {n_described} are needed to describe the events"
+            )
+        return (max_bytes - n_described) // page_size
+
+    def _find_problems(self) -> None:
         for one in self.cpus:
+            if one.end is DrainEnd.TARGET and one.error is not None:
+                lost = sum(cpu.moved.n_unsaved for cpu in self.cpus)
+                self.problem = f"{one.error.strerror}; {lost} pages of records were lost with that"
+                continue
             with self._may_be_cut():
                 if one.error is not None:
                     raise one.error
-        found = {number for one in self.cpus for number in one.count(layout)}
+
+    def _describe_all(self) -> None:
+        """Read what is known at the end, for all records that were saved."""
+        found = {number for one in self.cpus for number in one.count(self.facts.layout)}
         with self._may_be_cut():
             for one in self.cpus:
                 one.after = self._stats(f"cpu{one.number}")
@@ -188,9 +225,6 @@ class _Run:
                 raise
             self.is_cut = True
 
-    def layout(self) -> PageLayout:
-        return read_page_layout(self.facts.header_page, is_big_endian=sys.byteorder == "big")
-
     def _open(self, path: str) -> PageSource:
         try:
             return self.array.tracefs.files.open_pages(path)
@@ -206,37 +240,21 @@ class _Run:
 
     def _describe(self) -> None:
         """Read what the file says, and add the formats of what is enabled now: it may change later."""
-        self.facts = _Facts.read(self.array)
+        self.facts = RecordedFacts.read(self.array, self.variables)
+        self.variables = self.facts.variables
         for name in self.array.enabled:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")
 
     def _describe_earlier(self, recorded: set[int]) -> None:
         """Add the formats of records that were in the buffer already, of events that were disabled since."""
-        known = [*self.facts.ftrace, *self.formats.values()]
-        missing = recorded - {int(found[1]) for found in map(_ID.search, known) if found}
+        missing = recorded - format_ids([*self.facts.ftrace, *self.formats.values()])
         if not missing:
             return
         for name in self.array.event_names:
             folder = f"events/{name.replace(':', '/')}"
             if name not in self.formats and int(self.array.tracefs.read(f"{folder}/id")) in missing:
                 self.formats[name] = self.array.tracefs.read(f"{folder}/format")
-
-    def _wait(
-        self,
-        seconds: float | None,
-        until: threading.Event | None,
-        during: Callable[[], object] | None,
-    ) -> None:
-        if during is not None:
-            during()
-            return
-        stop = until or threading.Event()
-        end = time.monotonic() + (_MAX_SECONDS if seconds is None else seconds)
-        while not any(cpu.is_done for cpu in self.cpus):
-            left = end - time.monotonic()
-            if left <= 0 or stop.wait(min(left, _LOOK)):
-                break
 
     def _end(self, ends: int, threads: list[threading.Thread]) -> None:
         """Read the rest with the array off: reading makes events too, when system calls are traced."""
@@ -246,28 +264,32 @@ class _Run:
                 was_on = self.array.is_on
                 if was_on:
                     self.array.is_on = False
+                was_on = was_on or self.is_off_early
         finally:
             os.close(ends)
             for thread in threads:
                 thread.join()
             with self._may_be_cut():
-                if was_on:
+                if was_on and not self.starts:
                     self.array.is_on = True
 
-    def write(self) -> Path:
+    def write(self, compression: str) -> Path:
         """Write the trace.dat into the folder and return its path."""
+        for path in self.folder.iterdir():
+            if path not in {cpu.spool for cpu in self.cpus}:
+                path.unlink()
         written = self.folder / "trace.dat"
         with written.open("wb") as stream:
-            write_tracedat(stream, self._content())
+            write_tracedat(stream, self._content(), compression=compression)
             stream.flush()
             os.fsync(stream.fileno())
         return written
 
     def _content(self) -> TraceContent:
-        layout, facts = self.layout(), self.facts
+        facts = self.facts
         formats = [("ftrace", text) for text in facts.ftrace]
         formats += [(name.partition(":")[0], text) for name, text in sorted(self.formats.items())]
-        pages = tuple(CpuPages(cpu.number, cpu.blocks(layout)) for cpu in self.cpus)
+        pages = tuple(CpuPages(cpu.number, cpu.blocks(facts.layout)) for cpu in self.cpus)
         host = os.uname()
         return TraceContent(
             # As the top buffer: readers of the file do not care which one of the kernel it was.
@@ -284,22 +306,19 @@ class _Run:
                 version_option(facts.variables, facts.settings),
                 *stats_options({cpu.number: cpu.stats_since() for cpu in self.cpus if cpu.after}),
             ),
-            is_big_endian=layout.is_big_endian,
-            long_size=layout.long_size,
-            page_size=layout.page_size,
+            is_big_endian=facts.layout.is_big_endian,
+            long_size=facts.layout.long_size,
+            page_size=facts.layout.page_size,
         )
 
     def stats(self) -> tuple[CpuStats, ...]:
         """Return what each CPU recorded and lost since the start; without an end, judging by its pages."""
-        if self.is_cut:
-            return tuple(
-                CpuStats(cpu.number, cpu.moved.n_pages, cpu.n_records, cpu.moved.n_lost, 0)
-                for cpu in self.cpus
-            )
         made = []
         for cpu in self.cpus:
             counts = read_stats(cpu.stats_since())
             overrun = counts.get("overrun", 0) + counts.get("commit overrun", 0)
+            if self.is_cut:
+                counts, overrun = {}, cpu.moved.n_lost
             dropped = counts.get("dropped events", 0)
             made.append(CpuStats(cpu.number, cpu.moved.n_pages, cpu.n_records, overrun, dropped))
         return tuple(made)

@@ -45,11 +45,13 @@ class Recording:
     """A file that was written, with the sums over its CPUs.
 
     `is_cut` says that what was recorded ended early: what was not read until then is in no count.
+    `problem` says why the recording ended before it should, such as a full disk; empty where it did not.
     """
 
     path: Path
     cpus: tuple[CpuStats, ...]
     is_cut: bool = False
+    problem: str = ""
 
     def __repr__(self) -> str:
         lost = f", {self.overrun + self.dropped:,} missing" if self.missing else ""

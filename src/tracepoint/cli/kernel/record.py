@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
-from tracepoint.cli.kernel.tracing import add_pid_argument, opened, run_command
-from tracepoint.cli.status import EXIT_DONE
-from tracepoint.cli.stopping import interrupt_ends
+from tracepoint.cli.kernel.ending import EndingSignals
+from tracepoint.cli.kernel.tracing import add_pid_argument, opened
+from tracepoint.cli.output import StatusLine
+from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
 
 if TYPE_CHECKING:
     import argparse
 
     from tracepoint.cli.output import Output
+    from tracepoint.control.instance import TraceArray
+    from tracepoint.tracefile.recording import Recording
+
+_COMPRESSIONS = ("none", "zlib", "zstd")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,11 +28,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="FILE", default=Path("trace.dat"), help="where to"
     )
     parser.add_argument(
-        "--seconds", type=numbers.seconds, metavar="N", default=5.0, help="duration (default: 5)"
+        "--seconds",
+        type=numbers.seconds,
+        metavar="N",
+        help="duration (default: 5; with -- COMMAND: until it ends)",
+    )
+    parser.add_argument(
+        "--max-size", type=numbers.size, metavar="N", help="end where the file has N bytes, such as 200M"
+    )
+    parser.add_argument(
+        "--filter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("EVENT", "EXPR"),
+        help="record only those of EVENT (or of a system) that EXPR chooses; may be given several times",
     )
     parser.add_argument("--clock", default="", help="the clock of the time stamps, such as mono")
     parser.add_argument(
         "--buffer-kb", type=numbers.whole(1, 1 << 30), metavar="N", default=0, help="ring buffer of each CPU"
+    )
+    parser.add_argument(
+        "--compression", choices=_COMPRESSIONS, default="none", help="of the file (default: none)"
     )
     parser.add_argument("--force", action="store_true", help="replace an existing file")
     add_pid_argument(parser)
@@ -35,25 +57,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Record in a new instance, remove it, and report what was saved and lost."""
-    status = [EXIT_DONE]
+    with EndingSignals() as ending:
+        with (
+            opened(args) as tracing,
+            tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
+        ):
+            _choose(array, args, out)
+            saved = _record(array, args, out, ending)
+        status = _report(saved, args, out)
+        return ending.wait(out) or status
 
-    def command() -> None:
-        status[0] = run_command(args.words_after, out)
 
-    with (
-        opened(args) as tracing,
-        tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
-        interrupt_ends() as stop,
-    ):
-        array.enable(*args.pattern)
-        if args.words_after:
-            saved = array.record(args.output, during=command, replace=args.force)
-        else:
-            out.say(f"recording for {args.seconds:g} s; Ctrl-C saves what there is")
-            saved = array.record(args.output, args.seconds, until=stop, replace=args.force)
+def _report(saved: Recording, args: argparse.Namespace, out: Output) -> int:
     out.say(f"{saved.path}: {saved.n_records} records")
     if saved.is_cut:
         out.warn(f"process {args.pid} has ended: its last records may be missing")
     if saved.missing:
         out.warn(f"{saved.missing}: a larger --buffer-kb keeps more")
-    return status[0]
+    if saved.problem:
+        out.error(f"{saved.path} has what was recorded until this happened: {saved.problem}")
+        return EXIT_IN_PART
+    return EXIT_DONE
+
+
+def _choose(array: TraceArray, args: argparse.Namespace, out: Output) -> None:
+    """Enable the events with their filters, in an array that is off until all readers wait."""
+    array.is_on = False
+    for event, expression in args.filter:
+        for name in array[event].set_filter(expression) or ():
+            out.warn(f"{name} does not have all fields of this filter: all of its records are kept")
+    array.enable(*args.pattern)
+
+
+def _record(array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals) -> Recording:
+    words = args.words_after
+    seconds = 5.0 if args.seconds is None and not words else args.seconds
+    if not words:
+        out.say(f"recording for {seconds:g} s; Ctrl-C saves what there is")
+    with StatusLine(out) as line:
+        return array.record(
+            args.output,
+            None if words else seconds,
+            until=ending.event,
+            during=(lambda: ending.run(words, out, seconds)) if words else None,
+            starts=True,
+            replace=args.force,
+            max_bytes=args.max_size,
+            compression=args.compression,
+            watch=(lambda status: line.show(status.text)) if line.is_wanted else None,
+        )

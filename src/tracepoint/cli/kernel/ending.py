@@ -1,0 +1,87 @@
+"""Signals that end a recording and save it, and the command that is recorded."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from typing import TYPE_CHECKING, Self
+
+from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
+from tracepoint.errors import TracepointError
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+    from tracepoint.cli.output import Output
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_LOOK_S = 0.05
+
+
+class EndingSignals:
+    """SIGINT, SIGTERM and SIGHUP as the end of a recording, while this is a context.
+
+    `event` is set by the first of them; a command that runs then gets it too, and a second one kills it.
+    A signal that is ignored (nohup) stays ignored.
+    """
+
+    def __init__(self) -> None:
+        self.event = threading.Event()
+        self._child: subprocess.Popen[bytes] | None = None
+        self._before: dict[int, object] = {}
+
+    def __enter__(self) -> Self:
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._before[number] = signal.signal(number, self._come)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)  # type: ignore[arg-type]
+
+    def _come(self, number: int, _frame: FrameType | None) -> None:
+        is_second, child = self.event.is_set(), self._child
+        self.event.set()
+        if child is None or child.returncode is not None:
+            return
+        if is_second:
+            child.kill()
+        elif number != signal.SIGINT or not _is_in_foreground():
+            # A terminal sends SIGINT to the command itself.
+            child.send_signal(number)
+
+    def run(self, words: list[str], out: Output, seconds: float | None) -> None:
+        """Run a command, and return at its end or when `seconds` have passed."""
+        out.stdout.flush()
+        until = None if seconds is None else time.monotonic() + seconds
+        try:
+            child = self._child = subprocess.Popen(words)  # noqa: S603 (what the user asked for)
+        except OSError as error:
+            raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
+        while child.poll() is None and (until is None or time.monotonic() < until):
+            time.sleep(_LOOK_S)
+
+    def wait(self, out: Output) -> int:
+        """Wait for the command if its recording ended earlier; a status other than 0 is a failed tool."""
+        child = self._child
+        if child is None:
+            return EXIT_DONE
+        if child.poll() is None:
+            out.say("waiting for the command, which is no longer recorded")
+        if not child.wait() or self.event.is_set():
+            return EXIT_DONE
+        out.warn(f"the command ended with status {child.returncode}")
+        return EXIT_TOOL_FAILED
+
+
+def _is_in_foreground() -> bool:
+    """Return whether a terminal sends its Ctrl-C to our processes."""
+    for handle in range(3):
+        with contextlib.suppress(OSError):
+            return os.tcgetpgrp(handle) == os.getpgrp()
+    return False

@@ -1,0 +1,105 @@
+"""What a reader of a recording needs besides its pages: texts of the control files, and formats."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import tarfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tracepoint.printk.facts import LASTING_VARIABLES
+from tracepoint.record.layout import PageLayout, read_page_layout
+from tracepoint.tracefile.recording import TraceSettings
+from tracepoint.tracefile.write import clock_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tracepoint.control.array import ArrayFiles
+
+_ID = re.compile(r"^ID: (\d{1,9})$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedFacts:
+    """The texts of an array's control files at one time."""
+
+    header_page: str
+    header_event: str
+    ftrace: tuple[str, ...]
+    kallsyms: str
+    variables: dict[str, int]
+    printk_formats: str
+    saved_cmdlines: str
+    saved_tgids: str | None
+    clock: str
+    settings: TraceSettings
+
+    @classmethod
+    def read(cls, array: ArrayFiles, variables: dict[str, int] | None = None) -> RecordedFacts:
+        """Read them, but not the variables where they are known: they last.  Raises TracefsError."""
+        read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
+        tgid_option = f"{array.prefix}options/record-tgid"
+        has_tgids = array.tracefs.exists(tgid_option) and read(tgid_option).strip() == "1"
+        return cls(
+            read("events/header_page"),
+            read("events/header_event"),
+            tuple(read(f"events/ftrace/{n}/format") for n in names if n not in ("enable", "filter")),
+            array.tracefs.files.kallsyms(),
+            array.tracefs.files.variables(LASTING_VARIABLES) if variables is None else variables,
+            read("printk_formats"),
+            read("saved_cmdlines"),
+            read("saved_tgids") if has_tgids else None,
+            array.clock,
+            TraceSettings.read(
+                *(
+                    read(array.prefix + name) if array.tracefs.exists(array.prefix + name) else ""
+                    for name in ("current_tracer", "trace_options")
+                )
+            ),
+        )
+
+    @property
+    def layout(self) -> PageLayout:
+        """The layout of the pages."""
+        return read_page_layout(self.header_page, is_big_endian=sys.byteorder == "big")
+
+    def save(self, folder: Path, formats: Mapping[str, str]) -> int:
+        """Write them and formats by `system:event` next to the pages of CPUs; return the bytes written.
+
+        With them the folder is a recording that can be read, should this process be killed.
+        """
+        texts = {
+            "header_page": self.header_page,
+            "header_event": self.header_event,
+            "kallsyms": self.kallsyms,
+            "printk_formats": self.printk_formats,
+            "saved_cmdlines": self.saved_cmdlines,
+            "saved_tgids": self.saved_tgids or "",
+            "trace_clock": clock_text(self.clock),
+            "current_tracer": self.settings.tracer,
+            "trace_options": "\n".join(self.settings.options),
+        }
+        for name, text in texts.items():
+            (folder / name).write_bytes(text.encode(errors="surrogateescape"))
+        named = {f"ftrace/{number}": text for number, text in enumerate(self.ftrace)}
+        named |= {name.replace(":", "/"): text for name, text in formats.items()}
+        with tarfile.open(folder / "formats.tar", "w") as archive:
+            for name, text in named.items():
+                data = text.encode(errors="surrogateescape")
+                member = tarfile.TarInfo(f"{name}/format")
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+        return sum((folder / name).stat().st_size for name in (*texts, "formats.tar"))
+
+
+def format_ids(texts: list[str]) -> set[int]:
+    r"""Return the ids in the texts of `format` files.
+
+    >>> format_ids(["name: sched_switch\nID: 314\nformat:\n"])
+    {314}
+    """
+    return {int(found[1]) for found in map(_ID.search, texts) if found}

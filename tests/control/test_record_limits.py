@@ -1,0 +1,273 @@
+"""How recordings of a made-up tracefs end: limits, full disks, signals, and a process that is killed."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from control.test_record import LAYOUT, RecordedFake, array, files, pages_of, records_of  # noqa: F401
+from tracepoint.cli.kernel.ending import EndingSignals
+from tracepoint.cli.main import main
+from tracepoint.cli.output import Output, StatusLine
+from tracepoint.control import drain
+from tracepoint.control.status import RecordStatus
+from tracepoint.errors import TracepointError
+from tracepoint.tracefile.opening import open_container
+from tracepoint.tracefile.tracedat import open_tracedat
+
+SIZE = LAYOUT.page_size
+
+
+@pytest.mark.parametrize("compression", ["none", "zlib", "zstd"])
+def test_a_recording_may_be_compressed(array, tmp_path, compression):  # noqa: F811
+    if compression == "zstd":
+        pytest.importorskip("zstandard" if sys.version_info < (3, 14) else "compression.zstd")
+    target = tmp_path / "web.dat"
+    array.record(target, 0, compression=compression)
+    assert records_of(target) == list(range(1030))
+    # Debian's is built without zlib.
+    if shutil.which("trace-cmd") and compression != "zlib":
+        done = subprocess.run(
+            ["trace-cmd", "report", "-i", target], capture_output=True, text=True, check=True
+        )
+        assert done.stdout.count(" softirq_entry: ") == 1030
+    with pytest.raises(TracepointError, match="lzma"):
+        array.record(tmp_path / "other.dat", 0, compression="lzma")
+
+
+def test_it_ends_at_a_size(array, files, tmp_path):  # noqa: F811
+    array.record(tmp_path / "none.dat", 0)
+    described = (tmp_path / "none.dat").stat().st_size
+    files.pages = {0: pages_of(0, 4000), 1: []}
+    told = array.record(tmp_path / "web.dat", 60, max_bytes=described + 12 * SIZE)
+    assert 3 <= told.cpus[0].n_pages <= 12
+    assert (tmp_path / "web.dat").stat().st_size <= described + 12 * SIZE
+    assert records_of(tmp_path / "web.dat") == list(range(told.n_records))
+    assert told.problem == ""
+    for wrong in (0, 100):
+        with pytest.raises(TracepointError, match=f"at most {wrong} bytes"):
+            array.record(tmp_path / "small.dat", 0, max_bytes=wrong)
+    assert not (tmp_path / "small.dat").exists()
+
+
+def fill_after(monkeypatch, n: int) -> None:
+    """Let the disk be full when `n` pages are written."""
+    write, left = os.write, [n]
+
+    def limited(handle: int, data: bytes) -> int:
+        if len(data) == SIZE:
+            if not left[0]:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            left[0] -= 1
+        return write(handle, data)
+
+    monkeypatch.setattr(drain.os, "write", limited)
+
+
+def test_a_full_disk_leaves_what_was_recorded_until_then(array, files, tmp_path, monkeypatch):  # noqa: F811
+    files.pages = {0: pages_of(0, 2000), 1: []}
+    fill_after(monkeypatch, 4)
+    told = array.record(tmp_path / "web.dat", 60)
+    assert told.problem == "No space left on device; 1 pages of records were lost with that"
+    assert told.cpus[0].n_pages == 4
+    assert records_of(tmp_path / "web.dat") == list(range(told.n_records))
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".web")] == []
+    assert (array.is_on, files.n_open) == (True, 0)
+
+
+def test_the_command_says_that_the_disk_is_full(files, tmp_path, capsys, monkeypatch):  # noqa: F811
+    files.pages = {0: pages_of(0, 2000), 1: []}
+    fill_after(monkeypatch, 4)
+    assert main(["record", "irq", "-o", str(tmp_path / "web.dat"), "--seconds", "60"]) == 3
+    said = capsys.readouterr().err
+    assert "error: " in said
+    assert "No space left on device" in said
+    assert set(files.arrays) == {""}
+    with open_tracedat(tmp_path / "web.dat") as trace:
+        assert trace.damage == ()
+
+
+def test_a_disk_without_space_for_the_description(array, files, tmp_path, monkeypatch):  # noqa: F811
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tracepoint.control.record.os.posix_fallocate", full)
+    (tmp_path / "out").mkdir()
+    with pytest.raises(TracepointError, match="No space left on device; nothing was saved"):
+        array.record(tmp_path / "out/web.dat", 0)
+    assert files.pages[0], "nothing may be consumed"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_what_a_killed_recording_leaves_can_be_read(array, files, tmp_path):  # noqa: F811
+    """The folder as it is in the middle of a recording."""
+    copies = tmp_path / "copy"
+
+    def copy() -> None:
+        deadline = time.monotonic() + 30
+        while any(files.pages.values()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        folder = next(path for path in tmp_path.iterdir() if path.name.startswith(".web.dat."))
+        shutil.copytree(folder, copies)
+
+    array.record(tmp_path / "web.dat", during=copy)
+    with open_container(copies) as trace:
+        assert trace.damage == ()
+        assert trace.clock == "mono"
+        assert sum(1 for buffer in trace.buffers for _ in buffer.records()) == 1030
+        assert {"softirq_entry", "print"} <= {event.name for event in trace.events.values()}
+    assert main(["cut", str(copies), "irq", "-o", str(tmp_path / "saved.dat")]) == 0
+    assert records_of(tmp_path / "saved.dat") == list(range(1030))
+
+
+def test_nothing_is_recorded_before_the_readers_are_there(array, files, tmp_path):  # noqa: F811
+    array.is_on = False
+    files.pages = {0: [], 1: []}
+
+    def load() -> None:
+        assert array.is_on
+        files.pages[0] += pages_of(0, 7)
+
+    assert array.record(tmp_path / "web.dat", during=load, starts=True).n_records == 7
+    assert not array.is_on
+
+
+def test_what_comes_after_a_limit_is_not_recorded(array, files, tmp_path):  # noqa: F811
+    files.pages = {0: pages_of(0, 4000), 1: []}
+    seen: list[bool] = []
+
+    def load() -> None:
+        deadline = time.monotonic() + 20
+        while array.is_on and time.monotonic() < deadline:
+            time.sleep(0.01)
+        seen.append(array.is_on)
+
+    told = array.record(tmp_path / "web.dat", during=load, max_bytes=100_000)
+    assert seen == [False]
+    assert 0 < told.n_records < 4000
+    assert array.is_on
+
+
+def test_a_watcher_gets_rates(array, files, tmp_path, monkeypatch):  # noqa: F811
+    monkeypatch.setattr("tracepoint.control.status._PERIOD_S", 0.05)
+    seen: list[RecordStatus] = []
+    files.overrun = 0
+    enough = threading.Event()
+
+    def watch(status: RecordStatus) -> None:
+        files.overrun += 100
+        seen.append(status)
+        if len(seen) == 3:
+            enough.set()
+
+    array.record(tmp_path / "web.dat", 60, until=enough, watch=watch)
+    assert [status.lost_per_s > 0 for status in seen[:3]] == [False, True, True]
+    assert seen[1].events_per_s == pytest.approx(seen[1].lost_per_s)
+    assert "lost/s" in seen[1].text
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_and_saves(files, tmp_path, number, capsys):  # noqa: F811
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+    timer.start()
+    handlers = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+    assert main(["record", "irq", "-o", str(tmp_path / "web.dat"), "--seconds", "60"]) == 0
+    timer.join()
+    assert records_of(tmp_path / "web.dat") == list(range(1030))
+    assert set(files.arrays) == {""}
+    assert handlers == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_the_command_too(files, tmp_path, number):  # noqa: F811
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), number))
+    timer.start()
+    late = tmp_path / "late"
+    command = ["sh", "-c", 'trap exit TERM HUP; sleep 20 & wait; touch "$0"', str(late)]
+    assert main(["record", "irq", "-o", str(tmp_path / "web.dat"), "--", *command]) == 0
+    assert not late.exists()
+    assert records_of(tmp_path / "web.dat") == list(range(1030))
+
+
+def test_a_command_that_ignores_a_signal_is_killed_by_the_second(capsys):
+    script = (
+        "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    )
+    with EndingSignals() as ending:
+
+        def send() -> None:
+            for pause in (2, 0.5):
+                time.sleep(pause)
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        thread = threading.Thread(target=send)
+        thread.start()
+        ending.run([sys.executable, "-c", script], Output(), None)
+        thread.join()
+        assert ending._child.returncode == -signal.SIGKILL
+    assert ending.event.is_set()
+
+
+def test_a_command_may_outlive_its_recording(files, tmp_path, capsys):  # noqa: F811
+    words = ["record", "irq", "-o", str(tmp_path / "web.dat"), "--seconds", "0.2", "--"]
+    assert main([*words, "sh", "-c", 'sleep 2; touch "$0"', str(tmp_path / "late")]) == 0
+    assert (tmp_path / "late").exists()
+    assert "no longer recorded" in capsys.readouterr().err
+
+
+def test_filters_are_set_before_the_events(files, tmp_path, capsys):  # noqa: F811
+    words = ["record", "irq", "-o", str(tmp_path / "web.dat"), "--seconds", "0"]
+    seen: list[tuple[str, str]] = []
+    files.after_write = lambda _: seen.append(
+        next(((a.events["irq:softirq_entry"].filter, n) for n, a in files.arrays.items() if n), ("", ""))
+    )
+    assert main([*words, "--filter", "irq:softirq_entry", "vec == 3"]) == 0
+    assert "vec == 3\n" in [text for text, _ in seen]
+    assert main([*words, "--force", "--filter", "irq:softirq_entry", "vex == 3"]) == 4
+    assert "vec" in capsys.readouterr().err
+    assert set(files.arrays) == {""}
+
+
+class Terminal:
+    def __init__(self, *, is_terminal: bool) -> None:
+        self.text, self._is_terminal = "", is_terminal
+
+    def isatty(self) -> bool:
+        return self._is_terminal
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+    def fileno(self) -> int:
+        raise OSError
+
+
+def test_a_status_line_is_rewritten_at_a_terminal(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Terminal(is_terminal=True)
+    with StatusLine(Output(stderr=screen)) as line:
+        line.show("one")
+        line.show("two")
+    assert screen.text == "\r\x1b[Kone\r\x1b[Ktwo\r\x1b[K"
+
+
+def test_without_a_terminal_a_line_comes_at_times():
+    file = Terminal(is_terminal=False)
+    with StatusLine(Output(stderr=file), period_s=0.2) as line:
+        line.show("early")
+        time.sleep(0.25)
+        line.show("one")
+        line.show("too soon")
+    assert file.text == "one\n"
+    assert not StatusLine(Output(stderr=file, verbosity=-1)).is_wanted

@@ -264,6 +264,31 @@ def test_a_recording_shows_processes_as_the_kernel_does(lab, tmp_path, capsys):
     assert base % (1 << 30) == 0
 
 
+FOLLOWED = """
+cd /sys/kernel/tracing
+echo 1 > events/sched/sched_process_exec/enable
+python3 -m tracepoint read --follow /sys/kernel/tracing > /tmp/followed.txt 2> /tmp/followed.err &
+n=0
+while ! grep -q filename=/bin/ls /tmp/followed.txt && [ $n -lt 300 ]; do
+    /bin/ls / > /dev/null; n=$((n + 1)); sleep 0.1
+done
+kill -INT $!
+wait $!
+echo status $?
+echo 0 > events/sched/sched_process_exec/enable
+cat /tmp/followed.err
+"""
+
+
+def test_a_live_tracefs_is_followed_until_an_interrupt(lab):
+    said = lab.guest.run(FOLLOWED, timeout=200).text.splitlines()
+    lines = lab.guest.get("/tmp/followed.txt").decode().splitlines()
+    assert said == ["status 0"]
+    assert any("sched_process_exec: filename=/bin/ls " in line for line in lines)
+    times = [float(re.search(r" (\d+\.\d{6}): ", line)[1]) for line in lines]
+    assert times == sorted(times)
+
+
 def test_the_page_about_control_works(lab):
     """Every command and the Python of docs/howto/control.md."""
     page = (ROOT / "docs/howto/control.md").read_text()

@@ -11,6 +11,7 @@ import tracepoint as tp
 from decode.test_columns import twin
 from tracefile.making import GOLDEN, TICK_ID, content_of, tick, written
 from tracepoint.decode import engine
+from tracepoint.errors import DecodeError
 from tracepoint.filter.error import FilterError
 from tracepoint.record.field import field_values
 from tracepoint.record.page import LOST_UNKNOWN
@@ -201,6 +202,29 @@ def test_records_without_a_format_are_chosen_as_others_are(tmp_path, formats, is
             _ = trace.where("nosuch == 1").events
         with pytest.raises(KeyError, match="the recording has no format for event 17"):
             _ = trace["unknown:17"]
+
+
+@pytest.mark.parametrize("n_files", [1, 2])
+def test_closed_recording(n_files):
+    trace = tp.open_trace([GOLDEN / FILES[0]] * n_files)
+    table, part, events = trace["sched_switch"], trace.on_cpus(0), trace.events
+    n_rows = len(table)
+    undecoded = trace["sched_wakeup"]
+    trace.close()
+    uses = {
+        "table": lambda: trace["sched_switch"],
+        "column": lambda: undecoded["pid"],
+        "records": lambda: next(trace.records()),
+        "names": lambda: trace.of_tasks("sh"),
+        "part": lambda: part.n_records,
+        "order": lambda: trace.in_order,
+    }
+    for use in uses.values():
+        with pytest.raises(DecodeError, match="the recording is closed"):
+            use()
+    assert (trace.events, len(table)) == (events, n_rows)
+    assert repr(trace).endswith(", closed>")
+    trace.close()
 
 
 def test_reprs_are_short(tmp_path):

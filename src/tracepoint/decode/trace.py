@@ -68,7 +68,7 @@ class Trace(Closing):
     def __init__(
         self, file: Container, instance: str = "", selection: Selection = _ALL, threads: int = 0
     ) -> None:
-        self.file = file
+        self._file = file
         self.instance = instance
         self.selection = selection
         if threads < 0:
@@ -77,9 +77,18 @@ class Trace(Closing):
 
     def close(self) -> None:
         """Unmap the file; tables that were decoded stay."""
-        self.file.close()
+        self._file.close()
+
+    @property
+    def file(self) -> Container:
+        """The container; raises DecodeError when it is closed."""
+        if self._file.is_closed:
+            raise DecodeError("the recording is closed", self._file.path)
+        return self._file
 
     def __repr__(self) -> str:
+        if self._file.is_closed:
+            return f"<Trace {tail(self._file.path, 50)}, closed>"
         n_cpus = len({cpu.cpu for cpu in self._cpus})
         return f"<Trace {tail(self.file.path, 50)}, {counted(n_cpus, 'CPU')}, clock {self.clock}>"
 
@@ -123,15 +132,17 @@ class Trace(Closing):
     @property
     def in_order(self) -> TraceBuffer | None:
         """The selected records for reading them by time: CPUs whose pages go back are taken apart."""
-        if self.buffer is None:
-            return None
+        buffer = self.buffer
+        if buffer is None or not self._cpus:
+            return buffer
         # Expanding all chunks once more only to see their order would cost as much as counting.
         known = cpus_in_order(self._counts) if "_counts" in self.__dict__ else ()
-        cpus = (replace(c, is_in_order=True) if c.cpu in known else c for c in self.buffer.cpus)
-        return replace(self.buffer, cpus=tuple(cpus)).in_order()
+        cpus = (replace(c, is_in_order=True) if c.cpu in known else c for c in buffer.cpus)
+        return replace(buffer, cpus=tuple(cpus)).in_order()
 
     @property
     def _cpus(self) -> tuple[CpuData, ...]:
+        _ = self.file
         return () if self.buffer is None else self.buffer.cpus
 
     @property
@@ -330,8 +341,9 @@ class Trace(Closing):
         from tracepoint.decode.records import Record  # noqa: PLC0415 - with what makes texts
 
         writer = self.text_writer
+        events = self.file.events
         for raw in self._raw_records():
-            yield Record(raw, self.file.events.get(writer.common(raw)[0]), writer)
+            yield Record(raw, events.get(writer.common(raw)[0]), writer)
 
     def record_table(self) -> ColumnTable:
         """Return the selected records of all events as one table by time.

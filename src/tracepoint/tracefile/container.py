@@ -123,6 +123,11 @@ class Container(Protocol):
         """Return everything as a value that `write_tracedat` takes."""
         ...
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more can be read."""
+        ...
+
     def close(self) -> None:
         """Unmap the files."""
         ...
@@ -188,12 +193,14 @@ class PartsContainer(Closing):
         self._load = load
         self._opened = opened
         self._log = log
+        self.is_closed = False
 
     def __repr__(self) -> str:
         return f"<PartsContainer {tail(self.path)}, {counted(len(self.buffers), 'buffer')}>"
 
     def close(self) -> None:
         """Unmap the files; nothing more can be read from them."""
+        self.is_closed = True
         for data in self._opened:
             unmap(data)
 

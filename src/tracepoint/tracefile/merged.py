@@ -41,6 +41,7 @@ class MergedContainer(PartsContainer):
 
     def close(self) -> None:
         """Unmap the files; nothing more can be read from them."""
+        super().close()
         for file in self._files:
             file.close()
 

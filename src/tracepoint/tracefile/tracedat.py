@@ -60,6 +60,7 @@ class TraceFile(Closing):
 
     def __init__(self, data: Bytes, path: str = "", log: DamageLog | None = None) -> None:
         self._data = data
+        self.is_closed = False
         self.path = path
         self.head = read_head(data, path)
         self.version = self.head.version
@@ -77,6 +78,7 @@ class TraceFile(Closing):
 
     def close(self) -> None:
         """Unmap the file; nothing more can be read from it."""
+        self.is_closed = True
         if isinstance(self._data, mmap.mmap):
             self._data.close()
 

@@ -10,7 +10,7 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import catalog, corpus, decode, graph, lttng, printk, record, runtime, start, tree
+from benchmarks import analysis, catalog, corpus, decode, graph, lttng, printk, record, runtime, start, tree
 from benchmarks.harness import Benchmark, MissingError
 
 ROWS: tuple[Benchmark, ...] = (
@@ -20,6 +20,7 @@ ROWS: tuple[Benchmark, ...] = (
     *catalog.ROWS,
     *record.ROWS,
     *decode.ROWS,
+    *analysis.ROWS,
     *graph.ROWS,
     *printk.ROWS,
     *runtime.ROWS,

@@ -77,6 +77,11 @@ def test_the_events_to_record_need_no_file(run):
     assert out.split()[:2] == ["sched:sched_switch", "sched:sched_waking"]
 
 
+def test_the_file_may_come_after_options(run):
+    assert run("sched", "-q", "--all", CUT) == run("sched", CUT, "-q", "--all")
+    assert run("sched", "-q", CUT, CUT)[0] == 2
+
+
 def test_no_file_is_an_error(run):
     status, _, err = run("sched")
     assert status == 2

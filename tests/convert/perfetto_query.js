@@ -37,6 +37,11 @@ function varint(number) {
     if (n <= 127n) return Buffer.from(out);
   }
 }
+// process.exit() would cut off what process.stdout has not yet written to a pipe.
+function print(text) {
+  const data = Buffer.from(text);
+  for (let at = 0; at < data.length; ) at += fs.writeSync(1, data, at);
+}
 const numberField = (field, value) => Buffer.concat([varint(field << 3), varint(value)]);
 const bytesField = (field, data) => Buffer.concat([varint((field << 3) | 2), varint(data.length), data]);
 
@@ -140,7 +145,7 @@ async function main() {
   const data = fs.readFileSync(trace);
   for (let at = 0; at < data.length; at += CHUNK) send(RPC.append, bytesField(101, data.subarray(at, at + CHUNK)));
   send(RPC.finish);
-  for (const sql of queries) process.stdout.write(JSON.stringify(await query(sql)) + "\n");
+  for (const sql of queries) print(JSON.stringify(await query(sql)) + "\n");
 }
 
 main().then(

@@ -59,12 +59,6 @@ class Coverage(NamedTuple):
         """The time that was looked at in ns."""
         return self.stop - self.start
 
-    @property
-    def longest_gap(self) -> int:
-        """The longest time in ns in which a CPU lost events."""
-        spans = (gap.stop - max(gap.start, self.start) for gaps in self.gaps.values() for gap in gaps)
-        return max(spans, default=0)
-
 
 def read_coverage(trace: Trace, times_of: Mapping[int, Sequence[int]]) -> Coverage:
     """Return what a recording lost, from its pages and from what its recorder counted.

@@ -79,7 +79,9 @@ class Distribution:
             return None
         rank = max(ceil(q * (len(values) + hidden)), 1)
         low = values[rank - hidden - 1] if rank > hidden else 0
-        high = values[rank - 1] if rank <= len(values) else self.longest_hidden
+        if rank <= len(values):
+            return Bounds(low, values[rank - 1])
+        high = None if self.longest_hidden is None else max(self.longest_hidden, values[-1])
         return Bounds(low, high)
 
     def quantiles(self, *qs: float) -> list[Bounds | None]:

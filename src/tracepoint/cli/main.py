@@ -158,7 +158,6 @@ COMMANDS = {
         (
             "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat",
             "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat --cpu 0 --format json",
-            "tracepoint analyse sched --events",
         ),
     ),
     "index": Command(
@@ -415,6 +414,8 @@ def _dispatch(words: list[str], out: Output) -> int:
     if isinstance(more, list) and not any(word.startswith("-") for word in unknown):
         more += unknown
         unknown = []
+    if len(unknown) == 1 and getattr(args, "file", "") is None and not unknown[0].startswith("-"):
+        args.file = unknown.pop()
     if unknown:
         verb = " ".join(word for word in (chosen, getattr(args, "verb", "")) if word)
         hint = f"try: tracepoint {verb} --help" if verb else "try: tracepoint --help"

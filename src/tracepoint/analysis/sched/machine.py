@@ -171,7 +171,8 @@ class SchedMachine:
         states, row, at = self.states, thread.row, max(gap[0], thread.seen)
         states.dur[row] = at - states.ts[row]
         states.flags[row] |= _CUT
-        thread.unknown_since = states.ts[row] if self._is_runnable(thread) else at
+        if thread.unknown_since is None:
+            thread.unknown_since = states.ts[row] if self._is_runnable(thread) else at
         thread.state = thread.row = thread.cpu = thread.pending = NONE
 
     def _known_again(self, thread: Thread, ts: int) -> None:
@@ -221,7 +222,7 @@ class SchedMachine:
         elif thread.state == NONE:
             self.n_dropped += thread.unknown_since is not None
         elif self._is_runnable(thread):
-            self.n_dropped += self.states.flags[thread.row] & _CUT
+            self.n_dropped += self.states.flags[thread.row] & (_CUT | _LATE) != 0
             self._close(thread, ts, _RAN)
         else:
             self._close(thread, ts, _UNSEEN if self._has_wakes else 0)
@@ -242,6 +243,7 @@ class SchedMachine:
             thread.pending = found if thread.state == RUNNING else NONE
         else:
             self._wake(thread, ts, (waker, irq), _WOKEN)
+            thread.owes_wakeup = True
         return thread
 
     def _woken(self, ts: int, cpu: int, tid: int, waker_tid: int, flags: int) -> tuple[Thread, int, int]:
@@ -261,12 +263,22 @@ class SchedMachine:
     def wakeup(self, ts: int, cpu: int, tid: int, waker_tid: int, flags: int) -> Thread:
         """Take a sched_wakeup."""
         thread, waker, irq = self._woken(ts, cpu, tid, waker_tid, flags)
-        states, pending = self.states, thread.pending
+        states, pending, is_owed = self.states, thread.pending, thread.owes_wakeup
+        thread.owes_wakeup = False
         if thread.state == RUNNING:
             thread.pending = NONE
         elif thread.state != NONE and not self._is_runnable(thread):
-            if pending == NONE:
-                self._wake(thread, ts, (waker, irq), _WOKEN | (_LATE if self._has_wakings else 0))
+            if pending == NONE and is_owed and ts == thread.seen:
+                # That of the waking before: it ran and slept since, with a clock that stood still.
+                return thread
+            if pending == NONE and self._has_wakings:
+                # Its waking is not there: it may have been runnable for some of the time that it slept.
+                states.flags[thread.row] |= _UNSEEN
+                if thread.unknown_since is None:
+                    thread.unknown_since = states.ts[thread.row]
+                self._wake(thread, ts, (waker, irq), _WOKEN | _LATE)
+            elif pending == NONE:
+                self._wake(thread, ts, (waker, irq), _WOKEN)
             else:
                 # Case a: it never slept.
                 row, spurious = thread.row, self.spurious

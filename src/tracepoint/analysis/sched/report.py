@@ -137,7 +137,13 @@ class SchedReport:
 
     @property
     def _longest_hidden(self) -> int | None:
-        return self._machine.longest_hidden_ns or None
+        coverage = self.coverage
+        # A thread that is first seen after a loss, or never, may have waited since it began.
+        starts = [max(gap.start, coverage.start) for gaps in coverage.gaps.values() for gap in gaps]
+        if coverage.n_unplaced or coverage.n_damaged:
+            starts.append(coverage.start)
+        since = coverage.stop - min(starts) if starts else 0
+        return max(self._machine.longest_hidden_ns, since) or None
 
     @cached_property
     def _samples(self) -> dict[str, list[tuple[int, int]]]:

@@ -24,6 +24,7 @@ class Thread:
         "last_cpu",
         "migrations",
         "name",
+        "owes_wakeup",
         "pending",
         "row",
         "seen",
@@ -47,6 +48,8 @@ class Thread:
         # The row of the last waking while it ran, which is spurious unless a wake-up comes after it slept.
         self.pending = NONE
         self.migrations = self.cpu_changes = 0
+        # A waking was seen, and its wake-up not yet: where clocks stand still it may come after it ran.
+        self.owes_wakeup = False
         # Made by a fork, and nothing has happened to it yet.
         self.is_new = False
         # Its predecessor with the same id ended, and no fork was seen.

@@ -6,7 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
 LONGEST = 80
 
@@ -48,3 +48,16 @@ def html_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     lines = [("th", heads), *(("td", row) for row in rows)]
     cells = ("".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in line) for tag, line in lines)
     return f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
+
+
+def text_table(rows: Sequence[Sequence[str]], lefts: Container[int] = ()) -> Iterator[str]:
+    """Yield rows with their cells in columns, at least two spaces apart; those in `lefts` begin at the left.
+
+    >>> list(text_table([["cpu", "busy"], ["0", "98.5 %"], ["12", "7 %"]]))
+    ['cpu    busy', '  0  98.5 %', ' 12     7 %']
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = zip(row, widths, strict=True)
+        line = (cell.ljust(n) if at in lefts else cell.rjust(n) for at, (cell, n) in enumerate(cells))
+        yield "  ".join(line).rstrip()

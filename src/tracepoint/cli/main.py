@@ -106,7 +106,7 @@ COMMANDS = {
     ),
     "read": Command(
         "trace.read",
-        "show the records of a trace.dat as the kernel's trace file does, or as JSON lines",
+        "show the records of a recording as the kernel's trace file does, or as JSON lines, CSV or tables",
         (
             "tracepoint read tests/tracefile/golden/cut.v6.dat",
             "tracepoint read tests/tracefile/golden/cut.v6.dat 'sched:*wak*' irq --format jsonl",

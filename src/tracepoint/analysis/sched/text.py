@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.analysis.sched.report import CAUSES
 from tracepoint.analysis.units import bounds_text, count_text, percent_text, time_text
 from tracepoint.record.page import LOST_UNKNOWN
-from tracepoint.wording import counted
+from tracepoint.wording import counted, text_table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -43,10 +43,11 @@ def sched_lines(
     """
     span = report.coverage.duration
     used = [use for use in report.cpus if cpus is None or use.cpu in cpus]
-    yield f"{'cpu':>5} {'busy':>9} {'idle':>9} {'unknown':>9} {'switches':>11}"
+    rows = [["cpu", "busy", "idle", "unknown", "switches"]]
     for use in used:
-        shares = " ".join(f"{percent_text(ns, span):>9}" for ns in (use.busy, use.idle, use.unknown))
-        yield f"{use.cpu:>5} {shares} {use.n_switches:>11,}"
+        shares = (percent_text(ns, span) for ns in (use.busy, use.idle, use.unknown))
+        rows.append([str(use.cpu), *shares, f"{use.n_switches:,}"])
+    yield from text_table(rows)
     threads = chosen_tasks(report, tasks)
     yield ""
     yield from _task_lines(threads, span, most)
@@ -55,31 +56,26 @@ def sched_lines(
 
 
 def _task_lines(tasks: Sequence[TaskUse], span: int, most: int | None) -> Iterator[str]:
-    yield (
-        f"{'running':>16} {'of time':>8} {'runnable':>11} {'asleep':>11} "
-        f"{'runs':>9} {'vol.':>9} {'invol.':>9} {'moved':>7}  task"
-    )
+    rows = [["running", "of time", "runnable", "asleep", "runs", "vol.", "invol.", "moved", "task"]]
     for task in tasks[:most]:
+        times = time_text(task.runnable), time_text(sum(task.asleep.values()))
+        counts = (f"{n:,}" for n in (task.n_runs, task.voluntary, task.involuntary, task.cpu_changes))
         name = f"{task.name}-{task.tid}" + (f".{task.generation}" if task.generation else "")
-        yield (
-            f"{bounds_text(task.run, time_text):>16} {percent_text(task.run.low, span):>8} "
-            f"{time_text(task.runnable):>11} {time_text(sum(task.asleep.values())):>11} {task.n_runs:>9,} "
-            f"{task.voluntary:>9,} {task.involuntary:>9,} {task.cpu_changes:>7,}  {name}"
-        )
+        run = bounds_text(task.run, time_text), percent_text(task.run.low, span)
+        rows.append([*run, *times, *counts, name])
+    yield from text_table(rows, lefts={len(rows[0]) - 1})
     if most is not None and len(tasks) > most:
-        yield f"{'...':>16} {counted(len(tasks) - most, 'more task')}, --all shows them"
+        yield f"... {counted(len(tasks) - most, 'more task')}, --all shows them"
 
 
 def _latency_lines(report: SchedReport, utids: Collection[int] | None) -> Iterator[str]:
-    heads = "".join(f"{name:>18}" for name in ("n", "mean", *(name for name, _ in _QUANTILES)))
-    yield f"{'waited after':<12}{heads}"
+    rows = [["waited after", "n", "mean", *(name for name, _ in _QUANTILES)]]
     for cause in (*CAUSES, None):
         waits = report.latency(cause, utids)
-        if not waits.values:
-            continue
-        mean = "-" if waits.mean is None else time_text(round(waits.mean))
-        cells = [count_text(waits.count), mean, *_quantile_texts(waits)]
-        yield f"{cause or 'all':<12}" + "".join(f"{cell:>18}" for cell in cells)
+        if waits.values:
+            mean = "-" if waits.mean is None else time_text(round(waits.mean))
+            rows.append([cause or "all", count_text(waits.count), mean, *_quantile_texts(waits)])
+    yield from text_table(rows, lefts={0})
 
 
 def _quantile_texts(waits: Distribution) -> list[str]:

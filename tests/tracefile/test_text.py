@@ -156,7 +156,7 @@ def test_headings():
     assert writer(verbose=True).header(1, 2, 3) == "# tracer: nop\n#\n"
     latency = writer(latency_format=True, release="6.1.0").header(5, 7, 2)
     assert "# nop latency trace v1.1.5 on 6.1.0\n" in latency
-    assert "# latency: 0 us, #5/7, CPU#? | (M:? VP:0, KP:0, SP:0 HP:0 #P:2)\n" in latency
+    assert "# latency: 0 us, #5/7, CPU#0 | (M:? VP:0, KP:0, SP:0 HP:0 #P:2)\n" in latency
     assert "#    | task: -0 (uid:0 nice:0 policy:0 rt_prio:0)\n" in latency
     assert latency.endswith("#     \\   /        ||||||  \\    |    /       \n")
     assert writer(latency_format=True).header(0, 0, 2) == "# tracer: nop\n#\n"

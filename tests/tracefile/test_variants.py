@@ -67,6 +67,8 @@ def compare(made, recording, variant):
         clock=recording["clock"],
         time_start_ns=time_start(recording, records),
         release=made["release"],
+        # Of CONFIG_PREEMPT_DYNAMIC, which these kernels have, `trace` shows the mode at hand.
+        preemption="desktop",
         **OPTIONS[variant],
     )
     comms = read_pairs(recording["saved_cmdlines"])

@@ -39,8 +39,8 @@ def irq_columns(*, has_tgid: bool) -> str:
 def latency_heading(options: TextOptions, entries: str, n_cpus: int) -> str:
     """Return what a latency trace says of itself: kernel/trace/trace.c, print_trace_header().
 
-    A `?` stands for what no recording holds: the CPU, how the kernel preempts where its version does not say
-    so, and of a latency tracer the latency, its task, and where it began and ended; others have none.
+    A `?` stands for what no recording holds: how the kernel preempts where its version does not say so, and
+    of a latency tracer the latency, its CPU and task, and where it began and ended; others have none.
     """
     is_measured = options.measures_latency
     latency, task, number = ("?", "?-?", "?") if is_measured else ("0", "-0", "0")
@@ -48,7 +48,7 @@ def latency_heading(options: TextOptions, entries: str, n_cpus: int) -> str:
     return (
         f"# {options.tracer} latency trace v1.1.5 on {options.release or '?'}\n"
         f"# {'-' * 68}\n"
-        f"# latency: {latency} us, {entries}, CPU#? |"
+        f"# latency: {latency} us, {entries}, CPU#{number} |"
         f" (M:{options.preemption or '?'} VP:0, KP:0, SP:0 HP:0 #P:{n_cpus})\n"
         "#    -----------------\n"
         f"#    | task: {task} (uid:{number} nice:{number} policy:{number} rt_prio:{number})\n"

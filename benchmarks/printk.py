@@ -59,7 +59,7 @@ def rate(shown: Printer, data: bytes, offsets: memoryview, lengths: memoryview) 
         begin = time.process_time()
         lines = shown.render(data, offsets, lengths)
         best = min(best, time.process_time() - begin)
-        n_odd = sum(not one.is_exact for one in lines.odd.values())
+        n_odd = sum(not one.is_exact for one in lines.noted.values())
     return len(offsets) / best / 1e6, n_odd
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import tracepoint as tp
 from oracles import data_file
-from tracefile.making import content_of, layout_of, tick, tick_format
+from tracefile.making import GOLDEN, content_of, layout_of, tick, tick_format
 from tracepoint.errors import DecodeError
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.record.write import PageWriter, write_pages
@@ -216,6 +216,23 @@ CPU:1 [LOST 4 EVENTS]
            seven-7       [001] .....     1.000003: other: anything
  => a_caller
 """
+
+
+@pytest.mark.parametrize("name", ["cut.v6.dat", "cut.v7.zstd.dat"])
+def test_a_recording_that_is_complete_is_not_followed(name):
+    with pytest.raises(DecodeError, match="complete: read it without following"):
+        next(iter(tp.follow(GOLDEN / name)))
+
+
+def test_a_second_loop_goes_on_with_the_next_record(folder):
+    pipe, *_ = fifos(folder, 1)
+    writer = later(lambda: append(pipe, page_of(*range(5))))
+    with tp.follow(folder) as followed:
+        for record in followed:
+            assert record["n"] == 0
+            break
+        assert [record["n"] for record in followed] == [1, 2, 3, 4]
+    writer.join()
 
 
 def test_a_text_that_grows_with_typed_fields(folder):

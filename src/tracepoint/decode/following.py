@@ -31,6 +31,7 @@ class Following(Closing):
         self._followed = followed
         self._steps = steps
         self._instance = instance
+        self._going: Iterator[Record] | None = None
 
     def __repr__(self) -> str:
         return f"<Following {self._followed.path}>"
@@ -90,7 +91,10 @@ class Following(Closing):
                 yield Record(raw, file.events.get(raw.id(is_big_endian=file.is_big_endian)), writer)
 
     def __iter__(self) -> Iterator[Record]:
-        return self.records()
+        """Go on with the next record, also after a loop that was left."""
+        if self._going is None:
+            self._going = self.records()
+        return self._going
 
 
 def follow(

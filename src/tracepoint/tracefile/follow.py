@@ -17,8 +17,10 @@ from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.folder import FolderTexts, cpu_files
+from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.live import LiveFile, LivePages, wait_for
 from tracepoint.tracefile.livetext import LiveText
+from tracepoint.tracefile.perfdata import PERF_MAGICS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -125,6 +127,9 @@ class Followed(Closing):
         if not self._wait(is_stopped):
             return
         source = next(iter(self._sources.values()))
+        head = bytes(source.file.waiting[:_HEAD])
+        if head.startswith((MAGIC, *PERF_MAGICS)) or Path(self.path).suffix in _PACKED:
+            raise DecodeError("a recording that is complete: read it without following", self.path)
         if not self._is_folder and b"\0" not in source.file.waiting[:_HEAD]:
             yield from self._text_chunks(source.file, choose, is_stopped)
             return

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
+import stat
 from pathlib import Path
 from tempfile import mkdtemp, mkstemp
 from typing import TYPE_CHECKING, BinaryIO
@@ -37,7 +39,13 @@ def write_beside(path: Path, parts: Iterable[bytes], mode: int = 0o600) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Give a new file to write, which can seek; it replaces `path` at the end, or is removed on an error."""
+    """Give a new file to write, which can seek; it replaces `path` at the end, or is removed on an error.
+
+    A symbolic link stays, and the file that it leads to is replaced.  Raises OSError, also for a device or a
+    FIFO, which is not replaced by a file.
+    """
+    path = path.resolve() if path.is_symlink() else path
+    check_replaceable(path)
     fresh = _new_beside(path)
     try:
         with fresh.open("w+b") as stream:
@@ -47,6 +55,14 @@ def replacing(path: Path, mode: int = 0o600) -> Iterator[BinaryIO]:
     except BaseException:
         discard(fresh)
         raise
+
+
+def check_replaceable(path: Path) -> None:
+    """Raise OSError for a device, a FIFO or a socket: a rename would put a file in its place."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise OSError(errno.EINVAL, "not a regular file, which is what is written here", str(path))
 
 
 def _new_beside(path: Path) -> Path:

@@ -201,6 +201,9 @@ class SchedMachine:
                 return
             self._close(thread, ts)
         elif thread.state != NONE:
+            if is_here:
+                # It left another CPU before this one, on which it was all the while.
+                self.overlap_ns += ts - thread.seen
             # It ran here unseen; at the first switch of a CPU since before, so that a waking was spurious.
             if is_first and self.states.flags[thread.row] & _WOKEN:
                 row = thread.row

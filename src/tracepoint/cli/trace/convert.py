@@ -10,6 +10,7 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
+    check_output,
     note_empty,
     open_recording,
     report_unmatched,
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise TracepointError(
             f"{args.output}: no format for this name: give --to, or end the name with {endings}"
         )
+    check_output(args.output, [args.file])
     with open_recording(args) as trace:
         is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
         with out.progress("records", trace.n_records) as progress:

@@ -10,6 +10,7 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
+    check_output,
     note_empty,
     open_recording,
     report_unmatched,
@@ -41,6 +42,7 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
+    check_output(args.output, [args.file])
     with open_recording(args) as trace:
         is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
         write_selected(trace, args, out)

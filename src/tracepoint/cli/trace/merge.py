@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.trace.cut import add_output_arguments, write_selected
-from tracepoint.cli.trace.recordings import add_filter_arguments, narrowed, open_file, warn_of_damage
+from tracepoint.cli.trace.recordings import (
+    add_filter_arguments,
+    check_output,
+    narrowed,
+    open_file,
+    warn_of_damage,
+)
 from tracepoint.decode.trace import Trace
 from tracepoint.tracefile.merged import MergedContainer
 
@@ -27,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the file."""
+    check_output(args.output, args.file)
     files: list[Container] = []
     try:
         files += map(open_file, args.file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tracepoint.cli.output import Output
     from tracepoint.tracefile.buffers import TraceBuffer
@@ -108,6 +109,14 @@ def narrowed(trace: Trace, args: argparse.Namespace) -> Trace:
 def add_instance_argument(parser: argparse.ArgumentParser) -> None:
     """Add the name of an instance."""
     parser.add_argument("--instance", default="", metavar="NAME", help="the buffer of an instance")
+
+
+def check_output(output: Path, inputs: Iterable[str]) -> None:
+    """Raise TracepointError where a recording that is read would be written over."""
+    for name in inputs:
+        with contextlib.suppress(OSError, ValueError):
+            if output.samefile(name):
+                raise TracepointError(f"{output}: the recording that is read; write to another file")
 
 
 def open_file(name: str) -> Container:

@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_written_is_named_itself(tmp_path: Path, monkeypat
     def refuse(**_words: object) -> None:
         raise PermissionError(13, "Permission denied", str(tmp_path / ".a.h.x47jx7ch"))
 
-    monkeypatch.setattr("tracepoint.tree.writing.NamedTemporaryFile", refuse)
+    monkeypatch.setattr("tracepoint.tree.writing.mkstemp", refuse)
     assert main(["check", "--fix", str(header)]) == 2
     assert f"error: {header}: Permission denied" in capsys.readouterr().err
 

@@ -53,13 +53,14 @@ struct node {
 struct tp_block *tp_block_create(size_t size)
 {
 	struct tp_block *block = malloc(sizeof(*block));
-	void *bytes = block ? tp_memory(size) : NULL;
+	size_t mapped = 0;
+	void *bytes = block ? tp_memory(size, &mapped) : NULL;
 
 	if (!bytes) {
 		free(block);
 		return NULL;
 	}
-	*block = (struct tp_block){ 1, size, bytes };
+	*block = (struct tp_block){ 1, size, mapped, bytes };
 	return block;
 }
 
@@ -68,14 +69,14 @@ struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size)
 	struct tp_block *block = bytes ? malloc(sizeof(*block)) : tp_block_create(0);
 
 	if (block && bytes)
-		*block = (struct tp_block){ 1, size, bytes };
+		*block = (struct tp_block){ 1, size, 0, bytes };
 	return block;
 }
 
 void tp_block_put(struct tp_block *block)
 {
 	if (block && !__atomic_sub_fetch(&block->n_references, 1, __ATOMIC_ACQ_REL)) {
-		free(block->bytes);
+		tp_memory_free(block->bytes, block->mapped);
 		free(block);
 	}
 }

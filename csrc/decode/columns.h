@@ -28,13 +28,14 @@ struct tp_record {
 /* The records of one event by time; what was taken from collectors owns their bytes. */
 struct tp_rows {
 	struct tp_record *records;
+	size_t mapped;
 	uint64_t n, n_taken;
 	struct tp_slot *taken;
 };
 
 /* Memory that several arrays share; freed with the last reference, without the GIL. */
 struct tp_block {
-	size_t n_references, size;
+	size_t n_references, size, mapped;
 	unsigned char *bytes;
 };
 
@@ -61,8 +62,12 @@ bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item);
 /* Ask for huge pages where an array is large: first touches cost as much as the work on it otherwise. */
 enum { TP_HUGE_SIZE = 2 << 20 };
 void tp_ask_huge(void *array, size_t size);
-/* Return memory for free(), aligned for Arrow and touched as huge pages where it is large; NULL without any. */
-void *tp_memory(size_t size);
+/*
+ * Return memory that is aligned for Arrow, and mapped and touched as huge pages where it is large; NULL without any.
+ * `mapped` is how much of it is mapped, 0 for what malloc() gave.
+ */
+void *tp_memory(size_t size, size_t *mapped);
+void tp_memory_free(void *bytes, size_t mapped);
 
 struct tp_block *tp_block_create(size_t size);
 /* Make a block of memory from malloc(), NULL for none. */

@@ -9,7 +9,7 @@
 
 #define POOL "tracepoint.pool"
 
-enum { ALIGNMENT = 64, BLOCK_SIZE = 2 * TP_HUGE_SIZE, LARGE_PIECE = BLOCK_SIZE / 8 };
+enum { ALIGNMENT = 64, SMALL_PAGE = 1 << 16, BLOCK_SIZE = 2 * TP_HUGE_SIZE, LARGE_PIECE = BLOCK_SIZE / 8 };
 
 /* The block that the next piece is taken from; a block is freed with the last of its pieces. */
 struct tp_pool {
@@ -33,19 +33,44 @@ void tp_ask_huge(void *array, size_t size)
 #endif
 }
 
-void *tp_memory(size_t size)
+/* Map memory that begins and ends with a huge page, or with a small one. */
+static void *map_memory(size_t size, size_t *mapped)
 {
-	size_t rest = size % TP_HUGE_SIZE, room = size;
+	size_t rest = size % TP_HUGE_SIZE, step = rest > TP_HUGE_SIZE / 4 ? TP_HUGE_SIZE : SMALL_PAGE;
+	size_t room = (size + step - 1) & ~(step - 1), before, whole = room + TP_HUGE_SIZE;
+	unsigned char *bytes;
+
+	if (whole < size)
+		return NULL;
+	bytes = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (bytes == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)bytes & (TP_HUGE_SIZE - 1);
+	if (before)
+		munmap(bytes, before);
+	munmap(bytes + before + room, TP_HUGE_SIZE - before);
+	tp_ask_huge(bytes + before, room);
+	*mapped = room;
+	return bytes + before;
+}
+
+void *tp_memory(size_t size, size_t *mapped)
+{
 	void *bytes;
 
-	if (size < TP_HUGE_SIZE)
-		return posix_memalign(&bytes, ALIGNMENT, size ? size : 1) ? NULL : bytes;
-	if (rest > TP_HUGE_SIZE / 4 && size <= SIZE_MAX - TP_HUGE_SIZE)
-		room += TP_HUGE_SIZE - rest;
-	if (posix_memalign(&bytes, TP_HUGE_SIZE, room))
-		return NULL;
-	tp_ask_huge(bytes, room);
-	return bytes;
+	*mapped = 0;
+	/* What malloc() gets back it may keep: many blocks of megabytes would stay with the process. */
+	if (size >= TP_HUGE_SIZE)
+		return map_memory(size, mapped);
+	return posix_memalign(&bytes, ALIGNMENT, size ? size : 1) ? NULL : bytes;
+}
+
+void tp_memory_free(void *bytes, size_t mapped)
+{
+	if (mapped)
+		munmap(bytes, mapped);
+	else
+		free(bytes);
 }
 
 bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item)

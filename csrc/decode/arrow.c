@@ -50,11 +50,11 @@ struct node {
 
 /* Blocks, and the Python object that shows one. */
 
-struct tp_block *tp_block_create(size_t size)
+static struct tp_block *create(size_t size, bool may_map)
 {
 	struct tp_block *block = malloc(sizeof(*block));
 	size_t mapped = 0;
-	void *bytes = block ? tp_memory(size, &mapped) : NULL;
+	void *bytes = block ? tp_memory(size, may_map ? &mapped : NULL) : NULL;
 
 	if (!bytes) {
 		free(block);
@@ -62,6 +62,16 @@ struct tp_block *tp_block_create(size_t size)
 	}
 	*block = (struct tp_block){ 1, size, mapped, bytes };
 	return block;
+}
+
+struct tp_block *tp_block_create(size_t size)
+{
+	return create(size, false);
+}
+
+struct tp_block *tp_block_map(size_t size)
+{
+	return create(size, true);
 }
 
 struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size)

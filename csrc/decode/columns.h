@@ -63,13 +63,15 @@ bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item);
 enum { TP_HUGE_SIZE = 2 << 20 };
 void tp_ask_huge(void *array, size_t size);
 /*
- * Return memory that is aligned for Arrow, and mapped and touched as huge pages where it is large; NULL without any.
- * `mapped` is how much of it is mapped, 0 for what malloc() gave.
+ * Return memory that is aligned for Arrow, and touched as huge pages where it is large; NULL without any.  With
+ * `mapped` large memory is mapped, and that says how much of it is, 0 for what malloc() gave.
  */
 void *tp_memory(size_t size, size_t *mapped);
 void tp_memory_free(void *bytes, size_t mapped);
 
 struct tp_block *tp_block_create(size_t size);
+/* The same of memory that leaves the process when it is given up. */
+struct tp_block *tp_block_map(size_t size);
 /* Make a block of memory from malloc(), NULL for none. */
 struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size);
 struct tp_block *tp_block_get(struct tp_block *block);

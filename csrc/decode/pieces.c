@@ -56,13 +56,18 @@ static void *map_memory(size_t size, size_t *mapped)
 
 void *tp_memory(size_t size, size_t *mapped)
 {
+	size_t alignment = size < TP_HUGE_SIZE ? ALIGNMENT : TP_HUGE_SIZE;
 	void *bytes;
 
-	*mapped = 0;
-	/* What malloc() gets back it may keep: many blocks of megabytes would stay with the process. */
-	if (size >= TP_HUGE_SIZE)
+	/* What malloc() gets back it may keep: the many blocks of a pool would stay with the process. */
+	if (mapped && size >= TP_HUGE_SIZE)
 		return map_memory(size, mapped);
-	return posix_memalign(&bytes, ALIGNMENT, size ? size : 1) ? NULL : bytes;
+	if (mapped)
+		*mapped = 0;
+	if (posix_memalign(&bytes, alignment, size ? size : 1))
+		return NULL;
+	tp_ask_huge(bytes, size);
+	return bytes;
 }
 
 void tp_memory_free(void *bytes, size_t mapped)
@@ -132,7 +137,7 @@ static unsigned char *take_part(struct tp_pool *pool, size_t size, struct tp_blo
 	PyThread_acquire_lock(pool->lock, WAIT_LOCK);
 	if (!pool->block || pool->block->size - pool->used < size) {
 		tp_block_put(pool->block);
-		pool->block = tp_block_create(BLOCK_SIZE);
+		pool->block = tp_block_map(BLOCK_SIZE);
 		pool->used = 0;
 	}
 	if (pool->block) {
@@ -155,7 +160,7 @@ struct tp_piece *tp_piece_create(struct tp_pool *pool, size_t size)
 	if (whole <= LARGE_PIECE) {
 		piece = (struct tp_piece *)take_part(pool, whole, &block);
 	} else {
-		block = tp_block_create(whole);
+		block = tp_block_map(whole);
 		piece = block ? (struct tp_piece *)block->bytes : NULL;
 	}
 	if (piece)

@@ -48,54 +48,7 @@ struct node {
 	struct node **children, *dictionary;
 };
 
-/* Blocks, and the Python object that shows one. */
-
-static struct tp_block *create(size_t size, bool may_map)
-{
-	struct tp_block *block = malloc(sizeof(*block));
-	size_t mapped = 0;
-	void *bytes = block ? tp_memory(size, may_map ? &mapped : NULL) : NULL;
-
-	if (!bytes) {
-		free(block);
-		return NULL;
-	}
-	*block = (struct tp_block){ 1, size, mapped, bytes };
-	return block;
-}
-
-struct tp_block *tp_block_create(size_t size)
-{
-	return create(size, false);
-}
-
-struct tp_block *tp_block_map(size_t size)
-{
-	return create(size, true);
-}
-
-struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size)
-{
-	struct tp_block *block = bytes ? malloc(sizeof(*block)) : tp_block_create(0);
-
-	if (block && bytes)
-		*block = (struct tp_block){ 1, size, 0, bytes };
-	return block;
-}
-
-void tp_block_put(struct tp_block *block)
-{
-	if (block && !__atomic_sub_fetch(&block->n_references, 1, __ATOMIC_ACQ_REL)) {
-		tp_memory_free(block->bytes, block->mapped);
-		free(block);
-	}
-}
-
-struct tp_block *tp_block_get(struct tp_block *block)
-{
-	__atomic_add_fetch(&block->n_references, 1, __ATOMIC_RELAXED);
-	return block;
-}
+/* The Python object that shows a block. */
 
 struct buffer {
 	PyObject_HEAD

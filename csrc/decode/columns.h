@@ -27,8 +27,8 @@ struct tp_record {
 
 /* The records of one event by time; what was taken from collectors owns their bytes. */
 struct tp_rows {
-	struct tp_record *records;
-	size_t mapped;
+	struct tp_record *records; /* in the block */
+	struct tp_block *block;
 	uint64_t n, n_taken;
 	struct tp_slot *taken;
 };
@@ -62,15 +62,9 @@ bool tp_grow(void *array, uint64_t *room, uint64_t n, size_t item);
 /* Ask for huge pages where an array is large: first touches cost as much as the work on it otherwise. */
 enum { TP_HUGE_SIZE = 2 << 20 };
 void tp_ask_huge(void *array, size_t size);
-/*
- * Return memory that is aligned for Arrow, and touched as huge pages where it is large; NULL without any.  With
- * `mapped` large memory is mapped, and that says how much of it is, 0 for what malloc() gave.
- */
-void *tp_memory(size_t size, size_t *mapped);
-void tp_memory_free(void *bytes, size_t mapped);
-
+/* Make a block, aligned for Arrow and touched as huge pages where it is large; NULL without memory. */
 struct tp_block *tp_block_create(size_t size);
-/* The same of memory that leaves the process when it is given up. */
+/* The same, mapped: what malloc() gets back it may keep, and many blocks would stay with the process. */
 struct tp_block *tp_block_map(size_t size);
 /* Make a block of memory from malloc(), NULL for none. */
 struct tp_block *tp_block_adopt(unsigned char *bytes, size_t size);

@@ -26,12 +26,6 @@ static tp_always_inline void count_record(void *to, uint64_t stamp, uint32_t at,
 		counts->last = (int64_t)stamp;
 }
 
-static void pass_mark(void *to, int32_t cpu)
-{
-	(void)to;
-	(void)cpu;
-}
-
 /* Count the records of the whole pages; return the heads with losses or faults, NULL without memory. */
 static struct tp_head *count_all(const unsigned char *data, uint64_t size, const struct tp_layout *layout,
 				 struct counts *counts, uint64_t *n_heads)
@@ -44,7 +38,7 @@ static struct tp_head *count_all(const unsigned char *data, uint64_t size, const
 			goto error;
 		tp_read_head(data, at, layout, &heads[n]);
 		counts->base = data + at + layout->data_offset;
-		tp_walk(data, at, layout, &heads[n], count_record, pass_mark, counts);
+		tp_walk(data, at, layout, &heads[n], count_record, tp_pass_mark, counts);
 		n += heads[n].fault || heads[n].lost || heads[n].is_lost_unknown;
 	}
 	if (!tp_grow(&heads, &room, n + 1, sizeof(*heads)))

@@ -68,7 +68,7 @@ static void give_room_back(struct drain *drain, uint64_t n)
 	__atomic_fetch_add(drain->room, (int64_t)n, __ATOMIC_RELAXED);
 }
 
-/* Count what the head of a page says was lost before it; the count stands behind its data. */
+/* Count what the head of a page says was lost before it; the count comes after its data. */
 static void note_losses(struct drain *drain, const unsigned char *page)
 {
 	struct tp_head head;
@@ -103,7 +103,7 @@ static int64_t refuse(struct drain *drain, int error, uint64_t n_unsaved)
 	return fail(drain, DRAIN_TARGET, error);
 }
 
-static int64_t write_page(struct drain *drain, uint64_t n_behind)
+static int64_t write_page(struct drain *drain, uint64_t n_after)
 {
 	size_t done = 0;
 
@@ -113,7 +113,7 @@ static int64_t write_page(struct drain *drain, uint64_t n_behind)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return refuse(drain, n ? errno : ENOSPC, 1 + n_behind);
+			return refuse(drain, n ? errno : ENOSPC, 1 + n_after);
 		done += (size_t)n;
 	}
 	drain->at += drain->page_size;

@@ -12,7 +12,6 @@ enum {
 	/* Indentation of the deepest, and what else is around a name. */
 	ROOM = MOST_NAME + INDENT * MOST_DEPTH + 2048,
 	TASK_WIDTH = 14,
-	MOST_ERRNO = 4095,
 	FIRST_CPUS = 16,
 };
 
@@ -289,7 +288,7 @@ static char *put_value(char *at, const struct tp_graph *graph, uint64_t value)
 	uint64_t wide = value >> 31 == 1 ? value | UINT64_C(0xffffffff) << 32 : value;
 
 	at = put(at, graph->flags & TP_GRAPH_IS_FROM_6_13 ? "ret=" : "= ");
-	if (!(graph->flags & TP_GRAPH_VALUE_IS_HEX) && wide >= 0 - (uint64_t)MOST_ERRNO)
+	if (!(graph->flags & TP_GRAPH_VALUE_IS_HEX) && wide >= 0 - (uint64_t)TP_PRINT_MAX_ERRNO)
 		return tp_put_decimal(put(at, "-"), 0 - wide);
 	return tp_put_hex(put(at, "0x"), value);
 }
@@ -422,17 +421,6 @@ static bool is_graph(const struct tp_line_writer *writer, const struct tp_graph 
 	return graph->comms.n == FIRST_TASK + writer->tasks.n && longest < TASK_WIDTH && graph->cpu_width <= 20;
 }
 
-static void *copied(const Py_buffer *buffer)
-{
-	void *bytes = malloc((size_t)buffer->len + 1);
-
-	if (!bytes)
-		PyErr_NoMemory();
-	else if (buffer->len)
-		memcpy(bytes, buffer->buf, (size_t)buffer->len);
-	return bytes;
-}
-
 bool tp_take_graph(struct tp_line_writer *writer, PyObject *given)
 {
 	struct tp_graph *graph = writer->graph = calloc(1, sizeof(*graph));
@@ -450,9 +438,11 @@ bool tp_take_graph(struct tp_line_writer *writer, PyObject *given)
 	graph->irq_end = irq_end;
 	graph->n_kinds = (uint32_t)((size_t)kinds.len / sizeof(*graph->kinds));
 	graph->n_formats = (uint32_t)((size_t)formats.len / sizeof(*graph->formats));
-	graph->kinds = copied(&kinds);
-	graph->formats = copied(&formats);
-	if (graph->kinds && graph->formats && tp_take_texts(&graph->comms, &ends, &comms, &longest)) {
+	graph->kinds = tp_copied(&kinds);
+	graph->formats = tp_copied(&formats);
+	if (!graph->kinds || !graph->formats) {
+		PyErr_NoMemory();
+	} else if (tp_take_texts(&graph->comms, &ends, &comms, &longest)) {
 		is_taken = is_graph(writer, graph, longest);
 		if (!is_taken)
 			PyErr_SetString(PyExc_ValueError, "not tables of a graph");

@@ -103,6 +103,13 @@ static inline __attribute__((always_inline)) void tp_walk(const unsigned char *d
 	}
 }
 
+/* Takes a mark of a CPU where those do not matter. */
+static inline void tp_pass_mark(void *to, int32_t cpu)
+{
+	(void)to;
+	(void)cpu;
+}
+
 #define TP_LAYOUT_CODES "(IIIIp)"
 #define TP_LAYOUT_PLACES(layout) \
 	&(layout).data_offset, &(layout).data_size, &(layout).commit_offset, &(layout).long_size, &(layout).is_big

@@ -179,7 +179,7 @@ void tp_put_line_writer(struct tp_line_writer *writer)
 		__atomic_store_n(&writer->is_busy, false, __ATOMIC_RELEASE);
 }
 
-static void *copied(const Py_buffer *buffer)
+void *tp_copied(const Py_buffer *buffer)
 {
 	char *bytes = calloc(1, (size_t)buffer->len + TP_PRINT_PAD);
 
@@ -198,8 +198,8 @@ bool tp_take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_buffe
 {
 	uint64_t before = 0;
 
-	texts->ends = copied(ends);
-	texts->bytes = copied(bytes);
+	texts->ends = tp_copied(ends);
+	texts->bytes = tp_copied(bytes);
 	if (!texts->ends || !texts->bytes) {
 		PyErr_NoMemory();
 		return false;
@@ -244,7 +244,7 @@ static bool fill_writer(struct tp_line_writer *writer, const struct given *given
 		PyErr_SetString(PyExc_ValueError, "not tables of lines");
 		return false;
 	}
-	writer->pids = copied(&given->pids);
+	writer->pids = tp_copied(&given->pids);
 	writer->notes = calloc(tp_prints_notes(writer->prints) + 1, sizeof(*writer->notes));
 	if (!writer->pids || !writer->notes) {
 		PyErr_NoMemory();

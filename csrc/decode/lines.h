@@ -60,6 +60,9 @@ char *tp_put_context(char *at, struct tp_line_writer *writer, uint64_t stamp, ui
 /* Return the index of a task, the number of tasks when it is not known. */
 uint64_t tp_find_task(const struct tp_line_writer *writer, int32_t pid);
 
+/* Return a copy for free(), of which TP_PRINT_PAD bytes more can be read; NULL without memory. */
+void *tp_copied(const Py_buffer *buffer);
+
 /* Copy texts and check where they end; `*longest` becomes that of the longest when it is longer. */
 bool tp_take_texts(struct tp_texts *texts, const Py_buffer *ends, const Py_buffer *bytes, size_t *longest);
 void tp_drop_texts(struct tp_texts *texts);

@@ -97,7 +97,7 @@ static void rows_free(PyObject *capsule)
 {
 	struct tp_rows *rows = PyCapsule_GetPointer(capsule, ROWS);
 
-	tp_memory_free(rows->records, rows->mapped);
+	tp_block_put(rows->block);
 	for (uint64_t n = 0; n < rows->n_taken; n++)
 		tp_empty_slot(&rows->taken[n]);
 	free(rows->taken);
@@ -119,9 +119,11 @@ static bool merge_slots(struct tp_rows *rows)
 		for (struct tp_piece *piece = rows->taken[n].first; is_done && piece; piece = piece->next)
 			is_done = add_runs(&runs, piece);
 	rows->n = runs.n_records;
-	rows->records = is_done ? tp_memory(rows->n * sizeof(*rows->records), &rows->mapped) : NULL;
-	if (rows->records)
+	rows->block = is_done ? tp_block_map(rows->n * sizeof(*rows->records)) : NULL;
+	if (rows->block) {
+		rows->records = (struct tp_record *)(void *)rows->block->bytes;
 		merge(&runs, rows->records);
+	}
 	free(runs.all);
 	free(runs.heads);
 	for (uint64_t n = 0; n < rows->n_taken; n++) {

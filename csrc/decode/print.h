@@ -26,6 +26,7 @@ enum {
 	TP_PRINT_MAX_STACK = 64,
 	TP_PRINT_MOST_SLOTS = 1 << 15,
 	TP_PRINT_MAX_LINE = 1 << 16,
+	TP_PRINT_MAX_ERRNO = 4095, /* include/linux/err.h */
 	/* A text that is cut or padded later may be longer than a line for a while. */
 	TP_PRINT_MOST = 4 * TP_PRINT_MAX_LINE,
 	/* What copies in steps may read or write beyond an end. */

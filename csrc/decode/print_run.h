@@ -9,7 +9,7 @@
 #include "print_number.h"
 #include "print_text.h"
 
-enum { MAX_ERRNO = 4095, MAX_ELEMENTS = 1 << 16, USER_FRAMES = 8 };
+enum { MAX_ELEMENTS = 1 << 16, USER_FRAMES = 8 };
 
 /* What a stack has in place of an address of ftrace itself since Linux 6.3: FTRACE_TRAMPOLINE_MARKER. */
 enum { TRAMPOLINE_MARK = 0x7fffffff };
@@ -71,7 +71,7 @@ static inline void note(struct run *run, unsigned int which)
 
 static inline void hashed(struct run *run, uint64_t address)
 {
-	uint64_t top = (run->program->flags & TP_PRINT_LONG_4 ? UINT64_C(1) << 32 : 0) - MAX_ERRNO;
+	uint64_t top = (run->program->flags & TP_PRINT_LONG_4 ? UINT64_C(1) << 32 : 0) - TP_PRINT_MAX_ERRNO;
 
 	if (run->program->facts & TP_PRINT_HASHES && address && address < top)
 		note(run, TP_PRINT_NOTE_HASHED);

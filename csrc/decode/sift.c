@@ -154,11 +154,29 @@ static void move_to(struct sifting *to, uint64_t stamp)
 	to->now = stamp;
 }
 
-static void write_record(struct sifting *to, uint64_t stamp, const unsigned char *data, uint32_t length, int32_t cpu)
+/* Put an event of `size` bytes, for which there is room. */
+static void put_event(struct sifting *to, uint32_t size, uint32_t delta, const unsigned char *data, uint32_t length)
 {
-	uint32_t size = tp_event_size(length), after;
+	uint32_t after = to->used + size;
 	bool is_big = to->sieve->layout.is_big;
 	unsigned char *payload;
+
+	if (size - EVENT_HEAD > 4 * TP_TYPE_DATA_MAX) {
+		put_head(to, 0, delta);
+		put_word(to, size - EVENT_HEAD);
+	} else {
+		put_head(to, (size - EVENT_HEAD) / 4, delta);
+	}
+	payload = to->pages + to->page + to->sieve->layout.data_offset + to->used;
+	memcpy(payload, data, length);
+	if (to->sieve->new_id && length >= 2)
+		put_number(payload, to->sieve->new_id[tp_record_id(data, is_big)], 2, is_big);
+	to->used = after;
+}
+
+static void write_record(struct sifting *to, uint64_t stamp, const unsigned char *data, uint32_t length, int32_t cpu)
+{
+	uint32_t size = tp_event_size(length);
 	uint64_t delta;
 
 	if (size + (cpu == NO_CPU ? STAMP_EVENT : TP_CPU_MARK_SIZE) > to->sieve->layout.data_size) {
@@ -185,18 +203,7 @@ static void write_record(struct sifting *to, uint64_t stamp, const unsigned char
 		if (cpu != NO_CPU)
 			put_mark(to, cpu);
 	}
-	after = to->used + size;
-	if (size - EVENT_HEAD > 4 * TP_TYPE_DATA_MAX) {
-		put_head(to, 0, (uint32_t)delta);
-		put_word(to, size - EVENT_HEAD);
-	} else {
-		put_head(to, (size - EVENT_HEAD) / 4, (uint32_t)delta);
-	}
-	payload = to->pages + to->page + to->sieve->layout.data_offset + to->used;
-	memcpy(payload, data, length);
-	if (to->sieve->new_id && length >= 2)
-		put_number(payload, to->sieve->new_id[tp_record_id(data, is_big)], 2, is_big);
-	to->used = after;
+	put_event(to, size, (uint32_t)delta, data, length);
 	to->now = stamp;
 	to->cpu = cpu;
 }

@@ -75,12 +75,6 @@ static tp_always_inline void count_task(void *to, uint64_t stamp, uint32_t at, u
 	place->n++;
 }
 
-static void pass_mark(void *to, int32_t cpu)
-{
-	(void)to;
-	(void)cpu;
-}
-
 static bool count_all(const unsigned char *data, uint64_t size, struct tasks *tasks)
 {
 	uint64_t page_size = tp_page_size(tasks->layout);
@@ -92,7 +86,7 @@ static bool count_all(const unsigned char *data, uint64_t size, struct tasks *ta
 
 		tp_read_head(data, at, tasks->layout, &head);
 		tasks->base = data + at + tasks->layout->data_offset;
-		tp_walk(data, at, tasks->layout, &head, count_task, pass_mark, tasks);
+		tp_walk(data, at, tasks->layout, &head, count_task, tp_pass_mark, tasks);
 	}
 	return !tasks->has_failed;
 }

@@ -20,6 +20,17 @@ def counted(n: int, noun: str) -> str:
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
 
+def size_text(n_bytes: float) -> str:
+    """Return a number of bytes with its unit.
+
+    >>> size_text(1), size_text(4096), size_text(5 << 29)
+    ('1 byte', '4.0 KiB', '2.5 GiB')
+    """
+    power = min(max(int(n_bytes).bit_length() - 1, 0) // 10, 3)
+    unit = ("bytes", "KiB", "MiB", "GiB")[power]
+    return f"{n_bytes / (1 << 10 * power):.1f} {unit}" if power else counted(round(n_bytes), "byte")
+
+
 def one_line(text: str, longest: int = LONGEST) -> str:
     r"""Return a text in one line, the end cut when it is longer than that.
 

@@ -41,8 +41,8 @@ def test_the_text_has_cpus_tasks_and_latencies(run, made):
     status, out, _ = run("sched", made(x1()))
     lines = out.splitlines()
     assert status == 0
-    assert lines[1].split() == ["0", "78.33", "%", "21.67", "%", "0.00", "%", "8"]
-    assert lines[5].split() == "360.0 us 60.00 % 140.0 us 100.0 us 4 2 2 0 t10-10".split()
+    assert lines[2].split() == ["0", "78.33", "%", "21.67", "%", "0.00", "%", "8"]
+    assert lines[7].split() == "360.0 us 60.00 % 140.0 us 100.0 us 4 2 2 0 t10-10".split()
     waits = dict(
         line.rsplit(None, 9)[:2] for line in lines[lines.index("") :] if line.startswith(("wake", "all"))
     )

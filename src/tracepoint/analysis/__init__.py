@@ -1,6 +1,6 @@
 """Answers to the questions that traces are taken for: tables, figures with bounds, and what was lost."""
 
-from tracepoint.analysis.needs import missing_events, needed_events
+from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
 
-__all__ = ["analyse_sched", "missing_events", "needed_events"]
+__all__ = ["analyse", "analyse_sched", "missing_events", "needed_events"]

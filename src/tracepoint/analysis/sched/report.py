@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from tracepoint.analysis.coverage import read_coverage
 from tracepoint.analysis.distribution import Bounds, Distribution
-from tracepoint.analysis.needs import missing_of
+from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
-from tracepoint.analysis.sched.events import SchedEvents, times_by_cpu
+from tracepoint.analysis.sched.events import SchedEvents
 from tracepoint.analysis.sched.rows import NONE, OPEN, RowFlag, StateClass
+from tracepoint.analysis.sched.sections import cpu_section, latency_section, task_section
 from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
 from tracepoint.analysis.sched.threads import IDLE
+from tracepoint.analysis.sched.use import CpuUse, TaskUse
+from tracepoint.analysis.units import time_text
 from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterator, Sequence
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.needs import MissingEvent
     from tracepoint.analysis.sched.machine import SchedMachine
+    from tracepoint.analysis.sections import Choice, Section
     from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
@@ -31,52 +35,50 @@ _CUT, _UNSEEN = RowFlag.CUT, RowFlag.UNSEEN_WAKE
 CAUSES = ("wake-up", "preemption", "yield", "new task")
 
 
-class CpuUse(NamedTuple):
-    """What one CPU did, in ns: `unknown` are the ends of the trace, and what losses hide."""
-
-    cpu: int
-    busy: int
-    idle: int
-    unknown: int
-    n_switches: int
-
-
-class TaskUse(NamedTuple):
-    """What one thread did, in ns; `asleep` is the time by the letters of the state.
-
-    `run` are bounds: what lost events hide may have been its time.  `voluntary` and `involuntary` are the
-    switches that the kernel counts as such in /proc/PID/status.
-    """
-
-    utid: int
-    tid: int
-    generation: int
-    name: str
-    run: Bounds
-    n_runs: int
-    runnable: int
-    asleep: dict[str, int]
-    voluntary: int
-    involuntary: int
-    migrations: int
-    cpu_changes: int
-
-
-class SchedReport:
+class SchedReport(Report):
     """How the threads of a trace were scheduled; `analyse_sched` makes it.
 
     `sched`, `thread_state`, `thread` and `spurious_sched_wakeup` are tables with the columns that Perfetto's
     SQL library gives them; rows whose end is not known have a `dur` of -1.
     """
 
-    def __init__(self, machine: SchedMachine, coverage: Coverage, missing: list[MissingEvent]) -> None:
+    name = "sched"
+
+    def __init__(self, machine: SchedMachine, coverage: Coverage, missing: Sequence[MissingEvent]) -> None:
+        super().__init__(coverage, missing)
         self._machine = machine
-        self.coverage = coverage
-        self.missing = missing
 
     def __repr__(self) -> str:
         n = len(self._machine.runs.ts)
         return f"<SchedReport of {n:,} switches, {self.coverage.duration / 1e9:.6f} s>"
+
+    @property
+    def tables(self) -> dict[str, ColumnTable]:
+        """The rows of `sched`, `thread_state`, `thread` and `spurious_sched_wakeup`."""
+        found = (self.sched, self.thread_state, self.thread, self.spurious_sched_wakeup)
+        return {table.name: table for table in found}
+
+    def sections(self, choice: Choice = ALL) -> Sequence[Section]:
+        """Return the use of CPUs, the threads that ran most, and how long they waited."""
+        span = self.coverage.duration
+        tasks = [task for task in self.tasks if choice.has_task(task.tid, task.name)]
+        utids = {task.utid for task in tasks} if choice.tasks else None
+        waits = {cause or "all": self.latency(cause, utids) for cause in (*CAUSES, None)}
+        return (
+            cpu_section(self.cpus, span, choice),
+            task_section(tasks, span, choice),
+            latency_section(waits),
+        )
+
+    def notes(self) -> Iterator[str]:
+        """Yield what limits the figures: losses, missing events, sleeps without a wake-up."""
+        yield from super().notes()
+        if self.n_lost_switches:
+            yield f"{self.n_lost_switches:,} switches are missing without a report of a loss"
+        if self.n_unseen_wakes:
+            yield f"{counted(self.n_unseen_wakes, 'sleep')} ended without a wake-up: not among the latencies"
+        if self.overlap_ns:
+            yield f"tasks were on two CPUs at once for {time_text(self.overlap_ns)}: clocks differ, or losses"
 
     @cached_property
     def sched(self) -> ColumnTable:
@@ -233,7 +235,8 @@ def analyse_sched(trace: Trace) -> SchedReport:
     ('rcu_preempt', 19891120, 2)
     """
     events = SchedEvents(trace)
-    stamps, cpus = events.table["common_timestamp"].numbers, events.table["common_cpu"].numbers
-    coverage = read_coverage(trace, times_by_cpu(stamps, cpus))
-    machine = run_machine(events, coverage.gaps, coverage.stop)
-    return SchedReport(machine, coverage, list(missing_of("sched", events.recorded_names)))
+    machine = run_machine(events, events.coverage.gaps, events.coverage.stop)
+    return SchedReport(machine, events.coverage, events.missing)
+
+
+analyse = analyse_sched

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.needs import NEEDS, needed_events
-from tracepoint.analysis.sched.report import analyse_sched
-from tracepoint.analysis.sched.text import MAX_TASKS, sched_facts, sched_lines, sched_notes
+from tracepoint.analysis.registry import ANALYSES, analyse, needed_events
+from tracepoint.analysis.sections import MAX_ROWS, Choice
+from tracepoint.analysis.text import report_facts, report_lines
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
@@ -27,13 +27,19 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("analysis", choices=tuple(NEEDS), help="what to find out")
+    parser.add_argument(
+        "analysis",
+        metavar="ANALYSIS",
+        choices=tuple(ANALYSES),
+        help="; ".join(f"{name}: {answers}" for name, answers in ANALYSES.items()),
+    )
     parser.add_argument("file", nargs="?", metavar="FILE", help="a recording of any form that read takes")
     parser.add_argument(
         "--events", action="store_true", help="print the events to record for it, for tracepoint record"
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument("--all", action="store_true", help=f"all tasks, not the first {MAX_TASKS}")
+    parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
+    parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
     add_part_arguments(parser.add_argument_group("part to show"))
     add_instance_argument(parser)
@@ -49,13 +55,14 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise TracepointError("no recording: give a FILE, or --events for what to record")
     with open_file(args.file) as file:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
-        report = analyse_sched(trace)
+        report = analyse(trace, args.analysis)
+        choice = Choice(args.cpu, args.pid, None if args.all or args.format == "json" else MAX_ROWS)
         if args.format == "json":
-            out.line(json.dumps(sched_facts(report, args.cpu, args.pid)))
+            out.line(json.dumps(report_facts(report, choice)))
         else:
-            for line in sched_lines(report, args.cpu, args.pid, None if args.all else MAX_TASKS):
+            for line in report_lines(report, choice, has_histograms=args.hist):
                 out.line(line)
-        for note in sched_notes(report):
+        for note in report.notes():
             out.say(f"tracepoint: {note}")
         warn_of_damage(args.file, file.damage, out)
         return EXIT_IN_PART if args.strict and not report.coverage.is_complete else EXIT_DONE

@@ -18,7 +18,7 @@ from tracepoint.decode.summary import outline_buffer, summarize_buffer
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs
-from tracepoint.wording import counted
+from tracepoint.wording import counted, size_text
 
 if TYPE_CHECKING:
     import argparse
@@ -117,7 +117,7 @@ def _print_facts(facts: Mapping[str, Any], out: Output) -> None:
     packed = "not compressed" if facts["compression"] in ("none", "") else facts["compression"]
     order = "big" if facts["is_big_endian"] else "little"
     words = f"{8 * facts['long_size']}-bit, {order}-endian"
-    size = f"{_size(facts['size_bytes'])}, {packed}"
+    size = f"{size_text(facts['size_bytes'])}, {packed}"
     out.line(f"file      {facts['file']}: {facts['form']}, {size}")
     out.line(f"machine   {facts['uname'] or 'not named'}: {counted(facts['n_cpus'], 'CPU')}, {words}")
     out.line(f"clock     {facts['clock'] or 'not named'}")
@@ -163,9 +163,3 @@ def _span(first: int, last: int) -> str:
     if not (first or last):
         return "no records"
     return f"{first / _SECOND:.6f} to {last / _SECOND:.6f} ({(last - first) / _SECOND:.6f} s)"
-
-
-def _size(n: int) -> str:
-    power = min(max(n.bit_length() - 1, 0) // 10, 3)
-    unit = ("bytes", "KiB", "MiB", "GiB")[power]
-    return f"{n / (1 << 10 * power):.1f} {unit}" if power else counted(n, "byte")

@@ -1,0 +1,150 @@
+"""Begins and ends that belong together: entry and exit, queue and complete, allocate and free.
+
+A key is a task whose calls follow each other, a task whose functions are a stack, or a block of a device
+whose requests are first in, first out.  A loss hides ends: which ones depends on where the events of a key
+are written, its `EndScope`.
+"""
+
+from __future__ import annotations
+
+from array import array
+from enum import Enum, auto
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.analysis.coverage import join_gaps
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from tracepoint.analysis.coverage import Gap, GapFinder
+
+#: The row of an end that is not there.
+NO_ROW = -1
+
+
+class Order(Enum):
+    """Which begin of a key an end belongs to, where several are open.
+
+    STACK: the last one, of which there may be many.  QUEUE: the first of many.  LAST: there is one, and
+    another begin takes its place, the first without an end.  FIRST: there is one, and another begin is part
+    of it.
+    """
+
+    STACK = auto()
+    QUEUE = auto()
+    LAST = auto()
+    FIRST = auto()
+
+
+class EndScope(Enum):
+    """Which losses hide the end of a key.
+
+    CPU: those of the CPU of its begin, where it ends too.  ALL: those of any CPU, as its end may be written
+    on any, such as for a key of a task or a device.
+    """
+
+    CPU = auto()
+    ALL = auto()
+
+
+class Pairs(NamedTuple):
+    """The rows of begins and of their ends, in the order of the ends.
+
+    `begins` and `ends` are of the same length; `opens` are begins without an end, `cut` those among them
+    whose end a loss hides; `orphans` are ends without a begin.  `n_inner` is how many begins were part of
+    another.
+    """
+
+    begins: array[int]
+    ends: array[int]
+    opens: list[int]
+    cut: list[int]
+    orphans: array[int]
+    n_inner: int
+
+
+class PairMachine:
+    """Pairs begins and ends that come by time.
+
+    >>> machine = PairMachine(Order.STACK)
+    >>> machine.begin("task", 0, 10, 0); machine.begin("task", 1, 20, 0)
+    >>> machine.end("task", 2, 30), machine.end("task", 3, 40), machine.end("task", 4, 50)
+    (1, 0, -1)
+    >>> machine.finish(60).begins
+    array('q', [1, 0])
+    """
+
+    def __init__(
+        self, order: Order, scope: EndScope = EndScope.ALL, gaps: Mapping[int, Sequence[Gap]] | None = None
+    ) -> None:
+        self._order = order
+        self._is_one = order in (Order.LAST, Order.FIRST)
+        gaps = gaps or {}
+        self._by_cpu = {cpu: join_gaps(own) for cpu, own in gaps.items()} if scope is EndScope.CPU else {}
+        everywhere = [gap for own in gaps.values() for gap in own] if scope is EndScope.ALL else []
+        self._everywhere = join_gaps(everywhere) if everywhere else None
+        # Of each key what is open: row, time and CPU of the begin.
+        self._open: dict[Hashable, list[tuple[int, int, int]]] = {}
+        self._begins, self._ends, self._orphans = array("q"), array("q"), array("q")
+        self._without_end: list[int] = []
+        self._cut: list[int] = []
+        self._n_inner = 0
+
+    def begin(self, key: Hashable, row: int, ts: int, cpu: int) -> None:
+        """Take a begin."""
+        found = self._open.get(key)
+        if not found:
+            self._open[key] = [(row, ts, cpu)]
+            return
+        self._drop_hidden(found, ts)
+        if found and self._is_one:
+            if self._order is Order.FIRST:
+                self._n_inner += 1
+                return
+            self._without_end.append(found.pop()[0])
+        found.append((row, ts, cpu))
+
+    def end(self, key: Hashable, row: int, ts: int) -> int:
+        """Take an end; return the row of its begin, NO_ROW without one."""
+        found = self._open.get(key)
+        if found:
+            self._drop_hidden(found, ts)
+        if not found:
+            self._orphans.append(row)
+            return NO_ROW
+        begin = found.pop(0 if self._order is Order.QUEUE else -1)[0]
+        if not found:
+            del self._open[key]
+        self._begins.append(begin)
+        self._ends.append(row)
+        return begin
+
+    def drop(self, key: Hashable) -> None:
+        """Forget what is open of a key, which has no end: a task or a request that is gone."""
+        self._without_end.extend(row for row, _, _ in self._open.pop(key, ()))
+
+    def _drop_hidden(self, found: list[tuple[int, int, int]], ts: int) -> None:
+        """Drop begins whose end a loss before `ts` may hide."""
+        if self._everywhere is None and not self._by_cpu:
+            return
+        kept = []
+        for one in found:
+            if self._is_hidden(one, ts):
+                self._cut.append(one[0])
+            else:
+                kept.append(one)
+        found[:] = kept
+
+    def _is_hidden(self, one: tuple[int, int, int], ts: int) -> bool:
+        finder: GapFinder | None = self._everywhere or self._by_cpu.get(one[2])
+        gap = finder.first_after(one[1]) if finder is not None else None
+        return gap is not None and gap[0] < ts
+
+    def finish(self, ts: int) -> Pairs:
+        """Return all pairs, at the time of the end of the trace."""
+        for found in self._open.values():
+            self._drop_hidden(found, ts)
+            self._without_end.extend(row for row, _, _ in found)
+        self._open.clear()
+        opens = sorted([*self._without_end, *self._cut])
+        return Pairs(self._begins, self._ends, opens, sorted(self._cut), self._orphans, self._n_inner)

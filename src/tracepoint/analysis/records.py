@@ -1,0 +1,149 @@
+"""The records that an analysis reads, as one table by time, and what was lost of them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.coverage import read_coverage
+from tracepoint.analysis.registry import missing_of
+from tracepoint.errors import TracepointError
+from tracepoint.tracefile.recording import read_pairs, read_tgids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tracepoint.analysis.coverage import Coverage
+    from tracepoint.analysis.needs import MissingEvent, Need
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.trace import Trace
+
+    Take = Callable[[int, int, int], None]
+
+
+class AnalysisRecords:
+    """The records of the events that an analysis reads, by time over all CPUs.
+
+    `fields` are the fields that are there, by event (`system:event`); events that lack a field that must be
+    there are left out.  Raises TracepointError when one that the analysis needs is not there or lacks a
+    field, and for a trace of some CPUs or tasks only, which would give other figures.
+    """
+
+    def __init__(self, trace: Trace, analysis: str, needs: Sequence[Need]) -> None:
+        chosen = trace.selection
+        if chosen.cpus is not None or chosen.pids is not None or chosen.where:
+            raise TracepointError(
+                f"{analysis} is computed from the records of all tasks and CPUs: choose of the result instead"
+            )
+        self.trace = trace
+        self._needs = needs
+        self.fields: dict[str, tuple[str, ...]] = {}
+        for need in needs:
+            self._find(need, analysis)
+        self.table = trace.joined(self.fields)
+
+    def _find(self, need: Need, analysis: str) -> None:
+        path, lacks = self.trace.file.path, []
+        for name, fields in need.fields.items():
+            if name not in self.trace:
+                continue
+            own = {field.name for field in self.trace.format(name).fields}
+            missing = [field for field in fields.needed if field not in own]
+            if missing:
+                lacks.append(f"{name} has no field {', '.join(missing)}")
+            else:
+                self.fields[name] = (*fields.needed, *(field for field in fields.wanted if field in own))
+        if need.is_needed and not any(name in self.fields for name in need.fields):
+            raise TracepointError(
+                f"{path}: {lacks[0]}"
+                if lacks
+                else f"{path}: no {' or '.join(need.names)}; tracepoint analyse {analysis} --events "
+                "says what to record"
+            )
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.fields
+
+    def column(self, event: str, field: str) -> Column:
+        """Return the column with a field of an event, over all rows; raises KeyError."""
+        return self.table.column(event.partition(":")[2], field)
+
+    def columns(self, event: str) -> dict[str, Column]:
+        """Return the columns of an event by field, over all rows; raises KeyError."""
+        return {field: self.column(event, field) for field in self.fields[event]}
+
+    @cached_property
+    def types(self) -> Column:
+        """The column `common_type`."""
+        return self.table["common_type"]
+
+    @cached_property
+    def times(self) -> Sequence[int]:
+        """The time of each row in ns."""
+        return self.table["common_timestamp"].numbers
+
+    @cached_property
+    def cpus(self) -> Sequence[int]:
+        """The CPU of each row."""
+        return self.table["common_cpu"].numbers
+
+    @cached_property
+    def recorded(self) -> frozenset[str]:
+        """The events of which there are records, as `system:event`."""
+        numbers = set(self.types.numbers)
+        shorts = {name for number, name in self.table.events.items() if number in numbers}
+        return frozenset(name for name in self.fields if name.partition(":")[2] in shorts)
+
+    @cached_property
+    def missing(self) -> list[MissingEvent]:
+        """What the analysis lacks, as there are no records of it."""
+        return list(missing_of(self._needs, self.recorded))
+
+    @cached_property
+    def coverage(self) -> Coverage:
+        """The time of the trace, and what was lost of it."""
+        return read_coverage(self.trace, times_by_cpu(self.times, self.cpus))
+
+    @cached_property
+    def names(self) -> Mapping[int, str]:
+        """The names of tasks that the recorder saved, by id."""
+        return {0: "<idle>", **read_pairs(self.trace.file.saved_cmdlines)}
+
+    @cached_property
+    def processes(self) -> Mapping[int, int]:
+        """The processes of tasks that the recorder saved (`saved_tgids`), by id."""
+        return read_tgids(self.trace.file.saved_tgids or "")
+
+    def run(self, takes: Mapping[str, Take]) -> None:
+        """Give the row, the time and the CPU of each record, by time, to what takes records of its event.
+
+        A damaged record that ends before its fields do is not given.
+        """
+        number_of = {name: number for number, name in self.table.events.items()}
+        by_number = {
+            number_of[name.partition(":")[2]]: (take, self._last_field(name))
+            for name, take in takes.items()
+            if name in self.fields
+        }
+        rows = zip(self.types.numbers, self.times, self.cpus, strict=True)
+        for row, (number, ts, cpu) in enumerate(rows):
+            found = by_number.get(number)
+            if found is not None and not (found[1] is not None and found[1].is_null(row)):
+                found[0](row, ts, cpu)
+
+    def _last_field(self, event: str) -> Column | None:
+        """Return the field of an event that ends last: a record that holds it holds all; None: all do."""
+        columns = self.columns(event).values()
+        last = max(columns, key=lambda column: column.plan.offset + column.plan.size, default=None)
+        return None if last is None or last.validity is None else last
+
+
+def times_by_cpu(stamps: Sequence[int], cpus: Sequence[int]) -> dict[int, list[int]]:
+    """Return the times of the rows of each CPU."""
+    found: dict[int, list[int]] = {}
+    for stamp, cpu in zip(stamps, cpus, strict=True):
+        found.setdefault(cpu, []).append(stamp)
+    return found

@@ -1,0 +1,57 @@
+"""What every analysis returns: sections to show, tables to go on with, and what limits the figures."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, ClassVar
+
+from tracepoint.analysis.sections import Choice
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tracepoint.analysis.coverage import Coverage
+    from tracepoint.analysis.needs import MissingEvent
+    from tracepoint.analysis.sections import Section
+    from tracepoint.decode.table import ColumnTable
+
+ALL = Choice(most=None)
+
+
+class Report(ABC):
+    """The result of an analysis.
+
+    `coverage` says what time was looked at and what was lost of it, `missing` which events the recording
+    does not have.
+    """
+
+    #: The name of the analysis.
+    name: ClassVar[str]
+
+    def __init__(self, coverage: Coverage, missing: Sequence[MissingEvent]) -> None:
+        self.coverage = coverage
+        self.missing = missing
+
+    @property
+    @abstractmethod
+    def tables(self) -> Mapping[str, ColumnTable]:
+        """The rows that the figures are computed from, by name, which Arrow and DuckDB take."""
+
+    @abstractmethod
+    def sections(self, choice: Choice = ALL) -> Sequence[Section]:
+        """Return the figures that `choice` chooses."""
+
+    def notes(self) -> Iterator[str]:
+        """Yield what limits the figures: lost and missing events; an analysis adds its own."""
+        coverage = self.coverage
+        if not coverage.is_complete:
+            lost = "some" if coverage.n_lost == LOST_UNKNOWN else f"{coverage.n_lost:,}"
+            n_gaps = sum(map(len, coverage.gaps.values()))
+            cpus = counted(len(coverage.gaps), "CPU")
+            where = f" in {counted(n_gaps, 'gap')} on {cpus}" if n_gaps else ""
+            yield f"{lost} events were lost{where}: figures are of what is left, with bounds where known"
+        if self.missing:
+            named = ", ".join(f"{event.name} ({event.gives})" for event in self.missing)
+            yield f"not recorded, or never happened: {named}"

@@ -1,0 +1,35 @@
+"""The events that scheduling is computed from."""
+
+from tracepoint.analysis.needs import Fields, Need
+
+_COMMON = ("common_flags", "common_pid")
+_WAKE = Fields((*_COMMON, "pid"), ("comm",))
+
+NEEDS = (
+    Need(
+        {
+            "sched:sched_switch": Fields(
+                ("prev_pid", "prev_state", "next_pid"), ("next_prio", "prev_comm", "next_comm")
+            )
+        },
+        "running time, switches",
+        is_needed=True,
+    ),
+    Need({"sched:sched_waking": _WAKE}, "wake-up latency, the waker"),
+    Need({"sched:sched_wakeup": _WAKE}, "wake-ups that came before the task slept"),
+    Need({"sched:sched_wakeup_new": _WAKE}, "the latency of new tasks"),
+    Need({"sched:sched_migrate_task": Fields(("pid",))}, "migrations"),
+    Need(
+        {
+            "task:task_newtask": _WAKE,
+            "sched:sched_process_fork": Fields((*_COMMON, "child_pid"), ("child_comm",)),
+        },
+        "ids of tasks that were used again",
+    ),
+    Need(
+        {"sched:sched_process_exec": Fields(("pid", "old_pid"))},
+        "tasks that take over the id of their process",
+    ),
+    Need({"sched:sched_process_free": Fields(("pid",))}, "when a task is gone"),
+    Need({"task:task_rename": Fields(("pid",), ("newcomm",))}, "names of tasks"),
+)

@@ -1,0 +1,78 @@
+"""Scheduling as sections: the use of CPUs, the threads that ran most, and how long they waited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.sched.use import CpuUse, TaskUse
+    from tracepoint.analysis.sections import Choice
+
+_SWITCH = ("sched:sched_switch",)
+_WAKES = (*_SWITCH, "sched:sched_waking", "sched:sched_wakeup", "sched:sched_wakeup_new")
+_CPUS = (
+    Heading("cpu", "cpu", Unit.NUMBER),
+    Heading("busy_share", "busy", Unit.SHARE),
+    Heading("idle_share", "idle", Unit.SHARE),
+    Heading("unknown_share", "unknown", Unit.SHARE),
+    Heading("n_switches", "switches"),
+    Heading("busy", "", Unit.TIME),
+    Heading("idle", "", Unit.TIME),
+    Heading("unknown", "", Unit.TIME),
+)
+_TASKS = (
+    Heading("run", "running", Unit.TIME),
+    Heading("run_share", "of time", Unit.SHARE),
+    Heading("runnable", "runnable", Unit.TIME),
+    Heading("asleep_ns", "asleep", Unit.TIME),
+    Heading("n_runs", "runs"),
+    Heading("voluntary", "vol."),
+    Heading("involuntary", "invol."),
+    Heading("cpu_changes", "moved"),
+    Heading("task", "task", Unit.WORD),
+    Heading("tid", "", Unit.NUMBER),
+    Heading("name", "", Unit.WORD),
+    Heading("generation", "", Unit.NUMBER),
+    Heading("utid", "", Unit.NUMBER),
+    Heading("asleep", "", Unit.TIME),
+    Heading("migrations", ""),
+)
+
+
+def cpu_section(cpus: Sequence[CpuUse], span_ns: int, choice: Choice) -> TableSection:
+    """Return what the chosen CPUs did in the time of the trace."""
+    span = span_ns or 1
+    rows = [
+        (
+            use.cpu, use.busy / span, use.idle / span, use.unknown / span, use.n_switches,
+            use.busy, use.idle, use.unknown,
+        )
+        for use in cpus
+        if choice.has_cpu(use.cpu)
+    ]  # fmt: skip
+    return TableSection("cpus", "CPUs", _CPUS, rows, _SWITCH)
+
+
+def task_section(tasks: Sequence[TaskUse], span_ns: int, choice: Choice) -> TableSection:
+    """Return what these threads did in the time of the trace."""
+    span = span_ns or 1
+    rows = [
+        (
+            task.run, task.run.low / span, task.runnable, sum(task.asleep.values()), task.n_runs,
+            task.voluntary, task.involuntary, task.cpu_changes,
+            f"{task.name}-{task.tid}" + (f".{task.generation}" if task.generation else ""),
+            task.tid, task.name, task.generation, task.utid, task.asleep, task.migrations,
+        )
+        for task in tasks
+    ]  # fmt: skip
+    return choice.table("tasks", "Tasks", _TASKS, rows, _SWITCH)
+
+
+def latency_section(waits: Mapping[str, Distribution]) -> DistributionSection:
+    """Return how long threads waited for a CPU, by cause."""
+    return DistributionSection("latency_ns", "Waits for a CPU", waits, "after", events=_WAKES)

@@ -1,0 +1,108 @@
+"""What an analysis found, as sections with units: text, JSON and pages are made from these alone."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from tracepoint.analysis.distribution import Bounds, Distribution
+
+    Value = int | float | str | Bounds | dict[str, int] | None
+
+MAX_ROWS = 20
+
+
+class Unit(Enum):
+    """What a figure is: TIME is in ns, SHARE from 0 to 1, RATE in 1/s."""
+
+    WORD = auto()
+    NUMBER = auto()
+    COUNT = auto()
+    TIME = auto()
+    SHARE = auto()
+    SIZE = auto()
+    RATE = auto()
+    ADDRESS = auto()
+
+
+class Heading(NamedTuple):
+    """A column of a section: its key in JSON, what text shows above it, and its unit.
+
+    Columns without a `label` are for programs only.
+    """
+
+    key: str
+    label: str
+    unit: Unit = Unit.COUNT
+
+
+class TableSection(NamedTuple):
+    """Rows of figures, the most important first.
+
+    `events` are the events that the figures come from, as `system:event`; `n_more` is how many rows were
+    left out.
+    """
+
+    key: str
+    title: str
+    headings: Sequence[Heading]
+    rows: Sequence[Sequence[Value]]
+    events: Sequence[str] = ()
+    n_more: int = 0
+
+
+class DistributionSection(NamedTuple):
+    """Samples by what they are of, such as latencies by cause.
+
+    >>> from tracepoint.analysis.distribution import Distribution
+    >>> DistributionSection("latency_ns", "Latency", {"all": Distribution([1, 2])}).groups
+    {'all': <Distribution of 2 samples>}
+    """
+
+    key: str
+    title: str
+    groups: Mapping[str, Distribution]
+    label: str = ""
+    unit: Unit = Unit.TIME
+    events: Sequence[str] = ()
+
+
+Section = TableSection | DistributionSection
+
+
+class Choice(NamedTuple):
+    """What to show of a report: CPUs (None: all), tasks by id or name pattern (none: all), how many rows."""
+
+    cpus: Collection[int] | None = None
+    tasks: Collection[int | str] = ()
+    most: int | None = MAX_ROWS
+
+    def has_cpu(self, cpu: int) -> bool:
+        """Whether to show a CPU."""
+        return self.cpus is None or cpu in self.cpus
+
+    def has_task(self, tid: int, name: str) -> bool:
+        """Whether to show a task.
+
+        >>> Choice(tasks=["kworker/*"]).has_task(7, "kworker/0:1"), Choice(tasks=[8]).has_task(7, "sh")
+        (True, False)
+        """
+        if not self.tasks:
+            return True
+        return any(tid == one if isinstance(one, int) else fnmatchcase(name, one) for one in self.tasks)
+
+    def table(
+        self,
+        key: str,
+        title: str,
+        headings: Sequence[Heading],
+        rows: Sequence[Sequence[Value]],
+        events: Sequence[str] = (),
+    ) -> TableSection:
+        """Return a section of the first rows, as many as are chosen."""
+        shown = rows if self.most is None else rows[: self.most]
+        return TableSection(key, title, headings, shown, events, len(rows) - len(shown))

@@ -1,0 +1,149 @@
+"""Reports as short tables of text, and as values for JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.analysis.distribution import Bounds
+from tracepoint.analysis.sections import DistributionSection, Unit
+from tracepoint.analysis.units import bounds_text, percent_text, time_text
+from tracepoint.wording import counted, size_text, text_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.report import Report
+    from tracepoint.analysis.sections import Choice, Section, TableSection, Value
+
+#: The quantiles that are shown, by name.
+QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+_NOTHING = "-"
+_BAR_WIDTH = 40
+_SHOW: dict[Unit, Callable[[float], str]] = {
+    Unit.NUMBER: lambda n: f"{n:.0f}",
+    Unit.COUNT: lambda n: f"{n:,.0f}",
+    Unit.TIME: time_text,
+    Unit.SHARE: lambda share: percent_text(share, 1),
+    Unit.SIZE: size_text,
+    Unit.RATE: lambda rate: f"{rate:,.1f}/s",
+    Unit.ADDRESS: lambda address: f"{int(address):#x}",
+}
+
+
+def value_text(value: Value, unit: Unit) -> str:
+    """Return a figure as a report shows it.
+
+    >>> value_text(1500, Unit.TIME), value_text(Bounds(3, 5), Unit.COUNT), value_text(None, Unit.COUNT)
+    ('1.500 us', '3..5', '-')
+    """
+    if value is None:
+        return _NOTHING
+    if isinstance(value, (str, dict)):
+        return str(value)
+    return bounds_text(value, _SHOW[unit]) if isinstance(value, Bounds) else _SHOW[unit](value)
+
+
+def report_lines(report: Report, choice: Choice, *, has_histograms: bool = False) -> Iterator[str]:
+    """Yield the lines of a report: its sections, with what `choice` chooses.
+
+    With `has_histograms` distributions have a histogram for each of their groups.
+    """
+    is_first = True
+    for section in report.sections(choice):
+        lines = list(section_lines(section, has_histograms=has_histograms))
+        if not lines:
+            continue
+        if not is_first:
+            yield ""
+        is_first = False
+        yield section.title
+        yield from lines
+
+
+def section_lines(section: Section, *, has_histograms: bool = False) -> Iterator[str]:
+    """Yield the lines of a section, none where it has no figures."""
+    if isinstance(section, DistributionSection):
+        yield from _distribution_lines(section, has_histograms=has_histograms)
+    elif section.rows:
+        yield from _table_lines(section)
+
+
+def _table_lines(section: TableSection) -> Iterator[str]:
+    shown = [(at, heading) for at, heading in enumerate(section.headings) if heading.label]
+    rows = [[heading.label for _, heading in shown]]
+    rows += ([value_text(row[at], heading.unit) for at, heading in shown] for row in section.rows)
+    lefts = {at for at, (_, heading) in enumerate(shown) if heading.unit is Unit.WORD}
+    yield from text_table(rows, lefts)
+    if section.n_more:
+        yield f"... {counted(section.n_more, 'more row')}, --all shows them"
+
+
+def _distribution_lines(section: DistributionSection, *, has_histograms: bool) -> Iterator[str]:
+    rows = [[section.label, "n", "mean", *(name for name, _ in QUANTILES)]]
+    for name, samples in section.groups.items():
+        if len(samples):
+            mean = None if samples.mean is None else round(samples.mean)
+            found = (value_text(samples.quantile(q), section.unit) for _, q in QUANTILES)
+            rows.append([name, value_text(samples.count, Unit.COUNT), value_text(mean, section.unit), *found])
+    if len(rows) > 1:
+        yield from text_table(rows, lefts={0})
+    if has_histograms:
+        for name, samples in section.groups.items():
+            if len(samples):
+                yield ""
+                yield f"{name}:"
+                yield from histogram_lines(samples, section.unit)
+
+
+def histogram_lines(samples: Distribution, unit: Unit) -> Iterator[str]:
+    r"""Yield how many samples there are by powers of two, in the shape of bpftrace's hist().
+
+    >>> from tracepoint.analysis.distribution import Distribution
+    >>> print(*histogram_lines(Distribution([0, 3, 3, 3, 9]), Unit.COUNT), sep="\n")
+    [0, 1)   1  |@@@@@@@@@@@@@                           |
+    [1, 2)   0  |                                        |
+    [2, 4)   3  |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|
+    [4, 8)   0  |                                        |
+    [8, 16)  1  |@@@@@@@@@@@@@                           |
+    """
+    counts: dict[int, int] = {}
+    for value in samples.values:
+        power = int(value).bit_length()
+        counts[power] = counts.get(power, 0) + 1
+    if not counts:
+        return
+    most, show = max(counts.values()), _SHOW[unit]
+    rows = []
+    for power in range(min(counts), max(counts) + 1):
+        low, high, n = 1 << power >> 1, 1 << power, counts.get(power, 0)
+        bar = "@" * round(_BAR_WIDTH * n / most)
+        rows.append([f"[{show(low)}, {show(high)})", f"{n:,}", f"|{bar:<{_BAR_WIDTH}}|"])
+    yield from text_table(rows, lefts={0, 2})
+
+
+def report_facts(report: Report, choice: Choice) -> dict[str, Any]:
+    """Return the figures of a report as values for JSON; bounds are [low, high], times in ns."""
+    coverage = report.coverage
+    found: dict[str, Any] = {
+        "schema": f"tracepoint.{report.name}/1",
+        "start": coverage.start,
+        "stop": coverage.stop,
+        "lost": coverage.n_lost,
+        "gaps": {cpu: [list(gap) for gap in gaps] for cpu, gaps in coverage.gaps.items()},
+        "missing": [event.name for event in report.missing],
+        "notes": list(report.notes()),
+    }
+    return found | {section.key: _section_facts(section) for section in report.sections(choice)}
+
+
+def _section_facts(section: Section) -> Any:
+    if isinstance(section, DistributionSection):
+        return {name: _samples_facts(samples) for name, samples in section.groups.items()}
+    keys = [heading.key for heading in section.headings]
+    return [dict(zip(keys, row, strict=True)) for row in section.rows]
+
+
+def _samples_facts(samples: Distribution) -> dict[str, Any]:
+    found: dict[str, Any] = {"n": samples.count, "sum": samples.sum, "mean": samples.mean}
+    return found | {name: samples.quantile(q) for name, q in QUANTILES}

@@ -50,6 +50,21 @@ def tail(path: str, longest: int = LONGEST) -> str:
     return path if len(path) <= longest else f"...{path[3 - longest :]}"
 
 
+def no_such(what: str, name: str, known: Iterable[str]) -> str:
+    """Return that a name is unknown, with the one that was meant, or all that there are.
+
+    >>> no_such("key", "hots", ["host", "comm"]), no_such("key", "cpu", ["host", "comm"])
+    ("no key 'hots'; did you mean 'host'?", "no key 'cpu'; there are: host, comm")
+    """
+    import difflib  # noqa: PLC0415 - where something went wrong
+
+    names = list(known)
+    close = difflib.get_close_matches(name, names, 1)
+    return f"no {what} {name!r}; " + (
+        f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
+    )
+
+
 def html_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """Return a table for a notebook.
 

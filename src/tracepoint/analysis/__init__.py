@@ -2,5 +2,6 @@
 
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
+from tracepoint.analysis.summarise import summarise, summarise_by
 
-__all__ = ["analyse", "analyse_sched", "missing_events", "needed_events"]
+__all__ = ["analyse", "analyse_sched", "missing_events", "needed_events", "summarise", "summarise_by"]

@@ -115,3 +115,23 @@ def join_gaps(gaps: Iterable[Gap]) -> GapFinder:
             starts.append(gap.start)
             stops.append(gap.stop)
     return GapFinder(starts, stops)
+
+
+def count_coverage(coverage: Coverage) -> tuple[dict[str, int], dict[str, int | None]]:
+    """Return what was looked at and lost as counts that add up, and how much more each may be.
+
+    >>> count_coverage(Coverage(5, 9, {0: [Gap(5, 7, 3)]}))[0]["lost_events"]
+    3
+    """
+    gaps = [gap for gaps in coverage.gaps.values() for gap in gaps]
+    is_counted = coverage.n_lost != LOST_UNKNOWN
+    lost = coverage.n_unplaced + sum(max(gap.n_lost, 1) for gap in gaps)
+    counts = {
+        "traces": 1,
+        "traces_with_losses": int(not coverage.is_complete),
+        "duration_ns": coverage.duration,
+        "lost_events": lost,
+        "gaps": len(gaps),
+        "damaged_places": coverage.n_damaged,
+    }
+    return counts, {} if is_counted else {"lost_events": None}

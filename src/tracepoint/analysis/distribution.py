@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,11 +23,74 @@ class Bounds(NamedTuple):
         return self.low == self.high
 
 
-class Distribution:
-    """Samples that are not negative, such as latencies in ns.
+class Samples(ABC):
+    """The figures of samples, of which `n_hidden` more may have happened than are known.
 
-    `n_hidden` more may have happened that are not among them, each at most `longest_hidden`; None where
-    nobody knows how many, or how long.
+    Each of those is from 0 to `longest_hidden`; None where nobody knows how many, or how long.
+    """
+
+    n_hidden: int | None
+    longest_hidden: int | None
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """The sum of the samples that are known."""
+
+    @abstractmethod
+    def ranked(self, rank: int) -> Bounds:
+        """Return the sample of a rank, 1 for the smallest one that is known."""
+
+    @property
+    def count(self) -> Bounds:
+        """How many samples there were."""
+        n = len(self)
+        return Bounds(n, None if self.n_hidden is None else n + self.n_hidden)
+
+    @property
+    def sum(self) -> Bounds:
+        """The sum of the samples."""
+        total = self.total
+        if self.n_hidden == 0:
+            return Bounds(total, total)
+        if self.n_hidden is None or self.longest_hidden is None:
+            return Bounds(total, None)
+        return Bounds(total, total + self.n_hidden * self.longest_hidden)
+
+    @property
+    def mean(self) -> float | None:
+        """The mean of the samples that are known; None without any."""
+        return self.total / len(self) if len(self) else None
+
+    def quantile(self, q: float) -> Bounds | None:
+        """Return between which values a quantile is, `q` from 0 to 1; 1 is the largest sample.
+
+        None without samples, and where nobody knows how many there were.
+
+        Of N samples it is the one of rank ceil(q N): with K hidden ones, between two of those that are known.
+        """
+        n, hidden = len(self), self.n_hidden
+        if not n or hidden is None:
+            return None
+        rank = max(ceil(q * (n + hidden)), 1)
+        low = self.ranked(rank - hidden).low if rank > hidden else min(self.ranked(1).low, 0)
+        if rank <= n:
+            return Bounds(low, self.ranked(rank).high)
+        largest = self.ranked(n).high
+        if self.longest_hidden is None or largest is None:
+            return Bounds(low, None)
+        return Bounds(low, max(self.longest_hidden, largest))
+
+    def quantiles(self, *qs: float) -> list[Bounds | None]:
+        """Return the bounds of several quantiles."""
+        return [self.quantile(q) for q in qs]
+
+
+class Distribution(Samples):
+    """Samples that are not negative, such as latencies in ns, each with its exact value.
 
     >>> latency = Distribution([10, 20, 30, 40], n_hidden=1)
     >>> latency.count, latency.quantile(0.5), latency.sum
@@ -46,44 +110,12 @@ class Distribution:
     def __len__(self) -> int:
         return len(self.values)
 
-    @property
-    def count(self) -> Bounds:
-        """How many samples there were."""
-        n = len(self.values)
-        return Bounds(n, None if self.n_hidden is None else n + self.n_hidden)
-
     @cached_property
-    def sum(self) -> Bounds:
-        """The sum of the samples."""
-        total = sum(self.values)
-        if self.n_hidden == 0:
-            return Bounds(total, total)
-        if self.n_hidden is None or self.longest_hidden is None:
-            return Bounds(total, None)
-        return Bounds(total, total + self.n_hidden * self.longest_hidden)
+    def total(self) -> int:
+        """The sum of the samples that are known."""
+        return sum(self.values)
 
-    @property
-    def mean(self) -> float | None:
-        """The mean of the samples that are known; None without any."""
-        return self.sum.low / len(self.values) if self.values else None
-
-    def quantile(self, q: float) -> Bounds | None:
-        """Return between which values a quantile is, `q` from 0 to 1; 1 is the largest sample.
-
-        None without samples, and where nobody knows how many there were.
-
-        Of N samples it is the one of rank ceil(q N): with K hidden ones, between two of those that are known.
-        """
-        values, hidden = self.values, self.n_hidden
-        if not values or hidden is None:
-            return None
-        rank = max(ceil(q * (len(values) + hidden)), 1)
-        low = values[rank - hidden - 1] if rank > hidden else 0
-        if rank <= len(values):
-            return Bounds(low, values[rank - 1])
-        high = None if self.longest_hidden is None else max(self.longest_hidden, values[-1])
-        return Bounds(low, high)
-
-    def quantiles(self, *qs: float) -> list[Bounds | None]:
-        """Return the bounds of several quantiles."""
-        return [self.quantile(q) for q in qs]
+    def ranked(self, rank: int) -> Bounds:
+        """Return the sample of a rank, 1 for the smallest one that is known."""
+        value = self.values[rank - 1]
+        return Bounds(value, value)

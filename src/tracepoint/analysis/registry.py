@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.needs import MissingEvent
+from tracepoint.wording import no_such
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -24,9 +24,7 @@ ANALYSES = {
 
 def _module(analysis: str, part: str) -> ModuleType:
     if analysis not in ANALYSES:
-        close = difflib.get_close_matches(analysis, ANALYSES, 1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(ANALYSES)}"
-        raise KeyError(f"no analysis {analysis!r}; {hint}")
+        raise KeyError(no_such("analysis", analysis, ANALYSES))
     return import_module(f"tracepoint.analysis.{analysis}.{part}")
 
 

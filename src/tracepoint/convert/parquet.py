@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from tracepoint.decode.libraries import import_library
 from tracepoint.layout.format import write_format
-from tracepoint.tracefile.options import uname_of
+from tracepoint.tracefile.options import machine_name
 from tracepoint.tree.writing import making_folder
 
 if TYPE_CHECKING:
@@ -34,19 +34,14 @@ def write_parquet(
     """
     parquet = import_library("pyarrow.parquet", "arrow")
     target = Path(folder) / f"trace={quote(Path(trace.file.path).stem, safe='')}"
+    host = quote(machine_name(trace.file.options) or "unknown", safe="")
     with making_folder(target) as fresh:
         for name in trace.events:
             # One without a format has no columns.
             if name in trace:
-                place = fresh / f"host={quote(_host(trace), safe='')}" / f"event={name.replace(':', '.')}"
+                place = fresh / f"host={host}" / f"event={name.replace(':', '.')}"
                 place.mkdir(parents=True)
                 table = trace[name].arrow()
                 table = table.replace_schema_metadata({"format": write_format(trace.format(name))})
                 parquet.write_table(table, place / "part-0.parquet", compression="zstd")
                 progress(len(table))
-
-
-def _host(trace: Trace) -> str:
-    """Return the name of the machine, of which uname is the second word."""
-    words = uname_of(trace.file.options)
-    return words[1] if len(words) > 1 else "unknown"

@@ -387,6 +387,10 @@ class Trace(Closing):
         """The numbers of records by the id of their event; -1 for those too short for one."""
         return count_by_id(self._counts)
 
+    def n_by_id_on(self, cpu: int) -> dict[int, int]:
+        """Return the numbers of records of one CPU by the id of their event."""
+        return count_by_id([part for part in self._counts if part.cpu == cpu])
+
     @cached_property
     def events(self) -> dict[str, int]:
         """The events that were recorded with the numbers of their records, by name.

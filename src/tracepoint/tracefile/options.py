@@ -189,6 +189,16 @@ def uname_of(options: Iterable[Option]) -> list[str]:
     return " ".join(option.text for option in find_options(options, OptionId.UNAME)).split()
 
 
+def machine_name(options: Iterable[Option]) -> str:
+    """Return the name of the machine, the second word of uname; empty where no option has it.
+
+    >>> machine_name([text_option(OptionId.UNAME, "Linux web1 6.1.0-37-amd64 x86_64")])
+    'web1'
+    """
+    words = uname_of(options)
+    return words[1] if len(words) > 1 else ""
+
+
 def read_u32(option: Option, *, is_big_endian: bool) -> int:
     """Read an option that is one number of 4 bytes; raises DecodeError."""
     if len(option.data) < 4:

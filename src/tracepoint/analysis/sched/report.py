@@ -134,11 +134,12 @@ class SchedReport(Report):
         causes = CAUSES if cause is None else (CAUSES[CAUSES.index(cause)],) if cause in CAUSES else None
         if causes is None:
             raise KeyError(f"no cause {cause!r}; there are: {', '.join(CAUSES)}")
-        values = [ns for name in causes for utid, ns in self._samples[name] if utids is None or utid in utids]
-        return Distribution(values, self.n_hidden, self._longest_hidden)
+        values = [ns for name in causes for utid, ns in self.samples[name] if utids is None or utid in utids]
+        return Distribution(values, self.n_hidden, self.longest_hidden)
 
     @property
-    def _longest_hidden(self) -> int | None:
+    def longest_hidden(self) -> int | None:
+        """The most that a latency which is not among the samples can be in ns; None where nobody knows."""
         coverage = self.coverage
         # A thread that is first seen after a loss, or never, may have waited since it began.
         starts = [max(gap.start, coverage.start) for gaps in coverage.gaps.values() for gap in gaps]
@@ -148,7 +149,7 @@ class SchedReport(Report):
         return max(self._machine.longest_hidden_ns, since) or None
 
     @cached_property
-    def _samples(self) -> dict[str, list[tuple[int, int]]]:
+    def samples(self) -> dict[str, list[tuple[int, int]]]:
         """The thread and the length of each runnable time that ended as it began to run, by cause."""
         rows, names = self._machine.states, self._machine.names.names
         found: dict[str, list[tuple[int, int]]] = {cause: [] for cause in CAUSES}

@@ -22,6 +22,8 @@ enum {
 	TP_CPU_MARK_SIZE = 12,
 	/* A record begins with the number of its event, of 16 bits. */
 	TP_N_IDS = 1 << 16,
+	/* How many bytes before it is walked memory is asked for; the bytes need not be there. */
+	TP_AHEAD = 2048,
 };
 
 /* What is done with each event: `at` is the offset of the payload in the data, `size` its bytes. */
@@ -72,6 +74,7 @@ static inline __attribute__((always_inline)) uint32_t tp_walk_page(const unsigne
 		uint32_t delta = is_big ? word & ((1u << TP_DELTA_BITS) - 1) : word >> 5;
 		uint32_t left = size - at, array;
 
+		__builtin_prefetch((const void *)((uintptr_t)data + at + TP_AHEAD));
 		if (kind && kind <= TP_TYPE_DATA_MAX) {
 			if (4 * kind + 4 > left)
 				break;

@@ -4,22 +4,23 @@
  * The twin is src/tracepoint/decode/rows.py.
  */
 #include "collect.h"
-#include "../hints.h"
+#include "sieve.h"
 
 enum { NO_SLOT = 0xFFFF, FIRST_PIECE = 1 << 11, LAST_PIECE = 1 << 18 };
 
 /*
  * `slot_of` gives the slot of an event's id; `base` is the data of the page at hand, `page_cpu` its CPU so far.
  * Records from `start` on and before `stop` are kept; `early` and `late` are the numbers, from 1, of the last page
- * with one before and of the first with one after them.
+ * with one before and of the first with one after them.  With a sieve only what it keeps counts as found.
  */
 struct collector {
 	struct tp_layout layout;
 	int64_t start, stop;
 	uint64_t n_pages, early, late;
 	uint16_t *slot_of;
-	PyObject *held_pool;
+	PyObject *held_pool, *held_sieve;
 	struct tp_pool *pool;
+	const struct tp_sieve *sieve;
 	struct tp_slot *slots;
 	unsigned int n_slots;
 	const unsigned char *base;
@@ -37,8 +38,8 @@ static struct tp_piece *next_piece(const struct collector *collector, const stru
 }
 
 /* Copy a record, whose size is a multiple of 4 or, in a damaged page, not. */
-static tp_always_inline const unsigned char *keep(struct collector *collector, struct tp_slot *slot,
-						  const unsigned char *data, uint32_t size)
+static tp_always_inline unsigned char *keep(struct collector *collector, struct tp_slot *slot,
+					    const unsigned char *data, uint32_t size)
 {
 	struct tp_piece *piece = slot->bytes;
 	unsigned char *to;
@@ -79,32 +80,63 @@ void tp_empty_slot(struct tp_slot *slot)
 	*slot = (struct tp_slot){ 0 };
 }
 
+/* Keep a record of slot `number` if it is in the window; return its bytes. */
+static tp_always_inline unsigned char *take(struct collector *collector, uint32_t number, uint64_t stamp,
+					    const unsigned char *data, uint32_t size)
+{
+	struct tp_slot *slot = &collector->slots[number];
+	unsigned char *kept;
+
+	if (tp_unlikely((int64_t)stamp < collector->start)) {
+		collector->early = collector->n_pages;
+		return NULL;
+	}
+	if (tp_unlikely((int64_t)stamp >= collector->stop)) {
+		if (!collector->late)
+			collector->late = collector->n_pages;
+		return NULL;
+	}
+	kept = keep(collector, slot, data, size);
+	if (tp_unlikely(!kept || !add_record(collector, slot, (struct tp_record){ (int64_t)stamp, kept, size,
+										   collector->page_cpu })))
+		collector->has_failed = true;
+	return kept;
+}
+
 static tp_always_inline void take_record(void *to, uint64_t stamp, uint32_t at, uint32_t size)
 {
 	struct collector *collector = to;
 	const unsigned char *data = collector->base + at;
-	struct tp_slot *slot;
 	uint32_t number;
 
 	if (size < 2)
 		return;
 	number = collector->slot_of[tp_record_id(data, collector->layout.is_big)];
-	if (number == NO_SLOT)
+	if (number != NO_SLOT)
+		take(collector, number, stamp, data, size);
+}
+
+/* Take what the sieve keeps, under the id that it gives. */
+static tp_always_inline void take_chosen(void *to, uint64_t stamp, uint32_t at, uint32_t size)
+{
+	struct collector *collector = to;
+	const struct tp_sieve *sieve = collector->sieve;
+	const unsigned char *data = collector->base + at;
+	unsigned char *kept;
+	uint32_t number;
+	uint16_t id;
+
+	if (size < 2)
 		return;
-	if (tp_unlikely((int64_t)stamp < collector->start)) {
-		collector->early = collector->n_pages;
+	id = tp_record_id(data, collector->layout.is_big);
+	if (sieve->new_id)
+		id = sieve->new_id[id];
+	number = collector->slot_of[id];
+	if (number == NO_SLOT || !tp_sieve_keeps(sieve, collector->page_cpu, stamp, data, size))
 		return;
-	}
-	if (tp_unlikely((int64_t)stamp >= collector->stop)) {
-		if (!collector->late)
-			collector->late = collector->n_pages;
-		return;
-	}
-	slot = &collector->slots[number];
-	data = keep(collector, slot, data, size);
-	if (tp_unlikely(!data || !add_record(collector, slot, (struct tp_record){ (int64_t)stamp, data, size,
-										   collector->page_cpu })))
-		collector->has_failed = true;
+	kept = take(collector, number, stamp, data, size);
+	if (kept && sieve->new_id)
+		tp_put_number(kept, id, sizeof(id), collector->layout.is_big);
 }
 
 static void take_mark(void *to, int32_t cpu)
@@ -123,7 +155,10 @@ static void collect(struct collector *collector, const unsigned char *data, uint
 		collector->base = data + at + collector->layout.data_offset;
 		collector->page_cpu = cpu;
 		collector->n_pages++;
-		tp_walk(data, at, &collector->layout, &head, take_record, take_mark, collector);
+		if (collector->sieve)
+			tp_walk(data, at, &collector->layout, &head, take_chosen, take_mark, collector);
+		else
+			tp_walk(data, at, &collector->layout, &head, take_record, take_mark, collector);
 	}
 }
 
@@ -134,15 +169,52 @@ static void collector_free(PyObject *capsule)
 	for (unsigned int n = 0; collector->slots && n < collector->n_slots; n++)
 		tp_empty_slot(&collector->slots[n]);
 	Py_XDECREF(collector->held_pool);
+	Py_XDECREF(collector->held_sieve);
 	free(collector->slots);
 	free(collector->slot_of);
 	free(collector);
 }
 
+/* Copy the slot of each event; false with an exception where there is not one for each id. */
+static bool load_slots(struct collector *collector, const Py_buffer *slots)
+{
+	if (slots->len != (Py_ssize_t)(TP_N_IDS * sizeof(*collector->slot_of))) {
+		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
+		return false;
+	}
+	collector->slot_of = malloc((size_t)slots->len);
+	collector->slots = calloc(collector->n_slots + 1, sizeof(*collector->slots));
+	if (!collector->slot_of || !collector->slots) {
+		PyErr_NoMemory();
+		return false;
+	}
+	memcpy(collector->slot_of, slots->buf, (size_t)slots->len);
+	for (unsigned int id = 0; id < TP_N_IDS; id++)
+		if (collector->slot_of[id] >= collector->n_slots)
+			collector->slot_of[id] = NO_SLOT;
+	return true;
+}
+
+/* Hold what is shared: the pool, and a sieve or None; false with an exception for other objects. */
+static bool hold(struct collector *collector, PyObject *pool, PyObject *sieve)
+{
+	collector->pool = tp_pool_of(pool);
+	if (!collector->pool)
+		return false;
+	collector->held_pool = Py_NewRef(pool);
+	if (sieve == Py_None)
+		return true;
+	collector->sieve = tp_sieve_of(sieve);
+	if (!collector->sieve)
+		return false;
+	collector->held_sieve = Py_NewRef(sieve);
+	return true;
+}
+
 PyObject *tp_collector(PyObject *module, PyObject *args)
 {
 	struct collector *collector = calloc(1, sizeof(*collector));
-	PyObject *made, *pool;
+	PyObject *made, *pool, *sieve;
 	Py_buffer slots;
 
 	(void)module;
@@ -153,30 +225,15 @@ PyObject *tp_collector(PyObject *module, PyObject *args)
 		free(collector);
 		return NULL;
 	}
-	if (!PyArg_ParseTuple(args, "Oy*I" TP_LAYOUT_CODES "LL:collector", &pool, &slots, &collector->n_slots,
-			      TP_LAYOUT_PLACES(collector->layout), &collector->start, &collector->stop)) {
+	if (!PyArg_ParseTuple(args, "OOy*I" TP_LAYOUT_CODES "LL:collector", &pool, &sieve, &slots,
+			      &collector->n_slots, TP_LAYOUT_PLACES(collector->layout), &collector->start,
+			      &collector->stop)) {
 		Py_DECREF(made);
 		return NULL;
 	}
-	collector->pool = tp_pool_of(pool);
-	collector->held_pool = collector->pool ? Py_NewRef(pool) : NULL;
-	collector->slot_of = malloc(TP_N_IDS * sizeof(*collector->slot_of));
-	collector->slots = calloc(collector->n_slots + 1, sizeof(*collector->slots));
-	if (!collector->pool || PyErr_Occurred())
-		; /* not a pool */
-	else if (!collector->slot_of || !collector->slots)
-		PyErr_NoMemory();
-	else if (slots.len != (Py_ssize_t)(TP_N_IDS * sizeof(*collector->slot_of)))
-		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
-	else if (tp_check_layout(&collector->layout)) {
-		memcpy(collector->slot_of, slots.buf, (size_t)slots.len);
-		for (unsigned int id = 0; id < TP_N_IDS; id++)
-			if (collector->slot_of[id] >= collector->n_slots)
-				collector->slot_of[id] = NO_SLOT;
-	}
-	PyBuffer_Release(&slots);
-	if (PyErr_Occurred())
+	if (!hold(collector, pool, sieve) || !load_slots(collector, &slots) || !tp_check_layout(&collector->layout))
 		Py_CLEAR(made);
+	PyBuffer_Release(&slots);
 	return made;
 }
 

@@ -1,9 +1,10 @@
 /*
  * Records out of pages into columns, and columns to others through the Arrow C data interface.
  *
- * sift.c keeps the chosen records, collect.c finds those of events, count.c and tasks.c count those of events and
- * tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps each string once,
- * pieces.c has the memory of what is collected, join.c makes one column of several, arrow.c hands over.
+ * sieve.c chooses records, sift.c writes pages of those, collect.c finds those of events, count.c and tasks.c count
+ * those of events and tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps
+ * each string once, pieces.c has the memory of what is collected, join.c makes one column of several, arrow.c hands
+ * over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -101,7 +102,7 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "sieve", tp_sieve, METH_VARARGS, "sieve(slots, new_ids, programs, layout, start, stop)" },		\
 	{ "sift_pages", tp_sift_pages, METH_VARARGS, "sift_pages(sieve, data, cpu)" },				\
 	{ "pool", tp_make_pool, METH_NOARGS, "pool(): memory that collectors share" },				\
-	{ "collector", tp_collector, METH_VARARGS, "collector(pool, slots, n_slots, layout, start, stop)" },	\
+	{ "collector", tp_collector, METH_VARARGS, "collector(pool, sieve, slots, n_slots, layout, start, stop)" },	\
 	{ "collect_pages", tp_collect_pages, METH_VARARGS, "collect_pages(collector, data, cpu)" },		\
 	{ "collected", tp_collected, METH_O, "collected(collector): pages, the last early and the first late one" }, \
 	{ "remap", tp_remap, METH_VARARGS, "remap(indices, table): other numbers for those of words" },		\

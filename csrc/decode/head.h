@@ -37,6 +37,12 @@ static inline uint64_t tp_number(const unsigned char *data, unsigned int size, b
 	return value;
 }
 
+static inline void tp_put_number(unsigned char *to, uint64_t value, unsigned int size, bool is_big)
+{
+	for (unsigned int i = 0; i < size; i++)
+		to[is_big ? size - 1 - i : i] = (unsigned char)(value >> 8 * i);
+}
+
 static inline uint32_t tp_page_size(const struct tp_layout *layout)
 {
 	return layout->data_offset + layout->data_size;

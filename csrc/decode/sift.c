@@ -1,34 +1,15 @@
 /*
- * Pages of the chosen records only: walked, filtered and laid out anew.
+ * Pages of the records that a sieve keeps: walked, filtered and laid out anew.
  *
  * The twin is src/tracepoint/tracefile/sieve.py, which writes with src/tracepoint/record/write.py: PageWriter.
  */
-#include "columns.h"
-#include "head.h"
-#include "../filter.h"
-#include "../hints.h"
-
-#define SIEVE "tracepoint.sieve"
+#include "sieve.h"
 
 enum {
-	ALL_SLOT = 0xFFFE,
-	NO_SLOT = 0xFFFF,
 	EVENT_HEAD = 4,
 	STAMP_EVENT = 8,
 	DELTA_MASK = (1 << TP_DELTA_BITS) - 1,
 	NO_CPU = -1,
-};
-
-/*
- * `slot_of` gives the program of an event's id: ALL_SLOT for none, NO_SLOT where no record is chosen.  `new_id`
- * gives the id that is written in its place, NULL for the same one.
- */
-struct sieve {
-	struct tp_layout layout;
-	int64_t start, stop;
-	unsigned int n_programs;
-	uint16_t *slot_of, *new_id;
-	void **programs;
 };
 
 struct fault {
@@ -39,7 +20,7 @@ struct fault {
 
 /* The pages that are written: `used` bytes of events on the last, which begins at `page`. */
 struct sifting {
-	const struct sieve *sieve;
+	const struct tp_sieve *sieve;
 	const unsigned char *base;
 	int32_t own_cpu, page_cpu;
 	unsigned char *pages;
@@ -56,24 +37,18 @@ struct sifting {
 	struct fault *faults;
 };
 
-static void put_number(unsigned char *to, uint64_t value, unsigned int size, bool is_big)
-{
-	for (unsigned int i = 0; i < size; i++)
-		to[is_big ? size - 1 - i : i] = (unsigned char)(value >> 8 * i);
-}
-
 static void put_head(struct sifting *to, uint32_t kind, uint32_t delta)
 {
 	bool is_big = to->sieve->layout.is_big;
 	unsigned char *at = to->pages + to->page + to->sieve->layout.data_offset + to->used;
 
-	put_number(at, is_big ? kind << TP_DELTA_BITS | delta : delta << 5 | kind, 4, is_big);
+	tp_put_number(at, is_big ? kind << TP_DELTA_BITS | delta : delta << 5 | kind, 4, is_big);
 	to->used += 4;
 }
 
 static void put_word(struct sifting *to, uint32_t word)
 {
-	put_number(to->pages + to->page + to->sieve->layout.data_offset + to->used, word, 4, to->sieve->layout.is_big);
+	tp_put_number(to->pages + to->page + to->sieve->layout.data_offset + to->used, word, 4, to->sieve->layout.is_big);
 	to->used += 4;
 }
 
@@ -108,13 +83,13 @@ static void end_page(struct sifting *to)
 		commit |= 1u << TP_MISSED_EVENTS_BIT;
 		if (!to->is_lost_unknown && to->used + layout->long_size <= layout->data_size) {
 			commit |= 1u << TP_MISSED_STORED_BIT;
-			put_number(page + layout->data_offset + to->used, to->lost, layout->long_size, layout->is_big);
+			tp_put_number(page + layout->data_offset + to->used, to->lost, layout->long_size, layout->is_big);
 		}
 		if (layout->long_size == 8)
 			commit |= ~0ull << 32;
 	}
-	put_number(page, to->stamp, 8, layout->is_big);
-	put_number(page + layout->commit_offset, commit, layout->long_size, layout->is_big);
+	tp_put_number(page, to->stamp, 8, layout->is_big);
+	tp_put_number(page + layout->commit_offset, commit, layout->long_size, layout->is_big);
 	to->page += tp_page_size(layout);
 	to->used = 0;
 	to->lost = 0;
@@ -170,7 +145,7 @@ static void put_event(struct sifting *to, uint32_t size, uint32_t delta, const u
 	payload = to->pages + to->page + to->sieve->layout.data_offset + to->used;
 	memcpy(payload, data, length);
 	if (to->sieve->new_id && length >= 2)
-		put_number(payload, to->sieve->new_id[tp_record_id(data, is_big)], 2, is_big);
+		tp_put_number(payload, to->sieve->new_id[tp_record_id(data, is_big)], 2, is_big);
 	to->used = after;
 }
 
@@ -208,11 +183,6 @@ static void write_record(struct sifting *to, uint64_t stamp, const unsigned char
 	to->cpu = cpu;
 }
 
-static bool is_in_window(const struct sieve *sieve, uint64_t stamp)
-{
-	return (int64_t)stamp >= sieve->start && (int64_t)stamp < sieve->stop;
-}
-
 /* A sum that the page cannot hold is not known either. */
 static bool is_sum_unknown(const struct sifting *to, uint64_t sum)
 {
@@ -241,39 +211,17 @@ static void close_gap(struct sifting *to, bool is_kept)
 		flush(to);
 		to->lost += to->gap.lost;
 		to->is_lost_unknown |= to->gap.is_unknown || is_sum_unknown(to, to->lost);
-	} else if (to->keeps_losses && is_in_window(to->sieve, to->gap.stamp)) {
+	} else if (to->keeps_losses && tp_is_in_window(to->sieve, to->gap.stamp)) {
 		flush(to);
 		write_loss_apart(to);
 	}
-}
-
-static tp_always_inline bool keeps(const struct sifting *to, uint64_t stamp, const unsigned char *data, uint32_t size)
-{
-	const struct sieve *sieve = to->sieve;
-	uint16_t slot = ALL_SLOT;
-
-	if (!is_in_window(sieve, stamp) || tp_unlikely(to->has_failed))
-		return false;
-	if (sieve->slot_of) {
-		if (size < 2)
-			return false;
-		slot = sieve->slot_of[tp_record_id(data, sieve->layout.is_big)];
-	}
-	if (slot == NO_SLOT)
-		return false;
-	if (slot != ALL_SLOT) {
-		struct tp_filter_context context = { .cpu = (uint32_t)to->page_cpu };
-
-		return tp_filter_matches(sieve->programs[slot], data, size, &context);
-	}
-	return true;
 }
 
 static tp_always_inline void sift_record(void *arg, uint64_t stamp, uint32_t at, uint32_t size)
 {
 	struct sifting *to = arg;
 	const unsigned char *data = to->base + at;
-	bool is_kept = keeps(to, stamp, data, size);
+	bool is_kept = !to->has_failed && tp_sieve_keeps(to->sieve, to->page_cpu, stamp, data, size);
 
 	if (tp_unlikely(to->gap.is_open))
 		close_gap(to, is_kept);
@@ -334,99 +282,6 @@ static void sift(struct sifting *to, const unsigned char *data, uint64_t size, i
 		end_page(to);
 }
 
-static void sieve_free(PyObject *capsule)
-{
-	struct sieve *sieve = PyCapsule_GetPointer(capsule, SIEVE);
-
-	for (unsigned int n = 0; sieve->programs && n < sieve->n_programs; n++)
-		free(sieve->programs[n]);
-	free(sieve->programs);
-	free(sieve->slot_of);
-	free(sieve->new_id);
-	free(sieve);
-}
-
-static bool load_programs(struct sieve *sieve, PyObject *programs)
-{
-	sieve->programs = calloc((size_t)PyTuple_GET_SIZE(programs) + 1, sizeof(*sieve->programs));
-	if (!sieve->programs) {
-		PyErr_NoMemory();
-		return false;
-	}
-	for (Py_ssize_t n = 0; n < PyTuple_GET_SIZE(programs); n++) {
-		char *bytes;
-		Py_ssize_t size;
-
-		if (PyBytes_AsStringAndSize(PyTuple_GET_ITEM(programs, n), &bytes, &size))
-			return false;
-		/* Copied, as a program is read at the alignment of its numbers. */
-		sieve->programs[n] = malloc((size_t)size + 1);
-		if (!sieve->programs[n]) {
-			PyErr_NoMemory();
-			return false;
-		}
-		memcpy(sieve->programs[n], bytes, (size_t)size);
-		sieve->n_programs++;
-		if (tp_filter_check(sieve->programs[n], (size_t)size)) {
-			PyErr_SetString(PyExc_ValueError, "not a filter program");
-			return false;
-		}
-	}
-	return true;
-}
-
-/* Copy a number for each id; NULL for no bytes. */
-static bool load_numbers(uint16_t **numbers, const Py_buffer *given)
-{
-	if (!given->len)
-		return true;
-	if (given->len != (Py_ssize_t)(TP_N_IDS * sizeof(**numbers))) {
-		PyErr_SetString(PyExc_ValueError, "not one slot for each id");
-		return false;
-	}
-	*numbers = malloc((size_t)given->len);
-	if (!*numbers) {
-		PyErr_NoMemory();
-		return false;
-	}
-	memcpy(*numbers, given->buf, (size_t)given->len);
-	return true;
-}
-
-static void check_slots(struct sieve *sieve)
-{
-	for (unsigned int id = 0; sieve->slot_of && id < TP_N_IDS; id++)
-		if (sieve->slot_of[id] >= sieve->n_programs && sieve->slot_of[id] != ALL_SLOT)
-			sieve->slot_of[id] = NO_SLOT;
-}
-
-PyObject *tp_sieve(PyObject *module, PyObject *args)
-{
-	struct sieve *sieve = calloc(1, sizeof(*sieve));
-	PyObject *made, *programs;
-	Py_buffer slots, new_ids;
-
-	(void)module;
-	made = sieve ? PyCapsule_New(sieve, SIEVE, sieve_free) : PyErr_NoMemory();
-	if (!made) {
-		free(sieve);
-		return NULL;
-	}
-	if (!PyArg_ParseTuple(args, "y*y*O!" TP_LAYOUT_CODES "LL:sieve", &slots, &new_ids, &PyTuple_Type, &programs,
-			      TP_LAYOUT_PLACES(sieve->layout), &sieve->start, &sieve->stop)) {
-		Py_DECREF(made);
-		return NULL;
-	}
-	if (!tp_check_layout(&sieve->layout) || !load_programs(sieve, programs) ||
-	    !load_numbers(&sieve->slot_of, &slots) || !load_numbers(&sieve->new_id, &new_ids))
-		Py_CLEAR(made);
-	else
-		check_slots(sieve);
-	PyBuffer_Release(&new_ids);
-	PyBuffer_Release(&slots);
-	return made;
-}
-
 static PyObject *faults_of(const struct sifting *done)
 {
 	PyObject *list = PyList_New((Py_ssize_t)done->n_faults);
@@ -471,7 +326,7 @@ PyObject *tp_sift_pages(PyObject *module, PyObject *args)
 	if (!PyArg_ParseTuple(args, "Oy*ip:sift_pages", &capsule, &data, &cpu, &keeps_losses))
 		return NULL;
 	done.keeps_losses = keeps_losses;
-	done.sieve = PyCapsule_GetPointer(capsule, SIEVE);
+	done.sieve = tp_sieve_of(capsule);
 	if (done.sieve) {
 		Py_INCREF(capsule);
 		Py_BEGIN_ALLOW_THREADS

@@ -191,6 +191,8 @@ tests.test_many_cpus_in_one_ring()
 from decode import test_columns as tests
 tests.test_damaged_pages_give_the_same_memory()
 tests.test_damaged_pages_are_counted_alike()
+for choice in range(4):
+    tests.test_what_a_sieve_keeps_has_no_pages_of_its_own(tests.pytest.MonkeyPatch(), choice, None)
 tests.test_any_bytes_are_pages()
 tests.test_damaged_tables_are_given_away()
 tests.test_many_threads_read_at_once()

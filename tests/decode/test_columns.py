@@ -15,10 +15,13 @@ from tracefile.making import layout_of
 from tracepoint.decode import engine, join
 from tracepoint.decode.plan import ColumnKind, plan_columns
 from tracepoint.decode.table import Table
+from tracepoint.filter.parse import parse_filter
+from tracepoint.filter.program import compile_filter
 from tracepoint.record.field import field_values
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.write import write_pages
 from tracepoint.tracefile.cpudata import CpuData
+from tracepoint.tracefile.sieve import Sieve, Window
 from tracepoint.tracefile.timing import TimeMap
 
 needs_c = pytest.mark.skipif(engine.DECODE is None, reason="tracepoint._decode is not built")
@@ -98,6 +101,51 @@ def test_damaged_pages_give_the_same_memory(seed):
     cpus = [mutated(cpu, rng) for cpu in cpus_of(seed, is_big, n_records=30)]
     quick, slow = both(cpus, [format_of(17, is_big), format_of(18, is_big)])
     assert quick == slow
+
+
+def sieve_of(layout, choice, times=None):
+    """A sieve by window, by filter, and one that gives other ids: 17 to records of 18, and 99 to those of 17."""
+    program = compile_filter(parse_filter('n32 > 5 && name ~ "*r*"', format_of(17)))
+    new_ids = array("H", range(1 << 16))
+    new_ids[18], new_ids[17] = 17, 99
+    window = Window(10**9 + 20_000, 10**9 + 12_000_000)
+    programs = [None, {17: program}, {17: program, 18: None}, {17: program, 99: None}][choice]
+    return Sieve(layout, window, programs, times, new_ids if choice == 3 else None)
+
+
+@needs_c
+@pytest.mark.parametrize("choice", range(4))
+@pytest.mark.parametrize("times", [None, TimeMap(mult=3, n_bits=1, offset=-(5 * 10**8))])
+def test_what_a_sieve_keeps_has_no_pages_of_its_own(monkeypatch, choice, times):
+    """C and twin choose the same records while they collect, of damaged pages too."""
+    forms = [format_of(17), format_of(18)]
+    monkeypatch.setattr(Sieve, "sift", None)
+    n_rows = []
+    for seed in range(30):
+        rng = random.Random(seed)
+        cpus = cpus_of(seed, n_records=40)
+        if seed:
+            cpus = [mutated(cpu, rng) for cpu in cpus]
+        sieve = sieve_of(cpus[0].layout, choice, times)
+        quick, slow = both([replace(cpu, sieve=sieve) for cpu in cpus], forms)
+        assert quick == slow
+        n_rows.append([event[0][1] for event in quick])
+    assert n_rows[0][0] > 5
+    assert (n_rows[0][1] > 5) == (choice in (0, 2))
+
+
+@needs_c
+def test_a_sieve_and_slices_of_time(monkeypatch):
+    cpus = ordered_cpus(6)
+    window, program = Window(1500, 2_000_000), compile_filter(parse_filter("n32 > 5", format_of(17)))
+    sieve = Sieve(cpus[0].layout, window, {17: program, 18: None})
+    chosen = [replace(cpu, sieve=sieve) for cpu in cpus]
+    whole = values(engine.read_columns(chosen, [format_of(17), format_of(18)], 1))
+    monkeypatch.setattr(engine, "_MIN_SLICES", 2)
+    monkeypatch.setattr(engine, "_SLICE_BYTES", 4096)
+    assert len(engine.time_slices(chosen)) > 2
+    assert values(engine.read_columns(chosen, [format_of(17), format_of(18)], 2)) == whole
+    assert 0 < len(whole[0][0][3]) < len(values(engine.read_columns(cpus, [format_of(17)], 1))[0][0][3])
 
 
 @needs_c
@@ -237,12 +285,14 @@ def test_plan_of_every_shape():
 def test_wrong_arguments_are_errors():
     decode = engine.DECODE
     with pytest.raises(ValueError, match="layout"):
-        decode.collector(decode.pool(), bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
+        decode.collector(decode.pool(), None, bytes(1 << 17), 1, (16, 0, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="slot"):
-        decode.collector(decode.pool(), bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
+        decode.collector(decode.pool(), None, bytes(3), 1, (16, 4080, 8, 8, False), 0, 1)
+    with pytest.raises(ValueError, match="PyCapsule"):
+        decode.collector(decode.pool(), decode.pool(), bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(ValueError, match="PyCapsule"):
         decode.collect_pages(object(), b"", 0)
-    collector = decode.collector(decode.pool(), bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
+    collector = decode.collector(decode.pool(), None, bytes(1 << 17), 1, (16, 4080, 8, 8, False), 0, 1)
     with pytest.raises(IndexError):
         decode.merge_rows((collector,), 1)
     rows, n_rows = decode.merge_rows((collector,), 0)

@@ -251,7 +251,10 @@ def time_slices(cpus: Sequence[CpuData]) -> list[Window]:
 
     What is collected of one is given up before the next is read.
     """
-    is_simple = all(c.sieve is None and (c.time_map is None or c.time_map.is_affine) for c in cpus)
+    is_simple = all(
+        (c.sieve is None or c.sieve.in_c is not None) and (c.time_map is None or c.time_map.is_affine)
+        for c in cpus
+    )
     if not is_simple or len({cpu.cpu for cpu in cpus}) < len(cpus):
         return []
     found = [cpu.listed() for cpu in cpus]
@@ -269,8 +272,8 @@ def _read_slowly(cpus: Sequence[CpuData], plans: Sequence[TablePlan]) -> list[li
     rows: list[list[Row]] = [[] for _ in plans]
     table_of = {number: at for at, plan in enumerate(plans) for number in plan.ids}
     for part in _parts(cpus):
-        for data, _ in _blocks(part):
-            for number, row in collect_slowly(data, part.layout, part.cpu, table_of):
+        for data, _ in _blocks(replace(part, sieve=None)):
+            for number, row in collect_slowly(data, part.layout, part.cpu, table_of, part.sieve):
                 rows[table_of[number]].append(
                     row._replace(stamp=shown_time(part.time_map, row.stamp, row.cpu))
                 )
@@ -303,8 +306,10 @@ def _collect(
 
     def collect(part: CpuData) -> object:
         stamps = stamp_window(window, part.time_map)
-        collector = decode.collector(pool, slots, len(plans), _numbers(part.layout), *stamps)
-        for data, _ in _blocks(part):
+        sieve = part.sieve.in_c if part.sieve is not None else None
+        collector = decode.collector(pool, sieve, slots, len(plans), _numbers(part.layout), *stamps)
+        # Records are chosen where they are found, without pages of the chosen ones.
+        for data, _ in _blocks(part if sieve is None else replace(part, sieve=None)):
             decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:
             decode.show_times(collector, part.time_map.numbers or part.time_map)

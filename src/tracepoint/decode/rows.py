@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
+    from tracepoint.tracefile.sieve import Sieve
 
 #: For a record that is too short to say which event it is.
 NO_ID = -1
@@ -81,10 +82,13 @@ def id_of(record: bytes, *, is_big_endian: bool) -> int:
 
 
 def collect_slowly(
-    data: Buffer, layout: PageLayout, cpu: int, ids: Container[int]
+    data: Buffer, layout: PageLayout, cpu: int, ids: Container[int], sieve: Sieve | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yield the records of chosen events with their ids."""
-    for stamp, where, record in _walk(data, layout, cpu):
+    """Yield the records of chosen events with their ids; of a sieve what it keeps."""
+    for stamp, where, found in _walk(data, layout, cpu):
+        record = found if sieve is None else sieve.kept(stamp & (1 << 64) - 1, where, found)
+        if record is None:
+            continue
         number = id_of(record, is_big_endian=layout.is_big_endian)
         if number in ids:
             yield number, Row(stamp, where, record)

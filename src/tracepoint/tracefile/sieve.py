@@ -1,6 +1,6 @@
 """The chosen records of pages, in pages of their own: by time, by event, and by a filter of each event.
 
-`csrc/decode/sift.c` does the same where it was built.
+`csrc/decode/sieve.c` and `sift.c` do the same where they were built.
 """
 
 from __future__ import annotations
@@ -103,10 +103,10 @@ class Sieve:
 
     def sift(self, data: Buffer, cpu: int) -> Sifted:
         """Return pages of the records to keep out of a buffer of whole pages of a CPU."""
-        if self._in_c is None or DECODE is None:
+        if self.in_c is None or DECODE is None:
             pages, faults, n_too_long = self._sift_slowly(data, cpu)
         else:
-            pages, faults, n_too_long = DECODE.sift_pages(self._in_c, data, cpu, self._keeps_losses(cpu))
+            pages, faults, n_too_long = DECODE.sift_pages(self.in_c, data, cpu, self._keeps_losses(cpu))
             pages = memoryview(pages)
         if n_too_long:
             reason = f"{counted(n_too_long, 'record')} too long for a page that the kernel writes"
@@ -114,8 +114,11 @@ class Sieve:
         return Sifted(pages, faults)
 
     @cached_property
-    def _in_c(self) -> object | None:
-        """What C takes; None for what only the twin does: programs of big-endian records, shifted clocks."""
+    def in_c(self) -> object | None:
+        """What C takes to sift pages, or to choose records while it collects them.
+
+        None for what only the twin does: programs of big-endian records, shifted clocks.
+        """
         layout, window = self._layout, self._window
         if DECODE is None or (self._convert is not None and not self._convert.is_affine):
             return None
@@ -162,13 +165,13 @@ class Sieve:
             for index, (stamp, at, length) in enumerate(page.records):
                 where = max(marks.get(index, where), 0)
                 record = bytes(data[at : at + length])
-                is_kept = self._keeps(stamp, where, record)
-                self._close(gap, writer, cpu, is_kept=is_kept)
+                kept = self.kept(stamp, where, record)
+                self._close(gap, writer, cpu, is_kept=kept is not None)
                 gap = _Gap(0, 0)
-                if not is_kept:
+                if kept is None:
                     continue
                 try:
-                    writer.add(stamp, self._renumbered(record), None if where == cpu else where)
+                    writer.add(stamp, kept, None if where == cpu else where)
                 except ValueError:
                     n_too_long += 1
             if page.fault:
@@ -182,6 +185,10 @@ class Sieve:
             writer.lose(gap.lost)
         elif gap.lost and self._keeps_losses(cpu) and self._is_in_window(gap.stamp, cpu):
             writer.lose_apart(gap.stamp, gap.lost)
+
+    def kept(self, stamp: int, cpu: int, record: bytes) -> bytes | None:
+        """Return a record of a CPU, under the id that it gets, None for one that is left out."""
+        return self._renumbered(record) if self._keeps(stamp, cpu, record) else None
 
     def _renumbered(self, record: bytes) -> bytes:
         if self._new_ids is None or len(record) < 2:

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Sequence
 
 LONGEST = 80
+# What json.dumps() makes of a byte that is not UTF-8, and of half of some characters.
+_ESCAPED = "\\udc"
 
 
 def counted(n: int, noun: str) -> str:
@@ -29,6 +31,31 @@ def size_text(n_bytes: float) -> str:
     power = min(max(int(n_bytes).bit_length() - 1, 0) // 10, 3)
     unit = ("bytes", "KiB", "MiB", "GiB")[power]
     return f"{n_bytes / (1 << 10 * power):.1f} {unit}" if power else counted(round(n_bytes), "byte")
+
+
+def utf8(text: str) -> bytes:
+    r"""Return a text as valid UTF-8: what was not UTF-8 where it was read, now surrogates, becomes U+FFFD.
+
+    >>> utf8("caf\udce9").decode()
+    'caf\ufffd'
+    """
+    data = text.encode("utf-8", "surrogateescape")
+    return data if text.isascii() else data.decode("utf-8", "replace").encode()
+
+
+def json_line(data: object) -> str:
+    r"""Return a value as JSON without spaces, in ASCII that stands for valid UTF-8, as `utf8` makes it.
+
+    >>> json_line({"comm": "caf\udce9"}) == r'{"comm":"caf\ufffd"}'
+    True
+    """
+    import json  # noqa: PLC0415 - messages, which all commands have, need none of it
+
+    line = json.dumps(data, separators=(",", ":"), default=str)
+    if _ESCAPED in line:
+        valid = json.loads(utf8(json.dumps(data, ensure_ascii=False, default=str)))
+        line = json.dumps(valid, separators=(",", ":"))
+    return line
 
 
 def one_line(text: str, longest: int = LONGEST) -> str:

@@ -8,10 +8,12 @@ from io import StringIO
 import pytest
 
 import tracepoint as tp
-from tracefile.making import GOLDEN, content_of, written
+from tracefile.making import GOLDEN, content_of, tick, written
 from tracepoint.cli.main import main
 from tracepoint.convert import tables
 from tracepoint.decode.records import RECORD_COLUMNS
+from tracepoint.record.write import PageWriter
+from tracepoint.tracefile.content import BufferContent, CpuPages
 
 CUT = GOLDEN / "cut.v6.dat"
 FORMS = {"csv": tp.write_csv, "jsonl": tp.write_json_lines, "arrow": tp.write_arrow}
@@ -92,10 +94,51 @@ def test_the_command_takes_the_form_from_the_name(form, tmp_path):
         assert len(rows_of(form, path)) == trace.select("sched").n_records
 
 
-def test_csv_shows_bytes_that_are_not_utf_8_as_they_are(tmp_path):
-    comms = b"7 \xff,x\n"
-    content = replace(content_of(n_records=1), saved_cmdlines=comms.decode(errors="surrogateescape"))
-    (tmp_path / "some.dat").write_bytes(written(content))
-    with tp.open_trace(tmp_path / "some.dat") as trace:
-        tp.write_csv(trace, tmp_path / "out.csv")
-    assert b',"\xff,x",' in (tmp_path / "out.csv").read_bytes()
+@pytest.fixture
+def raw_file(tmp_path):
+    """A recording whose only task and text have bytes that are not UTF-8."""
+    comms = b"7 caf\xe9,\xf0\x9f\x8e\x89\n".decode(errors="surrogateescape")
+    content = content_of(n_records=2)
+    writer = PageWriter(content.layout)
+    for n, name in enumerate("\udcfe\udcff"):
+        writer.add(n, tick(n, name))
+    buffer = BufferContent((CpuPages(0, (writer.pages(),)),))
+    path = tmp_path / "raw.dat"
+    path.write_bytes(written(replace(content, saved_cmdlines=comms, buffers=(buffer,))))
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_is_valid_utf_8(form, raw_file, tmp_path, capsysbinary):
+    with tp.open_trace(raw_file) as trace:
+        FORMS[form](trace, tmp_path / f"out.{form}")
+        rows = rows_of(form, tmp_path / f"out.{form}")
+    assert [row[3:] for row in rows] == [
+        ("caf\ufffd,\U0001f389", "demo:tick", f"n={n} name=\ufffd") for n in range(2)
+    ]
+    if form == "arrow":
+        return
+    assert main(["read", str(raw_file), "--format", form]) == 0
+    shown = capsysbinary.readouterr().out.decode()
+    assert "\ufffd" in (json.loads(shown.split("\n")[0])["fields"]["name"] if form == "jsonl" else shown)
+    polars = pytest.importorskip("polars", reason="no polars: pip install polars")
+    read = polars.read_ndjson if form == "jsonl" else polars.read_csv
+    assert read(shown.encode()).height == 2
+    assert read(tmp_path / f"out.{form}")["comm"].to_list() == [row[3] for row in rows]
+
+
+def test_the_text_has_the_bytes_as_the_kernel_prints_them(raw_file, capsysbinary):
+    assert main(["read", str(raw_file)]) == 0
+    assert b"name=\xfe\n" in capsysbinary.readouterr().out
+
+
+def test_texts_that_differ_only_in_such_bytes_are_one_word_of_a_dictionary(raw_file):
+    with tp.open_trace(raw_file) as trace:
+        table = trace["tick"]
+        assert table["name"].tolist() == ["\udcfe", "\udcff"]
+    for library in ("pandas", "pyarrow", "polars"):
+        pytest.importorskip(library, reason=f"no {library}: pip install {library}")
+    assert table.pandas()["name"].tolist() == ["\ufffd", "\ufffd"]
+    # pandas refuses categories that are there twice.
+    assert table.arrow().to_pandas()["name"].tolist() == ["\ufffd", "\ufffd"]
+    assert table.polars()["name"].to_list() == ["\ufffd", "\ufffd"]

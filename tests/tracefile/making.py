@@ -85,7 +85,9 @@ def tick_format(long_size=8):
 
 def tick(n, name="a", pid=7, is_big_endian=False, flags=0, count=0):
     order = ">" if is_big_endian else "<"
-    return struct.pack(order + "HBBiI8s", TICK_ID, flags, count, pid, n, name.encode())
+    return struct.pack(
+        order + "HBBiI8s", TICK_ID, flags, count, pid, n, name.encode(errors="surrogateescape")
+    )
 
 
 def content_of(is_big_endian=False, long_size=8, n_cpus=2, n_records=500, instances=(), **more):

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from tracepoint.wording import utf8
+
 _U64 = (1 << 64) - 1
 _VARINT, _BYTES = 0, 2
 
@@ -57,4 +59,4 @@ def text(field: int, value: str) -> bytes:
     >>> text(2, "testing")
     b'\x12\x07testing'
     """
-    return message(field, value.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode())
+    return message(field, utf8(value))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from tracepoint.decode.records import RECORD_COLUMNS, record_columns, record_val
 from tracepoint.decode.table import ColumnTable
 from tracepoint.record.field import field_values
 from tracepoint.tree.writing import replacing
+from tracepoint.wording import json_line, utf8
 
 if TYPE_CHECKING:
     import os
@@ -79,7 +79,7 @@ def json_lines(
             data["tgid"] = tgids[record.pid]
         if record.raw.lost:
             data["lost"] = record.raw.lost
-        yield json.dumps(data, separators=(",", ":"))
+        yield json_line(data)
 
 
 def _counted(records: Iterable[ShownRecord], progress: Progress) -> Iterator[ShownRecord]:
@@ -98,7 +98,7 @@ def write_csv(trace: Trace, path: str | os.PathLike[str], progress: Progress = l
     shown = _counted(trace.shown_records(), progress)
     with replacing(Path(path), 0o644) as stream:
         for block in csv_lines(RECORD_COLUMNS, map(record_values, shown)):
-            stream.write(block.encode("utf-8", "surrogateescape"))
+            stream.write(utf8(block))
 
 
 def write_json_lines(trace: Trace, path: str | os.PathLike[str], progress: Progress = lambda _: None) -> None:

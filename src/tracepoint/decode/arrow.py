@@ -59,6 +59,7 @@ def column_node(column: Column) -> ArrowNode:
 
     So do NULs in the name of a damaged format: Arrow's names are C strings.
     """
+    column = column.in_utf8
     plan, n_rows, n_nulls = column.plan, column.n_rows, column.n_nulls
     name = plan.name.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
     validity, values, data = column.validity, column.values, column.bytes_
@@ -79,14 +80,5 @@ def column_node(column: Column) -> ArrowNode:
 
 def _words_node(column: Column) -> ArrowNode:
     data, ends = column.bytes_ or b"", column.ends or bytes(8)
-    if not bytes(data).isascii():
-        texts = [
-            w.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode() for w in column.words
-        ]
-        data = b"".join(texts)
-        places = memoryview(bytearray(8 * (len(texts) + 1))).cast("Q")
-        for n, text in enumerate(texts):
-            places[n + 1] = places[n] + len(text)
-        ends = places.tobytes()
     n_words = len(memoryview(ends)) // 8 - 1
     return ArrowNode("U", "", 0, n_words, 0, (None, ends, data))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.decode.plan import ColumnKind, FieldPlace, PlanColumn
-from tracepoint.wording import one_line
+from tracepoint.wording import one_line, utf8
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,6 +64,22 @@ class Column:
     def words(self) -> list[str]:
         """The strings of a column of texts, each once; bytes that are not UTF-8 are surrogates."""
         return [word.decode("utf-8", "surrogateescape") for word in self.raw_words]
+
+    @cached_property
+    def in_utf8(self) -> Column:
+        """A column of texts as libraries take it: valid UTF-8, each text once; others as they are."""
+        if self.plan.kind is not ColumnKind.TEXT or bytes(self.bytes_ or b"").isascii():
+            return self
+        texts: dict[bytes, int] = {}
+        # Two texts may differ only in bytes that are not UTF-8.
+        places = [texts.setdefault(utf8(word), len(texts)) for word in self.words]
+        values = self.values
+        if len(texts) < len(places):
+            # The index of a null row may lead nowhere.
+            rows = (0 if self.is_null(n) else places[i] for n, i in enumerate(self.numbers))
+            values = array("i", rows).tobytes()
+        made = text_column(self.name, (), texts)
+        return replace(self, values=values, bytes_=made.bytes_, ends=made.ends)
 
     @property
     def raw_words(self) -> list[bytes]:

@@ -122,7 +122,7 @@ class ColumnTable:
         )
 
     def _pandas_column(self, pandas: Any, name: str) -> Any:
-        column = self[name]
+        column = self[name].in_utf8
         numpy = import_library("numpy")
         mask = _mask(numpy, column)
         if column.plan.kind is ColumnKind.TEXT:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
 from tracepoint.cli.kernel.tracing import add_array_arguments, chosen_array, opened, run_command
 from tracepoint.cli.status import EXIT_DONE
+from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
     import argparse
@@ -70,9 +70,7 @@ def _print(table: HistTable, args: argparse.Namespace, out: Output) -> None:
     if args.json:
         rows = [{k: _plain(v) for k, v in (row.keys | row.values).items()} for row in table.rows]
         totals = {"hits": table.hits, "entries": table.entries, "dropped": table.dropped}
-        out.line(
-            json.dumps({"schema": "tracepoint.hist/1", "trigger": table.trigger, "rows": rows, **totals})
-        )
+        out.line(json_line({"schema": "tracepoint.hist/1", "trigger": table.trigger, "rows": rows, **totals}))
         return
     if table.rows:
         names = [*table.rows[0].keys, *table.rows[0].values]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.registry import ANALYSES, analyse, needed_events
@@ -18,6 +17,7 @@ from tracepoint.cli.trace.recordings import (
 )
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
+from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
     import argparse
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         report = analyse(trace, args.analysis)
         choice = Choice(args.cpu, args.pid, None if args.all or args.format == "json" else MAX_ROWS)
         if args.format == "json":
-            out.line(json.dumps(report_facts(report, choice)))
+            out.line(json_line(report_facts(report, choice)))
         else:
             for line in report_lines(report, choice, has_histograms=args.hist):
                 out.line(line)

@@ -27,6 +27,7 @@ from tracepoint.tracefile.text import TextWriter, facts_of
 from tracepoint.tracefile.textoptions import TextOptions, is_from_6_13
 from tracepoint.tree.cache import cache_folder
 from tracepoint.tree.kernel_facts import KernelFiles, KernelKnowledge, find_kernel_files, given_kernel_files
+from tracepoint.wording import utf8
 
 if TYPE_CHECKING:
     import argparse
@@ -135,7 +136,7 @@ class Reading:
             lines = csv_lines(table.columns, (row.values() for row in table))
         else:
             lines = csv_lines(RECORD_COLUMNS, map(record_values, self._shown()))
-        return (block.encode("utf-8", "surrogateescape") for block in lines)
+        return map(utf8, lines)
 
     def text(self) -> Iterator[bytes | memoryview]:
         """Yield the text that `trace` shows, its heading first."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from tracepoint.cli.trace.recordings import (
 from tracepoint.convert.sql import TraceDatabase
 from tracepoint.convert.tables import csv_lines
 from tracepoint.errors import TracepointError
+from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
     import argparse
@@ -81,7 +81,7 @@ def _print(database: TraceDatabase, query: str, form: str, out: Output) -> None:
             out.write(lines)
     else:
         for row in rows:
-            out.line(json.dumps(dict(zip(names, row, strict=True)), separators=(",", ":"), default=str))
+            out.line(json_line(dict(zip(names, row, strict=True))))
 
 
 def _table(names: list[str], rows: list[list[str]]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from tracepoint.decode.summary import outline_buffer, summarize_buffer
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.options import uname_of
 from tracepoint.tracefile.recording import losses_of, read_pairs
-from tracepoint.wording import counted, size_text
+from tracepoint.wording import counted, json_line, size_text
 
 if TYPE_CHECKING:
     import argparse
@@ -61,7 +60,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
                 _print_counts(facts, out, None if args.all else _MAX_TASKS)
                 warn_of_damage(args.file, file.damage, out)
         if args.json:
-            out.line(json.dumps(facts))
+            out.line(json_line(facts))
         return EXIT_IN_PART if args.strict and _is_incomplete(facts) else EXIT_DONE
 
 

@@ -118,12 +118,28 @@ def test_tracer_without_a_layout_is_refused(run) -> None:
 def test_layout_is_refused_with_a_format_that_has_none(run, words, form) -> None:
     status, out, err = run(CUT, *words, "--format", form)
     assert (status, out) == (2, "")
-    assert f"{' '.join(words)} is for lines of text, which --format {form} has not" in err
+    assert f"{' '.join(words)} is for lines of text as the kernel's, which --format {form} has not" in err
 
 
 def test_options_of_texts_are_taken_with_every_format(run) -> None:
     assert run(CUT, "-O", "sym-offset", "-O", "overwrite", "--format", "jsonl")[0] == 0
-    assert run(CUT, "--latency", "--format", "report")[0] == 0
+    assert run(CUT, "-O", "overwrite", "--format", "report")[0] == 0
+
+
+@pytest.mark.parametrize(
+    "words", [("--latency",), ("--tracer", "nop"), ("-O", "raw"), ("-O", "sym-offset"), ("--tgids", CUT)]
+)
+def test_layout_is_refused_with_the_text_of_trace_cmd(run, words) -> None:
+    status, out, err = run(CUT, *words, "--format", "report")
+    assert (status, out) == (2, "")
+    assert f"{words[0] if words[0] == '--tgids' else ' '.join(words)} is for lines of text" in err
+
+
+@pytest.mark.parametrize("words", [("--formats", "/"), ("--delay", "1")])
+def test_what_is_for_following_is_refused_without_it(run, words) -> None:
+    status, out, err = run(CUT, *words)
+    assert (status, out) == (2, "")
+    assert f"{words[0]} is for --follow" in err
 
 
 @pytest.mark.parametrize("text", ["", "  "])
@@ -407,7 +423,7 @@ def test_the_text_of_trace_cmd(run) -> None:
 
 def test_a_filter_that_leaves_nothing_is_said(run) -> None:
     status, out, err = run(CUT, "irq", "--where", "prev_pid > 0")
-    assert (status, err) == (0, "tracepoint: no record that is chosen passes 'prev_pid > 0'\n")
+    assert (status, err) == (1, "tracepoint: no record that is chosen passes 'prev_pid > 0'\n")
     assert "entries-written: 0/0" in out
 
 
@@ -420,7 +436,18 @@ def test_a_filter_that_leaves_nothing_is_said(run) -> None:
         (("--pid", "nosuch"), "no record that is chosen is of these tasks"),
     ],
 )
-def test_a_choice_that_leaves_nothing_is_said(run, words, note) -> None:
-    status, _, err = run(CUT, *words)
-    assert (status, err.count("\n")) == (0, 1)
+@pytest.mark.parametrize("command", ["read", "cut", "convert", "merge"])
+def test_a_choice_that_leaves_nothing_is_said(capsys, tmp_path, command, words, note) -> None:
+    words = ["--until" if command == "convert" and word == "--to" else word for word in words]
+    out = [*(["-o"] if command in ("cut", "merge") else []), str(tmp_path / "out.csv")]
+    status = main([command, CUT, *(out if command != "read" else ()), *words])
+    err = capsys.readouterr().err
+    assert (status, err.count("\n")) == (1, 1)
     assert err.startswith(f"tracepoint: {note}")
+
+
+def test_a_recording_without_records_is_no_fault_of_a_choice(run, file_of) -> None:
+    path = file_of(content_of(n_records=0))
+    assert run(path)[0] == 0
+    status, _, err = run(path, "tick")
+    assert (status, err) == (1, "tracepoint: no record that is chosen is of these events\n")

@@ -16,6 +16,7 @@ import tracepoint as tp
 from oracles import data_file
 from tracefile.making import GOLDEN, content_of, layout_of, tick, tick_format
 from tracepoint.errors import DecodeError
+from tracepoint.filter.error import FilterError
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.record.write import PageWriter, write_pages
 from tracepoint.tracefile.follow import Followed
@@ -206,6 +207,8 @@ def test_what_cannot_be_followed(tmp_path):
         tp.follow("/dev/null")
     with pytest.raises(FileNotFoundError):
         tp.follow(tmp_path / "nothing")
+    with pytest.raises(DecodeError, match="pid:1: rings of a process are not followed: read them without"):
+        tp.follow("pid:1")
 
 
 TEXT = """# tracer: nop
@@ -248,6 +251,87 @@ def test_a_text_that_grows_with_typed_fields(folder):
         assert (second["n"], second["name"]) == (2, "b")
         assert third.text == "anything\n => a_caller"
         assert records.n_lost == 4
+
+
+def truncate(path):
+    os.truncate(path, 10)
+
+
+def replace_by_another(path):
+    other = path.with_suffix(".new")
+    other.write_bytes(path.read_bytes() * 2)
+    other.replace(path)
+
+
+ENDS = {
+    "truncated from": truncate,
+    "replaced by another file": replace_by_another,
+    "removed while": Path.unlink,
+}
+
+
+@pytest.mark.parametrize("reason", ENDS)
+@pytest.mark.parametrize("is_text", [False, True])
+def test_a_file_that_is_cut_off_or_replaced_ends_it_with_an_error(folder, reason, is_text):
+    path = folder / "trace.txt" if is_text else cpu_file(folder, 0)
+    append(path, TEXT.encode() if is_text else page_of(1, 2))
+    with tp.follow(path) as records:
+        found = iter(records)
+        assert [record["n"] for record in islice(found, 2)] == [1, 2]
+        ENDS[reason](path)
+        with pytest.raises(DecodeError, match=f"{path.name}: {reason}"):
+            list(found)
+
+
+def test_what_was_read_of_a_file_that_is_cut_off_is_given(folder):
+    """CPU 1 is silent, so the record of CPU 0 waits for it when the file goes away."""
+    append(cpu_file(folder, 0), page_of(1))
+    append(cpu_file(folder, 1), b"")
+    with tp.follow(folder, delay_s=30) as records:
+        thread = later(lambda: cpu_file(folder, 0).unlink())
+        found = iter(records)
+        assert next(found)["n"] == 1
+        with pytest.raises(DecodeError, match="removed while it was followed"):
+            next(found)
+    thread.join()
+
+
+def test_a_closed_one_says_so(folder):
+    append(cpu_file(folder, 0), page_of(1))
+    (folder / "trace.txt").write_text(TEXT)
+    for path in (folder, cpu_file(folder, 0), folder / "trace.txt"):
+        records = tp.follow(path)
+        found = iter(records)
+        next(found)
+        records.close()
+        records.close()
+        for going in (found, records.records()):
+            with pytest.raises(DecodeError, match="the recording is closed"):
+                list(going)
+
+
+def test_a_filter_waits_for_events_of_a_text_that_have_its_field(folder):
+    path, other = folder / "trace.txt", "seven-7 [000] ..... 1.000003: other: anything\n"
+    path.write_text(other)
+    tick = "seven-7 [001] ..... 1.000004: tick: n=1 name=a\n"
+    with tp.follow(path) as records:
+        thread = later(
+            lambda: append(path, tick.encode()), lambda: append(path, other.encode() + tick.encode())
+        )
+        assert [r["name"] for r in islice(records.where("n == 1"), 2)] == ["a", "a"]
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("filter_", "fault"), [("nosuch == 1", "Field not found"), ("n ==", "Invalid value")]
+)
+def test_a_filter_that_no_event_takes_is_an_error_in_the_end(folder, filter_, fault):
+    (folder / "trace.txt").write_text(TEXT)
+    ends = iter([False, False, True])
+    with tp.follow(folder / "trace.txt") as records:
+        found = records.where(filter_).records(lambda: next(ends))
+        with pytest.raises(FilterError, match=fault):
+            list(found)
 
 
 def run_command(*words, **more):
@@ -296,6 +380,13 @@ def test_the_command_with_a_text_on_stdin():
     assert out.decode() == TEXT.partition("#\n")[2]
     assert process.returncode == 0
     assert b"4 events were lost" in err
+
+
+def test_the_command_ends_with_1_where_nothing_is_what_was_chosen():
+    with run_command("-", "--pid", "8", stdin=subprocess.PIPE) as process:
+        out, err = process.communicate(TEXT.encode(), timeout=60)
+    assert (process.returncode, out) == (1, b"")
+    assert b"tracepoint: no record that is chosen came\n" in err
 
 
 def test_the_command_without_formats(tmp_path):

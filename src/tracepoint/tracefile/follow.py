@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.closing import Closing
 from tracepoint.errors import DecodeError
+from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.record.page import add_lost
 from tracepoint.tracefile.buffers import TraceBuffer
 from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
@@ -20,6 +21,7 @@ from tracepoint.tracefile.folder import FolderTexts, cpu_files
 from tracepoint.tracefile.head import MAGIC
 from tracepoint.tracefile.live import LiveFile, LivePages, wait_for
 from tracepoint.tracefile.livetext import LiveText
+from tracepoint.tracefile.opening import is_process
 from tracepoint.tracefile.perfdata import PERF_MAGICS
 
 if TYPE_CHECKING:
@@ -65,6 +67,9 @@ class Followed(Closing):
         delay_s: float = DELAY_S,
     ) -> None:
         self.path = os.fspath(path)
+        if is_process(self.path):
+            reason = "rings of a process are not followed: read them without following, as they are now"
+            raise DecodeError(f"{reason}, or follow trace_pipe of tracepoint mount", self.path)
         self.n_late = 0
         self._instance = instance
         self._delay_s = delay_s
@@ -122,10 +127,18 @@ class Followed(Closing):
         """Yield records by time as they come, with what is known of them.
 
         `choose` returns the buffer of a container with the chosen records.  Ends when all pipes have ended,
-        which files never do, and when `is_stopped` says so: with what was read until then.
+        which files never do, and when `is_stopped` says so: with what was read until then.  Raises
+        DecodeError, after what was read until then, when a file was truncated, replaced or removed.
         """
-        if not self._wait(is_stopped):
-            return
+        if self._wait(is_stopped):
+            yield from self._chunks(choose, is_stopped)
+        for file in self._files():
+            if file.fault is not None:
+                raise file.fault
+
+    def _chunks(
+        self, choose: Choose, is_stopped: Callable[[], bool]
+    ) -> Iterator[tuple[PartsContainer, list[RawRecord]]]:
         source = next(iter(self._sources.values()))
         head = bytes(source.file.waiting[:_HEAD])
         if head.startswith((MAGIC, *PERF_MAGICS)) or Path(self.path).suffix in _PACKED:
@@ -165,6 +178,12 @@ class Followed(Closing):
     def _files(self) -> list[LiveFile]:
         return [source.file for source in self._sources.values()]
 
+    @property
+    def _is_over(self) -> bool:
+        """Whether no more is to come."""
+        files = self._files()
+        return all(file.is_ended for file in files) or any(file.fault for file in files)
+
     def _wait(self, is_stopped: Callable[[], bool]) -> bool:
         """Wait for the first bytes, which say what follows; return False when there are none at the end."""
         while not is_stopped():
@@ -175,7 +194,7 @@ class Followed(Closing):
                     pass
             if any(len(file.waiting) >= _HEAD for file in files):
                 return True
-            if all(file.is_ended for file in files):
+            if self._is_over:
                 return any(file.waiting for file in files)
             wait_for(files, _POLL_S)
         return False
@@ -196,17 +215,27 @@ class Followed(Closing):
         self, file: LiveFile, choose: Choose, is_stopped: Callable[[], bool]
     ) -> Iterator[tuple[PartsContainer, list[RawRecord]]]:
         text = self._text = LiveText(file, self.path, self._folder, self._log)
-        is_last = False
+        is_last, refusal = False, None
         while not is_last:
             is_new = file.read()
             is_last = is_stopped() or file.is_ended
             container = text.take(is_pause=not is_new, is_last=is_last)
-            buffer = choose(container) if container.buffers[0].cpus else None
-            records = [] if buffer is None else list(buffer.records())
+            records: list[RawRecord] = []
+            if container.buffers[0].cpus:
+                try:
+                    buffer, refusal = choose(container), None
+                    records = [] if buffer is None else list(buffer.records())
+                except FilterError as error:
+                    # Events are known from their first line on: one that has the field may be to come.
+                    if error.fault is not FilterFault.FIELD_NOT_FOUND:
+                        raise
+                    refusal = error
             if records:
                 yield container, records
             if not is_new and not is_last:
                 wait_for([file], _POLL_S)
+        if refusal is not None:
+            raise refusal
 
     def _batches(self, data: CpuData, is_stopped: Callable[[], bool]) -> Iterator[list[RawRecord]]:
         for source in self._sources.values():
@@ -215,7 +244,7 @@ class Followed(Closing):
         while True:
             is_last = is_stopped()
             is_new = not is_last and self._read(data)
-            is_last = is_last or all(file.is_ended for file in self._files())
+            is_last = is_last or self._is_over
             self._fill(is_last=is_last)
             batch = self._merge(None if is_last else barrier)
             if batch:

@@ -30,12 +30,15 @@ _STDIN = 0
 class LiveFile:
     """A file that grows, a FIFO, a `trace_pipe_raw`, or standard input (None); reading it never waits.
 
-    Raises OSError, and DecodeError for a device or a folder.
+    `fault` says why a file is at its end, None where it is not or is complete.  Raises OSError, and
+    DecodeError for a device or a folder.
     """
 
     def __init__(self, path: Path | None) -> None:
         self.is_ended = False
-        self._is_owned = path is not None
+        self.fault: DecodeError | None = None
+        self._path = path
+        self._n_bytes = 0
         # Without O_NONBLOCK a FIFO that has no writer yet, and a trace_pipe_raw, would wait.
         flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
         self._number = _STDIN if path is None else os.open(path, flags)
@@ -50,9 +53,9 @@ class LiveFile:
 
     def close(self) -> None:
         """Close it; standard input stays open."""
-        if self._is_owned and self._number >= 0:
+        if self._path is not None and self._number >= 0:
             os.close(self._number)
-            self._number = -1
+        self._number = -1
 
     def fileno(self) -> int:
         """Return its number, for `select.poll`."""
@@ -66,8 +69,11 @@ class LiveFile:
     def read(self) -> bool:
         """Read what is there now, unless much is waiting; return whether there was something.
 
-        A pipe is at its end when its last writer has closed it; a file never is.
+        A pipe is at its end when its last writer has closed it; a file is when its name is that of another
+        file, or it is shorter than it was.  Raises DecodeError when it is closed.
         """
+        if self._number < 0:
+            raise DecodeError("the recording is closed", str(self._path or "-"))
         if self.is_ended or self.is_full:
             return False
         if self.is_pipe:
@@ -77,11 +83,36 @@ class LiveFile:
                 self.is_ended = bool(events)
                 return False
         with suppress(BlockingIOError):
-            data = os.read(self._number, _STEP)
+            data = b"" if self._is_shorter() else os.read(self._number, _STEP)
             self.is_ended = self.is_pipe and not data
+            if not data and self._path is not None and not self.is_pipe:
+                self._look_at_name(self._path)
             self.waiting += data
             return bool(data)
         return False
+
+    def _is_shorter(self) -> bool:
+        """Whether the file lost bytes that it had: those of tracefs have a size of 0 all the time."""
+        n_bytes, before = os.fstat(self._number).st_size, self._n_bytes
+        self._n_bytes = max(n_bytes, before)
+        return n_bytes < before and not self.is_pipe
+
+    def _look_at_name(self, path: Path) -> None:
+        """Note when there is no more to come of a file: what `tail -F` looks for."""
+        reason, own = "", os.fstat(self._number)
+        if own.st_size < self._n_bytes:
+            reason = f"truncated from {self._n_bytes} to {own.st_size} bytes"
+        else:
+            try:
+                named = path.stat()
+            except OSError:
+                reason = "removed"
+            else:
+                is_same = (named.st_dev, named.st_ino) == (own.st_dev, own.st_ino)
+                reason = "" if is_same else "replaced by another file"
+        if reason:
+            words = f"{reason} while it was followed: follow it again, or read the complete recording"
+            self.fault, self.is_ended = DecodeError(words, str(path)), True
 
     def take(self, n_bytes: int) -> bytes:
         """Return the first bytes of what is waiting, which are then gone."""

@@ -12,6 +12,8 @@ from tracepoint.errors import TracepointError
 from tracepoint.printk.own_events import NO_COMMENTS, USUAL, OwnStyle, is_own_event
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tracepoint.layout.format import EventFormat
 
 # The other clocks count ns; kernel/trace/trace.c: trace_clocks[].
@@ -170,8 +172,20 @@ def is_of_layout(word: str) -> bool:
     >>> is_of_layout("raw"), is_of_layout("nofuncgraph-cpu"), is_of_layout("sym-offset=no")
     (True, True, False)
     """
+    return _is_one_of(word, (*_TEXT, *_GRAPH_NAMES))
+
+
+def is_of_text(word: str) -> bool:
+    """Return whether a word that `with_option` takes changes lines, or the text of a record.
+
+    >>> is_of_text("nosym-offset"), is_of_text("overwrite")
+    (True, False)
+    """
+    return is_of_layout(word) or _is_one_of(word, tuple(_OWN))
+
+
+def _is_one_of(word: str, names: Collection[str]) -> bool:
     name = word.partition("=")[0]
-    names = (*_TEXT, *_GRAPH_NAMES)
     return name in names or (name not in NAMES and name.removeprefix("no") in names)
 
 

@@ -11,8 +11,8 @@ from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     add_selection_arguments,
     check_output,
-    note_empty,
     open_recording,
+    report_empty,
     report_unmatched,
     warn_of_damage,
 )
@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
+    """Write the file; the exit status is 1 when a pattern, or all that is chosen, matches nothing."""
     form = args.to or _ENDINGS.get(args.output.suffix)
     if form is None:
         endings = ", ".join(_ENDINGS)
@@ -70,8 +70,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
         is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
         with out.progress("records", trace.n_records) as progress:
             _WRITERS[form](trace, args.output, progress.step)
-        note_empty(trace, out)
+        is_empty = report_empty(trace, out)
         warn_of_damage(args.file, trace.damage, out)
         if args.strict and (trace.damage or any(trace.lost.values())):
             return EXIT_IN_PART
-    return EXIT_FINDINGS if is_missing else EXIT_DONE
+    return EXIT_FINDINGS if is_missing or is_empty else EXIT_DONE

@@ -11,8 +11,8 @@ from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     add_selection_arguments,
     check_output,
-    note_empty,
     open_recording,
+    report_empty,
     report_unmatched,
     warn_of_damage,
 )
@@ -41,14 +41,14 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Write the file; the exit status is 1 when a pattern matches no event of the recording."""
+    """Write the file; the exit status is 1 when a pattern, or all that is chosen, matches nothing."""
     check_output(args.output, [args.file])
     with open_recording(args) as trace:
         is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
         write_selected(trace, args, out)
-        note_empty(trace, out)
+        is_empty = report_empty(trace, out)
         warn_of_damage(args.file, trace.damage, out)
-    return EXIT_FINDINGS if is_missing else EXIT_DONE
+    return EXIT_FINDINGS if is_missing or is_empty else EXIT_DONE
 
 
 def write_selected(trace: Trace, args: argparse.Namespace, out: Output) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.stopping import interrupt_ends
 from tracepoint.cli.trace.reading import Reading
-from tracepoint.cli.trace.recordings import report_unmatched, warn_of_damage
+from tracepoint.cli.trace.recordings import has_choice, report_unmatched, warn_of_damage
 from tracepoint.errors import TracepointError
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.tracefile.follow import DELAY_S, Followed
@@ -40,25 +40,35 @@ def follow(args: argparse.Namespace, out: Output) -> int:
     )
     with made as followed, interrupt_ends() as stop:
         printing = _Printing(args, followed, out)
-        printing.run(stop.is_set)
-        n_lost = followed.n_lost
-        if n_lost:
-            out.warn(f"{'some' if n_lost == LOST_UNKNOWN else n_lost} events were lost while recording")
-        if followed.n_late:
-            n_late = counted(followed.n_late, "record")
-            out.warn(f"{n_late} came too late to be in the order of time; a longer --delay waits for them")
-        warn_of_damage(args.file, followed.damage, out)
-        if args.strict and (n_lost or followed.damage):
+        try:
+            printing.run(stop.is_set)
+        finally:
+            _say_what_is_missing(followed, out)
+        if args.strict and (followed.n_lost or followed.damage):
             return EXIT_IN_PART
         is_missing = report_unmatched(args.file, args.pattern, printing.names, out)
+        if not printing.n_records and has_choice(args):
+            out.say("tracepoint: no record that is chosen came")
+            return EXIT_FINDINGS
         return EXIT_FINDINGS if is_missing else EXIT_DONE
 
 
+def _say_what_is_missing(followed: Followed, out: Output) -> None:
+    n_lost = followed.n_lost
+    if n_lost:
+        out.warn(f"{'some' if n_lost == LOST_UNKNOWN else n_lost} events were lost while recording")
+    if followed.n_late:
+        n_late = counted(followed.n_late, "record")
+        out.warn(f"{n_late} came too late to be in the order of time; a longer --delay waits for them")
+    warn_of_damage(followed.path, followed.damage, out)
+
+
 class _Printing:
-    """What is printed; `names` are the events that are known."""
+    """What is printed: `n_records` until now; `names` are the events that are known."""
 
     def __init__(self, args: argparse.Namespace, followed: Followed, out: Output) -> None:
         self.names: set[str] = set()
+        self.n_records = 0
         self._args = args
         self._followed = followed
         self._out = out
@@ -77,6 +87,7 @@ class _Printing:
         return self._reading.buffer
 
     def _print(self, reading: Reading, records: list[RawRecord]) -> None:
+        self.n_records += len(records)
         now = time.monotonic()
         if now - self._named_at >= _NAMES_S:
             self._named_at = now

@@ -13,6 +13,7 @@ from tracepoint.tracefile.textoptions import (
     LATENCY_TRACERS,
     TextOptions,
     is_of_layout,
+    is_of_text,
     is_option,
     with_option,
 )
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _TRACERS = ("mmiotrace", "hwlat", "osnoise", "timerlat", "branch", "function")
 _EVENTS = {"mmiotrace": "mmiotrace_rw"}
 _KNOWN = sorted({"nop", GRAPH_TRACER, *_TRACERS, *LATENCY_TRACERS})
-_WITH_LAYOUT = ("text", "report")
+_WITH_TGIDS = ("text", "jsonl")
 
 
 def add_layout_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,15 +74,19 @@ def with_layout(
 
 
 def _check_format(args: argparse.Namespace) -> None:
-    """Refuse what changes lines as a whole with a format that has none."""
-    if args.format in _WITH_LAYOUT:
+    """Refuse what changes the kernel's lines with a format that has none."""
+    if args.format == "text":
         return
+    # The text of a record is the same in all but that of trace-cmd.
+    is_refused = is_of_text if args.format == "report" else is_of_layout
     words = [f"--tracer {args.tracer}"] if args.tracer else []
     words += ["--latency"] if args.latency else []
-    words += [f"-O {word}" for word in args.option if is_of_layout(word)]
+    words += [f"-O {word}" for word in args.option if is_refused(word)]
+    words += ["--tgids"] if args.tgids is not None and args.format not in _WITH_TGIDS else []
     if words:
         raise TracepointError(
-            f"{words[0]} is for lines of text, which --format {args.format} has not: leave out one of them"
+            f"{words[0]} is for lines of text as the kernel's, which --format {args.format} has not: "
+            "leave out one of them"
         )
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.cli.status import EXIT_DONE
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS
 from tracepoint.cli.trace.cut import add_output_arguments, write_selected
 from tracepoint.cli.trace.recordings import (
     add_filter_arguments,
     check_output,
     narrowed,
     open_file,
+    report_empty,
     warn_of_damage,
 )
 from tracepoint.decode.trace import Trace
@@ -32,15 +33,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Write the file."""
+    """Write the file; the exit status is 1 when no record is what is chosen."""
     check_output(args.output, args.file)
     files: list[Container] = []
     try:
         files += map(open_file, args.file)
         merged = MergedContainer(files)
-        write_selected(narrowed(Trace(merged), args), args, out)
+        trace = narrowed(Trace(merged), args)
+        write_selected(trace, args, out)
+        is_empty = report_empty(trace, out)
         warn_of_damage(str(Path(args.output)), merged.damage, out)
     finally:
         for file in files:
             file.close()
-    return EXIT_DONE
+    return EXIT_FINDINGS if is_empty else EXIT_DONE

@@ -14,11 +14,12 @@ from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
     add_selection_arguments,
-    note_empty,
     open_file,
+    report_empty,
     report_unmatched,
     warn_of_damage,
 )
+from tracepoint.errors import TracepointError
 from tracepoint.tracefile.opening import read_container
 from tracepoint.wording import counted
 
@@ -79,11 +80,16 @@ def _add_follow_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print the records by time; the exit status is 1 when a pattern matches no event of the file."""
+    """Print the records by time; the exit status is 1 when what is chosen matches nothing."""
     if args.follow:
         from tracepoint.cli.trace.follow import follow  # noqa: PLC0415 - most files do not grow
 
         return follow(args, out)
+    if args.formats is not None or args.delay is not None:
+        word = "--delay" if args.formats is None else "--formats"
+        raise TracepointError(
+            f"{word} is for --follow: formats are in a recording that is complete, or next to it"
+        )
     is_stdin = args.file == "-"
     with read_container(read_bytes(Path("-"), (b"",)), "-") if is_stdin else open_file(args.file) as trace:
         if trace.latency_text:
@@ -95,11 +101,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for block in reading.blocks(args.format):
             out.write_utf8(block)
         is_missing = report_unmatched(args.file, args.pattern, reading.names, out)
-        note_empty(reading.view, out)
+        is_empty = report_empty(reading.view, out)
         _say_what_is_missing(trace, reading, out)
         if args.strict and (trace.damage or reading.n_lost or reading.is_lost_unknown):
             return EXIT_IN_PART
-    return EXIT_FINDINGS if is_missing else EXIT_DONE
+    return EXIT_FINDINGS if is_missing or is_empty else EXIT_DONE
 
 
 def _lost_words(reading: Reading) -> str:

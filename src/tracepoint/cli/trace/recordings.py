@@ -154,11 +154,18 @@ def report_unmatched(file: str, patterns: Sequence[str], events: Collection[str]
     return bool(missing)
 
 
-def note_empty(trace: Trace, out: Output) -> None:
-    """Say which choice of CPUs, times, tasks or filters left no records."""
+def has_choice(args: argparse.Namespace) -> bool:
+    """Return whether the arguments choose records, by whatever."""
+    limits = (args.start, args.stop, args.cpu)
+    chosen = (getattr(args, "pattern", ()), args.pid, args.where)
+    return any(chosen) or any(limit is not None for limit in limits)
+
+
+def report_empty(trace: Trace, out: Output) -> bool:
+    """Report which choice of events, CPUs, times, tasks or filters left no records, if one did; return it."""
     chosen = trace.selection
     if trace.n_records or (not chosen.is_by_record and chosen.window == ALL_TIMES):
-        return
+        return False
     every = Trace(trace.file, trace.instance)
     known = [] if every.buffer is None else sorted({cpu.cpu for cpu in every.buffer.cpus})
     (first, last), window = every.span, chosen.window
@@ -175,6 +182,9 @@ def note_empty(trace: Trace, out: Output) -> None:
         out.say(f"tracepoint: no record that is chosen passes {filters}")
     elif chosen.pids is not None:
         out.say("tracepoint: no record that is chosen is of these tasks")
+    else:
+        out.say("tracepoint: no record that is chosen is of these events")
+    return True
 
 
 def warn_of_damage(file: str, damages: Sequence[Damage], out: Output) -> None:

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from tracepoint import diagnostics, errors
+    from tracepoint.analysis.sql.database import sql
     from tracepoint.check.engine import check_header, check_headers, check_text, fix_text
     from tracepoint.control.session import open_tracefs
     from tracepoint.convert.ctf.write import write_ctf
     from tracepoint.convert.parquet import write_parquet
     from tracepoint.convert.perfetto.write import write_perfetto
-    from tracepoint.convert.sql import sql
     from tracepoint.convert.tables import write_arrow, write_csv, write_json_lines
     from tracepoint.convert.tracedat import write_cut
     from tracepoint.decode.following import follow
@@ -81,7 +81,7 @@ _HOMES = {
     "convert.ctf.write": "write_ctf",
     "convert.parquet": "write_parquet",
     "convert.perfetto.write": "write_perfetto",
-    "convert.sql": "sql",
+    "analysis.sql.database": "sql",
     "convert.tables": "write_arrow write_csv write_json_lines",
     "convert.tracedat": "write_cut",
     "decode.following": "follow",

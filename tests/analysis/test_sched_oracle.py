@@ -8,6 +8,7 @@ import tracepoint as tp
 from convert.test_perfetto import query
 from oracles import data_file
 from tracepoint.analysis import analyse_sched
+from tracepoint.analysis.sql.database import AnalysisDatabase
 from tracepoint.tracefile.compression import has_zstd
 
 SECOND = 1_000_000_000
@@ -85,3 +86,30 @@ def test_latencies_that_perfetto_loses_are_those_of_wakings_before_the_switch(tm
     assert len(rest) == 154
     assert all(len(cpus_at[ts]) > 1 for ts in first.values())
     assert (own.total(), spurious.total()) == (118, 187)
+
+
+def test_views_are_perfettos(tmp_path):
+    latencies = """select s.ts, t.tid, l.latency_dur from sched_latency_for_running_interval l
+     join sched s on s.id = l.sched_id join thread t on t.utid = l.utid"""
+    active = "select * from sched_active_cpu_count"
+    path = tmp_path / "out.pftrace"
+    with tp.open_trace(data_file("small.v7.zstd.dat")) as trace:
+        tp.write_perfetto(trace.select("sched", "task"), path)
+        database = AnalysisDatabase(trace)
+        own = Counter(database.run(latencies).fetchall())
+        own_active = database.run(active).fetchall()
+        still = set(
+            database.run("select ts, tid from sched join thread using (utid) where dur < 0").fetchall()
+        )
+        new = {(row["common_timestamp"], row["pid"]) for row in trace["sched_wakeup_new"]}
+    includes = (
+        "include perfetto module sched.latency; include perfetto module sched.thread_level_parallelism;"
+    )
+    found = query(path, includes + latencies, includes + active)
+    theirs = Counter(map(tuple, found[0]))
+    assert not theirs - own
+    # It has no latencies of new tasks, as task_newtask was not recorded, and none of threads that run to the end.
+    more = own - theirs
+    assert {(ts - ns, tid) for ts, tid, ns in more if (ts, tid) not in still} == new
+    assert more.total() == len(new) + len(still & {(ts, tid) for ts, tid, _ in more})
+    assert own_active == [tuple(row) for row in found[1]]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.trace import Trace
 
 _STEP = 1 << 12
-_WORD = re.compile(r"\w+")
+WORD = re.compile(r"\w+")
 # A query reads the trace, and what it names itself; nothing is fetched for it.
 _SETTINGS = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 
@@ -32,32 +32,32 @@ class TraceDatabase:
     def __init__(self, trace: Trace) -> None:
         self._duckdb = import_library("duckdb", "sql")
         self.connection = self._duckdb.connect(config=_SETTINGS)
-        self._trace = trace
+        self.trace = trace
         self._shorts: dict[str, list[str]] = {}
         for name in names_by_id(trace.file).values():
             self._shorts.setdefault(name.partition(":")[2].lower(), []).append(name)
         self._viewed: set[str] = set()
 
     def __repr__(self) -> str:
-        return f"<TraceDatabase of {self._trace!r}, {counted(len(self._viewed), 'event')} named>"
+        return f"<{type(self).__name__} of {self.trace!r}, {counted(len(self._viewed), 'event')} named>"
 
     def run(self, query: str) -> Any:
         """Run a query and return DuckDB's relation, None for a statement without rows.
 
         Raises TracepointError for what DuckDB refuses.
         """
-        self._view(query)
+        self.define(query)
         try:
             return self.connection.sql(query)
         except self._duckdb.Error as error:
-            raise TracepointError(str(error)) from None
+            raise self.refused(query, error) from None
 
     def rows(self, query: str) -> tuple[list[str], Iterator[tuple[Any, ...]]]:
         """Run a query; return the names of its columns and its rows, of which some at a time are in memory.
 
         Raises TracepointError for what DuckDB refuses.
         """
-        self._view(query)
+        self.define(query)
         try:
             cursor = self.connection.execute(query)
             if cursor is None:
@@ -65,39 +65,34 @@ class TraceDatabase:
             names = [column[0] for column in cursor.description or ()]
             first = cursor.fetchmany(_STEP)
         except self._duckdb.Error as error:
-            raise TracepointError(str(error)) from None
+            raise self.refused(query, error) from None
         more = iter(lambda: cursor.fetchmany(_STEP), [])
         return names, (row for step in chain([first], more) for row in step)
 
-    def _view(self, query: str) -> None:
+    def refused(self, query: str, error: Exception) -> TracepointError:  # noqa: ARG002 - others look at it
+        """Return the error for a query that DuckDB refuses."""
+        return TracepointError(str(error))
+
+    def define(self, query: str) -> None:
         """Make the views of the events that a query may name: whose name is a word in it."""
-        words = {word.lower() for word in _WORD.findall(query)}
+        words = {word.lower() for word in WORD.findall(query)}
         for name in {name for word in words for name in self._shorts.get(word, ())} - self._viewed:
             system, _, short = name.partition(":")
-            self.connection.register(name, self._trace[name])
-            self._make_view(f"{_quoted(system)}.{_quoted(short)}", name, system)
+            self.connection.register(name, self.trace[name])
+            self._make_view(f"{quoted(system)}.{quoted(short)}", name, system)
             if len(self._shorts[short.lower()]) == 1:
-                self._make_view(f"main.{_quoted(short)}", name, "main")
+                self._make_view(f"main.{quoted(short)}", name, "main")
             self._viewed.add(name)
 
     def _make_view(self, view: str, name: str, schema: str) -> None:
-        self.connection.execute(f"create schema if not exists {_quoted(schema)}")
-        self.connection.execute(f"create view {view} as select * from {_quoted(name)}")  # noqa: S608 - quoted
+        self.connection.execute(f"create schema if not exists {quoted(schema)}")
+        self.connection.execute(f"create view {view} as select * from {quoted(name)}")  # noqa: S608 - quoted
 
 
-def sql(trace: Trace, query: str) -> Any:
-    """Run an SQL query over the events of a trace and return DuckDB's relation.
-
-    Only the events that it names are decoded.  The relation has `fetchall()`, `df()`, `pl()`, `arrow()`, and
-    prints as a table.  Raises TracepointError without duckdb, and for what it refuses.
-    """
-    return TraceDatabase(trace).run(query)
-
-
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     """Return a name as SQL writes any name.
 
-    >>> _quoted('a"b')
+    >>> quoted('a"b')
     '"a""b"'
     """
     return '"' + name.replace('"', '""') + '"'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.analysis.sql.database import AnalysisDatabase
 from tracepoint.cli.status import EXIT_DONE
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
@@ -12,7 +13,6 @@ from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     open_recording,
 )
-from tracepoint.convert.sql import TraceDatabase
 from tracepoint.convert.tables import csv_lines
 from tracepoint.errors import TracepointError
 from tracepoint.wording import json_line
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
     if args.query is None and not args.shell:
         raise TracepointError("no query: give one, or --shell")
     with open_recording(args) as trace:
-        database = TraceDatabase(trace)
+        database = AnalysisDatabase(trace)
         if args.query is not None:
             _print(database, args.query, args.format, out)
         for query in _queries(out) if args.shell else ():
@@ -70,7 +70,7 @@ def _queries(out: Output) -> Iterator[str]:
             return
 
 
-def _print(database: TraceDatabase, query: str, form: str, out: Output) -> None:
+def _print(database: AnalysisDatabase, query: str, form: str, out: Output) -> None:
     names, rows = database.rows(query)
     if form == "table":
         # All rows decide how wide a column is.

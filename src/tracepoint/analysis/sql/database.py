@@ -1,0 +1,124 @@
+"""A database of a trace: its events, the tables of analyses, and operators on intervals."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from tracepoint.analysis.registry import analyse
+from tracepoint.analysis.sql.macros import MACROS
+from tracepoint.analysis.sql.views import TABLES, VIEWS
+from tracepoint.convert.sql import WORD, TraceDatabase, quoted
+from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.table import ColumnTable
+from tracepoint.errors import TracepointError
+from tracepoint.tracefile.recording import read_pairs, read_tgids
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tracepoint.analysis.report import Report
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.trace import Trace
+
+# An event with its system: `sched.sched_switch` does not name the table `sched`.
+_QUALIFIED = re.compile(r'"?\w+"?\s*\.\s*("?)(\w+)\1')
+
+
+class AnalysisDatabase(TraceDatabase):
+    """The events of a trace, and tables with the names and columns of Perfetto's SQL library.
+
+    An analysis runs when a query first names one of its tables.  Raises TracepointError without duckdb.
+    """
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace)
+        self._defined: set[str] = set()
+        self._reports: dict[str, Report] = {}
+        # Why a table is not there.
+        self._reasons: dict[str, str] = {}
+        self._made: dict[str, Callable[[], ColumnTable]] = {
+            "trace_bounds": self._bounds,
+            "task_process": self._processes,
+        }
+
+    def define(self, query: str) -> None:
+        """Make the views of events, and the tables and macros that a query may name."""
+        super().define(query)
+        for word in _names(query):
+            self._define(word)
+
+    def refused(self, query: str, error: Exception) -> TracepointError:
+        """Return the error for a query that DuckDB refuses, with why a table is not there."""
+        reasons = [f"{name}: {self._reasons[name]}" for name in _names(query) if name in self._reasons]
+        return TracepointError("\n".join([str(error), *reasons]))
+
+    def _define(self, name: str) -> None:
+        if name in self._defined:
+            return
+        self._defined.add(name)
+        if name in VIEWS or name in MACROS:
+            sql = VIEWS.get(name) or MACROS[name]
+            used = _names(sql) - {name}
+            for word in used:
+                self._define(word)
+            reasons = [self._reasons[word] for word in sorted(used) if word in self._reasons]
+            if reasons:
+                self._reasons[name] = reasons[0]
+            else:
+                self.connection.execute(f"create or replace view {name} as {sql}" if name in VIEWS else sql)
+        elif name in TABLES or name in self._made:
+            try:
+                table = self._made[name]() if name in self._made else self._table(*TABLES[name])
+            except TracepointError as error:
+                self._reasons[name] = str(error)
+                return
+            self.connection.register(f"made:{name}", table)
+            self.connection.execute(f"create or replace view {name} as from {quoted(f'made:{name}')}")
+
+    def _table(self, analysis: str, name: str) -> ColumnTable:
+        report = self._reports.get(analysis)
+        if report is None:
+            report = self._reports[analysis] = analyse(self.trace, analysis)
+        return report.tables[name]
+
+    def _bounds(self) -> ColumnTable:
+        start, stop = self.trace.span
+        return ColumnTable(
+            "trace_bounds",
+            lambda: [number_column("start_ts", [start], "q"), number_column("end_ts", [stop], "q")],
+        )
+
+    def _processes(self) -> ColumnTable:
+        """Return the process and the name of each task that the recorder saved."""
+        file = self.trace.file
+        names, tgids = read_pairs(file.saved_cmdlines), read_tgids(file.saved_tgids or "")
+
+        def columns() -> list[Column]:
+            words = [names.get(tid, "").encode("utf-8", "surrogateescape") for tid in tgids]
+            return [
+                number_column("tid", tgids, "i"),
+                number_column("pid", tgids.values(), "i"),
+                text_column("name", range(len(words)), words),
+            ]
+
+        return ColumnTable("task_process", columns)
+
+
+def _names(query: str) -> set[str]:
+    """Return the words of a query that may name a table: not those of an event with its system.
+
+    >>> sorted(_names("from sched.sched_switch join thread using (utid)"))
+    ['from', 'join', 'thread', 'using', 'utid']
+    """
+    return {word.lower() for word in WORD.findall(_QUALIFIED.sub(" ", query))}
+
+
+def sql(trace: Trace, query: str) -> Any:
+    """Run an SQL query over a trace and return DuckDB's relation.
+
+    Tables are the events, `sched.sched_switch`, and those of analyses, `thread_state`: what a query does not
+    name is not decoded.  The relation has `fetchall()`, `df()`, `pl()`, `arrow()`, and prints as a table.
+    Raises TracepointError without duckdb, and for what it refuses.
+    """
+    return AnalysisDatabase(trace).run(query)

@@ -1,0 +1,68 @@
+"""Tables of Perfetto's SQL library as views over the tables that analyses give, with its names and columns.
+
+What no event says is null: `io_wait`, `blocked_function`, `waker_id`, `arg_set_id`.
+"""
+
+from __future__ import annotations
+
+#: The analysis that gives a table, and its name there.
+TABLES = {
+    "sched": ("sched", "sched"),
+    "thread_state_rows": ("sched", "thread_state"),
+    "thread_rows": ("sched", "thread"),
+    "spurious_sched_wakeup": ("sched", "spurious_sched_wakeup"),
+}
+
+_LATENCY = """
+select running.id as thread_state_id, sched.id as sched_id, running.utid,
+       runnable_id as runnable_latency_id, runnable_dur as latency_dur
+from (select id, ts, utid, state, lag(id) over thread as runnable_id, lag(dur) over thread as runnable_dur,
+             lag(flags) over thread as runnable_flags
+      from thread_state window thread as (partition by utid order by id)) running
+join sched on sched.utid = running.utid and sched.ts = running.ts
+where running.state = 'Running' and runnable_flags & 13 = 8"""
+
+#: The SQL of a view.
+VIEWS = {
+    "thread": """
+select t.*, p.upid, coalesce(p.pid = t.tid, false) as is_main_thread, 0 as machine_id
+from thread_rows t left join task_process on task_process.tid = t.tid
+left join process p on p.pid = task_process.pid""",
+    "process": """
+select row_number() over (order by pid) as id, row_number() over (order by pid) as upid, pid,
+       any_value(name) filter (tid = pid) as name, null::bigint as start_ts, null::bigint as end_ts,
+       null::bigint as parent_upid, null::bigint as uid, null::varchar as cmdline,
+       null::bigint as arg_set_id, 0 as machine_id
+from task_process group by pid""",
+    "thread_state": """
+select id, ts, dur, cpu, utid, state, null::boolean as io_wait, null::varchar as blocked_function, waker_utid,
+       null::bigint as waker_id, irq_context, ucpu, flags
+from thread_state_rows""",
+    "cpu": """
+select distinct cpu::bigint as id, cpu::bigint as ucpu, cpu, null::bigint as cluster_id,
+       null::varchar as processor, 0 as machine_id, null::bigint as capacity
+from sched order by cpu""",
+    "sched_slice": "select id, ts, dur, cpu, utid, end_state, priority, ucpu from sched",
+    "sched_previous_runnable_on_thread": """
+select * exclude (state) from (
+  select id, state, max(case when state in ('R', 'R+') then id end) over thread as prev_runnable_id,
+         max(case when state = 'R' and waker_utid is not null then id end) over thread
+           as prev_wakeup_runnable_id
+  from thread_state window thread as (partition by utid order by id)
+) where state = 'Running'""",
+    # Of rows with an end or a begin that is not known nobody can say how long the thread waited.
+    "sched_latency_for_running_interval": _LATENCY,
+    "sched_time_in_state_for_thread": """
+select utid, total_runtime, state, time_in_state, time_in_state * 100 // total_runtime
+         as percentage_in_state
+from (select utid, state, sum(dur)::bigint as time_in_state,
+             (sum(sum(dur)) over (partition by utid))::bigint as total_runtime
+      from thread_state where dur >= 0 group by utid, state)""",
+    "runnable_threads": "select ts, dur from thread_state where state = 'R'",
+    "sched_runnable_thread_count": """
+select ts, value as runnable_thread_count from intervals_overlap_count('runnable_threads')""",
+    "active_cpus": "select ts, dur, cpu from sched join thread_rows using (utid) where is_idle = 0",
+    "sched_active_cpu_count": """
+select ts, value as active_cpu_count from intervals_overlap_count('active_cpus')""",
+    "cpu_utilization_per_second": "from cpu_utilization_per_period(1000000000)",
+}

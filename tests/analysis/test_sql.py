@@ -1,0 +1,129 @@
+"""SQL over what analyses made: operators on intervals with known results, and Perfetto's names."""
+
+import pytest
+
+import tracepoint as tp
+from analysis.making import Schedule
+from tracefile.making import GOLDEN
+from tracepoint.analysis import analyse_sched
+from tracepoint.analysis.sql.database import AnalysisDatabase
+from tracepoint.analysis.sql.macros import MACROS
+from tracepoint.analysis.sql.views import TABLES, VIEWS
+
+pytest.importorskip("duckdb", reason="no DuckDB: pip install duckdb")
+
+
+@pytest.fixture(scope="module")
+def database():
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        yield AnalysisDatabase(trace)
+
+
+@pytest.fixture
+def made(database):
+    """Make tables of intervals: (ts, dur), with `key` and `id`."""
+
+    def make(**tables):
+        for name, rows in tables.items():
+            values = ", ".join(
+                f"({n}, {ts}, {dur}, {(*key, 0)[0]}, '{name}{n}')" for n, (ts, dur, *key) in enumerate(rows)
+            )
+            database.connection.execute(
+                f"create or replace table {name} as from (values {values}) t(id, ts, dur, key, {name}_name)"
+            )
+        return lambda query: database.run(query).fetchall()
+
+    return make
+
+
+def test_the_common_parts_of_intervals(made):
+    run = made(left_rows=[(0, 10), (10, 10), (20, 0), (30, -1)], right_rows=[(5, 10), (20, 5)])
+    assert run("select ts, dur, id_0, id_1 from interval_intersect('left_rows', 'right_rows')") == [
+        (5, 5, 0, 0),
+        (10, 5, 1, 0),
+        (20, 0, 2, 1),
+    ]
+
+
+def test_only_equal_keys_meet(made):
+    run = made(left_rows=[(0, 10, 1), (0, 10, 2)], right_rows=[(5, 10, 2)])
+    assert run("select * from interval_intersect_by('left_rows', 'right_rows', 'key')") == [(5, 5, 1, 0, 2)]
+
+
+SPANS = [
+    ("span_join", [(30, 5, "a0", "b0"), (40, 0, "a0", "b1")]),
+    ("span_left_join", [(30, 5, "a0", "b0"), (35, 5, "a0", None), (40, 0, "a0", "b1"), (40, 10, "a0", None)]),
+    (
+        "span_outer_join",
+        [
+            (20, 10, None, "b0"),
+            (30, 5, "a0", "b0"),
+            (35, 5, "a0", None),
+            (40, 0, "a0", "b1"),
+            (40, 10, "a0", None),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("operator", "rows"), SPANS)
+def test_spans_are_cut_where_either_begins_or_ends(made, operator, rows):
+    run = made(a_rows=[(30, 20), (90, -1)], b_rows=[(20, 15), (40, 0)])
+    columns = "replace(a_rows_name, '_rows', ''), replace(b_rows_name, '_rows', '')"
+    query = f"select ts, dur, {columns} from {operator}('(select * exclude (id, key) from a_rows)', "
+    assert run(query + "'(select * exclude (id, key) from b_rows)') order by ts, dur") == rows
+
+
+def test_how_many_overlap(made):
+    run = made(spans=[(0, 10), (10, 10), (5, 0), (30, -1)])
+    assert run("from intervals_overlap_count('spans')") == [(0, 1), (5, 1), (10, 1), (20, 0), (30, 1)]
+    run = made(spans=[(0, 10, 1), (5, 10, 1), (0, 2, 2)])
+    assert run("select * from intervals_overlap_count_by('spans', 'key') where key = 1") == [
+        (1, 0, 1),
+        (1, 5, 2),
+        (1, 10, 1),
+        (1, 15, 0),
+    ]
+
+
+def test_counters_have_the_time_to_the_next_value(database):
+    database.connection.execute(
+        "create table levels as from (values (10, 1, 5.0), (30, 1, 7.0), (20, 2, 1.0)) t(ts, track_id, value)"
+    )
+    rows = database.run(
+        "select ts, dur, next_value, delta_value from counter_leading_intervals('levels') where track_id = 1"
+    ).fetchall()
+    ((stop,),) = database.run("select end_ts from trace_bounds").fetchall()
+    assert rows == [(10, 20, 7.0, None), (30, stop - 30, None, 2.0)]
+
+
+def test_a_row_counts_in_each_period_for_its_part(database):
+    parts = database.run("from cpu_utilization_per_period(10000000)").fetchall()
+    whole = database.run("select sum(dur) from active_cpus where dur > 0").fetchall()[0]
+    assert sum(unnormalized for _, _, unnormalized in parts) * 10_000_000 == pytest.approx(whole[0])
+    assert all(0 <= share <= 1 for _, share, _ in parts)
+
+
+def test_every_table_view_and_macro_works(database):
+    for name in (*TABLES, *VIEWS, "trace_bounds", "task_process"):
+        assert database.run(f"select * from {name}").columns, name
+    for name in MACROS:
+        database.define(name)
+
+
+def test_an_event_with_its_system_does_not_run_an_analysis(tmp_path):
+    schedule = Schedule("sched:sched_waking")
+    schedule.waking(1, 0, 7)
+    path = tmp_path / "made.dat"
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace:
+        own = AnalysisDatabase(trace)
+        assert own.run('select count(*) from "sched".sched_waking').fetchall() == [(1,)]
+        with pytest.raises(tp.TracepointError, match=r"sched_slice: .*made.dat: no sched:sched_switch"):
+            own.run("select count(*) from sched_slice")
+
+
+def test_latencies_are_those_of_the_report(database):
+    rows = database.run("select latency_dur from sched_latency_for_running_interval").fetchall()
+    with tp.open_trace(GOLDEN / "cut.v6.dat") as trace:
+        assert sorted(ns for (ns,) in rows) == list(analyse_sched(trace).latency().values)

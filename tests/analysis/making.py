@@ -11,13 +11,14 @@ from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 
 GOLDEN = Path(__file__).parent / "golden"
 STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "X": 16, "Z": 32, "P": 64, "I": 128, "R+": 256}
-_CODES = {1: "b", 2: "h", 4: "i", 8: "q"}
+_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
 def recorded_formats():
-    """The formats of `golden/formats-6.1.txt` by `system:event`."""
+    """The formats of `golden/formats-6.1*.txt` by `system:event`."""
     found = {}
-    for part in (GOLDEN / "formats-6.1.txt").read_text().split("# ")[1:]:
+    text = "".join(path.read_text() for path in sorted(GOLDEN.glob("formats-6.1*.txt")))
+    for part in text.split("# ")[1:]:
         system, _, text = part.partition("\n")
         found[f"{system}:{text.split()[1]}"] = text
     return found
@@ -52,8 +53,16 @@ class Schedule:
         for field in form.fields:
             value = values.get(field.name)
             if isinstance(value, str):
-                data[field.offset : field.offset + field.size] = value.encode().ljust(field.size, b"\0")
+                text = value.encode() + b"\0"
+                if field.is_data_loc:
+                    struct.pack_into(order + "I", data, field.offset, len(text) << 16 | len(data))
+                    data += text
+                else:
+                    data[field.offset : field.offset + field.size] = text[: field.size].ljust(
+                        field.size, b"\0"
+                    )
             elif value is not None:
+                value &= (1 << 8 * field.size) - 1
                 struct.pack_into(order + _CODES[field.size], data, field.offset, value)
         self._records.setdefault(cpu, []).append((us * 1000, bytes(data)))
 

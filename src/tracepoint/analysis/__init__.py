@@ -1,7 +1,16 @@
 """Answers to the questions that traces are taken for: tables, figures with bounds, and what was lost."""
 
+from tracepoint.analysis.latency.report import analyse_latency
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
 from tracepoint.analysis.summarise import summarise, summarise_by
 
-__all__ = ["analyse", "analyse_sched", "missing_events", "needed_events", "summarise", "summarise_by"]
+__all__ = [
+    "analyse",
+    "analyse_latency",
+    "analyse_sched",
+    "missing_events",
+    "needed_events",
+    "summarise",
+    "summarise_by",
+]

@@ -12,6 +12,7 @@ from enum import Enum, auto
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -27,7 +28,7 @@ class Order(Enum):
 
     STACK: the last one, of which there may be many.  QUEUE: the first of many.  LAST: there is one, and
     another begin takes its place, the first without an end.  FIRST: there is one, and another begin is part
-    of it.
+    of it; after a loss nobody knows whether the next begin is the first.
     """
 
     STACK = auto()
@@ -89,10 +90,17 @@ class PairMachine:
         self._without_end: list[int] = []
         self._cut: list[int] = []
         self._n_inner = 0
+        # When the last record of a key was, where a loss may hide the first of several begins.
+        self._seen: dict[Hashable, int] | None = {} if order is Order.FIRST and gaps else None
 
     def begin(self, key: Hashable, row: int, ts: int, cpu: int) -> None:
         """Take a begin."""
         found = self._open.get(key)
+        if self._seen is not None:
+            since = self._seen.get(key, MIN_TIME)
+            self._seen[key] = ts
+            if not found:
+                ts = self._first_possible(since, ts, cpu)
         if not found:
             self._open[key] = [(row, ts, cpu)]
             return
@@ -107,6 +115,8 @@ class PairMachine:
     def end(self, key: Hashable, row: int, ts: int) -> int:
         """Take an end; return the row of its begin, NO_ROW without one."""
         found = self._open.get(key)
+        if self._seen is not None:
+            self._seen[key] = ts
         if found:
             self._drop_hidden(found, ts)
         if not found:
@@ -118,6 +128,12 @@ class PairMachine:
         self._begins.append(begin)
         self._ends.append(row)
         return begin
+
+    def _first_possible(self, since: int, ts: int, cpu: int) -> int:
+        """Return when a begin may have been the second, in a loss since the last record of its key."""
+        finder = self._everywhere or self._by_cpu.get(cpu)
+        gap = finder.first_after(since) if finder is not None else None
+        return gap[0] if gap is not None and gap[0] < ts else ts
 
     def drop(self, key: Hashable) -> None:
         """Forget what is open of a key, which has no end: a task or a request that is gone."""

@@ -25,8 +25,10 @@ class AnalysisRecords:
     """The records of the events that an analysis reads, by time over all CPUs.
 
     `fields` are the fields that are there, by event (`system:event`); events that lack a field that must be
-    there are left out.  Raises TracepointError when one that the analysis needs is not there or lacks a
-    field, and for a trace of some CPUs or tasks only, which would give other figures.
+    there are left out.  `names` are the names of tasks that the recorder saved, by id.
+
+    Raises TracepointError when one that the analysis needs is not there or lacks a field, and for a trace of
+    some CPUs or tasks only, which would give other figures.
     """
 
     def __init__(self, trace: Trace, analysis: str, needs: Sequence[Need]) -> None:
@@ -41,6 +43,8 @@ class AnalysisRecords:
         for need in needs:
             self._find(need, analysis)
         self.table = trace.joined(self.fields)
+        # Read now: a report is used after its recording was closed.
+        self.names: Mapping[int, str] = {0: "<idle>", **read_pairs(trace.file.saved_cmdlines)}
 
     def _find(self, need: Need, analysis: str) -> None:
         path, lacks = self.trace.file.path, []
@@ -106,11 +110,6 @@ class AnalysisRecords:
     def coverage(self) -> Coverage:
         """The time of the trace, and what was lost of it."""
         return read_coverage(self.trace, times_by_cpu(self.times, self.cpus))
-
-    @cached_property
-    def names(self) -> Mapping[int, str]:
-        """The names of tasks that the recorder saved, by id."""
-        return {0: "<idle>", **read_pairs(self.trace.file.saved_cmdlines)}
 
     @cached_property
     def processes(self) -> Mapping[int, int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.needs import MissingEvent
+from tracepoint.errors import TracepointError
 from tracepoint.wording import no_such
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
     from types import ModuleType
 
     from tracepoint.analysis.needs import Need
@@ -19,6 +20,43 @@ if TYPE_CHECKING:
 #: What each answers, in the order in which help shows them.
 ANALYSES = {
     "sched": "who ran, who waited for a CPU and how long",
+    "latency": "how long from any event to any other",
+}
+
+
+class AnalysisOption(NamedTuple):
+    """What one analysis can be asked: `--name` of the command, the argument `name` in Python.
+
+    Without one that `is_needed` there is no result; `choices` are all its values, none: any text.
+    """
+
+    name: str
+    metavar: str
+    help: str
+    is_needed: bool = False
+    choices: tuple[str, ...] = ()
+
+
+#: What each can be asked; those that are not here take no options.
+OPTIONS: dict[str, tuple[AnalysisOption, ...]] = {
+    "latency": (
+        AnalysisOption("begin", "EVENT", "where the time begins: sched:sched_waking", is_needed=True),
+        AnalysisOption("end", "EVENT", "where it ends; can be the same event", is_needed=True),
+        AnalysisOption(
+            "key",
+            "FIELD[:FIELD]",
+            "fields with the same values in both, pid=next_pid where the end has another name for one; "
+            "common_pid and common_cpu too",
+        ),
+        AnalysisOption(
+            "order",
+            "ORDER",
+            "which begin an end belongs to, where several are open: the last one, which takes the place of "
+            "those before, the first one, which those after are part of, the last of a stack, the first of a "
+            "queue (default: last)",
+            choices=("last", "first", "stack", "queue"),
+        ),
+    ),
 }
 
 
@@ -28,22 +66,49 @@ def _module(analysis: str, part: str) -> ModuleType:
     return import_module(f"tracepoint.analysis.{analysis}.{part}")
 
 
-def needs_of(analysis: str) -> tuple[Need, ...]:
-    """Return what an analysis reads; raises KeyError for an unknown one."""
-    found: tuple[Need, ...] = _module(analysis, "needs").NEEDS
+def _checked(analysis: str, options: Mapping[str, str]) -> None:
+    """Raise KeyError for an option that an analysis does not have, TracepointError for one that it lacks."""
+    known = {option.name: option for option in OPTIONS.get(analysis, ())}
+    for name, value in options.items():
+        if name not in known:
+            raise KeyError(
+                no_such(f"option of {analysis}", name, known)
+                if known
+                else f"{analysis} has no option {name!r}"
+            )
+        choices = known[name].choices
+        if choices and value not in choices:
+            raise KeyError(no_such(name, value, choices))
+    lacks = [f"--{name}" for name, option in known.items() if option.is_needed and name not in options]
+    if lacks:
+        raise TracepointError(
+            f"{analysis} needs {' and '.join(lacks)}: tracepoint analyse --help explains it"
+        )
+
+
+def needs_of(analysis: str, **options: str) -> tuple[Need, ...]:
+    """Return what an analysis reads; raises KeyError for an unknown one or option.
+
+    Raises TracepointError where an option is missing.
+    """
+    module = _module(analysis, "needs")
+    _checked(analysis, options)
+    found: tuple[Need, ...] = module.needs_of(**options) if analysis in OPTIONS else module.NEEDS
     return found
 
 
-def needed_events(analysis: str) -> list[str]:
+def needed_events(analysis: str, **options: str) -> list[str]:
     """Return the events to record for an analysis, under all names that they have had.
 
     >>> needed_events("sched")[:3]
     ['sched:sched_switch', 'sched:sched_waking', 'sched:sched_wakeup']
+    >>> needed_events("latency", begin="irq:softirq_raise", end="irq:softirq_entry", key="vec")
+    ['irq:softirq_raise', 'irq:softirq_entry']
     """
-    return [name for need in needs_of(analysis) for name in need.names]
+    return [name for need in needs_of(analysis, **options) for name in need.names]
 
 
-def missing_events(trace: Trace, analysis: str) -> list[MissingEvent]:
+def missing_events(trace: Trace, analysis: str, **options: str) -> list[MissingEvent]:
     """Return the events that an analysis would read and that the recording does not have.
 
     An event that could have been recorded and never happened is missing too: a recording says nothing of it.
@@ -54,7 +119,7 @@ def missing_events(trace: Trace, analysis: str) -> list[MissingEvent]:
     ['sched:sched_process_exec', 'sched:sched_process_free']
     """
     recorded = {name for name, n in trace.events.items() if n}
-    return list(missing_of(needs_of(analysis), recorded))
+    return list(missing_of(needs_of(analysis, **options), recorded))
 
 
 def missing_of(needs: Collection[Need], recorded: Collection[str]) -> Iterator[MissingEvent]:
@@ -64,8 +129,8 @@ def missing_of(needs: Collection[Need], recorded: Collection[str]) -> Iterator[M
             yield MissingEvent(need.names[0], need.gives, need.is_needed)
 
 
-def analyse(trace: Trace, analysis: str) -> Report:
-    """Return the report of an analysis by its name, such as "sched".
+def analyse(trace: Trace, analysis: str, **options: str) -> Report:
+    """Return the report of an analysis by its name, such as "sched", with the options that it has.
 
     Raises KeyError for an unknown one, and TracepointError when the recording lacks events that it needs.
 
@@ -74,5 +139,7 @@ def analyse(trace: Trace, analysis: str) -> Report:
     ...     analyse(trace, "sched")
     <SchedReport of 10 switches, 0.097791 s>
     """
-    found: Report = _module(analysis, "report").analyse(trace)
+    module = _module(analysis, "report")
+    _checked(analysis, options)
+    found: Report = module.analyse(trace, **options)
     return found

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from enum import Enum, auto
 from fnmatch import fnmatchcase
+from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
+    from typing import TypeVar
 
     from tracepoint.analysis.distribution import Bounds, Distribution
 
+    Item = TypeVar("Item")
     Value = int | float | str | Bounds | dict[str, int] | None
 
 MAX_ROWS = 20
@@ -94,6 +97,14 @@ class Choice(NamedTuple):
         if not self.tasks:
             return True
         return any(tid == one if isinstance(one, int) else fnmatchcase(name, one) for one in self.tasks)
+
+    def most_of(self, items: Sequence[Item], key: Callable[[Item], int]) -> list[Item]:
+        """Return those with the largest keys, as many as are chosen.
+
+        >>> Choice(most=2).most_of([1, 7, 3], key=int), Choice(most=None).most_of([1, 7, 3], key=int)
+        ([7, 3], [7, 3, 1])
+        """
+        return nlargest(len(items) if self.most is None else self.most, items, key=key)
 
     def table(
         self,

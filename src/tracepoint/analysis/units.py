@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from tracepoint.analysis.distribution import Bounds
 
@@ -50,3 +50,12 @@ def bounds_text(bounds: Bounds, show: Callable[[float], str]) -> str:
         return f">= {show(bounds.low)}"
     low, high = show(bounds.low), show(bounds.high)
     return low if low == high else f"{low}..{high}"
+
+
+def task_text(names: Mapping[int, str], tid: int) -> str:
+    """Return a task as its name and id, as in the lines of `trace`.
+
+    >>> task_text({7: "sh"}, 7), task_text({}, 8)
+    ('sh-7', '<...>-8')
+    """
+    return f"{names.get(tid, '<...>')}-{tid}"

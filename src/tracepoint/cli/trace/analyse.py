@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.registry import ANALYSES, analyse, needed_events
+from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events
 from tracepoint.analysis.sections import MAX_ROWS, Choice
 from tracepoint.analysis.text import report_facts, report_lines
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
@@ -41,21 +41,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
+    for analysis, options in OPTIONS.items():
+        group = parser.add_argument_group(f"of {analysis}")
+        for option in options:
+            group.add_argument(
+                f"--{option.name}", metavar=option.metavar, help=option.help, choices=option.choices or None
+            )
     add_part_arguments(parser.add_argument_group("part to show"))
     add_instance_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the figures of an analysis; what limits them goes to stderr."""
+    names = {option.name for options in OPTIONS.values() for option in options}
+    options = {name: value for name in sorted(names) if (value := getattr(args, name)) is not None}
     if args.events:
-        for name in needed_events(args.analysis):
+        for name in needed_events(args.analysis, **options):
             out.line(name)
         return EXIT_DONE
     if args.file is None:
         raise TracepointError("no recording: give a FILE, or --events for what to record")
     with open_file(args.file) as file:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
-        report = analyse(trace, args.analysis)
+        report = analyse(trace, args.analysis, **options)
         choice = Choice(args.cpu, args.pid, None if args.all or args.format == "json" else MAX_ROWS)
         if args.format == "json":
             out.line(json_line(report_facts(report, choice)))

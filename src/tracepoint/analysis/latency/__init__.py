@@ -1,0 +1,1 @@
+"""How long from any event to any other."""

@@ -1,0 +1,239 @@
+"""The time from one event to another with the same key: its figures, by key and the longest."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.latency.needs import needs_of, read_key
+from tracepoint.analysis.pairs import EndScope, Order, PairMachine
+from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
+from tracepoint.analysis.spans import OPEN, samples_by, spans_of, unpaired_notes
+from tracepoint.analysis.units import task_text
+from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.plan import CPU, ColumnKind
+from tracepoint.decode.table import ColumnTable
+from tracepoint.errors import TracepointError
+from tracepoint.wording import one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+    from typing import TypeVar
+
+    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.latency.needs import KeyField
+    from tracepoint.analysis.sections import Choice, Section
+    from tracepoint.analysis.spans import Spans
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.trace import Trace
+
+    KeyOf = Callable[[int], Hashable]
+    Group = TypeVar("Group", bound=Hashable)
+
+_KEYS = (
+    Heading("n", "n"),
+    Heading("total", "total", Unit.TIME),
+    Heading("mean", "mean", Unit.TIME),
+    Heading("p99", "p99", Unit.TIME),
+    Heading("max", "max", Unit.TIME),
+    Heading("key", "key", Unit.WORD),
+)
+_LONGEST = (
+    Heading("dur", "time", Unit.TIME),
+    Heading("ts", "begin (ns)", Unit.NUMBER),
+    Heading("cpu", "cpu", Unit.NUMBER),
+    Heading("end_cpu", "end cpu", Unit.NUMBER),
+    Heading("key", "key", Unit.WORD),
+    Heading("task", "begun by", Unit.WORD),
+)
+
+
+class LatencyReport(Report):
+    """How long from one event to another; `analyse_latency` makes it."""
+
+    name = "latency"
+
+    def __init__(
+        self,
+        records: AnalysisRecords,
+        spans: Spans,
+        events: tuple[str, str],
+        key: Sequence[KeyField],
+        order: Order,
+    ) -> None:
+        super().__init__(records.coverage, records.missing)
+        self._records = records
+        self._spans = spans
+        self._events = events
+        self._key = key
+        self._order = order
+
+    def __repr__(self) -> str:
+        begin, end = self._events
+        return f"<LatencyReport of {len(self._spans):,} times from {begin} to {end}>"
+
+    @property
+    def tables(self) -> dict[str, ColumnTable]:
+        """The rows of `latency`."""
+        return {"latency": self.latency}
+
+    @cached_property
+    def latency(self) -> ColumnTable:
+        """Each time by its begin: `ts`, `dur` in ns (-1: no end), CPUs and tasks of both ends, and the key.
+
+        `is_cut` says that a loss may hide the end.
+        """
+        return ColumnTable("latency", self._columns)
+
+    def _columns(self) -> list[Column]:
+        spans, cpus, words = self._spans, self._records.cpus, list(dict.fromkeys(self._keys))
+        place = {word: number for number, word in enumerate(words)}
+        texts = (self._key_text(word).encode("utf-8", "surrogateescape") for word in words)
+        return [
+            number_column("id", range(len(spans)), "q"),
+            number_column("ts", spans.ts, "q"),
+            number_column("dur", spans.dur, "q"),
+            number_column("cpu", (cpus[row] for row in spans.begin), "i"),
+            number_column("end_cpu", (OPEN if row < 0 else cpus[row] for row in spans.end), "i", OPEN),
+            number_column("tid", self._tids, "i"),
+            text_column("key", (place[key] for key in self._keys), texts),
+            number_column("is_cut", spans.is_cut, "b"),
+        ]
+
+    @cached_property
+    def _tids(self) -> list[int]:
+        """The task that wrote each begin."""
+        pids = self._records.column(self._events[0], "common_pid").numbers
+        return [pids[row] for row in self._spans.begin]
+
+    @cached_property
+    def _keys(self) -> list[Hashable]:
+        """The key of each time."""
+        begin_key = _reader(self._records, self._events[0], [field.begin for field in self._key])
+        return [begin_key(row) for row in self._spans.begin]
+
+    def _key_text(self, key: Hashable) -> str:
+        values = key if isinstance(key, tuple) else (key,)
+        named = zip(self._key, values, strict=False)
+        return " ".join(f"{field.begin}={one_line(str(value))}" for field, value in named) or "all"
+
+    def sections(self, choice: Choice = ALL) -> Sequence[Section]:
+        """Return the figures of all times, by key, and the longest ones."""
+        chosen = self._chosen(choice)
+        begin, end = self._events
+        every = self._samples(["all" if is_chosen else None for is_chosen in chosen])
+        found: list[Section] = [
+            DistributionSection("latency_ns", f"From {begin} to {end}", every, events=self._events)
+        ]
+        if self._key:
+            keys = zip(self._keys, chosen, strict=True)
+            by_key = self._samples([key if is_chosen else None for key, is_chosen in keys])
+            rows = [
+                (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), self._key_text(key))
+                for key, made in by_key.items()
+            ]
+            found.append(choice.table("keys", "By key", _KEYS, rows, self._events))
+        return [*found, self._longest(choice, chosen)]
+
+    def _chosen(self, choice: Choice) -> list[bool]:
+        names, cpus = self._records.names, self._records.cpus
+        return [
+            choice.has_cpu(cpus[row]) and choice.has_task(tid, names.get(tid, ""))
+            for row, tid in zip(self._spans.begin, self._tids, strict=True)
+        ]
+
+    def _samples(self, groups: Sequence[Group | None]) -> Mapping[Group, Distribution]:
+        return samples_by(self._spans, groups, self.coverage, is_paired_surely=self._order is not Order.QUEUE)
+
+    def _longest(self, choice: Choice, chosen: Sequence[bool]) -> Section:
+        spans, cpus, names = self._spans, self._records.cpus, self._records.names
+        found = [at for at, dur in enumerate(spans.dur) if chosen[at] and dur != OPEN]
+        rows = [
+            (
+                spans.dur[at], spans.ts[at], cpus[spans.begin[at]], cpus[spans.end[at]],
+                self._key_text(self._keys[at]), task_text(names, self._tids[at]),
+            )
+            for at in choice.most_of(found, key=spans.dur.__getitem__)
+        ]  # fmt: skip
+        return TableSection("longest", "Longest", _LONGEST, rows, self._events, len(found) - len(rows))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what limits the figures: losses, begins without an end, ends without a begin."""
+        yield from super().notes()
+        yield from unpaired_notes(self._spans, *self._events)
+        if self._order is Order.QUEUE and not self.coverage.is_complete:
+            yield "after a loss a queue may pair an end with a later begin than its own: no quantiles"
+
+
+def _reader(records: AnalysisRecords, event: str, fields: Sequence[str]) -> KeyOf:
+    """Return what reads the key of a row: one value, or a tuple."""
+    parts = [_field_reader(records, event, field) for field in fields]
+    if len(parts) == 1:
+        return parts[0]
+    return lambda row: tuple(part(row) for part in parts)
+
+
+def _field_reader(records: AnalysisRecords, event: str, field: str) -> KeyOf:
+    if field == CPU:
+        return records.cpus.__getitem__
+    column = records.column(event, field)
+    numbers = column.numbers
+    if column.plan.kind is ColumnKind.TEXT:
+        words = column.words
+        return lambda row: words[numbers[row]]
+    if column.plan.kind is not ColumnKind.NUMBER:
+        raise TracepointError(f"{event}: {field} is a list or bytes, which cannot be a key")
+    return numbers.__getitem__
+
+
+def _resolved(trace: Trace, event: str) -> str:
+    """Return an event as `system:event`; raises TracepointError where the recording has no format of it."""
+    try:
+        form = trace.format(event)
+    except KeyError as error:
+        raise TracepointError(f"{trace.file.path}: {error.args[0]}") from None
+    return f"{form.system}:{form.name}"
+
+
+def analyse_latency(trace: Trace, begin: str, end: str, key: str = "", order: str = "last") -> LatencyReport:
+    """Return how long it was from each event `begin` to the event `end` that belongs to it.
+
+    They belong together where the fields `key` have the same values, `FIELD[:FIELD]`, each `pid=next_pid`
+    where it has another name in the end.  `order` says which of several open begins it is: last, first,
+    stack or queue (`Order`).  Raises TracepointError for events and fields that the recording does not have,
+    KeyError for an unknown order.
+
+    >>> import tracepoint as tp
+    >>> with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
+    ...     analyse_latency(trace, "sched_waking", "sched_switch", "pid=next_pid")
+    <LatencyReport of 7 times from sched:sched_waking to sched:sched_switch>
+    """
+    chosen = Order[order.upper()]
+    begin, end = _resolved(trace, begin), _resolved(trace, end)
+    fields = read_key(key)
+    if begin != end and begin.partition(":")[2] == end.partition(":")[2]:
+        raise TracepointError(f"{begin} and {end} have one name: choose events with different names")
+    records = AnalysisRecords(trace, LatencyReport.name, needs_of(begin, end, key))
+    scope = EndScope.CPU if any(field.begin == CPU for field in fields) else EndScope.ALL
+    machine = PairMachine(chosen, scope, records.coverage.gaps)
+    begin_key = _reader(records, begin, [field.begin for field in fields])
+    end_key = _reader(records, end, [field.end for field in fields])
+
+    def take_begin(row: int, ts: int, cpu: int) -> None:
+        machine.begin(begin_key(row), row, ts, cpu)
+
+    def take_end(row: int, ts: int, _cpu: int) -> None:
+        machine.end(end_key(row), row, ts)
+
+    def take_both(row: int, ts: int, cpu: int) -> None:
+        take_end(row, ts, cpu)
+        take_begin(row, ts, cpu)
+
+    records.run({begin: take_both} if begin == end else {begin: take_begin, end: take_end})
+    spans = spans_of(machine.finish(records.coverage.stop), records.times)
+    return LatencyReport(records, spans, (begin, end), fields, chosen)
+
+
+analyse = analyse_latency

@@ -1,0 +1,129 @@
+"""Times from begins to ends, with figures of them by what they are of."""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.analysis.distribution import Distribution
+from tracepoint.analysis.pairs import NO_ROW
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+    from typing import TypeVar
+
+    from tracepoint.analysis.coverage import Coverage
+    from tracepoint.analysis.pairs import Pairs
+
+    Group = TypeVar("Group", bound=Hashable)
+
+#: The duration of what has no end.
+OPEN = -1
+
+
+class Spans(NamedTuple):
+    """Times in ns by their begin, with the rows of begin and end; `dur` is OPEN (-1) without an end.
+
+    `is_cut` says of those whether a loss may hide the end; `orphans` are the rows of ends without a begin.
+    """
+
+    begin: array[int]
+    end: array[int]
+    ts: array[int]
+    dur: array[int]
+    is_cut: bytearray
+    orphans: array[int]
+
+    def __len__(self) -> int:
+        return len(self.ts)
+
+    @property
+    def n_open(self) -> int:
+        """How many have no end, and no loss that may hide it."""
+        return self.dur.count(OPEN) - sum(self.is_cut)
+
+
+def spans_of(pairs: Pairs, times: Sequence[int]) -> Spans:
+    """Return pairs as times, by their begin; `times` are those of the rows in ns.
+
+    >>> pairs = Pairs(array("q", [0]), array("q", [2]), [1], [1], array("q", [3]), 0)
+    >>> spans = spans_of(pairs, [100, 110, 150, 160])
+    >>> list(zip(spans.ts, spans.dur, spans.is_cut))
+    [(100, 50, 0), (110, -1, 1)]
+    """
+    cut = set(pairs.cut)
+    rows = sorted([*zip(pairs.begins, pairs.ends, strict=True), *((row, NO_ROW) for row in pairs.opens)])
+    begins, ends = array("q", (row for row, _ in rows)), array("q", (row for _, row in rows))
+    ts = array("q", (times[row] for row in begins))
+    dur = array(
+        "q", (OPEN if end == NO_ROW else times[end] - start for start, end in zip(ts, ends, strict=True))
+    )
+    return Spans(begins, ends, ts, dur, bytearray(row in cut for row in begins), pairs.orphans)
+
+
+class Hiding(NamedTuple):
+    """How many samples losses may hide, None: nobody knows, and how long one is at most in ns."""
+
+    n: int | None
+    longest: int | None
+
+    def samples(self, values: Iterable[int], n_dropped: int = 0) -> Distribution:
+        """Return the figures of the samples that are known, with those left out that were dropped."""
+        return Distribution(values, None if self.n is None else self.n + n_dropped, self.longest)
+
+
+def hiding_of(
+    coverage: Coverage, since: Iterable[int] = (), each: int = 1, *, is_paired_surely: bool = True
+) -> Hiding:
+    """Return what the losses of a recording may hide of samples that end in it.
+
+    `since` are the begins of samples that were dropped, `each` how many one lost event hides.  Where losses
+    make begins and ends meet that do not belong together, nothing is known of how many are hidden.
+    """
+    lost = coverage.n_lost
+    starts = [max(gap.start, coverage.start) for gaps in coverage.gaps.values() for gap in gaps]
+    if coverage.n_unplaced or coverage.n_damaged:
+        starts.append(coverage.start)
+    starts.extend(since)
+    longest = coverage.stop - min(starts) if starts else None
+    is_known = lost != LOST_UNKNOWN and (is_paired_surely or not lost)
+    return Hiding(lost * each if is_known else None, longest)
+
+
+def samples_by(
+    spans: Spans, groups: Sequence[Group | None], coverage: Coverage, *, is_paired_surely: bool = True
+) -> Mapping[Group, Distribution]:
+    """Return the times with an end by group, those with most time first.
+
+    `groups` has one for each span, None for those to leave out.
+
+    >>> from tracepoint.analysis.coverage import Coverage
+    >>> spans = spans_of(Pairs(array("q", [0]), array("q", [1]), [], [], array("q"), 0), [100, 150])
+    >>> samples_by(spans, ["read"], Coverage(100, 150, {}))["read"].sum
+    Bounds(low=50, high=50)
+    """
+    cut = [ts for ts, is_cut in zip(spans.ts, spans.is_cut, strict=True) if is_cut]
+    hiding = hiding_of(coverage, cut, is_paired_surely=is_paired_surely)
+    values: dict[Group, list[int]] = {}
+    n_cut: dict[Group, int] = {}
+    for group, dur, is_cut in zip(groups, spans.dur, spans.is_cut, strict=True):
+        if group is None:
+            continue
+        if dur != OPEN:
+            values.setdefault(group, []).append(dur)
+        elif is_cut:
+            n_cut[group] = n_cut.get(group, 0) + 1
+    order = sorted(values, key=lambda group: -sum(values[group]))
+    return {group: hiding.samples(values[group], n_cut.get(group, 0)) for group in order}
+
+
+def unpaired_notes(spans: Spans, begin: str, end: str) -> Iterator[str]:
+    """Yield how many begins have no end, and ends no begin."""
+    if spans.n_open:
+        yield f"{counted(spans.n_open, 'begin')} without an end ({begin})"
+    if n_cut := sum(spans.is_cut):
+        yield f"{counted(n_cut, 'begin')} whose end a loss may hide ({begin})"
+    if spans.orphans:
+        yield f"{counted(len(spans.orphans), 'end')} without a begin ({end})"

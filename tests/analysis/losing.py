@@ -1,0 +1,95 @@
+"""Recordings that lost pages on purpose, and whether the bounds of figures hold: for every analysis.
+
+A test gives `Record`s with the answers that the whole recording has (`Sample`s by group), and what analyses
+a recording; `held` loses pages of it again and again and says which part of all bounds was true.
+"""
+
+from collections import Counter
+from math import ceil
+from typing import NamedTuple
+
+import tracepoint as tp
+from analysis.making import Schedule
+
+US = 1000
+QUANTILES = (0.5, 0.9, 1.0)
+SHARES = (0.01, 0.1)
+
+
+class Record(NamedTuple):
+    """What `Schedule.add` takes."""
+
+    us: int
+    cpu: int
+    event: str
+    values: dict
+    by: int = 0
+    flags: int = 0
+
+
+def schedule_of(records, lost=frozenset(), *events):
+    """The recording of records, by time; those at the places `lost` are lost on their CPU."""
+    made = Schedule(*events)
+    for place, record in enumerate(records):
+        if place in lost:
+            made.lose(record.cpu, 1)
+        else:
+            made.add(*record)
+    return made
+
+
+def analysed(schedule, folder, analyse, *args, **options):
+    """What an analysis says of a recording."""
+    path = folder / "made.dat"
+    path.write_bytes(schedule.data())
+    with tp.open_trace(path) as trace:
+        return analyse(trace, *args, **options)
+
+
+def lost_places(records, rng, share, per_page=8):
+    """The places of records on pages of CPUs, of which `share` are lost.
+
+    Not the first and the last page of a CPU: what was before is no part of a recording, and no page says
+    what a CPU lost at its end.
+    """
+    by_cpu = {}
+    for place, record in enumerate(records):
+        by_cpu.setdefault(record.cpu, []).append(place)
+    lost = set()
+    for places in by_cpu.values():
+        pages = [places[at : at + per_page] for at in range(0, len(places), per_page)]
+        for page in pages[1:-1]:
+            if rng.random() < share:
+                lost.update(page)
+    return lost
+
+
+def checks(samples, truth):
+    """Whether each bound of a distribution is true; `truth` are all values in ns."""
+    truth = sorted(truth)
+    yield samples.count.low <= len(truth) and _below(len(truth), samples.count.high)
+    yield samples.sum.low <= sum(truth) and _below(sum(truth), samples.sum.high)
+    for q in QUANTILES:
+        bounds = samples.quantile(q)
+        if bounds is not None and truth:
+            true = truth[max(ceil(q * len(truth)), 1) - 1]
+            yield bounds.low <= true and _below(true, bounds.high)
+
+
+def _below(value, high):
+    return high is None or value <= high
+
+
+def held(records, truth, figures, rng, folder, n_times=6):
+    """The share of bounds that are true, over recordings with pages lost, and how many bounds there were.
+
+    `truth` are all values in ns by group, and `figures(schedule, folder)` the distributions by group.
+    """
+    counts = Counter()
+    for share in SHARES:
+        for _ in range(n_times):
+            lost = lost_places(records, rng, share)
+            found = figures(schedule_of(records, lost), folder)
+            for group, samples in found.items():
+                counts.update(checks(samples, truth.get(group, [])))
+    return counts[True] / max(counts.total(), 1), counts.total()

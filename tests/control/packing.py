@@ -19,7 +19,7 @@ SITE = "/py/site"
 LOAD = """
 import sys, json
 sys.path[:0] = [{tests!r}, {src!r}]
-import control.in_guest, difflib, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
+import control.in_guest, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
 import tracepoint.cli.main as main, tracepoint.cli.trace.follow
 for name in "list enable disable filter trigger hist record restore read".split():
     main._load(main.COMMANDS[name])
@@ -47,6 +47,17 @@ def python_files() -> dict[str, bytes]:
     )
     files["/bin/tracepoint"] = b'#!/bin/sh\nexec /bin/python3 -m tracepoint "$@"\n'
     return files
+
+
+def package_files(name: str) -> dict[str, bytes]:
+    """Return the files of an installed package with compiled modules, none where it is not installed."""
+    spec = importlib.util.find_spec(name)
+    if spec is None or spec.origin is None:
+        return {}
+    folder = Path(spec.origin).parent
+    files = {f"{SITE}/{name}/{path.name}": path.read_bytes() for path in folder.iterdir() if path.is_file()}
+    shared = [str(path) for path in folder.glob("*.so")]
+    return files | {library: Path(library).read_bytes() for library in _libraries(shared)}
 
 
 def _module(path: Path) -> dict[str, bytes]:

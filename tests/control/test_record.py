@@ -7,13 +7,14 @@ import os
 import shutil
 import struct
 import subprocess
+import sys
 import threading
 
 import pytest
 
 from control.fake import PAGE, FakeTracefs, make_format
 from tracepoint.cli.main import main
-from tracepoint.control.files import MountedFiles
+from tracepoint.control.files import MountedFiles, _place
 from tracepoint.control.session import open_tracefs
 from tracepoint.errors import TracefsError, TracepointError
 from tracepoint.layout.format import write_format
@@ -37,6 +38,7 @@ class RecordedFake(FakeTracefs):
         self.pages: dict[int, list[bytes]] = {0: [], 1: []}
         self.overrun, self.dropped, self.n_open = 5, 1, 0
         self.fails_with = 0
+        self.n_kallsyms, self.loaded = 0, ""
 
     def read(self, path: str) -> str:
         match path.split("/"):
@@ -60,9 +62,13 @@ class RecordedFake(FakeTracefs):
         return ["enable", "print"] if path == "events/ftrace" else super().names(path)
 
     def kallsyms(self) -> str:
+        self.n_kallsyms += 1
         return "ffffffff81000000 T _text\n"
 
-    def variables(self, names) -> dict[str, int]:
+    def modules(self) -> str:
+        return self.loaded
+
+    def variables(self, names, kallsyms) -> dict[str, int]:
         return {"vmemmap_base": 0xFFFFEA0000000000} if "vmemmap_base" in names else {}
 
     def open_pages(self, path: str) -> FakePages:
@@ -294,3 +300,31 @@ def test_a_raw_pipe_of_the_machine_never_waits(tmp_path):
     assert source.read(4096) == b"page"
     source.close()
     os.close(writer)
+
+
+def test_symbols_are_read_again_only_where_modules_came(array, files, tmp_path):
+    array.record(tmp_path / "a.dat", 0)
+    assert files.n_kallsyms == 1
+
+    def load() -> None:
+        files.loaded = "zram 1 0 - Live 0x0\n"
+
+    array.record(tmp_path / "b.dat", during=load)
+    assert files.n_kallsyms == 3
+
+
+def test_recording_imports_only_what_it_needs():
+    code = "import sys, tracepoint.cli.main, tracepoint.cli.kernel.record; sys.stdout.write(' '.join(sys.modules))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    loaded = set(told.split())
+    assert "tracepoint.control.record" in loaded
+    for name in ("source", "trigger", "model.event", "filter.parse", "decode.engine", "layout.format"):
+        assert f"tracepoint.{name}" not in loaded
+    assert not loaded & {"subprocess", "logging", "difflib", "decimal"}
+
+
+def test_the_place_of_a_symbol():
+    text = "ffffffff81000000 T _text\nffffffff82000010 D phys_base\nnonsense page_base\n"
+    assert _place("phys_base", text) == 0xFFFFFFFF82000010
+    assert _place("_text", text) == 0xFFFFFFFF81000000
+    assert [_place(name, text) for name in ("base", "page_base", "vmemmap_base", "")] == [0, 0, 0, 0]

@@ -8,10 +8,11 @@ from filter_formats import COMMON, FOO, OPENAT, SCHED_SWITCH
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tracepoint.filter.context import RecordContext
 from tracepoint.filter.match import match_glob
 from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
-from tracepoint.filter.program import RecordContext, compile_filter
+from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import EventFormat, FieldFormat
 
 

@@ -27,7 +27,7 @@ from module_trees import with_events, write_depmod
 from tracepoint.errors import LabError
 from tracepoint.lab.guest import machine as lab_guest
 from tracepoint.lab.kernels import modules, packages
-from tracepoint.layout.elf import core_offset
+from tracepoint.layout.corefile import core_offset
 from tracepoint.printk.facts import LASTING_VARIABLES
 
 HERE = Path(__file__).parent

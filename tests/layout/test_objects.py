@@ -13,7 +13,8 @@ from layout.object_builder import SAMPLE, EventSpec, FieldSpec, ObjectBuilder, s
 from oracles import modules_of
 from tracepoint.errors import LayoutError
 from tracepoint.layout.abi import Abi
-from tracepoint.layout.elf import Elf, core_offset
+from tracepoint.layout.corefile import core_offset
+from tracepoint.layout.elf import Elf
 from tracepoint.layout.format import read_format, write_format
 from tracepoint.layout.objects import read_object
 

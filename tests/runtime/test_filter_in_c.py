@@ -13,10 +13,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "filter"))
 
 from filter_formats import FOO
 
+from tracepoint.filter.context import RecordContext
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import Filter, parse_filter
 from tracepoint.filter.profile import KERNEL_6_12
-from tracepoint.filter.program import RecordContext, compile_filter
+from tracepoint.filter.program import compile_filter
 from tracepoint.filter.tree import Comparator, Predicate, Source
 
 PREDICATES = [

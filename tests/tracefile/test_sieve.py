@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decode.shapes import format_of, record_of
+from tracepoint.filter.context import RecordContext
 from tracepoint.filter.parse import parse_filter
-from tracepoint.filter.program import RecordContext, compile_filter
+from tracepoint.filter.program import compile_filter
 from tracepoint.record.layout import PageLayout
 from tracepoint.record.page import LOST_UNKNOWN, walk_pages
 from tracepoint.record.pages import read_pages, records_of

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -74,6 +73,8 @@ def nanoseconds(text: str) -> int:
     >>> nanoseconds("10.629676474")
     10629676474
     """
+    from decimal import Decimal, InvalidOperation  # noqa: PLC0415 - most commands have no times
+
     try:
         number = Decimal(text)
     except InvalidOperation:

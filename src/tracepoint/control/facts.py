@@ -31,6 +31,7 @@ class RecordedFacts:
     header_event: str
     ftrace: tuple[str, ...]
     kallsyms: str
+    modules: str
     variables: dict[str, int]
     printk_formats: str
     saved_cmdlines: str
@@ -39,17 +40,22 @@ class RecordedFacts:
     settings: TraceSettings
 
     @classmethod
-    def read(cls, array: ArrayFiles, variables: dict[str, int] | None = None) -> RecordedFacts:
-        """Read them, but not the variables where they are known: they last.  Raises TracefsError."""
-        read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
+    def read(cls, array: ArrayFiles, before: RecordedFacts | None = None) -> RecordedFacts:
+        """Read them; what lasts as long as the kernel is taken from `before`.  Raises TracefsError."""
+        read, files = array.tracefs.read, array.tracefs.files
+        # The symbols are millions of bytes, which the kernel makes anew for each reader.
+        modules = files.modules()
+        is_same = before is not None and before.modules == modules
+        kallsyms = before.kallsyms if before is not None and is_same else files.kallsyms()
         tgid_option = f"{array.prefix}options/record-tgid"
         has_tgids = array.tracefs.exists(tgid_option) and read(tgid_option).strip() == "1"
         return cls(
-            read("events/header_page"),
-            read("events/header_event"),
-            tuple(read(f"events/ftrace/{n}/format") for n in names if n not in ("enable", "filter")),
-            array.tracefs.files.kallsyms(),
-            array.tracefs.files.variables(LASTING_VARIABLES) if variables is None else variables,
+            before.header_page if before else read("events/header_page"),
+            before.header_event if before else read("events/header_event"),
+            before.ftrace if before else _ftrace_formats(array),
+            kallsyms,
+            modules,
+            before.variables if before else files.variables(LASTING_VARIABLES, kallsyms),
             read("printk_formats"),
             read("saved_cmdlines"),
             read("saved_tgids") if has_tgids else None,
@@ -94,6 +100,11 @@ class RecordedFacts:
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
         return sum((folder / name).stat().st_size for name in (*texts, "formats.tar"))
+
+
+def _ftrace_formats(array: ArrayFiles) -> tuple[str, ...]:
+    read, names = array.tracefs.read, array.tracefs.names("events/ftrace")
+    return tuple(read(f"events/ftrace/{n}/format") for n in names if n not in ("enable", "filter"))
 
 
 def format_ids(texts: list[str]) -> set[int]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 from tracepoint.errors import TracefsNotFound
-from tracepoint.layout.elf import core_offset
+from tracepoint.layout.corefile import core_offset
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,8 @@ HOW_TO_MOUNT = (
 )
 
 
-KALLSYMS, KCORE = Path("/proc/kallsyms"), Path("/proc/kcore")
+KALLSYMS, KCORE, MODULES = Path("/proc/kallsyms"), Path("/proc/kcore"), Path("/proc/modules")
+_ADDRESS = re.compile(r"[0-9a-f]{1,16}")
 
 
 class PageSource(Protocol):
@@ -75,7 +76,10 @@ class Files(Protocol):
     def kallsyms(self) -> str:
         """Return the kernel's symbols, as /proc/kallsyms has them; empty when that is not there."""
 
-    def variables(self, names: Iterable[str]) -> dict[str, int]:
+    def modules(self) -> str:
+        """Return what /proc/modules says: where that has changed, the symbols have too."""
+
+    def variables(self, names: Iterable[str], kallsyms: str) -> dict[str, int]:
         """Return the kernel's variables of 8 bytes that can be read; none for what is not a kernel."""
 
 
@@ -141,17 +145,32 @@ class MountedFiles:
 
     def kallsyms(self) -> str:
         """Return the kernel's symbols."""
-        return KALLSYMS.read_text(errors="surrogateescape") if KALLSYMS.exists() else ""
+        return _content(KALLSYMS)
 
-    def variables(self, names: Iterable[str]) -> dict[str, int]:
+    def modules(self) -> str:
+        """Return the list of modules."""
+        return _content(MODULES)
+
+    def variables(self, names: Iterable[str], kallsyms: str) -> dict[str, int]:
         """Read variables in the kernel's memory, which only root may do, and not where it is locked down."""
-        places = dict(re.findall(rf"^([0-9a-f]+) \w ({'|'.join(names)})$", self.kallsyms(), re.MULTILINE))
+        places = {name: place for name in names if (place := _place(name, kallsyms))}
         try:
             with KCORE.open("rb", buffering=0) as core:
                 head = core.read(_READ_SIZE)
-                return dict(_read_words(core, head, {name: int(at, 16) for at, name in places.items()}))
+                return dict(_read_words(core, head, places))
         except OSError:
             return {}
+
+
+def _content(path: Path) -> str:
+    return path.read_bytes().decode(errors="surrogateescape") if path.exists() else ""
+
+
+def _place(name: str, kallsyms: str) -> int:
+    """Return the address of a symbol, 0 where there is none: a search, as lines are many."""
+    at = max(kallsyms.find(f" {name}\n"), 0)
+    word = kallsyms[kallsyms.rfind("\n", 0, at) + 1 : at].partition(" ")[0]
+    return int(word, 16) if _ADDRESS.fullmatch(word) else 0
 
 
 def _read_words(core: BinaryIO, head: bytes, places: Mapping[str, int]) -> Iterator[tuple[str, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-from tracepoint.control.events import SystemControl, TracefsEvent, find_event
 from tracepoint.control.names import expand
 from tracepoint.control.record import RecordLimits, record
 from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     import threading
     from collections.abc import Callable, Iterable
 
+    from tracepoint.control.events import SystemControl, TracefsEvent
     from tracepoint.control.status import RecordStatus
     from tracepoint.control.tracefs import Tracefs
     from tracepoint.tracefile.recording import Recording
@@ -60,11 +60,16 @@ class TraceArray:
 
     def __getitem__(self, word: str) -> TracefsEvent | SystemControl:
         """Return an event or a system by its name."""
+        # With the languages of filters and triggers, which most recordings do without.
+        from tracepoint.control.events import find_event  # noqa: PLC0415
+
         return find_event(self, word)
 
     def event(self, word: str) -> TracefsEvent:
         """Return an event by its name; raises TracefsError for the name of a system."""
-        found = find_event(self, word)
+        from tracepoint.control.events import SystemControl  # noqa: PLC0415 - as above
+
+        found = self[word]
         if isinstance(found, SystemControl):
             raise TracefsError(f"{word} is a system: name one of its events, such as {found.events[0]}")
         return found

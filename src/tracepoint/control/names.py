@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracefsError
@@ -28,6 +27,8 @@ def expand(patterns: Iterable[str], events: Sequence[str]) -> list[str]:
 
 def no_such_event(pattern: str, events: Sequence[str]) -> str:
     """Return the message for a pattern that matches no event."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only a typing error needs it
+
     names = {event: event for event in events}
     if ":" not in pattern:
         names = {event.partition(":")[2]: event for event in events}

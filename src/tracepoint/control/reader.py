@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.control.drain import DrainEnd, MovedPages, drain, free_space
-from tracepoint.decode.engine import count_by_id, count_records
-from tracepoint.tracefile.cpudata import CpuData
+from tracepoint.decode.counting import IdCounts
 from tracepoint.tracefile.mapping import map_whole, unmap
 
 if TYPE_CHECKING:
@@ -19,8 +18,10 @@ if TYPE_CHECKING:
     from tracepoint.control.drain import DrainPlan
     from tracepoint.control.files import PageSource
     from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
 
-_PAGES_A_BLOCK = 64
+# Whole chunks of a compressed trace.dat, whatever the size of a page.
+_PAGES_A_BLOCK = 640
 # Of kernel/trace/trace.c: tracing_stats_read().
 _LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MULTILINE)
 
@@ -69,16 +70,20 @@ class CpuReader:
         with self.spool.open("rb") as stream:
             data = map_whole(stream)
         try:
-            found = count_by_id(count_records([CpuData(self.number, 0, len(data), layout, data)], 1))
+            counts = IdCounts()
+            counts.add(memoryview(data), layout)
         finally:
             unmap(data)
+        found = counts.by_id()
         self.n_records = sum(found.values())
         return found
 
-    def blocks(self, layout: PageLayout) -> Iterator[bytes]:
-        """Yield the pages again; the space of what was taken is given back, so that a full disk has room."""
+    def blocks(self, layout: PageLayout) -> Iterator[Buffer]:
+        """Yield the pages again, mapped; the space of what was taken is given back for the file."""
         step = _PAGES_A_BLOCK * layout.page_size
         with self.spool.open("r+b", buffering=0) as stream:
+            # Unmapped with its last part: who takes the parts may hold one when it fails.
+            data = memoryview(map_whole(stream))
             for at in range(0, self.moved.n_pages * layout.page_size, step):
-                yield stream.read(step)
+                yield data[at : at + step]
                 free_space(stream.fileno(), at, step)

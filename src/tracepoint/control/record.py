@@ -127,8 +127,7 @@ class _Run:
     is_cut: bool = False
     problem: str = ""
     is_off_early: bool = False
-    variables: dict[str, int] | None = None
-    facts: RecordedFacts = field(init=False)
+    known: RecordedFacts | None = None
 
     def collect(self, limits: RecordLimits, watch: Callable[[RecordStatus], None] | None) -> None:
         """Move pages to the folder until it is time to end."""
@@ -171,6 +170,13 @@ class _Run:
                 if self.array.is_on:
                     self.is_off_early = True
                     self.array.is_on = False
+
+    @property
+    def facts(self) -> RecordedFacts:
+        """What describes the pages, as it was read last."""
+        if self.known is None:
+            raise RuntimeError("nothing was described")
+        return self.known
 
     @property
     def n_bytes(self) -> int:
@@ -240,8 +246,7 @@ class _Run:
 
     def _describe(self) -> None:
         """Read what the file says, and add the formats of what is enabled now: it may change later."""
-        self.facts = RecordedFacts.read(self.array, self.variables)
-        self.variables = self.facts.variables
+        self.known = RecordedFacts.read(self.array, self.known)
         for name in self.array.enabled:
             if name not in self.formats:
                 self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")

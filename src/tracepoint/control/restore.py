@@ -11,10 +11,11 @@ import errno
 import os
 import re
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tracepoint.control.journal import is_of_this_boot, is_running, read_journal
+from tracepoint.control.restored import Restored
 from tracepoint.control.settings import (
     INSTANCE_MADE,
     INSTANCE_REMOVED,
@@ -40,18 +41,6 @@ _WORD_LISTS = ("set_event_pid", "set_event_notrace_pid")
 # A filter that could not be parsed is shown with a caret line and the reason.
 _BAD_FILTER = re.compile(r"\n( *)\^\nparse_error: (.*)\n?\Z")
 _EMPTY_FILTER = "\nError: (0)\n"
-
-
-@dataclass(slots=True)
-class Restored:
-    """What restoring did: paths written, and sentences about what could not be restored.
-
-    `problems` may be gone another time (a program reads an instance), `notes` never will.
-    """
-
-    changed: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
 
 
 def restore_settings(files: Files, before: Mapping[str, str]) -> Restored:

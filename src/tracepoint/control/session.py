@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Self
 from tracepoint.control.files import find_files
 from tracepoint.control.instance import TraceArray, TracefsInstance
 from tracepoint.control.journal import Journal, journal_folder
-from tracepoint.control.restore import Restored, restore_settings
+from tracepoint.control.restored import Restored
 from tracepoint.control.tracefs import Tracefs
 from tracepoint.errors import TracefsError
 
@@ -66,9 +66,7 @@ class TracefsSession(TraceArray):
             return Restored()
         with _signals_held():
             journal = self.tracefs.journal
-            restored = (
-                restore_settings(self.tracefs.files, journal.entries) if journal.entries else Restored()
-            )
+            restored = _restored(self.tracefs.files, journal.entries) if journal.entries else Restored()
             if restored.problems:
                 journal.leave()
             else:
@@ -127,6 +125,12 @@ def open_tracefs(
     tracing.tracefs.names("events")
     atexit.register(tracing.restore)
     return tracing
+
+
+def _restored(files: Files, entries: dict[str, str]) -> Restored:
+    from tracepoint.control.restore import restore_settings  # noqa: PLC0415 - with the language of triggers
+
+    return restore_settings(files, entries)
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

@@ -10,9 +10,6 @@ import contextlib
 import re
 from typing import TYPE_CHECKING
 
-from tracepoint.trigger.command import parse_trigger
-from tracepoint.trigger.error import TriggerError
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -77,6 +74,9 @@ def touched_by(files: Files, path: str, text: str) -> Iterator[str]:
 
 def _touched_by_trigger(array: str, text: str) -> Iterator[str]:
     """Yield what a trigger changes besides itself: right away, or each time it fires."""
+    from tracepoint.trigger.command import parse_trigger  # noqa: PLC0415 - the language of triggers
+    from tracepoint.trigger.error import TriggerError  # noqa: PLC0415
+
     try:
         trigger = parse_trigger(text)
     except TriggerError:

@@ -10,23 +10,20 @@ from __future__ import annotations
 import os
 from array import array
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import compress, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.decode.column import Column
+from tracepoint.decode.counting import IdCounts, layout_numbers
 from tracepoint.decode.fill import fill_slowly
 from tracepoint.decode.join import ColumnJoiner
 from tracepoint.decode.plan import plan_event
 from tracepoint.decode.rows import (
     N_IDS,
-    NO_ID,
     Found,
-    HeadFacts,
     collect_slowly,
-    count_pages_slowly,
     count_tasks_slowly,
     merge_slowly,
 )
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     from tracepoint.decode.plan import TablePlan
     from tracepoint.decode.rows import Row
     from tracepoint.layout.format import EventFormat
-    from tracepoint.record.layout import PageLayout
     from tracepoint.record.page import Buffer
     from tracepoint.tracefile.cpudata import CpuData
 
@@ -77,6 +73,8 @@ def _running(threads: int) -> Iterator[Run[Any, Any]]:
     if threads < 2:
         yield lambda function, given: [function(one) for one in given]
         return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - with logging and what it needs
+
     with ThreadPoolExecutor(threads) as pool:
         yield (
             lambda function, given: (
@@ -119,21 +117,12 @@ def _blocks(part: CpuData) -> Iterator[tuple[Buffer, int]]:
     part.forget()
 
 
-def _numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
-    return (
-        layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, layout.is_big_endian
-    )  # fmt: skip
-
-
-def _count_block(data: Buffer, cpu: CpuData, counts: array[int]) -> Found:
-    if DECODE is None:
-        heads, first, last = count_pages_slowly(data, cpu.layout, counts)
-    else:
-        found, first, last = DECODE.count_pages(data, _numbers(cpu.layout), counts)
-        heads = [HeadFacts(*head) for head in found]
-    if first <= last:
-        first, last = shown_time(cpu.time_map, first, cpu.cpu), shown_time(cpu.time_map, last, cpu.cpu)
-    return Found(heads, first, last)
+def _count_block(data: Buffer, cpu: CpuData, counts: IdCounts) -> Found:
+    found = counts.add(data, cpu.layout)
+    if found.first > found.last:
+        return found
+    first, last = (shown_time(cpu.time_map, stamp, cpu.cpu) for stamp in (found.first, found.last))
+    return Found(found.heads, first, last)
 
 
 class PartCounts(NamedTuple):
@@ -152,7 +141,7 @@ class PartCounts(NamedTuple):
 def _count_tasks(data: Buffer, cpu: CpuData, pid_at: int) -> dict[int, int]:
     if DECODE is None:
         return count_tasks_slowly(data, cpu.layout, pid_at)
-    found: dict[int, int] = DECODE.count_tasks(data, _numbers(cpu.layout), pid_at)
+    found: dict[int, int] = DECODE.count_tasks(data, layout_numbers(cpu.layout), pid_at)
     return found
 
 
@@ -188,7 +177,7 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
     """
 
     def count(cpu: CpuData) -> PartCounts:
-        counts, all_found = array("Q", bytes(8 * (N_IDS + 1))), []
+        counts, all_found = IdCounts(), []
         by_task: Counter[int] = Counter()
         order = None if cpu.is_plain else PageOrder(cpu.layout)
         for data, at in _blocks(cpu if order is None else replace(cpu, watch=order.see)):
@@ -199,10 +188,7 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
             all_found.append(found)
             if pid_at is not None:
                 by_task.update(_count_tasks(data, cpu, pid_at))
-        by_id = {number: counts[number] for number in compress(range(N_IDS + 1), counts)}
-        if N_IDS in by_id:
-            by_id[NO_ID] = by_id.pop(N_IDS)
-        return PartCounts(cpu.cpu, by_id, all_found, dict(by_task), order)
+        return PartCounts(cpu.cpu, counts.by_id(), all_found, dict(by_task), order)
 
     with _running(threads) as run:
         return run(count, _parts(cpus))
@@ -307,7 +293,7 @@ def _collect(
     def collect(part: CpuData) -> object:
         stamps = stamp_window(window, part.time_map)
         sieve = part.sieve.in_c if part.sieve is not None else None
-        collector = decode.collector(pool, sieve, slots, len(plans), _numbers(part.layout), *stamps)
+        collector = decode.collector(pool, sieve, slots, len(plans), layout_numbers(part.layout), *stamps)
         # Records are chosen where they are found, without pages of the chosen ones.
         for data, _ in _blocks(part if sieve is None else replace(part, sieve=None)):
             decode.collect_pages(collector, data, part.cpu)

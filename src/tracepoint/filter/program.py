@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tracepoint.filter.context import NO_CONTEXT, RecordContext
 from tracepoint.filter.match import match_pattern
 from tracepoint.filter.tree import And, Comparator, Expression, Not, Or, Predicate, Source
 from tracepoint.record.field import unpack_location
@@ -32,22 +33,6 @@ _COMPARE: dict[Comparator, Callable[[int, int], bool]] = {
     Comparator.GT: int.__gt__,
     Comparator.BAND: lambda a, b: bool(a & b),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class RecordContext:
-    """What a filter may ask for beside the record: the CPU's number and the running task's name.
-
-    `read_string` returns the NUL-terminated string at an address, or None when it cannot be read;
-    its second argument says whether it is a user address.
-    """
-
-    cpu: int = 0
-    comm: bytes = b""
-    read_string: Callable[[int, bool], bytes | None] = lambda _address, _is_user: None
-
-
-NO_CONTEXT = RecordContext()
 
 
 @dataclass(frozen=True, slots=True)

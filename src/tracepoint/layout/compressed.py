@@ -42,7 +42,7 @@ class Zstd(NamedTuple):
     """A library for zstd. `expand` gives up to a number of bytes; it raises ValueError for damaged data."""
 
     version: str
-    compress: Callable[[bytes], bytes]
+    compress: Callable[[bytes | bytearray | memoryview], bytes]
     expand: Callable[[bytes, int], bytes]
 
 

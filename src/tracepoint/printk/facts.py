@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import RenderError
-from tracepoint.source.cwrite import decode_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,6 +33,8 @@ def read_printk_formats(text: str) -> dict[int, str]:
     >>> read_printk_formats('0xffffffff82000010 : "rcu\\n"\n')
     {18446744071595622416: 'rcu\n'}
     """
+    from tracepoint.source.cwrite import decode_string  # noqa: PLC0415 - with what reads C
+
     found: dict[int, str] = {}
     for line in text.splitlines():
         address, _, rest = line.partition(" : ")

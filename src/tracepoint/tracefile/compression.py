@@ -27,7 +27,7 @@ class Codec:
 
     name: str
     version: str
-    compress: Callable[[bytes], bytes]
+    compress: Callable[[bytes | bytearray | memoryview], bytes]
     expand: Callable[[bytes, int], bytes]
 
 

@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.cursor import Bytes
 
 MAGIC = b"\x17\x08\x44tracing"
+# What parts of version 6 begin with.
+OPTIONS_TAG = b"options  \0"
+LATENCY_TAG = b"latency  \0"
+FLYRECORD_TAG = b"flyrecord\0"
+# A section of version 7: its flag, and the bytes of its head.
+COMPRESSED = 1
+SECTION_HEAD = 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from array import array
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from tracepoint.filter.program import RecordContext
+from tracepoint.filter.context import RecordContext
 from tracepoint.record.decode import DECODE
 from tracepoint.record.page import add_lost, walk_pages
 from tracepoint.record.write import PageWriter

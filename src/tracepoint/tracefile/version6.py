@@ -10,6 +10,7 @@ from tracepoint.tracefile.buffers import TraceBuffer, without_overlaps
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import Cursor, decode
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.head import FLYRECORD_TAG, LATENCY_TAG, OPTIONS_TAG
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_u32
 from tracepoint.tracefile.sections import skip_descriptions
 
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.head import FileHead
     from tracepoint.tracefile.timing import TimeMap
 
-OPTIONS_TAG = b"options  \0"
-LATENCY_TAG = b"latency  \0"
-FLYRECORD_TAG = b"flyrecord\0"
 _TAG_SIZE = 10
 
 _NAMES = {

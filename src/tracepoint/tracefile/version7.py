@@ -12,6 +12,7 @@ from tracepoint.tracefile.compression import MAX_SECTION
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import Cursor
 from tracepoint.tracefile.damage import Damage
+from tracepoint.tracefile.head import COMPRESSED
 from tracepoint.tracefile.options import Option, OptionId, find_options, read_buffer, read_u32
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.options import BufferOption
     from tracepoint.tracefile.timing import TimeMap
 
-COMPRESSED = 1
-SECTION_HEAD = 16
 _MAX_OPTION_SECTIONS = 1024
 _MAX_OPTIONS = 1 << 16
 _PARTS = range(OptionId.HEADER_INFO, OptionId.CMDLINES + 1)

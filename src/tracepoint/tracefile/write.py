@@ -14,7 +14,14 @@ from tracepoint.errors import TracepointError
 from tracepoint.tracefile import sections
 from tracepoint.tracefile.compression import codec_named
 from tracepoint.tracefile.cursor import encode
-from tracepoint.tracefile.head import MAGIC
+from tracepoint.tracefile.head import (
+    COMPRESSED,
+    FLYRECORD_TAG,
+    LATENCY_TAG,
+    MAGIC,
+    OPTIONS_TAG,
+    SECTION_HEAD,
+)
 from tracepoint.tracefile.options import (
     BufferOption,
     CpuPlace,
@@ -24,8 +31,6 @@ from tracepoint.tracefile.options import (
     find_options,
     text_option,
 )
-from tracepoint.tracefile.version6 import FLYRECORD_TAG, LATENCY_TAG, OPTIONS_TAG
-from tracepoint.tracefile.version7 import COMPRESSED, SECTION_HEAD
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -305,14 +310,22 @@ def _write_chunks(writer: _Writer, blocks: Iterable[Buffer], codec: Codec, page_
     return writer.stream.tell() - start - 4
 
 
-def _regrouped(blocks: Iterable[Buffer], step: int) -> Iterator[bytes]:
-    """Yield the bytes of blocks in pieces of `step` bytes; the last may be shorter."""
+def _regrouped(blocks: Iterable[Buffer], step: int) -> Iterator[Buffer]:
+    """Yield the bytes of blocks in pieces of `step` bytes, copied only where blocks meet in one."""
     held = bytearray()
     for block in blocks:
-        held += block
-        whole = len(held) // step * step
+        view = memoryview(block)
+        if held:
+            missing = step - len(held)
+            held += view[:missing]
+            view = view[missing:]
+            if len(held) < step:
+                continue
+            yield bytes(held)
+            held.clear()
+        whole = len(view) // step * step
         for at in range(0, whole, step):
-            yield bytes(held[at : at + step])
-        del held[:whole]
+            yield view[at : at + step]
+        held += view[whole:]
     if held:
         yield bytes(held)

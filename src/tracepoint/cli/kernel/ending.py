@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 import time
 from typing import TYPE_CHECKING, Self
@@ -14,6 +13,7 @@ from tracepoint.cli.status import EXIT_DONE, EXIT_TOOL_FAILED
 from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
+    import subprocess
     from types import FrameType
 
     from tracepoint.cli.output import Output
@@ -57,6 +57,8 @@ class EndingSignals:
 
     def run(self, words: list[str], out: Output, seconds: float | None) -> None:
         """Run a command, and return at its end or when `seconds` have passed."""
+        import subprocess  # noqa: PLC0415 - most recordings have no command
+
         out.stdout.flush()
         until = None if seconds is None else time.monotonic() + seconds
         try:

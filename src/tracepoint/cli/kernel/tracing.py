@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import subprocess
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
@@ -117,6 +116,8 @@ def chosen_array(tracing: TracefsSession, args: argparse.Namespace) -> Iterator[
 
 def run_command(words: list[str], out: Output) -> int:
     """Run a command to its end; a status other than 0 counts as a failed tool."""
+    import subprocess  # noqa: PLC0415 - most runs have no command
+
     out.stdout.flush()
     try:
         done = subprocess.run(words, check=False)  # noqa: S603 (what the user asked for)

@@ -11,8 +11,9 @@ import re
 import threading
 from typing import TYPE_CHECKING
 
+from tracepoint.filter.context import RecordContext
 from tracepoint.filter.parse import Filter, parse_filter
-from tracepoint.filter.program import RecordContext, compile_filter
+from tracepoint.filter.program import compile_filter
 from tracepoint.layout.format import EventFormat, FieldFormat
 from tracepoint.layout.process_events import OWN_BY_NAME
 from tracepoint.model.python.declare import declare

@@ -12,7 +12,7 @@ import time
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.filter.program import FilterProgram, RecordContext
+from tracepoint.filter.context import RecordContext
 from tracepoint.runtime.declare.plan import FieldKind, FieldPlan
 from tracepoint.runtime.fire.arguments import bind
 from tracepoint.runtime.fire.convert import make_record
@@ -23,6 +23,8 @@ from tracepoint.runtime.rings.ring import LAYOUT, MAX_PAGES, MAX_PAYLOAD, MIN_PA
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from tracepoint.filter.program import FilterProgram
 
 __all__ = [
     "MAX_DEPTH",

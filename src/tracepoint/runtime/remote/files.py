@@ -84,7 +84,11 @@ class ProcessFiles:
         """Return the names that stand for places in the code."""
         return self._files.kallsyms()
 
-    def variables(self, _names: Iterable[str]) -> dict[str, int]:
+    def modules(self) -> str:
+        """Return nothing: a process has none."""
+        return ""
+
+    def variables(self, _names: Iterable[str], _kallsyms: str) -> dict[str, int]:
         """Return nothing: a process has no variables of a kernel."""
         return {}
 

@@ -15,9 +15,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tracepoint.filter.context import RecordContext
 from tracepoint.filter.error import FilterError
 from tracepoint.filter.parse import parse_filter
-from tracepoint.filter.program import FilterProgram, RecordContext, compile_filter
+from tracepoint.filter.program import FilterProgram, compile_filter
 from tracepoint.layout.process_events import OWN_BY_NAME, STACK_ID
 from tracepoint.runtime.files.file import failure
 from tracepoint.runtime.files.texts import NO_TRIGGER

@@ -1,0 +1,42 @@
+"""Counting the records of pages by event: in C (`csrc/decode/count.c`), or with the twin in Python."""
+
+from __future__ import annotations
+
+from array import array
+from itertools import compress
+from typing import TYPE_CHECKING
+
+from tracepoint.decode.rows import N_IDS, NO_ID, Found, HeadFacts, count_pages_slowly
+from tracepoint.record.decode import DECODE
+
+if TYPE_CHECKING:
+    from tracepoint.record.layout import PageLayout
+    from tracepoint.record.page import Buffer
+
+
+def layout_numbers(layout: PageLayout) -> tuple[int, int, int, int, bool]:
+    """Return a layout as the C module takes it."""
+    return (
+        layout.data_offset, layout.data_size, layout.commit_offset, layout.long_size, layout.is_big_endian
+    )  # fmt: skip
+
+
+class IdCounts:
+    """The records of each event id in the pages that it was given."""
+
+    def __init__(self) -> None:
+        self._counts = array("Q", bytes(8 * (N_IDS + 1)))
+
+    def add(self, data: Buffer, layout: PageLayout) -> Found:
+        """Count the records of whole pages; return what the pages say beside them, in times of the pages."""
+        if DECODE is None:
+            return count_pages_slowly(data, layout, self._counts)
+        found, first, last = DECODE.count_pages(data, layout_numbers(layout), self._counts)
+        return Found([HeadFacts(*head) for head in found], first, last)
+
+    def by_id(self) -> dict[int, int]:
+        """Return the counts by event id, those of records too short for one under NO_ID."""
+        found = {number: self._counts[number] for number in compress(range(N_IDS + 1), self._counts)}
+        if N_IDS in found:
+            found[NO_ID] = found.pop(N_IDS)
+        return found

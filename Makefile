@@ -12,7 +12,7 @@ RUN := $(VENV)/bin/python
 MINUTES ?= 30
 PYTEST_ARGS ?=
 
-.PHONY: help try test test-all bench lint fuzz setup debian clean
+.PHONY: help try test test-all bench lint fuzz setup debian spark clean
 help:
 	@sed -n 's/^# \{0,1\}//;1,6p' Makefile
 
@@ -25,13 +25,20 @@ $(VENV)/.ready: pyproject.toml setup.py $(wildcard csrc/*.[ch] csrc/*/*.[ch]) to
 debian: setup
 	@$(RUN) tools/debian.py tests
 
+# Spark is 450 MB, so only the tests that take minutes use it.
+spark: setup
+	@$(RUN) tools/debian.py spark
+	@$(RUN) tools/dev_requirements.py spark >$(VENV)/spark-requirements.txt
+	@$(RUN) -m pip install -qq --disable-pip-version-check -r $(VENV)/spark-requirements.txt \
+		|| echo "make: no pyspark: the tests of Spark are left out" >&2
+
 try: setup
 	@$(RUN) tools/try_all.py $(V:1=-v)
 
 test: setup debian
 	@TRACEPOINT_TESTS=all $(RUN) -m pytest -m "not bench and not fuzz and not slow" $(PYTEST_ARGS)
 
-test-all: setup debian
+test-all: setup debian spark
 	@TRACEPOINT_TESTS=all $(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)
 
 bench: setup debian

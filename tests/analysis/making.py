@@ -8,6 +8,7 @@ from tracepoint.layout.format import read_format
 from tracepoint.record.layout import header_page_text
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
+from tracepoint.tracefile.options import OptionId, text_option
 
 GOLDEN = Path(__file__).parent / "golden"
 STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "X": 16, "Z": 32, "P": 64, "I": 128, "R+": 256}
@@ -30,10 +31,11 @@ FORMATS = recorded_formats()
 class Schedule:
     """Records of CPUs, added in any order of CPUs; times are in us.
 
-    `events` are those that the recording has formats of: all, or these.
+    `events` are those that the recording has formats of: all, or these; `host` is the machine that it names.
     """
 
-    def __init__(self, *events, is_big_endian=False):
+    def __init__(self, *events, is_big_endian=False, host=""):
+        self._host = host
         self._is_big = is_big_endian
         self._texts = {name: text for name, text in FORMATS.items() if not events or name in events}
         self._forms = {
@@ -107,5 +109,6 @@ class Schedule:
             n_cpus=max(self._records) + 1,
             is_big_endian=self._is_big,
             long_size=8,
+            options=(text_option(OptionId.UNAME, f"Linux {self._host} 6.1.0 x86_64"),) if self._host else (),
         )
         return written(content)

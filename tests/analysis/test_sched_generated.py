@@ -80,9 +80,9 @@ class World:
             self.now += 1
             self.add("wakeup", (cpu + 1) % self.n_cpus, prev)
 
-    def schedule(self, is_kept=lambda _: True):
+    def schedule(self, is_kept=lambda _: True, host=""):
         """The recording; each record for which `is_kept` is not true is lost on its CPU."""
-        made = Schedule()
+        made = Schedule(host=host)
         for number, (us, name, (cpu, *values)) in enumerate(self.lines):
             if is_kept(number):
                 getattr(made, name)(us, cpu, *values)

@@ -140,7 +140,10 @@ class Histogram(Samples):
         return found
 
     def ranked(self, rank: int) -> Bounds:
-        """Return the bounds of the sample of a rank, 1 for the smallest: the edges of its bucket."""
+        """Return the sample of a rank, 1 for the smallest: the edges of its bucket, exact for both ends."""
+        for known, value in ((1, self.min), (self.n, self.max)):
+            if rank == known and value is not None:
+                return Bounds(value, value)
         if self._ranks is None:
             ordered = sorted(self.buckets)
             self._ranks = ordered, list(accumulate(self.buckets[bucket] for bucket in ordered))

@@ -13,6 +13,7 @@ import stat
 import sys
 import tempfile
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -77,7 +78,10 @@ def map_whole(file: IO[bytes]) -> Bytes:
 def unmap(data: Bytes) -> None:
     """Let go of what `map_file` returned; nothing more can be read from it."""
     if isinstance(data, mmap.mmap):
-        data.close()
+        # A thread that looks at the frames of others, as samplers do, keeps views a moment longer: then the
+        # last of them lets go.
+        with suppress(BufferError):
+            data.close()
 
 
 def _spooled(blocks: Iterable[bytes]) -> Bytes:

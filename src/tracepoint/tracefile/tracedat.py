@@ -7,7 +7,6 @@ begun raises DecodeError.
 
 from __future__ import annotations
 
-import mmap
 import os
 from functools import cached_property
 from pathlib import Path
@@ -79,8 +78,7 @@ class TraceFile(Closing):
     def close(self) -> None:
         """Unmap the file; nothing more can be read from it."""
         self.is_closed = True
-        if isinstance(self._data, mmap.mmap):
-            self._data.close()
+        unmap(self._data)
 
     def __repr__(self) -> str:
         n_buffers = counted(len(self.buffers), "buffer")

@@ -439,7 +439,10 @@ def test_a_filter_that_leaves_nothing_is_said(run) -> None:
 @pytest.mark.parametrize("command", ["read", "cut", "convert", "merge"])
 def test_a_choice_that_leaves_nothing_is_said(capsys, tmp_path, command, words, note) -> None:
     words = ["--until" if command == "convert" and word == "--to" else word for word in words]
-    out = [*(["-o"] if command in ("cut", "merge") else []), str(tmp_path / "out.csv")]
+    out = [
+        *(["-o"] if command in ("cut", "merge") else []),
+        str(tmp_path / ("out.csv" if command == "convert" else "out.dat")),
+    ]
     status = main([command, CUT, *(out if command != "read" else ()), *words])
     err = capsys.readouterr().err
     assert (status, err.count("\n")) == (1, 1)

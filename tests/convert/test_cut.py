@@ -127,3 +127,19 @@ def test_trace_cmd_reports_the_lines_of_the_selection(run, tmp_path, version):
     found = report(path)
     assert len(found) > 3000
     assert found == expected
+
+
+@pytest.mark.parametrize("command", ["cut", "merge"])
+def test_a_minus_is_stdout(command, tmp_path, capsysbinary, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main([command, str(CUT.resolve()), "-o", "-"]) == 0
+    (tmp_path / "out.dat").write_bytes(capsysbinary.readouterr().out)
+    assert rows(tmp_path / "out.dat") == rows(CUT)
+    assert [path.name for path in tmp_path.iterdir()] == ["out.dat"]
+
+
+def test_the_name_of_another_form_is_refused(run, tmp_path):
+    status, err = run(CUT, "-o", tmp_path / "x.csv")
+    assert status == 2
+    assert "x.csv: what is written is a trace.dat, not .csv" in err
+    assert list(tmp_path.iterdir()) == []

@@ -94,6 +94,28 @@ def test_the_command_takes_the_form_from_the_name(form, tmp_path):
         assert len(rows_of(form, path)) == trace.select("sched").n_records
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_the_command_writes_to_stdout(form, tmp_path, capsysbinary, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["convert", str(CUT), "out", "sched", "--to", form]) == 0
+    assert capsysbinary.readouterr().out == b""
+    assert main(["convert", str(CUT), "-", "sched", "--to", form]) == 0
+    assert capsysbinary.readouterr().out == (tmp_path / "out").read_bytes()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_cannot_go_to_stdout_is_refused(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for words, reason in (
+        (["-"], "-: no format for this name: give --to"),
+        (["-", "--to", "ctf"], "ctf is a folder, which stdout cannot be"),
+        (["-", "--to", "parquet"], "parquet is a folder, which stdout cannot be"),
+    ):
+        assert main(["convert", str(CUT), *words]) == 2
+        assert reason in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.fixture
 def raw_file(tmp_path):
     """A recording whose only task and text have bytes that are not UTF-8."""

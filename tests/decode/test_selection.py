@@ -126,5 +126,11 @@ def test_what_is_no_choice_is_refused(trace):
     path = str(GOLDEN / FILES[0])
     with pytest.raises(ValueError, match="-1 threads"):
         tp.open_trace(path, threads=-1)
+    for ask in (
+        lambda: trace[999], lambda: trace.format(None), lambda: trace.with_stacks(b"a"), lambda: trace.select(5),
+        lambda: trace.tables(5), lambda: trace.where(5), lambda: trace.open_instance(5), lambda: trace.joined({5: ()}),
+    ):  # fmt: skip
+        with pytest.raises(TypeError, match=r"is a str, not (999|None|b'a'|5)"):
+            ask()
     with pytest.raises(TypeError, match=r"os.fsdecode\(\)"):
         tp.open_trace(path.encode())

@@ -6,6 +6,7 @@ import abc
 import collections.abc
 import copy
 import ctypes
+import doctest
 import functools
 import gc
 import inspect
@@ -13,6 +14,7 @@ import pickle
 import pydoc
 import sys
 import types
+import typing
 import weakref
 from types import SimpleNamespace
 
@@ -51,6 +53,37 @@ def shop(runtime, monkeypatch):
     monkeypatch.setitem(sys.modules, module.__name__, module)
     exec(compile(MODULE, "<shop>", "exec", dont_inherit=True), module.__dict__)
     return module
+
+
+def test_types_and_source_are_those_of_the_declaration(shop, modelled, runtime):
+    number = {"n": int, "return": type(None)}
+    assert [typing.get_type_hints(event) for event in (shop.sold, shop.Returned)] == [number, number]
+    assert typing.get_type_hints(modelled) == {"return": type(None)}
+    assert inspect.get_annotations(shop.sold) == {"n": u32, "return": None}
+
+    class Worked(runtime.TraceEvent, system="shop"):
+        n: u32
+        printk = '"n=%u", n'
+
+        def assign(self, amount: SimpleNamespace) -> None:
+            """Say what it was."""
+
+    assert typing.get_type_hints(Worked)["amount"] is SimpleNamespace
+    assert "Say what it was" in inspect.getsource(Worked)
+
+
+def test_doctest_finds_those_of_functions(shop):
+    shop.sold.__wrapped__.__doc__ = None
+    assert "shop_of_tests.sold" in {
+        test.name for test in doctest.DocTestFinder(exclude_empty=False).find(shop)
+    }
+
+
+def test_every_event_is_a_trace_event_and_nothing_else_is(shop, modelled, runtime):
+    for event in (shop.sold, shop.Returned, shop.Desk.closed, modelled):
+        assert isinstance(event, runtime.TraceEvent)
+    for thing in (shop, shop.Desk, runtime.TraceEvent, print, None):
+        assert not isinstance(thing, runtime.TraceEvent)
 
 
 @pytest.fixture

@@ -121,6 +121,15 @@ def test_kernelshark_sees_the_same(filled, tmp_path, kshark, version, compressio
     assert seen[-1][3].split() == ["tracing_mark_write:", "the", "end"]
 
 
+@pytest.mark.parametrize("name", ["x.csv", "x.JSON", "x.parquet", "x.dat.gz"])
+def test_the_name_of_another_form_is_refused(filled, tmp_path, name):
+    with pytest.raises(
+        TracepointError, match=r"a trace.dat, not .*: end the name with .dat; tracepoint convert"
+    ):
+        filled.save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_text_file_is_the_trace(filled, tmp_path):
     filled.save(tmp_path / "x.txt")
     text = (tmp_path / "x.txt").read_text()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.errors import TracepointError
+from tracepoint.tracefile.write import check_tracedat_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 def check_target(target: Path, *, replace: bool) -> None:
     """Raise TracepointError where no recording may be written."""
+    check_tracedat_name(target)
     if target.is_dir():
         raise TracepointError(f"{target} is a folder; nothing was saved")
     if not replace and target.exists():

@@ -11,7 +11,7 @@ from tracepoint.errors import TracepointError
 from tracepoint.record.write import PageWriter
 from tracepoint.tracefile.content import BufferContent, CpuPages
 from tracepoint.tracefile.options import TIME_OPTIONS
-from tracepoint.tracefile.write import write_tracedat
+from tracepoint.tracefile.write import check_tracedat_name, write_tracedat
 from tracepoint.tree.writing import replacing
 
 if TYPE_CHECKING:
@@ -39,8 +39,9 @@ def write_cut(
 
     `version` is 6 or 7, `compression` none, zlib or zstd; `progress` is called with the number of records
     written since the last call.  The file appears when it is complete.  Raises OSError, and TracepointError
-    for what a trace.dat cannot hold.
+    for what a trace.dat cannot hold and for the name of another form, such as `x.csv`.
     """
+    check_tracedat_name(Path(path))
     file = trace.file
     buffer = trace.in_order
     if buffer is None:

@@ -19,6 +19,28 @@ def unknown_name(number: int) -> str:
     return f"{UNKNOWN_SYSTEM}:{number}"
 
 
+def check_texts(what: str, *values: object) -> None:
+    """Raise TypeError for a value that is not a str.
+
+    >>> check_texts("an event", "sched_switch")
+    """
+    for value in values:
+        if not isinstance(value, str):
+            raise TypeError(f"{what} is a str, not {value!r}")
+
+
+def check_cpus(cpus: tuple[object, ...]) -> None:
+    """Raise TypeError or ValueError for what is not the number of a CPU.
+
+    >>> check_cpus((0, 7))
+    """
+    for cpu in cpus:
+        if isinstance(cpu, bool) or not isinstance(cpu, int):
+            raise TypeError(f"a CPU is an int from 0 on, not {cpu!r}")
+        if cpu < 0:
+            raise ValueError(f"no CPU has the number {cpu}: they count from 0")
+
+
 class Selection(NamedTuple):
     """The records to read: those for which all of this holds.
 

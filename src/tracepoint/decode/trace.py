@@ -21,7 +21,7 @@ from tracepoint.decode.engine import (
 )
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
-from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, unknown_name
+from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, check_cpus, check_texts, unknown_name
 from tracepoint.decode.table import ColumnTable, JoinedTable, Table
 from tracepoint.errors import DecodeError, LayoutError
 from tracepoint.layout.format import read_format
@@ -157,6 +157,7 @@ class Trace(Closing):
 
     def open_instance(self, name: str) -> Trace:
         """Return the trace of another ring buffer of the same file; raises KeyError."""
+        check_texts("the name of an instance", name)
         if name and name not in self.instances:
             raise KeyError(_unknown("instance", name, self.instances))
         return Trace(self.file, name, self.selection, self._threads)
@@ -177,15 +178,12 @@ class Trace(Closing):
 
     def select(self, *patterns: str) -> Trace:
         """Return the same trace with the events that match: `sched:*`, `*:sched_*`, `sched_switch`."""
+        check_texts("a pattern of events", *patterns)
         return self._with(patterns=(*self.selection.patterns, patterns)) if patterns else self
 
     def on_cpus(self, *cpus: int) -> Trace:
         """Return the same trace with the records of some CPUs; raises TypeError and ValueError for others."""
-        for cpu in cpus:
-            if isinstance(cpu, bool) or not isinstance(cpu, int):
-                raise TypeError(f"a CPU is an int from 0 on, not {cpu!r}")
-            if cpu < 0:
-                raise ValueError(f"no CPU has the number {cpu}: they count from 0")
+        check_cpus(cpus)
         chosen, own = frozenset(cpus), self.selection.cpus
         return self._with(cpus=chosen if own is None else own & chosen)
 
@@ -214,6 +212,7 @@ class Trace(Closing):
         one of the fields is left out.  Reading raises FilterError when no event takes the filter.  Raises
         ValueError for an empty filter.
         """
+        check_texts("a filter", text)
         if not text.strip():
             raise ValueError("an empty filter: name a field and its value, prev_prio < 100")
         return self._with(where=(*self.selection.where, text))
@@ -236,6 +235,7 @@ class Trace(Closing):
         return found
 
     def _full_name(self, name: str) -> str:
+        check_texts("the name of an event", name)
         if name in self._texts:
             return name
         known = self._systems_of.get(name, [])
@@ -313,6 +313,7 @@ class Trace(Closing):
 
         A pattern is as in `set_event`: `sched:*`, `*:sched_*`, `sched_switch`, or a system, `sched`.
         """
+        check_texts("a pattern of events", *patterns)
         names = [name for name in self.events if name in self._texts and matches_any(patterns, name)]
         forms = [self.format(name) for name in names]
         read = read_columns(self._cpus, forms, self._threads)

@@ -34,6 +34,7 @@ from tracepoint.tracefile.options import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from tracepoint.record.page import Buffer
     from tracepoint.tracefile.compression import Codec
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 # Readers decompress a whole chunk to get at one page of it.
 _CHUNK = 10 * 4096
 _CLOCKS = ("local", "global", "counter", "uptime", "perf", "mono", "mono_raw", "boot", "tai", "x86-tsc")
+# Names of other forms, whose readers would refuse the file.
+_OTHERS = frozenset(
+    ".arrow .bz2 .csv .ctf .gz .html .json .jsonl .parquet .perfetto-trace .pftrace .txt .xml .xz".split()
+)
 _PART_NAMES = {
     OptionId.DONE: "options",
     OptionId.HEADER_INFO: "headers",
@@ -54,6 +59,20 @@ _PART_NAMES = {
     OptionId.BUFFER: "buffer flyrecord ",
     OptionId.BUFFER_TEXT: "buffer latency ",
 }
+
+
+def check_tracedat_name(path: Path) -> None:
+    """Raise TracepointError for the name of another form than trace.dat.
+
+    >>> from pathlib import Path
+    >>> check_tracedat_name(Path("shop.dat")), check_tracedat_name(Path("shop.2026"))
+    (None, None)
+    """
+    if path.suffix.lower() in _OTHERS:
+        raise TracepointError(
+            f"{path}: what is written is a trace.dat, not {path.suffix}: end the name with .dat; tracepoint "
+            "convert or read gives other forms of it"
+        )
 
 
 def write_tracedat(

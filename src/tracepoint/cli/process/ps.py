@@ -16,6 +16,7 @@ from tracepoint.runtime.remote.registry import Process, ProcessError, find_proce
 from tracepoint.runtime.rings.mapped import open_rings
 from tracepoint.tracefile.recording import losses_of
 from tracepoint.tracefile.tracedat import read_tracedat
+from tracepoint.tracefile.write import check_tracedat_name
 
 if TYPE_CHECKING:
     import argparse
@@ -138,6 +139,7 @@ def _act(args: argparse.Namespace, files: RemoteFiles, out: Output) -> None:
     elif args.write:
         _write(files, args.write[0], args.write[1])
     elif args.record:
+        check_tracedat_name(args.record)
         time.sleep(args.seconds)
         if args.children:
             _save_all(args, files, out)

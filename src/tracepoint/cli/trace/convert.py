@@ -15,6 +15,7 @@ from tracepoint.cli.trace.recordings import (
     report_empty,
     report_unmatched,
     warn_of_damage,
+    writing_to,
 )
 from tracepoint.convert.ctf.write import write_ctf
 from tracepoint.convert.parquet import write_parquet
@@ -43,13 +44,17 @@ _WRITERS = {
     "parquet": write_parquet,
     "perfetto": write_perfetto,
 }
+_FOLDERS, _TEXTS = ("ctf", "parquet"), ("csv", "jsonl")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     add_file_argument(parser)
     parser.add_argument(
-        "output", type=Path, metavar="OUT", help="the file to write; it appears when complete"
+        "output",
+        type=Path,
+        metavar="OUT",
+        help="the file to write, which appears when complete; - for stdout",
     )
     add_selection_arguments(parser, "--until")
     parser.add_argument("--to", choices=sorted(_WRITERS), help="default: by the ending of OUT")
@@ -65,11 +70,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
         raise TracepointError(
             f"{args.output}: no format for this name: give --to, or end the name with {endings}"
         )
+    is_stdout = str(args.output) == "-"
+    if is_stdout and form in _FOLDERS:
+        raise TracepointError(f"{form} is a folder, which stdout cannot be: name one")
     check_output(args.output, [args.file])
     with open_recording(args) as trace:
         is_missing = report_unmatched(args.file, args.pattern, {*trace.names, *trace.events}, out)
-        with out.progress("records", trace.n_records) as progress:
-            _WRITERS[form](trace, args.output, progress.step)
+        with (
+            writing_to(args.output, out, is_text=form in _TEXTS) as path,
+            out.progress("records", trace.n_records) as progress,
+        ):
+            _WRITERS[form](trace, path, progress.step)
         is_empty = report_empty(trace, out)
         warn_of_damage(args.file, trace.damage, out)
         if args.strict and (trace.damage or any(trace.lost.values())):

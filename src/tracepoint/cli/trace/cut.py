@@ -15,6 +15,7 @@ from tracepoint.cli.trace.recordings import (
     report_empty,
     report_unmatched,
     warn_of_damage,
+    writing_to,
 )
 from tracepoint.convert.tracedat import write_cut
 
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     """Add what says how a trace.dat is written."""
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="the file to write")
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="OUT", help="- for stdout")
     parser.add_argument("--file-version", type=int, choices=(6, 7), default=7, help="default: 7")
     parser.add_argument("--compression", choices=("none", "zlib", "zstd"), default="none")
 
@@ -54,5 +55,8 @@ def run(args: argparse.Namespace, out: Output) -> int:
 def write_selected(trace: Trace, args: argparse.Namespace, out: Output) -> None:
     """Write the selected records as the arguments say, with progress."""
     version, compression = args.file_version, args.compression
-    with out.progress("records", trace.n_records) as progress:
-        write_cut(trace, args.output, version=version, compression=compression, progress=progress.step)
+    with (
+        writing_to(args.output, out) as path,
+        out.progress("records", trace.n_records) as progress,
+    ):
+        write_cut(trace, path, version=version, compression=compression, progress=progress.step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tracepoint.cli.numbers import nanoseconds
@@ -19,7 +20,7 @@ from tracepoint.tree.opening import check_regular
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from tracepoint.cli.output import Output
     from tracepoint.tracefile.buffers import TraceBuffer
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_SHOWN = 10
 _MAX_PID_DIGITS = 10
+_BLOCK = 1 << 20
 _FILE_HELP = (
     "a trace.dat, perf.data, text of a trace, folder of trace_pipe_raw files, or CTF trace, compressed or "
     "not; a folder of rings of Python processes, or pid:N for those of a running one"
@@ -117,6 +119,28 @@ def check_output(output: Path, inputs: Iterable[str]) -> None:
         with contextlib.suppress(OSError, ValueError):
             if output.samefile(name):
                 raise TracepointError(f"{output}: the recording that is read; write to another file")
+
+
+@contextlib.contextmanager
+def writing_to(output: Path, out: Output, *, is_text: bool = False) -> Iterator[Path]:
+    """Give the path of a file to write; `-` is stdout, which gets the file when it is complete.
+
+    Raises TracepointError where stdout is a terminal and what is written no text.
+    """
+    if str(output) != "-":
+        yield output
+        return
+    stream = None if is_text else out.binary()
+    with TemporaryDirectory(prefix="tracepoint-") as folder:
+        made = Path(folder) / "out"
+        yield made
+        with made.open("rb") as file:
+            # Whole lines: a block of bytes may end in the middle of a character.
+            for lines in iter(lambda: file.readlines(_BLOCK), []):
+                if stream is None:
+                    out.write_utf8(b"".join(lines))
+                else:
+                    stream.writelines(lines)
 
 
 def open_file(name: str) -> Container:

@@ -18,6 +18,7 @@ from tracepoint.model.python.types import event_from_class, event_from_function
 from tracepoint.record.extension import is_main_interpreter
 from tracepoint.runtime.declare.control import make_tracepoint
 from tracepoint.runtime.declare.event_help import identity_of
+from tracepoint.runtime.fire.mechanism import is_event
 from tracepoint.runtime.fire.probes import DEFAULT_PRIORITY, Registration
 from tracepoint.runtime.hierarchy import tracing
 
@@ -180,6 +181,10 @@ else:
         def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **_: Any) -> None:
             super().__init__(name, bases, namespace)
 
+        def __instancecheck__(cls, thing: object) -> bool:
+            """Answer `isinstance(event, TraceEvent)`: every event is one, also of a function or a header."""
+            return is_event(thing)
+
 
 def _event_of_class(cls: type, *, system: str = "", name: str = "", **functions: Any) -> Any:
     event = event_from_class(cls, system=system, name=name)
@@ -209,7 +214,8 @@ class TraceEvent(metaclass=EventMaker):
 
     Annotations are the fields, `printk` the print format, the method `assign` fills the fields
     from its arguments; the class statement takes `system`, `name`, `condition`, `reg`, `unreg`
-    and `tracing`, as `trace_event` does, and gives the tracepoint object.
+    and `tracing`, as `trace_event` does, and gives the tracepoint object.  `isinstance(thing, TraceEvent)`
+    is true of every event of the process, however it is declared.
     """
 
     if TYPE_CHECKING:

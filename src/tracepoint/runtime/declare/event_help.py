@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.model.python.types import CArray, CScalar, CString
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from tracepoint.layout.format import FieldFormat
 
@@ -32,7 +32,9 @@ _USES = {
     "layout": "",
 }
 #: What it has as functions have it.
-FUNCTION_NAMES = ("__doc__", "__module__", "__name__", "__qualname__", "__signature__")
+FUNCTION_NAMES = (
+    "__doc__", "__module__", "__name__", "__qualname__", "__signature__", "__annotations__",
+)  # fmt: skip
 USER_NAMES = (*_USES, *FUNCTION_NAMES)
 #: The module of events that no function or class declares: it finds events by name.
 HOME = "tracepoint.runtime.declare.named"
@@ -46,6 +48,11 @@ class Identity:
     module: str
     qualname: str
     signature: inspect.Signature
+    #: The function that declares it, or `assign`: by it doctest takes the event for a routine, and names of
+    #: types are looked up.
+    wrapped: Callable[..., object] | None = None
+    #: The types of a class without `assign`, whose names nothing else could look up.
+    types: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -54,10 +61,19 @@ class Identity:
 
     def show_in(self, control: object, doc: str) -> None:
         """Give a control the attributes that a function has; its event answers with them."""
-        values = (doc, self.module, self.name, self.qualname, self.signature)
+        values = (doc, self.module, self.name, self.qualname, self.signature, self.annotations)
         for name, value in zip(FUNCTION_NAMES, values, strict=True):
             # One by one: with __dict__, the interpreter finds all its attributes more slowly from then on.
             setattr(control, name, value)
+        if self.wrapped is not None:
+            control.__wrapped__ = self.wrapped  # type: ignore[attr-defined]
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """What `typing.get_type_hints()` reads: the types of the parameters, and of what a call returns."""
+        found = {p.name: self.types.get(p.name, p.annotation) for p in self.signature.parameters.values()}
+        known = {name: kind for name, kind in found.items() if kind is not inspect.Parameter.empty}
+        return {**known, "return": self.signature.return_annotation}
 
     def usage(self) -> str:
         """Return the call as help() shows it: `order_placed(order: u32, customer: str) -> None`."""
@@ -117,7 +133,10 @@ def identity_of(
     signature = _signature_of(declared_by, names, method)
     if not module or not qualname:
         return Identity(HOME, full_name, signature)
-    return Identity(module, qualname, signature)
+    wrapped = declared_by if inspect.isfunction(declared_by) else method
+    # Names that cannot be resolved were refused when the event was made.
+    types = {} if wrapped else inspect.get_annotations(declared_by, eval_str=True)
+    return Identity(module, qualname, signature, wrapped, types)
 
 
 def _signature_of(declared_by: Callable[..., object], names: Iterable[str], method: Any) -> inspect.Signature:

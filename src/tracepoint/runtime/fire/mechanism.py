@@ -207,6 +207,13 @@ DEFAULT = PURE if CORE is None else over(cast("CompiledCore", CORE))
 IS_PURE = DEFAULT.compiled is None
 
 
+def is_event(thing: object) -> bool:
+    """Return whether an object is a tracepoint with a record, of whatever mechanism."""
+    return isinstance(thing, (twin.Tracepoint, cast("type", DEFAULT.core.Tracepoint))) and hasattr(
+        thing, "enable"
+    )
+
+
 def is_tracepoint(thing: object) -> bool:
     """Return whether an object is a tracepoint of the process's mechanism itself, not one that acts as if."""
     kind: object = DEFAULT.core.Tracepoint

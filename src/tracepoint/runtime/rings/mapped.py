@@ -96,7 +96,7 @@ class MappedRings:
 
         The threads keep their numbers and names, and `saved_tgids` has their processes.  What the rings lost
         and what could not be read is a LossWarning.  Raises TracepointError where the rings have several
-        clocks or the name ends in `.txt`, and OSError when the file cannot be written.
+        clocks, or the name is that of another form, `x.txt`, and OSError when the file cannot be written.
         """
         from tracepoint.runtime.rings.save_rings import save_rings  # noqa: PLC0415 - loads the writer of trace.dat
 

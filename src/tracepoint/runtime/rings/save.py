@@ -23,7 +23,7 @@ from tracepoint.tracefile.compression import default_compression
 from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.options import Option, OptionId, text_option
 from tracepoint.tracefile.recording import CpuStats, Recording, stats_options
-from tracepoint.tracefile.write import write_tracedat
+from tracepoint.tracefile.write import check_tracedat_name, write_tracedat
 
 if TYPE_CHECKING:
     from tracepoint.runtime.files.state import InstanceState
@@ -47,8 +47,8 @@ def save(
     7; `compression` is `none`, `zlib` or `zstd`, without it zstd where that can be had (version 7).
     `files` are the control files of the hierarchy, those of the process without it.
     Where events are missing, because the rings were too small or could not be made, `missing` of the
-    result says how many, and so does a LossWarning.  Raises TracepointError for another combination and
-    OSError when the file cannot be written.
+    result says how many, and so does a LossWarning.  Raises TracepointError for another combination, and for
+    the name of another form such as `x.csv`, and OSError when the file cannot be written.
     """
     tree = files or process_files()
     target = Path(path)
@@ -59,6 +59,7 @@ def save(
         target.write_text(trace_text(state), errors="surrogateescape")
         buffers: tuple[SavedBuffer, ...] = (_buffer(state, ""),)
     else:
+        check_tracedat_name(target)
         data, buffers = saved_bytes(tree, version, compression)
         target.write_bytes(data)
     saved = Recording(target, tuple(stats for buffer in buffers for stats in buffer.cpus))

@@ -18,7 +18,7 @@ from tracepoint.tracefile.mapping import unmap
 from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import Recording
 from tracepoint.tracefile.rings import merge_rings
-from tracepoint.tracefile.write import write_tracedat
+from tracepoint.tracefile.write import check_tracedat_name, write_tracedat
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,11 +35,7 @@ def save_rings(rings: RingFiles, path: Path, *, version: int, compression: str) 
     """Save all rings of a directory as trace.dat; see `MappedRings.save`."""
     if version not in (6, 7):
         raise TracepointError(f"trace.dat has the versions 6 and 7, not {version}")
-    if path.suffix == ".txt":
-        raise TracepointError(
-            f"{path}: rings of several processes are saved as trace.dat only; give another name, and "
-            "`tracepoint read` prints the text"
-        )
+    check_tracedat_name(path)
     log = DamageLog()
     opened: list[Bytes] = []
     try:

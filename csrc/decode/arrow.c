@@ -113,6 +113,17 @@ PyObject *tp_buffer_of(PyObject *module, struct tp_block *block)
 	return (PyObject *)made;
 }
 
+PyObject *tp_take_array(PyObject *module, void *array, uint64_t n, size_t item)
+{
+	void **items = array, *kept = n ? realloc(*items, n * item) : NULL;
+	struct tp_block *block = n && !kept ? NULL : tp_block_adopt(kept, n * item);
+
+	/* Of an array without items nothing is kept. */
+	if (kept)
+		*items = block ? NULL : kept;
+	return block ? tp_buffer_of(module, block) : PyErr_NoMemory();
+}
+
 /* Nodes. */
 
 static void node_put(struct node *node)

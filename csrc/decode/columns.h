@@ -3,8 +3,8 @@
  *
  * sieve.c chooses records, sift.c writes pages of those, collect.c finds those of events, count.c and tasks.c count
  * those of events and tasks, merge.c puts them in the order of time, columns.c copies their fields, strings.c keeps
- * each string once, pieces.c has the memory of what is collected, join.c makes one column of several, arrow.c hands
- * over.
+ * each string once, pieces.c has the memory of what is collected, join.c makes one column of several, numbers.c makes
+ * columns of what is computed, before.c finds times before others, ids.c numbers keys, arrow.c hands over.
  * The twins are in src/tracepoint/decode.
  */
 #ifndef TP_DECODE_COLUMNS_H
@@ -48,6 +48,8 @@ struct tp_strings {
 	uint32_t *places;
 };
 
+/* Return what a hash table at an address mixes into its hashes. */
+uint64_t tp_hash_seed(const void *table);
 bool tp_strings_init(struct tp_strings *strings);
 void tp_strings_deinit(struct tp_strings *strings);
 /* Return the index of a string, added when it is new; -1 without memory. */
@@ -73,6 +75,8 @@ struct tp_block *tp_block_get(struct tp_block *block);
 void tp_block_put(struct tp_block *block);
 /* Return a Python object with the bytes of a block, which it takes over. */
 PyObject *tp_buffer_of(PyObject *module, struct tp_block *block);
+/* Hand an array of malloc() over as such an object: what it has room for beyond its items is given back. */
+PyObject *tp_take_array(PyObject *module, void *array, uint64_t n, size_t item);
 int tp_add_buffer_type(PyObject *module);
 
 struct tp_rows *tp_rows_of(PyObject *capsule);
@@ -92,6 +96,11 @@ PyObject *tp_merge_rows(PyObject *module, PyObject *args);
 PyObject *tp_start_columns(PyObject *module, PyObject *args);
 PyObject *tp_fill_columns(PyObject *module, PyObject *args);
 PyObject *tp_finish_columns(PyObject *module, PyObject *args);
+PyObject *tp_sort_numbers(PyObject *module, PyObject *args);
+PyObject *tp_null_bits(PyObject *module, PyObject *args);
+PyObject *tp_count_up(PyObject *module, PyObject *args);
+PyObject *tp_add_lengths(PyObject *module, PyObject *args);
+PyObject *tp_times_before(PyObject *module, PyObject *args);
 PyObject *tp_arrow_schema(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_array(PyObject *module, PyObject *spec);
 PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
@@ -112,6 +121,12 @@ PyObject *tp_arrow_stream(PyObject *module, PyObject *spec);
 	{ "start_columns", tp_start_columns, METH_VARARGS, "start_columns(rows, plan, is_big_endian, n_slices)" }, \
 	{ "fill_columns", tp_fill_columns, METH_VARARGS, "fill_columns(columns, slice)" },			\
 	{ "finish_columns", tp_finish_columns, METH_VARARGS, "finish_columns(columns)" },			\
+	{ "sort_numbers", tp_sort_numbers, METH_VARARGS, "sort_numbers(int64 array): sorted, and their sum" },	\
+	{ "null_bits", tp_null_bits, METH_VARARGS, "null_bits(array, size, null): how many are null, a bit each" }, \
+	{ "count_up", tp_count_up, METH_VARARGS, "count_up(n): the numbers below n" },				\
+	{ "add_lengths", tp_add_lengths, METH_VARARGS, "add_lengths(starts, lengths): their ends" },		\
+	{ "times_before", tp_times_before, METH_VARARGS,							\
+	  "times_before(stamps, cpus, (cpu, stops) each): the last time of a CPU before each stop" },		\
 	{ "arrow_schema", tp_arrow_schema, METH_O, "arrow_schema(array)" },					\
 	{ "arrow_array", tp_arrow_array, METH_O, "arrow_array(array)" },					\
 	{ "arrow_stream", tp_arrow_stream, METH_O, "arrow_stream(array)" }

@@ -8,6 +8,7 @@
 #include "decode.h"
 #include "drain.h"
 #include "head.h"
+#include "sched_machine.h"
 
 struct page {
 	struct tp_head head;
@@ -168,18 +169,6 @@ static PyObject *heads_of(const struct found *found)
 	return heads;
 }
 
-/* Hand an array over without copying it: what it has room for beyond its items is given back. */
-static PyObject *column(PyObject *module, void *array, uint64_t n, size_t item)
-{
-	void **items = array, *kept = n ? realloc(*items, n * item) : NULL;
-	struct tp_block *block = n && !kept ? NULL : tp_block_adopt(kept, n * item);
-
-	/* Of an array without items nothing is kept. */
-	if (kept)
-		*items = block ? NULL : kept;
-	return block ? tp_buffer_of(module, block) : PyErr_NoMemory();
-}
-
 static PyObject *read_pages(PyObject *module, PyObject *args)
 {
 	struct found found = { 0 };
@@ -197,9 +186,9 @@ static PyObject *read_pages(PyObject *module, PyObject *args)
 	is_read = read_all(data.buf, (uint64_t)data.len, &layout, &found);
 	Py_END_ALLOW_THREADS
 	if (is_read)
-		made = Py_BuildValue("(NNNNN)", column(module, &found.stamps, found.n, sizeof(*found.stamps)),
-				     column(module, &found.offsets, found.n, sizeof(*found.offsets)),
-				     column(module, &found.lengths, found.n, sizeof(*found.lengths)),
+		made = Py_BuildValue("(NNNNN)", tp_take_array(module, &found.stamps, found.n, sizeof(*found.stamps)),
+				     tp_take_array(module, &found.offsets, found.n, sizeof(*found.offsets)),
+				     tp_take_array(module, &found.lengths, found.n, sizeof(*found.lengths)),
 				     heads_of(&found), noted_of(&found));
 	else
 		PyErr_NoMemory();
@@ -229,6 +218,7 @@ static PyMethodDef functions[] = {
 	  "drain(source, target, end, layout, wait_ms, n_ring, counts, room): why it ended, and the error" },
 	{ "free_space", tp_free_space, METH_VARARGS, "free_space(handle, at, size): whether the file has a hole now" },
 	TP_COLUMN_METHODS,
+	TP_SCHED_METHODS,
 	{ NULL, NULL, 0, NULL },
 };
 

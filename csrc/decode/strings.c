@@ -35,11 +35,18 @@ static uint64_t hash_of(uint64_t seed, const unsigned char *data, uint64_t size)
 	return mix(hash ^ word, seed | 1) ^ seed;
 }
 
+uint64_t tp_hash_seed(const void *table)
+{
+	uint64_t seed;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		seed = (uint64_t)(uintptr_t)table * 0xD1B54A32D192ED03ull;
+	return seed;
+}
+
 bool tp_strings_init(struct tp_strings *strings)
 {
-	*strings = (struct tp_strings){ .n_places = FIRST_PLACES };
-	if (getrandom(&strings->seed, sizeof(strings->seed), GRND_NONBLOCK) < 0)
-		strings->seed = (uint64_t)(uintptr_t)strings * 0xD1B54A32D192ED03ull;
+	*strings = (struct tp_strings){ .n_places = FIRST_PLACES, .seed = tp_hash_seed(strings) };
 	strings->places = calloc(FIRST_PLACES, sizeof(*strings->places));
 	return strings->places != NULL;
 }

@@ -5,81 +5,48 @@
  */
 #include "columns.h"
 #include "head.h"
+#include "ids.h"
 #include "../hints.h"
 
-/* How many records of each task: places of a hash table, free where `n` is 0. */
+/* How many records of each task: by the numbers of their ids. */
 struct tasks {
 	const struct tp_layout *layout;
 	const unsigned char *base;
-	struct task {
-		uint64_t n;
-		int32_t pid;
-	} *places;
-	uint64_t n, n_places;
+	struct tp_ids pids;
+	uint64_t *counts, room;
 	unsigned int pid_at;
 	bool has_failed;
 };
 
-enum { FIRST_PLACES = 256 };
-
-static struct task *place_of(const struct tasks *tasks, int32_t pid)
-{
-	uint64_t at = (uint32_t)pid * 0x9E3779B97F4A7C15ull >> 32;
-
-	for (;; at++) {
-		struct task *place = &tasks->places[at & (tasks->n_places - 1)];
-
-		if (!place->n || place->pid == pid)
-			return place;
-	}
-}
-
-static bool make_places(struct tasks *tasks, uint64_t n_places)
-{
-	struct tasks fresh = *tasks;
-
-	fresh.places = calloc(n_places, sizeof(*fresh.places));
-	if (!fresh.places)
-		return false;
-	fresh.n_places = n_places;
-	for (uint64_t i = 0; i < tasks->n_places; i++)
-		if (tasks->places[i].n)
-			*place_of(&fresh, tasks->places[i].pid) = tasks->places[i];
-	free(tasks->places);
-	*tasks = fresh;
-	return true;
-}
-
-static tp_always_inline void count_task(void *to, uint64_t stamp, uint32_t at, uint32_t size)
+static tp_always_inline void count_task(void *to, uint64_t stamp, uint32_t at_record, uint32_t size)
 {
 	struct tasks *tasks = to;
-	struct task *place;
-	int32_t pid;
+	uint64_t n = tasks->pids.n;
+	uint32_t pid, at;
 
 	(void)stamp;
 	if (size < tasks->pid_at + sizeof(pid))
 		return;
-	pid = (int32_t)tp_number(tasks->base + at + tasks->pid_at, sizeof(pid), tasks->layout->is_big);
-	place = place_of(tasks, pid);
-	if (tp_unlikely(!place->n)) {
-		if (2 * ++tasks->n > tasks->n_places) {
-			if (!make_places(tasks, 2 * tasks->n_places)) {
-				tasks->n--;
-				tasks->has_failed = true;
-				return;
-			}
-			place = place_of(tasks, pid);
+	pid = (uint32_t)tp_number(tasks->base + at_record + tasks->pid_at, sizeof(pid), tasks->layout->is_big);
+	at = tp_ids_add(&tasks->pids, pid);
+	if (tp_unlikely(at == n)) {
+		if (!tp_grow(&tasks->counts, &tasks->room, n + 1, sizeof(*tasks->counts))) {
+			tasks->has_failed = true;
+			return;
 		}
-		place->pid = pid;
+		tasks->counts[at] = 0;
 	}
-	place->n++;
+	if (tp_unlikely(at == TP_NO_INDEX || at >= tasks->room))
+		tasks->has_failed = true;
+	else
+		tasks->counts[at]++;
 }
 
 static bool count_all(const unsigned char *data, uint64_t size, struct tasks *tasks)
 {
 	uint64_t page_size = tp_page_size(tasks->layout);
 
-	if (!make_places(tasks, FIRST_PLACES))
+	if (!tp_ids_init(&tasks->pids))
 		return false;
 	for (uint64_t at = 0; size - at >= page_size; at += page_size) {
 		struct tp_head head;
@@ -95,13 +62,10 @@ static PyObject *tasks_dict(const struct tasks *tasks)
 {
 	PyObject *dict = PyDict_New();
 
-	for (uint64_t i = 0; dict && i < tasks->n_places; i++) {
-		PyObject *pid, *n;
+	for (uint64_t i = 0; dict && i < tasks->pids.n; i++) {
+		PyObject *pid = PyLong_FromLong((int32_t)(uint32_t)tasks->pids.keys[i]);
+		PyObject *n = PyLong_FromUnsignedLongLong(tasks->counts[i]);
 
-		if (!tasks->places[i].n)
-			continue;
-		pid = PyLong_FromLong(tasks->places[i].pid);
-		n = PyLong_FromUnsignedLongLong(tasks->places[i].n);
 		if (!pid || !n || PyDict_SetItem(dict, pid, n))
 			Py_CLEAR(dict);
 		Py_XDECREF(pid);
@@ -131,7 +95,8 @@ PyObject *tp_count_tasks(PyObject *module, PyObject *args)
 		Py_END_ALLOW_THREADS
 		made = is_done ? tasks_dict(&tasks) : PyErr_NoMemory();
 	}
-	free(tasks.places);
+	tp_ids_deinit(&tasks.pids);
+	free(tasks.counts);
 	PyBuffer_Release(&data);
 	return made;
 }

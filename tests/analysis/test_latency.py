@@ -122,7 +122,7 @@ def test_generated_calls_are_exact(folder, rng, n_cpus, n):
     records, lengths = calls(rng, n_cpus, n)
     found = analysed(schedule_of(records), folder, lambda trace: trace.events)
     if "raw_syscalls:sys_exit" in found:
-        assert [s.values for s in latencies(schedule_of(records), folder).values()] == [
+        assert [list(s.values) for s in latencies(schedule_of(records), folder).values()] == [
             sorted(lengths)
         ] * bool(lengths)
 

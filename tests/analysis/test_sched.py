@@ -11,6 +11,8 @@ from tracepoint.errors import TracepointError
 A, B, C, D, P = 10, 20, 30, 40, 5
 US = 1000
 
+pytestmark = pytest.mark.usefixtures("form")
+
 
 @pytest.fixture
 def analyse(tmp_path):

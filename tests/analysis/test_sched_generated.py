@@ -14,6 +14,8 @@ from tracepoint.analysis import analyse_sched
 from tracepoint.analysis.sched.rows import RowFlag
 
 US = 1000
+
+pytestmark = pytest.mark.usefixtures("form")
 N_TASKS = 6
 
 
@@ -126,7 +128,7 @@ def test_every_interval_and_latency_is_exact(folder, rng, n_cpus, n_steps):
     world = world_of(rng, n_cpus, n_steps)
     report = analysed(world.schedule(), folder)
     assert rows_of(report) == world.rows
-    assert report.latency().values == sorted(us * US for us in world.waits)
+    assert list(report.latency().values) == sorted(us * US for us in world.waits)
     ran = {
         task: sum(dur for _, dur, state in rows if state == "Running") for task, rows in world.rows.items()
     }

@@ -18,6 +18,7 @@ STATES = """select s.ts, s.dur, s.cpu, t.tid, s.state, w.tid from thread_state s
 SPURIOUS = "select ts, tid from spurious_sched_wakeup join thread using (utid)"
 
 pytestmark = [
+    pytest.mark.usefixtures("form"),
     pytest.mark.oracle,
     pytest.mark.skipif(not has_zstd(), reason="no library for zstd: pip install zstandard"),
 ]

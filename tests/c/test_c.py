@@ -187,6 +187,14 @@ tests.test_random_calls(tests.pytest.MonkeyPatch())
 tests.test_damaged_pages()
 tests.test_many_cpus_in_one_ring()
 """,
+    "sched": """
+from analysis import test_sched_twin as tests
+tests.test_both_forms_find_the_same_in_any_records()
+tests.test_arrays_of_both_forms_are_the_same()
+for message in tests.BAD_EVENTS:
+    tests.test_a_damaged_event_is_refused(message)
+tests.test_wrong_arguments_are_errors()
+""",
     "columns": """
 from decode import test_columns as tests
 tests.test_damaged_pages_give_the_same_memory()

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.decode.numbers import view_numbers
+from tracepoint.record.decode import DECODE
 from tracepoint.record.page import LOST_UNKNOWN, add_lost
 from tracepoint.tracefile.recording import losses_of
-from tracepoint.tracefile.sieve import MIN_TIME
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import TypeAlias
 
     from tracepoint.decode.trace import Trace
+
+    #: The times of records in ns, and their CPUs.
+    Times: TypeAlias = tuple[Sequence[int], Sequence[int]]
 
 
 class Gap(NamedTuple):
@@ -60,20 +68,28 @@ class Coverage(NamedTuple):
         return self.stop - self.start
 
 
-def read_coverage(trace: Trace, times_of: Mapping[int, Sequence[int]]) -> Coverage:
+class CpuTimes(NamedTuple):
+    """The first time of a CPU, None without any, and its last before each of some times; MIN_TIME: none."""
+
+    first: int | None
+    before: Sequence[int]
+
+
+def read_coverage(trace: Trace, parts: Callable[[], Iterable[Times]]) -> Coverage:
     """Return what a recording lost, from its pages and from what its recorder counted.
 
-    `times_of` are the times in ns, in order, of what an analysis reads of each CPU: a gap begins at the
-    last of them before it, as nothing says more.
+    `parts` gives the times in ns of what an analysis reads, and their CPUs: a gap begins at the last time of
+    its CPU before it, as nothing says more.  It is called when there are losses.
     """
-    gaps = {}
     told = losses_of(trace.file.options, trace.instance)
-    for cpu in trace.lost:
-        times = times_of.get(cpu, ())
-        found = list(_gaps(trace.losses(cpu), times))
+    losses = {cpu: trace.losses(cpu) for cpu in trace.lost}
+    wanted = {cpu: [stop for stop, _ in own] for cpu, own in losses.items() if own or told.overrun}
+    gaps = {}
+    for cpu, (first, before) in find_times(parts() if wanted else (), wanted).items():
+        found = [Gap(start, *loss) for start, loss in zip(before, losses[cpu], strict=True)]
         # The oldest events were overwritten, and the first page does not say so.
-        if told.overrun and times and not any(gap.start == MIN_TIME for gap in found):
-            found.insert(0, Gap(MIN_TIME, times[0], LOST_UNKNOWN))
+        if told.overrun and first is not None and not any(gap.start == MIN_TIME for gap in found):
+            found.insert(0, Gap(MIN_TIME, first, LOST_UNKNOWN))
         if found:
             gaps[cpu] = found
     unplaced = told.dropped + told.commit_overrun
@@ -81,10 +97,42 @@ def read_coverage(trace: Trace, times_of: Mapping[int, Sequence[int]]) -> Covera
     return Coverage(start, stop, gaps, unplaced, len(trace.file.damage))
 
 
-def _gaps(losses: Iterable[tuple[int, int]], times: Sequence[int]) -> Iterator[Gap]:
-    for stop, n_lost in losses:
-        before = bisect_right(times, stop - 1)
-        yield Gap(times[before - 1] if before else MIN_TIME, stop, n_lost)
+def find_times(parts: Iterable[Times], wanted: Mapping[int, Sequence[int]]) -> dict[int, CpuTimes]:
+    """Return the last time of each CPU before some times, which are in order.
+
+    `parts` are times and CPUs of records.
+
+    >>> stamps, cpus = array("q", [1, 2, 3, 4]), array("i", [0, 1, 0, 0])
+    >>> find_times([(stamps, cpus)], {0: [3, 9]})[0]
+    CpuTimes(first=1, before=[1, 4])
+    """
+    firsts = dict.fromkeys(wanted, MAX_TIME)
+    lasts = {cpu: array("q", [MIN_TIME]) * len(stops) for cpu, stops in wanted.items()}
+    given = tuple((cpu, array("q", stops)) for cpu, stops in wanted.items())
+    find = find_times_slowly if DECODE is None else DECODE.times_before
+    is_seen = set()
+    for stamps, cpus in parts:
+        for (cpu, _), (n, first, before) in zip(given, find(stamps, cpus, given), strict=True):
+            is_seen.update([cpu] if n else [])
+            firsts[cpu] = min(firsts[cpu], first)
+            lasts[cpu] = array("q", map(max, lasts[cpu], view_numbers(before, "q")))
+    return {cpu: CpuTimes(firsts[cpu] if cpu in is_seen else None, list(lasts[cpu])) for cpu in wanted}
+
+
+def find_times_slowly(
+    stamps: Sequence[int], cpus: Sequence[int], wanted: Iterable[tuple[int, Sequence[int]]]
+) -> list[tuple[int, int, array[int]]]:
+    """Return how many records each CPU has, its first time, and the last before each of some times."""
+    found = []
+    for cpu, stops in wanted:
+        times = [stamp for stamp, own in zip(stamps, cpus, strict=True) if own == cpu]
+        before = array("q", [MIN_TIME]) * len(stops)
+        for stamp in times:
+            at = bisect_right(stops, stamp)
+            if at < len(stops):
+                before[at] = max(before[at], stamp)
+        found.append((len(times), min(times, default=MAX_TIME), array("q", accumulate(before, max))))
+    return found
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.decode.numbers import sort_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,6 +93,8 @@ class Samples(ABC):
 class Distribution(Samples):
     """Samples that are not negative, such as latencies in ns, each with its exact value.
 
+    `values` has them in order, as int64.
+
     >>> latency = Distribution([10, 20, 30, 40], n_hidden=1)
     >>> latency.count, latency.quantile(0.5), latency.sum
     (Bounds(low=4, high=5), Bounds(low=20, high=30), Bounds(low=100, high=None))
@@ -100,7 +103,7 @@ class Distribution(Samples):
     def __init__(
         self, values: Iterable[int], n_hidden: int | None = 0, longest_hidden: int | None = None
     ) -> None:
-        self.values = sorted(values)
+        self.values, self._total = sort_numbers(values)
         self.n_hidden = n_hidden
         self.longest_hidden = longest_hidden
 
@@ -110,10 +113,10 @@ class Distribution(Samples):
     def __len__(self) -> int:
         return len(self.values)
 
-    @cached_property
+    @property
     def total(self) -> int:
         """The sum of the samples that are known."""
-        return sum(self.values)
+        return self._total
 
     def ranked(self, rank: int) -> Bounds:
         """Return the sample of a rank, 1 for the smallest one that is known."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import Coverage, count_coverage, read_coverage
@@ -29,7 +30,8 @@ def event_summaries(
     What is lost belongs to a CPU, and to no event: so each event may have as many records more.
     """
     start = trace.span[0]
-    coverage = read_coverage(trace, dict.fromkeys(trace.lost, (start,)))
+    starts = array("q", [start]) * len(trace.lost), array("i", trace.lost)
+    coverage = read_coverage(trace, lambda: [starts])
     names = names_by_id(trace.file)
     cpus = {str(cpu): [cpu] for cpu in trace.lost} if "cpu" in by else {"": [*trace.lost]}
     for shown, chosen in cpus.items():

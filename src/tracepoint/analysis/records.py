@@ -51,7 +51,7 @@ class AnalysisRecords:
         for name, fields in need.fields.items():
             if name not in self.trace:
                 continue
-            own = {field.name for field in self.trace.format(name).fields}
+            own = self.fields_of(name)
             missing = [field for field in fields.needed if field not in own]
             if missing:
                 lacks.append(f"{name} has no field {', '.join(missing)}")
@@ -64,6 +64,10 @@ class AnalysisRecords:
                 else f"{path}: no {' or '.join(need.names)}; tracepoint analyse {analysis} --events "
                 "says what to record"
             )
+
+    def fields_of(self, event: str) -> set[str]:
+        """Return the fields of an event that can be read."""
+        return {field.name for field in self.trace.format(event).fields}
 
     def __len__(self) -> int:
         return len(self.table)
@@ -97,9 +101,8 @@ class AnalysisRecords:
     @cached_property
     def recorded(self) -> frozenset[str]:
         """The events of which there are records, as `system:event`."""
-        numbers = set(self.types.numbers)
-        shorts = {name for number, name in self.table.events.items() if number in numbers}
-        return frozenset(name for name in self.fields if name.partition(":")[2] in shorts)
+        numbers = self.trace.n_by_id
+        return frozenset(name for name in self.fields if self.trace.format(name).id in numbers)
 
     @cached_property
     def missing(self) -> list[MissingEvent]:
@@ -109,7 +112,7 @@ class AnalysisRecords:
     @cached_property
     def coverage(self) -> Coverage:
         """The time of the trace, and what was lost of it."""
-        return read_coverage(self.trace, times_by_cpu(self.times, self.cpus))
+        return read_coverage(self.trace, lambda: [(self.times, self.cpus)])
 
     @cached_property
     def processes(self) -> Mapping[int, int]:
@@ -138,11 +141,3 @@ class AnalysisRecords:
         columns = self.columns(event).values()
         last = max(columns, key=lambda column: column.plan.offset + column.plan.size, default=None)
         return None if last is None or last.validity is None else last
-
-
-def times_by_cpu(stamps: Sequence[int], cpus: Sequence[int]) -> dict[int, list[int]]:
-    """Return the times of the rows of each CPU."""
-    found: dict[int, list[int]] = {}
-    for stamp, cpu in zip(stamps, cpus, strict=True):
-        found.setdefault(cpu, []).append(stamp)
-    return found

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.decode.numbers import null_bits, numbers_of, view_numbers
 from tracepoint.decode.plan import ColumnKind, FieldPlace, PlanColumn
 from tracepoint.wording import one_line, utf8
 
@@ -17,12 +18,6 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     Value = int | float | str | bytes | list[int] | list[str] | None
-
-
-def _cast(buffer: Buffer, code: str) -> memoryview[Any]:
-    data: Any = memoryview(buffer).cast("B")
-    numbers: memoryview[Any] = data.cast(code)
-    return numbers
 
 
 @dataclass(frozen=True)
@@ -58,7 +53,7 @@ class Column:
     @property
     def numbers(self) -> memoryview[Any]:
         """The numbers of all rows, of texts the indices of their words; those of null rows mean nothing."""
-        return _cast(self.values, "i" if self.plan.kind is ColumnKind.TEXT else self.plan.code)
+        return view_numbers(self.values, "i" if self.plan.kind is ColumnKind.TEXT else self.plan.code)
 
     @cached_property
     def words(self) -> list[str]:
@@ -86,7 +81,7 @@ class Column:
         """The strings as bytes."""
         if self.ends is None or self.bytes_ is None:
             return []
-        ends, data = _cast(self.ends, "Q"), bytes(self.bytes_)
+        ends, data = view_numbers(self.ends, "Q"), bytes(self.bytes_)
         return [data[a:b] for a, b in pairwise(ends)]
 
     def is_null(self, row: int) -> bool:
@@ -98,54 +93,47 @@ class Column:
         rows = range(*slice(start, stop).indices(self.n_rows))
         match self.plan.kind:
             case ColumnKind.TEXT:
-                indices, words = _cast(self.values, "i"), self.words
+                indices, words = view_numbers(self.values, "i"), self.words
                 found: list[Any] = [None if self.is_null(n) else words[indices[n]] for n in rows]
             case ColumnKind.WORDS:
                 found = [None if self.is_null(n) else self._words_of(n) for n in rows]
             case ColumnKind.LIST | ColumnKind.BYTES | ColumnKind.BITS:
                 found = [None if self.is_null(n) else self._item(n) for n in rows]
             case _:
-                found = _cast(self.values, self.plan.code)[rows.start : rows.stop].tolist()
+                found = view_numbers(self.values, self.plan.code)[rows.start : rows.stop].tolist()
                 if self.validity is not None:
                     found = [None if self.is_null(n) else v for n, v in zip(rows, found, strict=True)]
         return found
 
     def _words_of(self, row: int) -> Value:
-        first, last = _cast(self.values, "q")[row : row + 2]
+        first, last = view_numbers(self.values, "q")[row : row + 2]
         return [] if self.items is None else self.items.tolist(first, last)  # type: ignore[return-value]
 
     def _item(self, row: int) -> Value:
         step = self.plan.item_size
-        first, last = _cast(self.values, "q")[row : row + 2]
+        first, last = view_numbers(self.values, "q")[row : row + 2]
         data = memoryview(self.bytes_ or b"")[first * step : last * step]
-        return bytes(data) if self.plan.kind is ColumnKind.BYTES else _cast(data, self.plan.code).tolist()
+        is_bytes = self.plan.kind is ColumnKind.BYTES
+        return bytes(data) if is_bytes else view_numbers(data, self.plan.code).tolist()
 
 
 def number_column(name: str, values: Iterable[int], code: str, null: int | None = None) -> Column:
-    """Return a column of integers of a `struct` code; those that are `null` are not there."""
-    data = array(code, values)
-    plan = PlanColumn(name, ColumnKind.NUMBER, FieldPlace.FIXED, 0, data.itemsize, 1, code)
-    n_nulls = 0 if null is None else data.count(null)
-    validity = bits_of(value != null for value in data) if n_nulls else None
-    return Column(plan, len(data), n_nulls, validity, data.tobytes())
+    """Return a column of integers of a `struct` code; those that are `null` are not there.
 
-
-def bits_of(flags: Iterable[bool]) -> bytes:
-    r"""Return a bit for each flag, the lowest of a byte first.
-
-    >>> bits_of([True, False, True])
-    b'\x05'
+    An array of that code is taken as it is.
     """
-    digits = "".join("1" if flag else "0" for flag in flags)[::-1]
-    return int(digits or "0", 2).to_bytes(len(digits) + 7 >> 3, "little")
+    data = numbers_of(values, code)
+    plan = PlanColumn(name, ColumnKind.NUMBER, FieldPlace.FIXED, 0, data.itemsize, 1, code)
+    n_nulls, validity = (0, None) if null is None else null_bits(data, null)
+    return Column(plan, len(data), n_nulls, validity if n_nulls else None, data)
 
 
 def text_column(
     name: str, rows: Iterable[int], words: Iterable[bytes], n_nulls: int = 0, validity: Buffer | None = None
 ) -> Column:
     """Return a column of texts: of each row the index of its word."""
-    data, parts, ends = array("i", rows), list(words), array("Q", [0])
+    data, parts, ends = numbers_of(rows, "i"), list(words), array("Q", [0])
     for part in parts:
         ends.append(ends[-1] + len(part))
     plan = PlanColumn(name, ColumnKind.TEXT, FieldPlace.FIXED, 0, 0, 1, "")
-    return Column(plan, len(data), n_nulls, validity, data.tobytes(), b"".join(parts), ends.tobytes())
+    return Column(plan, len(data), n_nulls, validity, data, b"".join(parts), ends.tobytes())

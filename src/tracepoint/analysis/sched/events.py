@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.sched.needs import NEEDS
 from tracepoint.decode.labels import value_labels
+from tracepoint.decode.plan import ColumnKind, plan_event
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from tracepoint.decode.column import Column
+    from tracepoint.decode.plan import PlanColumn
+    from tracepoint.decode.table import JoinedTable
     from tracepoint.decode.trace import Trace
 
 
@@ -44,10 +49,26 @@ _KINDS = {
 #: What the state machine calls a task's id and name, where an event has other names for them.
 _NAMES = {"child_pid": "pid", "child_comm": "comm", "newcomm": "comm"}
 _NO_STATE = "?"
+_INTEGERS = "bBhHiIqQ"
+
+
+class SchedPart:
+    """Records of the scheduler by time; `kinds` has the columns of an event by the number in `types`."""
+
+    def __init__(self, table: JoinedTable, fields: Mapping[str, Sequence[str]]) -> None:
+        self.types = table["common_type"]
+        self.stamps = table["common_timestamp"].numbers
+        self.cpus = table["common_cpu"].numbers
+        self.kinds: dict[int, tuple[SchedKind, dict[str, Column]]] = {}
+        number_of = {name: number for number, name in table.events.items()}
+        for full, names in fields.items():
+            short = full.partition(":")[2]
+            columns = {_NAMES.get(name, name): table.column(short, name) for name in names}
+            self.kinds[number_of[short]] = (_KINDS[full], columns)
 
 
 class SchedEvents(AnalysisRecords):
-    """The records of the scheduler by time; `kinds` are those that the recording has formats of.
+    """The records of the scheduler by time, in parts one after the other.
 
     Raises TracepointError when sched_switch is not there, or lacks a field.
     """
@@ -55,17 +76,13 @@ class SchedEvents(AnalysisRecords):
     def __init__(self, trace: Trace) -> None:
         super().__init__(trace, "sched", NEEDS)
 
-    @cached_property
-    def kinds(self) -> dict[int, tuple[SchedKind, dict[str, Column]]]:
-        """The kinds of records by the number in `common_type`, with the columns of their fields."""
-        number_of = {name: number for number, name in self.table.events.items()}
-        return {
-            number_of[full.partition(":")[2]]: (
-                _KINDS[full],
-                {_NAMES.get(name, name): column for name, column in self.columns(full).items()},
-            )
-            for full in self.fields
-        }
+    def fields_of(self, event: str) -> set[str]:
+        """Return the fields of an event that are of the type that they have in the kernel."""
+        return {column.name for column in plan_event(self.trace.format(event)).columns if _is_usable(column)}
+
+    def parts(self) -> Iterator[SchedPart]:
+        """Yield the records, those of one time after the other."""
+        yield SchedPart(self.table, self.fields)
 
     @property
     def recorded_kinds(self) -> frozenset[SchedKind]:
@@ -80,3 +97,10 @@ class SchedEvents(AnalysisRecords):
     @cached_property
     def _labels(self) -> Any:
         return value_labels(self.trace.format("sched:sched_switch"), "prev_state")
+
+
+def _is_usable(column: PlanColumn) -> bool:
+    """Whether a field is an integer, or the name of a task."""
+    if column.name.endswith("comm"):
+        return column.kind is ColumnKind.TEXT
+    return column.kind is ColumnKind.NUMBER and column.code in _INTEGERS

@@ -1,5 +1,7 @@
 """The states of threads from the records of the scheduler, one record after the other by time.
 
+This is the readable form of `csrc/decode/sched.c`, which must find the same.
+
 A thread is runnable from its waking (try_to_wake_up() of kernel/sched/core.c), from the switch that took a
 CPU away from it, or from its first wake-up.  Two cases that others lose:
 
@@ -13,25 +15,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.analysis.coverage import join_gaps
-from tracepoint.analysis.sched.events import SchedKind
 from tracepoint.analysis.sched.rows import (
     NONE,
     RUNNABLE,
     RUNNING,
     RowFlag,
     RunRows,
+    SchedCounts,
+    SchedRows,
     SpuriousRows,
     StateClass,
     StateRows,
+    span_ns,
 )
 from tracepoint.analysis.sched.threads import IDLE, Thread, Threads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tracepoint.analysis.coverage import Gap
-    from tracepoint.analysis.sched.rows import StateNames
+    from tracepoint.analysis.coverage import GapFinder
+    from tracepoint.analysis.sched.rows import StateNames, Wakings
 
 _CUT, _LATE, _RAN = int(RowFlag.CUT), int(RowFlag.LATE), int(RowFlag.RAN)
 _WOKEN, _NEW, _UNSEEN = int(RowFlag.WOKEN), int(RowFlag.NEW), int(RowFlag.UNSEEN_WAKE)
@@ -63,11 +66,11 @@ class _Cpu:
 class SchedMachine:
     """Reads records by time and makes the rows of `sched`, `thread_state` and `spurious_sched_wakeup`.
 
-    `kinds` are those that were recorded, `gaps` what each CPU lost.
+    `wakings` are those that were recorded, `gaps` what each CPU lost, and `all_gaps` any of them.
     """
 
     def __init__(
-        self, names: StateNames, kinds: frozenset[SchedKind], gaps: Mapping[int, Sequence[Gap]] | None = None
+        self, names: StateNames, wakings: Wakings, gaps: Mapping[int, GapFinder], all_gaps: GapFinder
     ) -> None:
         self.names = names
         self.runs, self.states, self.spurious = RunRows(), StateRows(), SpuriousRows()
@@ -75,12 +78,9 @@ class SchedMachine:
         self.n_lost_switches = self.n_unseen_wakes = self.n_dropped = 0
         self.overlap_ns = self.longest_hidden_ns = 0
         self._cpus: dict[int, _Cpu] = {}
-        gaps = gaps or {}
-        self._gaps_of = {cpu: join_gaps(own) for cpu, own in gaps.items()}
-        self._gaps = join_gaps(gap for own in gaps.values() for gap in own) if gaps else None
-        self._has_wakings = SchedKind.WAKING in kinds
-        self._has_wakes = self._has_wakings or SchedKind.WAKEUP in kinds
-        self._has_new = SchedKind.WAKEUP_NEW in kinds
+        self._gaps_of = gaps
+        self._gaps = all_gaps
+        self._has_wakings, self._has_wakes, self._has_new = wakings
 
     def _thread(self, tid: int, cpu: int) -> Thread:
         """Return the thread of an id; after the last switch of a task it is that of another."""
@@ -121,11 +121,11 @@ class SchedMachine:
         if running is None or self._ends_at_loss(place, cpu, ts):
             return False
         if running is prev:
-            runs.dur[place.row] = ts - runs.ts[place.row]
+            runs.dur[place.row] = span_ns(runs.ts[place.row], ts)
             runs.end[place.row] = state
             return True
         self.n_lost_switches += 1
-        place.lost_ns += ts - runs.ts[place.row]
+        place.lost_ns += span_ns(runs.ts[place.row], ts)
         runs.flags[place.row] |= _CUT
         if running.state == RUNNING and running.cpu == cpu:
             self._forget(running)
@@ -139,15 +139,10 @@ class SchedMachine:
         if gap is None or gap[0] >= ts:
             return False
         at = max(gap[0], place.seen)
-        self.runs.dur[place.row] = at - self.runs.ts[place.row]
+        self.runs.dur[place.row] = span_ns(self.runs.ts[place.row], at)
         self.runs.flags[place.row] |= _CUT
-        place.lost_ns += ts - at
+        place.lost_ns += span_ns(at, ts)
         return True
-
-    @property
-    def lost_ns(self) -> dict[int, int]:
-        """The time of each CPU in which nobody knows what it ran, because events are missing."""
-        return {cpu: place.lost_ns for cpu, place in sorted(self._cpus.items())}
 
     # Each thread.
 
@@ -162,14 +157,14 @@ class SchedMachine:
 
         A thread that runs is known by its CPU; of any other the lost events of any CPU may tell.
         """
-        if self._gaps is None or thread.state == NONE:
+        if thread.state == NONE:
             return
         finder = self._gaps_of.get(thread.cpu) if thread.state == RUNNING else self._gaps
         gap = finder.first_after(thread.seen) if finder is not None else None
         if gap is None or gap[0] >= ts:
             return
         states, row, at = self.states, thread.row, max(gap[0], thread.seen)
-        states.dur[row] = at - states.ts[row]
+        states.dur[row] = span_ns(states.ts[row], at)
         states.flags[row] |= _CUT
         if thread.unknown_since is None:
             thread.unknown_since = states.ts[row] if self._is_runnable(thread) else at
@@ -177,12 +172,12 @@ class SchedMachine:
 
     def _known_again(self, thread: Thread, ts: int) -> None:
         if thread.unknown_since is not None:
-            self.longest_hidden_ns = max(self.longest_hidden_ns, ts - thread.unknown_since)
+            self.longest_hidden_ns = max(self.longest_hidden_ns, span_ns(thread.unknown_since, ts))
             thread.unknown_since = None
 
     def _close(self, thread: Thread, ts: int, flags: int = 0) -> None:
         row = thread.row
-        self.states.dur[row] = ts - self.states.ts[row]
+        self.states.dur[row] = span_ns(self.states.ts[row], ts)
         self.states.flags[row] |= flags
 
     def _open(self, thread: Thread, ts: int, state: int, *, cpu: int = NONE) -> None:
@@ -197,13 +192,13 @@ class SchedMachine:
         if thread.state == RUNNING:
             if thread.cpu != cpu:
                 # It began to run on another CPU before it left this one.
-                self.overlap_ns += ts - self.states.ts[thread.row] if is_here else 0
+                self.overlap_ns += span_ns(self.states.ts[thread.row], ts) if is_here else 0
                 return
             self._close(thread, ts)
         elif thread.state != NONE:
             if is_here:
                 # It left another CPU before this one, on which it was all the while.
-                self.overlap_ns += ts - thread.seen
+                self.overlap_ns += span_ns(thread.seen, ts)
             # It ran here unseen; at the first switch of a CPU since before, so that a waking was spurious.
             if is_first and self.states.flags[thread.row] & _WOKEN:
                 row = thread.row
@@ -327,10 +322,20 @@ class SchedMachine:
         """Take a sched_migrate_task."""
         self._thread(tid, cpu).migrations += 1
 
-    def finish(self, ts: int) -> None:
+    def finish(self, ts: int, words: Sequence[str]) -> SchedRows:
         """End at the last record: what is open stays open, unless a loss hides whether it is."""
         for cpu, place in self._cpus.items():
             self._ends_at_loss(place, cpu, ts)
         for thread in self.threads.all:
             self._settle(thread, ts)
             self._known_again(thread, ts)
+        counts = SchedCounts(
+            self.n_lost_switches,
+            self.n_unseen_wakes,
+            self.n_dropped,
+            self.overlap_ns,
+            sum(place.lost_ns for place in self._cpus.values()),
+            self.longest_hidden_ns,
+        )
+        spurious = self.spurious.without_none()
+        return SchedRows(self.runs, self.states, spurious, self.threads.rows(), counts, self.names, words)

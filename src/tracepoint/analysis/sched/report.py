@@ -9,8 +9,9 @@ from tracepoint.analysis.distribution import Bounds, Distribution
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
 from tracepoint.analysis.sched.events import SchedEvents
-from tracepoint.analysis.sched.rows import NONE, OPEN, RowFlag, StateClass
+from tracepoint.analysis.sched.rows import StateClass
 from tracepoint.analysis.sched.sections import cpu_section, latency_section, task_section
+from tracepoint.analysis.sched.sums import CAUSES, count_ends, find_waits, sum_cpus, sum_states
 from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.analysis.sched.use import CpuUse, TaskUse
@@ -23,16 +24,14 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.needs import MissingEvent
-    from tracepoint.analysis.sched.machine import SchedMachine
+    from tracepoint.analysis.sched.rows import SchedRows
+    from tracepoint.analysis.sched.sums import StateSum
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
 # A lost switch hides the latency of the thread that it put on a CPU, and of the one that it took off.
 _HIDDEN_BY_EVENT = 2
-_CUT, _UNSEEN = RowFlag.CUT, RowFlag.UNSEEN_WAKE
-#: Why threads waited for a CPU, in the order in which they are shown.
-CAUSES = ("wake-up", "preemption", "yield", "new task")
 
 
 class SchedReport(Report):
@@ -44,12 +43,12 @@ class SchedReport(Report):
 
     name = "sched"
 
-    def __init__(self, machine: SchedMachine, coverage: Coverage, missing: Sequence[MissingEvent]) -> None:
+    def __init__(self, rows: SchedRows, coverage: Coverage, missing: Sequence[MissingEvent]) -> None:
         super().__init__(coverage, missing)
-        self._machine = machine
+        self._rows = rows
 
     def __repr__(self) -> str:
-        n = len(self._machine.runs.ts)
+        n = len(self._rows.runs.ts)
         return f"<SchedReport of {n:,} switches, {self.coverage.duration / 1e9:.6f} s>"
 
     @property
@@ -83,37 +82,37 @@ class SchedReport(Report):
     @cached_property
     def sched(self) -> ColumnTable:
         """What each CPU ran."""
-        return sched_table(self._machine)
+        return sched_table(self._rows)
 
     @cached_property
     def thread_state(self) -> ColumnTable:
         """What each thread did, but for the idle ones."""
-        return thread_state_table(self._machine)
+        return thread_state_table(self._rows)
 
     @cached_property
     def thread(self) -> ColumnTable:
         """The threads, each id of a task with a `generation` for each time that it was used."""
-        return thread_table(self._machine)
+        return thread_table(self._rows)
 
     @cached_property
     def spurious_sched_wakeup(self) -> ColumnTable:
         """Wakings of threads that were not asleep."""
-        return spurious_table(self._machine)
+        return spurious_table(self._rows)
 
     @property
     def n_lost_switches(self) -> int:
         """Switches that are missing without a report of it: another task left a CPU than had come."""
-        return self._machine.n_lost_switches
+        return self._rows.counts.n_lost_switches
 
     @property
     def n_unseen_wakes(self) -> int:
         """Sleeps that ended without a wake-up: how long of it the thread was runnable is not known."""
-        return self._machine.n_unseen_wakes
+        return self._rows.counts.n_unseen_wakes
 
     @property
     def overlap_ns(self) -> int:
         """The time in which a thread was on two CPUs at once, as clocks differ or events are missing."""
-        return self._machine.overlap_ns
+        return self._rows.counts.overlap_ns
 
     @cached_property
     def n_hidden(self) -> int | None:
@@ -121,10 +120,9 @@ class SchedReport(Report):
         lost = self.coverage.n_lost
         if lost == LOST_UNKNOWN:
             return None
-        machine = self._machine
-        return (
-            _HIDDEN_BY_EVENT * (lost + machine.n_lost_switches) + machine.n_dropped + machine.n_unseen_wakes
-        )
+        counts = self._rows.counts
+        n_switches = lost + counts.n_lost_switches
+        return _HIDDEN_BY_EVENT * n_switches + counts.n_dropped + counts.n_unseen_wakes
 
     def latency(self, cause: str | None = None, utids: Collection[int] | None = None) -> Distribution:
         """Return how long threads waited for a CPU, in ns, for all causes or one of CAUSES.
@@ -134,8 +132,8 @@ class SchedReport(Report):
         causes = CAUSES if cause is None else (CAUSES[CAUSES.index(cause)],) if cause in CAUSES else None
         if causes is None:
             raise KeyError(f"no cause {cause!r}; there are: {', '.join(CAUSES)}")
-        values = [ns for name in causes for utid, ns in self.samples[name] if utids is None or utid in utids]
-        return Distribution(values, self.n_hidden, self.longest_hidden)
+        _, waits = find_waits(self._rows, causes, utids)
+        return Distribution(waits, self.n_hidden, self.longest_hidden)
 
     @property
     def longest_hidden(self) -> int | None:
@@ -146,82 +144,57 @@ class SchedReport(Report):
         if coverage.n_unplaced or coverage.n_damaged:
             starts.append(coverage.start)
         since = coverage.stop - min(starts) if starts else 0
-        return max(self._machine.longest_hidden_ns, since) or None
+        return max(self._rows.counts.longest_hidden_ns, since) or None
 
-    @cached_property
-    def samples(self) -> dict[str, list[tuple[int, int]]]:
-        """The thread and the length of each runnable time that ended as it began to run, by cause."""
-        rows, names = self._machine.states, self._machine.names.names
-        found: dict[str, list[tuple[int, int]]] = {cause: [] for cause in CAUSES}
-        exact = RowFlag.RAN | RowFlag.CUT | RowFlag.LATE
-        for dur, utid, state, flags in zip(rows.dur, rows.utid, rows.state, rows.flags, strict=True):
-            if flags & exact != RowFlag.RAN:
-                continue
-            if flags & RowFlag.WOKEN:
-                cause = "wake-up"
-            elif flags & RowFlag.NEW:
-                cause = "new task"
-            else:
-                cause = "preemption" if names[state] == "R+" else "yield"
-            found[cause].append((utid, dur))
-        return found
+    def samples(self, cause: str) -> Iterator[tuple[int, int]]:
+        """Yield the thread and the length in ns of each time that threads waited, for one of CAUSES."""
+        return zip(*find_waits(self._rows, (cause,)), strict=True)
 
     @cached_property
     def cpus(self) -> list[CpuUse]:
         """What each CPU did."""
-        runs, is_idle = self._machine.runs, [t.tid == IDLE for t in self._machine.threads.all]
-        sums: dict[int, list[int]] = {}
-        for dur, cpu, utid in zip(runs.dur, runs.cpu, runs.utid, strict=True):
-            own = sums.setdefault(cpu, [0, 0, 0])
-            own[2] += 1
-            if dur != OPEN:
-                own[is_idle[utid]] += dur
         span = self.coverage.duration
         return [
             CpuUse(cpu, busy, idle, max(span - busy - idle, 0), n)
-            for cpu, (busy, idle, n) in sorted(sums.items())
+            for cpu, busy, idle, n in sorted(sum_cpus(self._rows))
         ]
 
     @cached_property
     def tasks(self) -> list[TaskUse]:
         """What each thread did, those that ran longest first."""
-        machine = self._machine
-        states, names = machine.states, machine.names
-        sums: list[dict[int, int]] = [{} for _ in machine.threads.all]
-        n_runs = [0] * len(sums)
-        for dur, utid, state, flags in zip(states.dur, states.utid, states.state, states.flags, strict=True):
-            n_runs[utid] += state == StateClass.RUNNING
-            if dur != OPEN and not flags & _UNSEEN:
-                own = sums[utid]
-                own[state] = own.get(state, 0) + dur
-        lost_ns = sum(machine.lost_ns.values())
-        ends = self._ends
-        found = []
-        for thread, own, n, (voluntary, involuntary) in zip(
-            machine.threads.all, sums, n_runs, ends, strict=True
-        ):
-            if thread.tid == IDLE:
-                continue
-            run = own.pop(StateClass.RUNNING, 0)
-            runnable = sum(ns for s, ns in own.items() if names.classes[s] is StateClass.RUNNABLE)
-            asleep = {names.names[s]: ns for s, ns in own.items() if names.classes[s] is StateClass.ASLEEP}
-            found.append(
-                TaskUse(
-                    thread.utid, thread.tid, thread.generation, thread.name, Bounds(run, run + lost_ns), n,
-                    runnable, asleep, voluntary, involuntary, thread.migrations, thread.cpu_changes,
-                )
-            )  # fmt: skip
-        return sorted(found, key=lambda task: (-task.run.low, task.tid))
+        sums: dict[int, list[StateSum]] = {}
+        for found in sum_states(self._rows):
+            sums.setdefault(found.utid, []).append(found)
+        ends = count_ends(self._rows)
+        tasks = (
+            self._task(utid, sums.get(utid, ()), ends)
+            for utid, tid in enumerate(self._rows.threads.tid)
+            if tid != IDLE
+        )
+        return sorted(tasks, key=lambda task: (-task.run.low, task.tid))
 
-    @cached_property
-    def _ends(self) -> list[tuple[int, int]]:
-        """How often each thread left a CPU by itself, and how often it still could run."""
-        runs, classes = self._machine.runs, self._machine.names.classes
-        counts = [[0, 0] for _ in self._machine.threads.all]
-        for utid, end in zip(runs.utid, runs.end, strict=True):
-            if end != NONE:
-                counts[utid][classes[end] is StateClass.RUNNABLE] += 1
-        return [(voluntary, involuntary) for voluntary, involuntary in counts]
+    def _task(self, utid: int, sums: Sequence[StateSum], ends: Sequence[int]) -> TaskUse:
+        rows, threads, names = self._rows, self._rows.threads, self._rows.names
+        runs = [own for own in sums if own.state == StateClass.RUNNING]
+        run = sum(own.ns for own in runs)
+        return TaskUse(
+            utid,
+            threads.tid[utid],
+            threads.generation[utid],
+            rows.name_of(utid),
+            Bounds(run, run + rows.counts.lost_ns),
+            sum(own.n_rows for own in runs),
+            sum(own.ns for own in sums if names.classes[own.state] is StateClass.RUNNABLE),
+            {
+                names.names[own.state]: own.ns
+                for own in sums
+                if own.n_known and names.classes[own.state] is StateClass.ASLEEP
+            },
+            ends[2 * utid],
+            ends[2 * utid + 1],
+            threads.migrations[utid],
+            threads.cpu_changes[utid],
+        )
 
 
 def analyse_sched(trace: Trace) -> SchedReport:
@@ -236,8 +209,8 @@ def analyse_sched(trace: Trace) -> SchedReport:
     ('rcu_preempt', 19891120, 2)
     """
     events = SchedEvents(trace)
-    machine = run_machine(events, events.coverage.gaps, events.coverage.stop)
-    return SchedReport(machine, events.coverage, events.missing)
+    rows = run_machine(events, events.coverage.gaps, events.coverage.stop)
+    return SchedReport(rows, events.coverage, events.missing)
 
 
 analyse = analyse_sched

@@ -5,10 +5,15 @@ from __future__ import annotations
 from array import array
 from dataclasses import dataclass, field
 from enum import IntEnum, IntFlag
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
+    from typing import TypeAlias
+
+    Numbers: TypeAlias = Sequence[int]
 
 #: The length of a row whose end is not known, as Perfetto has it.
 OPEN = -1
@@ -38,6 +43,19 @@ class RowFlag(IntFlag):
 
 def _numbers(code: str) -> Callable[[], array[int]]:
     return lambda: array(code)
+
+
+def span_ns(start: int, stop: int) -> int:
+    """Return the time from one stamp to another; the longest one where damaged ones are further apart."""
+    return min(max(stop - start, MIN_TIME), MAX_TIME)
+
+
+class Wakings(NamedTuple):
+    """Which of the events that begin a runnable time were recorded: wakings, wake-ups, those of new tasks."""
+
+    has_wakings: bool
+    has_wakes: bool
+    has_new: bool
 
 
 @dataclass
@@ -108,9 +126,47 @@ class SpuriousRows:
             column.append(value)
         return len(self.ts) - 1
 
+    def without_none(self) -> SpuriousRows:
+        """Return the rows of wakings that were spurious after all."""
+        kept = [row for row, utid in enumerate(self.utid) if utid != NONE]
+        columns = vars(self).values()
+        return SpuriousRows(*(array(column.typecode, (column[row] for row in kept)) for column in columns))
+
+
+class ThreadRows(NamedTuple):
+    """The threads by their `utid`; `cpu` is the last that they were on, `name` a number of `SchedRows.words`.
+
+    `name` is NONE for the idle threads, `start` and `end` NO_TIME where they are not known.
+    """
+
+    tid: Numbers
+    generation: Numbers
+    name: Numbers
+    cpu: Numbers
+    start: Numbers
+    end: Numbers
+    migrations: Numbers
+    cpu_changes: Numbers
+
+
+class SchedCounts(NamedTuple):
+    """What the state machine could not place; times in ns.
+
+    `lost_ns` is the time of all CPUs in which nobody knows what they ran, because events are missing.
+    """
+
+    n_lost_switches: int
+    n_unseen_wakes: int
+    n_dropped: int
+    overlap_ns: int
+    lost_ns: int
+    longest_hidden_ns: int
+
 
 #: Number of the state R, in which a waking puts a thread.
 RUNNABLE = 1
+#: The time of a thread whose begin or end is not known.
+NO_TIME = MIN_TIME
 
 
 class StateClass(IntEnum):
@@ -150,3 +206,20 @@ def _class_of(name: str) -> StateClass:
     if name.startswith("R"):
         return StateClass.RUNNABLE
     return StateClass.DEAD if name[:1] in {"X", "Z", "x"} else StateClass.ASLEEP
+
+
+class SchedRows(NamedTuple):
+    """All that a machine found; `words` are the names of threads by their numbers."""
+
+    runs: RunRows
+    states: StateRows
+    spurious: SpuriousRows
+    threads: ThreadRows
+    counts: SchedCounts
+    names: StateNames
+    words: Sequence[str]
+
+    def name_of(self, utid: int) -> str:
+        """Return the name of a thread."""
+        number = self.threads.name[utid]
+        return f"swapper/{self.threads.cpu[utid]}" if number == NONE else self.words[number]

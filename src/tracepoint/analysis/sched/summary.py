@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import count_coverage
 from tracepoint.analysis.histogram import Histogram
-from tracepoint.analysis.sched.report import CAUSES, analyse_sched
+from tracepoint.analysis.sched.report import analyse_sched
+from tracepoint.analysis.sched.sums import CAUSES
 from tracepoint.analysis.summary import TraceSummary
 from tracepoint.analysis.top import TopK
 
@@ -30,7 +31,7 @@ def sched_summaries(
     """
     report = analyse_sched(trace)
     if "comm" not in by:
-        summary = _of_tasks(report, report.tasks, report.samples, host)
+        summary = _of_tasks(report, report.tasks, {cause: [*report.samples(cause)] for cause in CAUSES}, host)
         _add_cpus(summary, report)
         yield {"host": host}, summary
         return
@@ -39,8 +40,8 @@ def sched_summaries(
         tasks.setdefault(task.name, []).append(task)
     names = {task.utid: task.name for task in report.tasks}
     waits: dict[str, dict[str, list[tuple[int, int]]]] = {name: {} for name in tasks}
-    for cause, samples in report.samples.items():
-        for utid, ns in samples:
+    for cause in CAUSES:
+        for utid, ns in report.samples(cause):
             if utid in names:
                 waits[names[utid]].setdefault(cause, []).append((utid, ns))
     for name, own in tasks.items():

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tracepoint.analysis.sched.rows import NONE
+from array import array
+
+from tracepoint.analysis.sched.rows import NO_TIME, NONE, ThreadRows
 
 IDLE = 0
 
@@ -11,7 +13,8 @@ class Thread:
     """What is known of one thread at the time that the machine has reached.
 
     `state` is NONE where nothing is known, `row` that of its state.  `seen` is when it was last known to be
-    in that state.  `unknown_since` is where the time began that a loss hides, None without one.
+    in that state.  `unknown_since` is where the time began that a loss hides, None without one.  `name` is
+    the number of a word.
     """
 
     __slots__ = (
@@ -19,7 +22,6 @@ class Thread:
         "cpu_changes",
         "end",
         "generation",
-        "is_marked",
         "is_new",
         "last_cpu",
         "migrations",
@@ -39,7 +41,7 @@ class Thread:
         self.utid = utid
         self.tid = tid
         self.generation = generation
-        self.name = ""
+        self.name = 0
         self.state = self.row = self.cpu = self.last_cpu = NONE
         self.seen = 0
         self.start: int | None = None
@@ -52,11 +54,9 @@ class Thread:
         self.owes_wakeup = False
         # Made by a fork, and nothing has happened to it yet.
         self.is_new = False
-        # Its predecessor with the same id ended, and no fork was seen.
-        self.is_marked = False
 
     def __repr__(self) -> str:
-        return f"<Thread {self.tid}.{self.generation} {self.name!r}>"
+        return f"<Thread {self.tid}.{self.generation}>"
 
 
 class Threads:
@@ -72,7 +72,6 @@ class Threads:
         generation = self._n_of_tid.get(tid, 0)
         self._n_of_tid[tid] = generation + 1
         thread = self._by_tid[tid] = Thread(len(self.all), tid, generation)
-        thread.is_marked = generation > 0
         self.all.append(thread)
         return thread
 
@@ -84,7 +83,7 @@ class Threads:
 
     def _add_idle(self, cpu: int) -> Thread:
         thread = self._idle[cpu] = Thread(len(self.all), IDLE, 0)
-        thread.name, thread.last_cpu = f"swapper/{cpu}", cpu
+        thread.name, thread.last_cpu = NONE, cpu
         self.all.append(thread)
         return thread
 
@@ -97,7 +96,7 @@ class Threads:
         thread = self._by_tid.get(tid)
         if thread is None or not thread.is_new:
             thread = self._add(tid)
-            thread.start, thread.is_new, thread.is_marked = time, True, False
+            thread.start, thread.is_new = time, True
         return thread
 
     def end(self, thread: Thread, time: int | None) -> None:
@@ -117,3 +116,21 @@ class Threads:
         self._n_of_tid[tid] = thread.generation + 1
         thread.tid = tid
         self._by_tid[tid] = thread
+
+    def rows(self) -> ThreadRows:
+        """Return what is known of all threads."""
+        threads = self.all
+        return ThreadRows(
+            array("i", (thread.tid for thread in threads)),
+            array("i", (thread.generation for thread in threads)),
+            array("i", (thread.name for thread in threads)),
+            array("i", (thread.last_cpu for thread in threads)),
+            array("q", (_time(thread.start) for thread in threads)),
+            array("q", (_time(thread.end) for thread in threads)),
+            array("q", (thread.migrations for thread in threads)),
+            array("q", (thread.cpu_changes for thread in threads)),
+        )
+
+
+def _time(time: int | None) -> int:
+    return NO_TIME if time is None else time

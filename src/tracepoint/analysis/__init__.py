@@ -4,11 +4,13 @@ from tracepoint.analysis.latency.report import analyse_latency
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
 from tracepoint.analysis.summarise import summarise, summarise_by
+from tracepoint.analysis.syscalls.report import analyse_syscalls
 
 __all__ = [
     "analyse",
     "analyse_latency",
     "analyse_sched",
+    "analyse_syscalls",
     "missing_events",
     "needed_events",
     "summarise",

@@ -139,6 +139,12 @@ class PairMachine:
         """Forget what is open of a key, which has no end: a task or a request that is gone."""
         self._without_end.extend(row for row, _, _ in self._open.pop(key, ()))
 
+    def move(self, key: Hashable, other: Hashable) -> None:
+        """Give what is open of a key another key, whose own has no end: a task takes over an id."""
+        if found := self._open.pop(key, None):
+            self.drop(other)
+            self._open[other] = found
+
     def _drop_hidden(self, found: list[tuple[int, int, int]], ts: int) -> None:
         """Drop begins whose end a loss before `ts` may hide."""
         if self._everywhere is None and not self._by_cpu:

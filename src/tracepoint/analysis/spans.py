@@ -48,6 +48,7 @@ class Spans(NamedTuple):
 def spans_of(pairs: Pairs, times: Sequence[int]) -> Spans:
     """Return pairs as times, by their begin; `times` are those of the rows in ns.
 
+    >>> from tracepoint.analysis.pairs import Pairs
     >>> pairs = Pairs(array("q", [0]), array("q", [2]), [1], [1], array("q", [3]), 0)
     >>> spans = spans_of(pairs, [100, 110, 150, 160])
     >>> list(zip(spans.ts, spans.dur, spans.is_cut))
@@ -100,6 +101,7 @@ def samples_by(
     `groups` has one for each span, None for those to leave out.
 
     >>> from tracepoint.analysis.coverage import Coverage
+    >>> from tracepoint.analysis.pairs import Pairs
     >>> spans = spans_of(Pairs(array("q", [0]), array("q", [1]), [], [], array("q"), 0), [100, 150])
     >>> samples_by(spans, ["read"], Coverage(100, 150, {}))["read"].sum
     Bounds(low=50, high=50)
@@ -119,10 +121,10 @@ def samples_by(
     return {group: hiding.samples(values[group], n_cut.get(group, 0)) for group in order}
 
 
-def unpaired_notes(spans: Spans, begin: str, end: str) -> Iterator[str]:
-    """Yield how many begins have no end, and ends no begin."""
-    if spans.n_open:
-        yield f"{counted(spans.n_open, 'begin')} without an end ({begin})"
+def unpaired_notes(spans: Spans, begin: str, end: str, n_final: int = 0) -> Iterator[str]:
+    """Yield how many begins have no end, but for `n_final` that never have one, and ends no begin."""
+    if n_open := spans.n_open - n_final:
+        yield f"{counted(n_open, 'begin')} without an end ({begin})"
     if n_cut := sum(spans.is_cut):
         yield f"{counted(n_cut, 'begin')} whose end a loss may hide ({begin})"
     if spans.orphans:

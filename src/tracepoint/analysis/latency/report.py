@@ -208,7 +208,7 @@ def analyse_latency(trace: Trace, begin: str, end: str, key: str = "", order: st
     >>> import tracepoint as tp
     >>> with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
     ...     analyse_latency(trace, "sched_waking", "sched_switch", "pid=next_pid")
-    <LatencyReport of 7 times from sched:sched_waking to sched:sched_switch>
+    <LatencyReport of 2 times from sched:sched_waking to sched:sched_switch>
     """
     chosen = Order[order.upper()]
     begin, end = _resolved(trace, begin), _resolved(trace, end)

@@ -17,7 +17,8 @@ import pytest
 
 import tracepoint
 from tracepoint.cli import main as program
-from tracepoint.cli.main import COMMANDS, main
+from tracepoint.cli.commands import COMMANDS
+from tracepoint.cli.main import main
 from tracepoint.cli.output import Output
 from tracepoint.cli.signals import left_to_others
 from tracepoint.errors import LabError, SourceError

@@ -8,7 +8,8 @@ import sys
 import pytest
 
 from control.fake import FakeTracefs
-from tracepoint.cli.main import COMMANDS, main
+from tracepoint.cli.commands import COMMANDS
+from tracepoint.cli.main import main
 from tracepoint.control.journal import journal_folder
 from tracepoint.control.session import open_tracefs
 from tracepoint.control.settings import read_settings

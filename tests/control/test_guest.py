@@ -22,7 +22,8 @@ from control.fake import DEFAULT_EVENTS, FakeTracefs
 from control.packing import python_files
 from guest.conftest import kernel_or_skip
 from tracefile.making import HASHED
-from tracepoint.cli.main import COMMANDS, main
+from tracepoint.cli.commands import COMMANDS
+from tracepoint.cli.main import main
 from tracepoint.control.journal import Journal
 from tracepoint.control.session import TracefsSession
 from tracepoint.control.settings import read_settings

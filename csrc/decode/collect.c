@@ -60,6 +60,7 @@ static tp_always_inline unsigned char *keep(struct collector *collector, struct 
 static tp_always_inline bool add_record(struct collector *collector, struct tp_slot *slot, struct tp_record record)
 {
 	struct tp_piece *piece = slot->last;
+	struct tp_record *to;
 
 	if (tp_unlikely(!piece || piece->size - piece->used < sizeof(record))) {
 		piece = next_piece(collector, piece, sizeof(record));
@@ -68,7 +69,10 @@ static tp_always_inline bool add_record(struct collector *collector, struct tp_s
 		*(slot->last ? &slot->last->next : &slot->first) = piece;
 		slot->last = piece;
 	}
-	*(struct tp_record *)(void *)(piece->bytes + piece->used) = record;
+	to = (struct tp_record *)(void *)(piece->bytes + piece->used);
+	if (tp_unlikely(piece->used && record.stamp < to[-1].stamp))
+		piece->may_go_back = true;
+	*to = record;
 	piece->used += sizeof(record);
 	return true;
 }
@@ -297,6 +301,8 @@ static void scale_stamps(struct tp_piece *piece, uint32_t mult, uint32_t n_bits,
 {
 	struct tp_record *records = tp_records_of(piece);
 
+	/* A sum of 64 bits may wrap around. */
+	piece->may_go_back = true;
 	for (uint64_t n = 0; n < tp_n_records(piece); n++) {
 		unsigned __int128 scaled = (unsigned __int128)(uint64_t)records[n].stamp * mult;
 
@@ -309,6 +315,7 @@ static bool convert_stamps(struct tp_piece *piece, PyObject *convert)
 {
 	struct tp_record *records = tp_records_of(piece);
 
+	piece->may_go_back = true;
 	for (uint64_t n = 0; n < tp_n_records(piece); n++) {
 		struct tp_record *record = &records[n];
 		PyObject *shown = PyObject_CallFunction(convert, "Ki", (unsigned long long)record->stamp, record->cpu);

@@ -7,11 +7,15 @@
 
 #define TP_COLLECTOR "tracepoint.collector"
 
-/* A part of a block, filled from its start; more are chained, so that pointers stay valid. */
+/*
+ * A part of a block, filled from its start; more are chained, so that pointers stay valid.  Of records, it may be
+ * that the time goes back within the piece.
+ */
 struct tp_piece {
 	struct tp_piece *next;
 	struct tp_block *block;
 	size_t used, size;
+	bool may_go_back;
 	_Alignas(8) unsigned char bytes[];
 };
 

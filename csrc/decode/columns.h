@@ -16,22 +16,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct tp_slot;
-
 /* One record: `data` stays valid as long as the rows that it belongs to. */
 struct tp_record {
 	int64_t stamp;
 	const unsigned char *data;
 	uint32_t size;
 	int32_t cpu;
-};
-
-/* The records of one event by time; what was taken from collectors owns their bytes. */
-struct tp_rows {
-	struct tp_record *records; /* in the block */
-	struct tp_block *block;
-	uint64_t n, n_taken;
-	struct tp_slot *taken;
 };
 
 /* Memory that several arrays share; freed with the last reference, without the GIL. */
@@ -78,8 +68,6 @@ PyObject *tp_buffer_of(PyObject *module, struct tp_block *block);
 /* Hand an array of malloc() over as such an object: what it has room for beyond its items is given back. */
 PyObject *tp_take_array(PyObject *module, void *array, uint64_t n, size_t item);
 int tp_add_buffer_type(PyObject *module);
-
-struct tp_rows *tp_rows_of(PyObject *capsule);
 
 PyObject *tp_count_pages(PyObject *module, PyObject *args);
 PyObject *tp_count_tasks(PyObject *module, PyObject *args);

@@ -8,7 +8,7 @@
 #include "../hints.h"
 #include "../location.h"
 
-enum { BLOCK_ROWS = 128, LOCATION_SIZE = 4, CACHE_LINE = 64 };
+enum { MERGED_ROWS = 256, LOCATION_SIZE = 4 };
 
 static void set_null(const struct column *column, struct rest *rest, uint64_t row)
 {
@@ -38,7 +38,7 @@ static bool locate(const struct column *column, bool is_big, const struct tp_rec
 
 #define COPY(type)                                                                                                     \
 	for (uint64_t n = first; n < last; n++)                                                                        \
-		memcpy(to + n * sizeof(type), records[n].data + column->offset, sizeof(type));                         \
+		memcpy(to + n * sizeof(type), records[n - first].data + column->offset, sizeof(type));                         \
 	return
 
 /* Numbers in the byte order of this machine, where all records of a block hold them. */
@@ -82,12 +82,12 @@ static void copy_numbers(const struct column *column, bool is_big, const struct 
 	for (uint64_t n = first; n < last; n++) {
 		unsigned char *to = column->values->bytes + n * column->size;
 
-		if (end > records[n].size) {
+		if (end > records[n - first].size) {
 			memset(to, 0, column->size);
 			set_null(column, rest, n);
 			continue;
 		}
-		memcpy(to, records[n].data + column->offset, column->size);
+		memcpy(to, records[n - first].data + column->offset, column->size);
 		if (is_swapped)
 			swap_bytes(to, column->size);
 	}
@@ -136,11 +136,11 @@ static bool copy_texts(const struct column *column, bool is_big, const struct tp
 		int64_t index;
 
 		to[n] = 0;
-		if (!locate(column, is_big, &records[n], &at, &size)) {
+		if (!locate(column, is_big, &records[n - first], &at, &size)) {
 			set_null(column, rest, n);
 			continue;
 		}
-		data = records[n].data + at;
+		data = records[n - first].data + at;
 		if (rest->names) {
 			struct name *name = name_place(rest->names, data);
 
@@ -170,12 +170,12 @@ static bool copy_lists(const struct column *column, bool is_big, const struct tp
 	for (uint64_t n = first; n < last; n++) {
 		uint64_t at, size;
 
-		if (!locate(column, is_big, &records[n], &at, &size) || size % column->element) {
+		if (!locate(column, is_big, &records[n - first], &at, &size) || size % column->element) {
 			set_null(column, rest, n);
 		} else if (size) {
 			if (!tp_grow(&rest->bytes, &rest->room, rest->n_bytes + size, 1))
 				return false;
-			memcpy(rest->bytes + rest->n_bytes, records[n].data + at, size);
+			memcpy(rest->bytes + rest->n_bytes, records[n - first].data + at, size);
 			for (uint64_t item = 0; is_swapped && item < size; item += column->element)
 				swap_bytes(rest->bytes + rest->n_bytes + item, column->element);
 			rest->n_bytes += size;
@@ -194,12 +194,12 @@ static bool copy_bits(const struct column *column, bool is_big, const struct tp_
 	for (uint64_t n = first; n < last; n++) {
 		uint64_t at, size;
 
-		if (!locate(column, is_big, &records[n], &at, &size) || size % column->element) {
+		if (!locate(column, is_big, &records[n - first], &at, &size) || size % column->element) {
 			set_null(column, rest, n);
 			size = 0;
 		}
 		for (uint64_t done = 0; done < size; done += column->element) {
-			uint64_t word = tp_number(records[n].data + at + done, column->element, is_big);
+			uint64_t word = tp_number(records[n - first].data + at + done, column->element, is_big);
 			uint64_t room = (uint64_t)__builtin_popcountll(word) * sizeof(uint32_t);
 
 			if (room && !tp_grow(&rest->bytes, &rest->room, rest->n_bytes + room, 1))
@@ -216,13 +216,13 @@ static bool copy_bits(const struct column *column, bool is_big, const struct tp_
 	return true;
 }
 
-static bool fill_block(const struct columns *columns, struct slice *slice, uint64_t first, uint64_t last)
+static bool fill_block(const struct columns *columns, struct slice *slice, const struct tp_record *records,
+		       uint64_t first, uint64_t last)
 {
-	const struct tp_record *records = columns->rows->records;
 	uint32_t least = UINT32_MAX;
 
 	for (uint64_t n = first; n < last; n++)
-		least = records[n].size < least ? records[n].size : least;
+		least = records[n - first].size < least ? records[n - first].size : least;
 	for (unsigned int c = 0; c < columns->n_columns; c++) {
 		const struct column *column = &columns->columns[c];
 		struct rest *rest = &slice->rests[c];
@@ -230,11 +230,11 @@ static bool fill_block(const struct columns *columns, struct slice *slice, uint6
 		switch (column->kind) {
 		case KIND_STAMP:
 			for (uint64_t n = first; n < last; n++)
-				((int64_t *)column->values->bytes)[n] = records[n].stamp;
+				((int64_t *)column->values->bytes)[n] = records[n - first].stamp;
 			break;
 		case KIND_CPU:
 			for (uint64_t n = first; n < last; n++)
-				((int32_t *)column->values->bytes)[n] = records[n].cpu;
+				((int32_t *)column->values->bytes)[n] = records[n - first].cpu;
 			break;
 		case KIND_NUMBER:
 			copy_numbers(column, columns->is_big, records, first, last, least, rest);
@@ -255,17 +255,33 @@ static bool fill_block(const struct columns *columns, struct slice *slice, uint6
 	return true;
 }
 
+/* Merge the slice's records and copy their fields by turns, so that they stay in the cache. */
+static bool fill_merging(const struct columns *columns, struct slice *slice)
+{
+	struct tp_cursor cursors[TP_MAX_SEQUENCES];
+	struct tp_record records[MERGED_ROWS];
+	uint64_t heap[TP_MAX_SEQUENCES];
+	struct tp_merger merger;
+
+	tp_merge_from(&merger, columns->rows, slice->first, cursors, heap);
+	for (uint64_t at = slice->first, last; at < slice->last; at = last) {
+		last = slice->last - at < MERGED_ROWS ? slice->last : at + MERGED_ROWS;
+		tp_merge(&merger, records, last - at);
+		if (!fill_block(columns, slice, records, at, last))
+			return false;
+	}
+	return true;
+}
+
 bool tp_fill_slice(const struct columns *columns, struct slice *slice)
 {
-	for (uint64_t at = slice->first; at < slice->last; at += BLOCK_ROWS) {
-		uint64_t last = slice->last - at < BLOCK_ROWS ? slice->last : at + BLOCK_ROWS;
-
-		/* The next block comes from other places of other CPUs. */
-		for (uint64_t n = last; n < slice->last && n < last + BLOCK_ROWS; n++) {
-			__builtin_prefetch(columns->rows->records[n].data);
-			__builtin_prefetch(columns->rows->records[n].data + CACHE_LINE);
-		}
-		if (!fill_block(columns, slice, at, last))
+	if (slice->first == slice->last)
+		return true;
+	if (!columns->rows->records)
+		return fill_merging(columns, slice);
+	for (uint64_t at = slice->first, last; at < slice->last; at = last) {
+		last = slice->last - at < MERGED_ROWS ? slice->last : at + MERGED_ROWS;
+		if (!fill_block(columns, slice, columns->rows->records + at, at, last))
 			return false;
 	}
 	return true;

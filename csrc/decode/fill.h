@@ -2,7 +2,7 @@
 #ifndef TP_DECODE_FILL_H
 #define TP_DECODE_FILL_H
 
-#include "columns.h"
+#include "merge.h"
 
 /* As in class Kind and class Place of src/tracepoint/decode/plan.py. */
 enum kind { KIND_STAMP, KIND_CPU, KIND_NUMBER, KIND_TEXT, KIND_LIST, KIND_BYTES, KIND_BITS };

@@ -201,6 +201,8 @@ tests.test_damaged_pages_give_the_same_memory()
 tests.test_damaged_pages_are_counted_alike()
 for choice in range(4):
     tests.test_what_a_sieve_keeps_has_no_pages_of_its_own(tests.pytest.MonkeyPatch(), choice, None)
+for n_records in (20, 700):
+    tests.test_time_that_goes_back_is_put_in_order(tests.pytest.MonkeyPatch(), n_records, None)
 tests.test_any_bytes_are_pages()
 tests.test_damaged_tables_are_given_away()
 tests.test_many_threads_read_at_once()

@@ -19,7 +19,7 @@ from tracepoint.filter.parse import parse_filter
 from tracepoint.filter.program import compile_filter
 from tracepoint.record.field import field_values
 from tracepoint.record.layout import PageLayout
-from tracepoint.record.write import write_pages
+from tracepoint.record.write import PageWriter, write_pages
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.sieve import Sieve, Window
 from tracepoint.tracefile.timing import TimeMap
@@ -191,6 +191,25 @@ def test_slices_and_threads_change_nothing(monkeypatch):
     monkeypatch.setattr(engine, "_PART_BYTES", 4096)
     assert memory(engine.read_columns(cpus, [form], 4)) == one
     assert one[0][0][1] > 300
+
+
+@needs_c
+@pytest.mark.parametrize("n_records", [20, 700])
+@pytest.mark.parametrize("times", [None, TimeMap(mult=3, n_bits=1, offset=(1 << 63) - 4000)])
+def test_time_that_goes_back_is_put_in_order(monkeypatch, n_records, times):
+    """Of few sequences each slice of rows is merged on its own, of many all at once; many times are equal."""
+    rng, cpus, layout = random.Random(n_records), [], PageLayout(16, 496, 8, 8, False)
+    monkeypatch.setattr(engine, "_SLICE_ROWS", 64)
+    monkeypatch.setattr(engine, "_PART_BYTES", 2048)
+    for number in range(3):
+        writer = PageWriter(layout)
+        for _ in range(n_records):
+            writer.add(rng.choice([1 << 40, 1000 + rng.randrange(40)]), record_of(rng, 17))
+        data = writer.pages()
+        cpus.append(CpuData(number, 0, len(data), layout, data, time_map=times))
+    for chosen in (cpus, cpus[:1], [*cpus_of(1, n_records=400), *cpus_of(1, n_records=400)]):
+        quick, slow = both(chosen, [format_of(17)], 3)
+        assert quick == slow
 
 
 def ordered_cpus(seed, n_cpus=3, n_records=300, *, is_big_endian=False):

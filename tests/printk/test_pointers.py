@@ -1,4 +1,5 @@
 import ipaddress
+import random
 import struct
 
 import pytest
@@ -298,3 +299,22 @@ def test_odd_lines_of_kallsyms_are_passed_over(odd):
     )
     assert table.lookup(0xFFFFFFFFC0000004) == Symbol("of", 4, 0x10, "mod")
     assert table.lowest == 0xFFFFFFFF81000000
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_symbols_are_the_same_read_at_once_and_line_by_line(seed):
+    """In order or not, with absolute numbers and addresses of each half; an odd line makes it line by line."""
+    rng = random.Random(seed)
+    lows = [0x4000 * n for n in range(rng.choice([0, 6]))]
+    addresses = [*lows, *(0xFFFFFFFF81000000 + 64 * rng.randrange(90) for _ in range(60))]
+    if seed % 3:
+        addresses.sort()
+    kinds = "tTdD" if seed % 4 else "tTaA"
+    lines = [f"{address:016x} {rng.choice(kinds)} s{n}\n" for n, address in enumerate(addresses)]
+    lines.insert(len(lows), "ffffffff81000000 T _stext\n")
+    module = "ffffffffc0001000 t in_module\t[loop]\n"
+    at_once = Kallsyms("".join([*lines, module]))
+    by_line = Kallsyms("".join([*lines, "odd\n", module]))
+    wanted = [*addresses, *(address + 5 for address in addresses), 0xFFFFFFFFC0001004, 1]
+    assert [at_once.lookup(a) for a in wanted] == [by_line.lookup(a) for a in wanted]
+    assert any(at_once.lookup(a) for a in addresses)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, field
 
 _PAGE = 4096
@@ -63,8 +63,11 @@ class Kallsyms:
 
     def _parse(self) -> _Table:
         plain, text = _split_plain(self._text)
-        found: dict[str, list[tuple[int, str, str]]] = {"": plain}
-        is_upper = any(name in _STARTS and address >= _UPPER_HALF for address, name, _ in plain)
+        found: dict[str, list[tuple[int, str, str]]] = {}
+        is_upper = any(
+            address >= _UPPER_HALF and name in _STARTS
+            for address, name in zip(plain.addresses, plain.names, strict=True)
+        )
         for line in text.splitlines():
             words = line.split()
             if len(words) < 3 or (len(words) > 3 and _is_mapping_name(words[2])):
@@ -79,6 +82,11 @@ class Kallsyms:
             is_upper = is_upper or (address >= _UPPER_HALF and words[2] in _STARTS)
             found.setdefault(module, []).append((address, words[2], words[1]))
         self._text = ""
+        table = None if "" in found else _sorted_table(plain, is_upper=is_upper)
+        if table is not None:
+            self._modules[""] = table
+        else:
+            found[""] = [*zip(plain.addresses, plain.names, plain.types, strict=True), *found.get("", ())]
         for module, symbols in found.items():
             counted = [s for s in symbols if _is_place(s[0], s[2] if module else "", is_upper=is_upper)]
             counted.sort(key=lambda symbol: symbol[0])
@@ -183,7 +191,15 @@ class Kallsyms:
         return _symbol(table, index, address, end, module)
 
 
-def _split_plain(text: str) -> tuple[list[tuple[int, str, str]], str]:
+def _sorted_table(plain: _Table, *, is_upper: bool) -> _Table | None:
+    """Return the symbols that are at their addresses, if those are the last ones; None where they are not."""
+    start = bisect_left(plain.addresses, _UPPER_HALF) if is_upper else 0
+    if not {"a", "A"}.isdisjoint(plain.types[start:]) or plain.addresses != sorted(plain.addresses):
+        return None
+    return _Table(plain.addresses[start:], plain.names[start:], plain.types[start:])
+
+
+def _split_plain(text: str) -> tuple[_Table, str]:
     """Split the lines before those of modules at once, where each is as usual; return the text after them."""
     tab = text.find("\t")
     end = text.rfind("\n", 0, tab if tab >= 0 else len(text)) + 1
@@ -191,13 +207,13 @@ def _split_plain(text: str) -> tuple[list[tuple[int, str, str]], str]:
     numbers, kinds = words[::3], words[1::3]
     is_usual = len(words) == 3 * text.count("\n", 0, end) and set(map(len, kinds)) <= {1}
     if not is_usual or set(map(len, numbers)) != {2 * _LONG}:
-        return [], text
+        return _Table(), text
     try:
         data = bytes.fromhex("".join(numbers))
     except ValueError:
-        return [], text
+        return _Table(), text
     addresses = struct.unpack(f">{len(numbers)}Q", data)
-    return list(zip(addresses, words[2::3], kinds, strict=True)), text[end:]
+    return _Table(list(addresses), words[2::3], kinds), text[end:]
 
 
 def _symbol(table: _Table, at: int, address: int, end: int | None, module: str = "") -> Symbol:

@@ -349,3 +349,11 @@ def test_a_window_has_the_states_that_begin_in_it(tmp_path):
     with tp.open_trace(path) as trace:
         report = analyse_sched(trace.between(205 * US, 400 * US))
     assert waits(report) == [50]
+
+
+def test_a_task_that_no_record_names_has_the_name_that_was_saved():
+    with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
+        start, stop = trace.span
+        # The shell only wakes others here.
+        report = analyse_sched(trace.between(start + (stop - start) // 20, start + (stop - start) // 10))
+    assert {row["name"] for row in report.thread if row["tid"] == 104} == {"sh"}

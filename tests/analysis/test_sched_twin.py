@@ -60,6 +60,7 @@ class Records:
     def __init__(self, tables):
         self._tables = tables
         self.recorded_kinds = frozenset(SchedKind)
+        self.names = {1: "saved"}
 
     def parts(self):
         return (SchedPart(table, FIELDS) for table in self._tables)

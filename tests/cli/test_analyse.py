@@ -99,3 +99,22 @@ def test_a_recording_without_switches_says_what_to_record(run, made):
 def test_a_missing_event_is_named_with_what_it_gives(run, made):
     _, _, err = run("sched", made(x1("sched:sched_switch")))
     assert "sched:sched_waking (wake-up latency, the waker)" in err
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--cpu", "9"), "chosen CPUs"),
+        (("--pid", "9999"), "chosen tasks"),
+        (("--pid", "nobody*", "--cpu", "0"), "chosen tasks"),
+        (("--from", "5"), "nothing to compute"),
+    ],
+)
+def test_a_choice_that_matches_nothing_ends_with_1(run, made, words, said, form):
+    status, _, err = run("sched", made(x1()), *words, "--format", form)
+    assert (status, said in err) == (1, True)
+
+
+def test_a_choice_that_matches_ends_with_0(run, made):
+    assert run("sched", made(x1()), "--cpu", "0", "--pid", "t10")[0] == 0

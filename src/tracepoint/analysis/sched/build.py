@@ -112,7 +112,18 @@ def _run_quickly(
     names, words = StateNames(events.label), _Words()
     for part in events.parts():
         _run_part(decode, machine, names, part, _events_of(part, words))
-    return _rows_of(decode.sched_rows(machine, stop), names, words.all)
+    runs, states, spurious, threads, counts = decode.sched_rows(machine, stop)
+    views: Any = partial(map, view_numbers)
+    return SchedRows(
+        RunRows(*views(runs, "qqiiiiB")),
+        StateRows(*views(states, "qqiiiibB")),
+        SpuriousRows(*views(spurious, "qqbii")),
+        ThreadRows(*views(threads, "iiiiqqqq")),
+        SchedCounts(*counts),
+        names,
+        words.all,
+        events.names,
+    )
 
 
 def _run_part(
@@ -142,20 +153,6 @@ def _packed_name(name: tuple[Column, array[int]] | None) -> tuple[object, ...] |
     return None if name is None else (name[0].values, name[1], name[0].validity)
 
 
-def _rows_of(found: tuple[Any, ...], names: StateNames, words: list[str]) -> SchedRows:
-    views: Any = partial(map, view_numbers)
-    runs, states, spurious, threads, counts = found
-    return SchedRows(
-        RunRows(*views(runs, "qqiiiiB")),
-        StateRows(*views(states, "qqiiiibB")),
-        SpuriousRows(*views(spurious, "qqbii")),
-        ThreadRows(*views(threads, "iiiiqqqq")),
-        SchedCounts(*counts),
-        names,
-        words,
-    )
-
-
 # In Python.
 
 
@@ -178,7 +175,7 @@ def run_slowly(
             # A damaged record may end before its fields do.
             if take and not part.types.is_null(row) and not any(column.is_null(row) for column in columns):
                 take(row, ts, cpu)
-    return machine.finish(stop, words.all)
+    return machine.finish(stop, words.all, events.names)
 
 
 def _columns_of(event: _Event) -> Iterable[Column]:

@@ -322,7 +322,7 @@ class SchedMachine:
         """Take a sched_migrate_task."""
         self._thread(tid, cpu).migrations += 1
 
-    def finish(self, ts: int, words: Sequence[str]) -> SchedRows:
+    def finish(self, ts: int, words: Sequence[str], saved: Mapping[int, str]) -> SchedRows:
         """End at the last record: what is open stays open, unless a loss hides whether it is."""
         for cpu, place in self._cpus.items():
             self._ends_at_loss(place, cpu, ts)
@@ -337,5 +337,5 @@ class SchedMachine:
             sum(place.lost_ns for place in self._cpus.values()),
             self.longest_hidden_ns,
         )
-        spurious = self.spurious.without_none()
-        return SchedRows(self.runs, self.states, spurious, self.threads.rows(), counts, self.names, words)
+        spurious, threads = self.spurious.without_none(), self.threads.rows()
+        return SchedRows(self.runs, self.states, spurious, threads, counts, self.names, words, saved)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.tracefile.sieve import MAX_TIME, MIN_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     Numbers: TypeAlias = Sequence[int]
@@ -209,7 +209,10 @@ def _class_of(name: str) -> StateClass:
 
 
 class SchedRows(NamedTuple):
-    """All that a machine found; `words` are the names of threads by their numbers."""
+    """All that a machine found; `words` are the names of threads by their numbers.
+
+    `saved` are the names of tasks by id that the recorder saved, for those whose names no record has.
+    """
 
     runs: RunRows
     states: StateRows
@@ -218,8 +221,11 @@ class SchedRows(NamedTuple):
     counts: SchedCounts
     names: StateNames
     words: Sequence[str]
+    saved: Mapping[int, str]
 
     def name_of(self, utid: int) -> str:
         """Return the name of a thread."""
         number = self.threads.name[utid]
-        return f"swapper/{self.threads.cpu[utid]}" if number == NONE else self.words[number]
+        if number == NONE:
+            return f"swapper/{self.threads.cpu[utid]}"
+        return self.words[number] or self.saved.get(self.threads.tid[utid], "")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events
-from tracepoint.analysis.sections import MAX_ROWS, Choice
+from tracepoint.analysis.report import ALL
+from tracepoint.analysis.sections import MAX_ROWS, Choice, TableSection
 from tracepoint.analysis.text import report_facts, report_lines
-from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
     add_part_arguments,
@@ -22,6 +23,8 @@ from tracepoint.wording import json_line
 if TYPE_CHECKING:
     import argparse
 
+    from tracepoint.analysis.report import Report
+    from tracepoint.analysis.sections import Section
     from tracepoint.cli.output import Output
 
 
@@ -52,7 +55,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
-    """Print the figures of an analysis; what limits them goes to stderr."""
+    """Print the figures of an analysis; the exit status is 1 when there are none of what is chosen.
+
+    What limits them goes to stderr.
+    """
     names = {option.name for options in OPTIONS.values() for option in options}
     options = {name: value for name in sorted(names) if (value := getattr(args, name)) is not None}
     if args.events:
@@ -73,4 +79,36 @@ def run(args: argparse.Namespace, out: Output) -> int:
         for note in report.notes():
             out.say(f"tracepoint: {note}")
         warn_of_damage(args.file, file.damage, out)
+        if _report_empty(report, choice, out):
+            return EXIT_FINDINGS
         return EXIT_IN_PART if args.strict and not report.coverage.is_complete else EXIT_DONE
+
+
+def _report_empty(report: Report, choice: Choice, out: Output) -> bool:
+    """Report that there are no figures, or none of the chosen CPUs or of the chosen tasks; return it."""
+    whole = [_size(section) for section in report.sections(ALL)]
+    if not any(map(any, whole)):
+        out.say("tracepoint: there is nothing to compute figures from in this time")
+        return True
+    choices = {
+        "CPUs": None if choice.cpus is None else ALL._replace(cpus=choice.cpus),
+        "tasks": ALL._replace(tasks=choice.tasks) if choice.tasks else None,
+    }
+    is_empty = False
+    for what, one in choices.items():
+        if one is None:
+            continue
+        sizes = map(_size, report.sections(one))
+        # Figures that the choice does not touch are the same as without it.
+        touched = [own for own, every in zip(sizes, whole, strict=True) if own != every]
+        if touched and not any(map(any, touched)):
+            out.say(f"tracepoint: the chosen {what} are not in the figures")
+            is_empty = True
+    return is_empty
+
+
+def _size(section: Section) -> list[int]:
+    """Return how many rows a section has, or samples in each group."""
+    if isinstance(section, TableSection):
+        return [len(section.rows)]
+    return [len(samples) for samples in section.groups.values()]

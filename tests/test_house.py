@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import tracepoint
+from parsed import parsed
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(sys.executable).parent
@@ -68,23 +69,11 @@ def test_files_are_small() -> None:
     assert long == {}
 
 
-def functions(path: Path) -> list[tuple[str, int]]:
-    tree = ast.parse(path.read_text())
-    found = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            first = node.body[0]
-            has_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
-            doc_lines = (first.end_lineno or 0) - first.lineno + 1 if has_doc else 0
-            found.append((node.name, (node.end_lineno or 0) - node.lineno + 1 - doc_lines))
-    return found
-
-
 def test_functions_are_small() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{name} {n}"
         for path in SOURCES
-        for name, n in functions(path)
+        for name, n in parsed(path).functions
         if n > MAX_FUNCTION_LINES
     ]
     assert long == []
@@ -96,10 +85,11 @@ def test_pure_rooms_touch_nothing_outside() -> None:
         room = path.relative_to(ROOT / "src/tracepoint").parts[0]
         if room not in PURE_ROOMS:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for line, name, is_bare, _ in parsed(path).calls:
+            if is_bare and name in IMPURE_CALLS:
+                bad.append(f"{path.relative_to(ROOT)}:{line} {name}()")
+        for node in parsed(path).imports:
             match node:
-                case ast.Call(func=ast.Name(id=name)) if name in IMPURE_CALLS:
-                    bad.append(f"{path.relative_to(ROOT)}:{node.lineno} {name}()")
                 case ast.Import(names=names):
                     bad += [f"{path.relative_to(ROOT)}: {a.name}" for a in names if a.name in IMPURE_MODULES]
                 case ast.ImportFrom(module="pathlib", names=names):
@@ -114,15 +104,17 @@ def test_pure_rooms_touch_nothing_outside() -> None:
 
 def imports_of(path: Path, modules: set[str]) -> set[str]:
     """The modules of the package that a file names, under TYPE_CHECKING, in functions and as words too."""
-    named = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    named = {
+        first
+        for _, name, _, first in parsed(path).calls
+        if name == "import_module" and isinstance(first, str)
+    }
+    for node in parsed(path).imports:
         match node:
             case ast.ImportFrom(module=str(module), names=names):
                 named |= {f"{module}.{a.name}" if f"{module}.{a.name}" in modules else module for a in names}
             case ast.Import(names=names):
                 named |= {a.name for a in names}
-            case ast.Call(func=ast.Name(id="import_module") | ast.Attribute(attr="import_module"), args=args):
-                named |= {a.value for a in args[:1] if isinstance(a, ast.Constant)}
     return named & modules
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from parsed import parsed
 from tracepoint.source import ast as c
 from tracepoint.source import statements
 from tracepoint.source.types import BASIC, TYPEDEFS
@@ -247,10 +248,7 @@ SAME_NAMES = {
 def repeated_class_names() -> set[str]:
     """Public class names that several files define."""
     homes = {
-        (node.name, path)
-        for path, text in sources().items()
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+        (name, path) for path in sources() for name in parsed(ROOT / path).classes if not name.startswith("_")
     }
     return {name for name, count in Counter(name for name, _ in homes).items() if count > 1}
 

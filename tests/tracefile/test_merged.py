@@ -148,3 +148,17 @@ def test_the_command_writes_what_trace_cmd_reads(tmp_path, capsys):
     with tp.open_trace(out) as merged, tp.open_trace(CUT) as alone:
         assert merged.n_records == 2 * alone.on_cpus(0).n_records
         assert merged.events == {name: 2 * n for name, n in alone.on_cpus(0).events.items()}
+
+
+def test_system_calls_and_own_events_that_are_kept_apart_are_shown_as_such(tmp_path):
+    """The fields of a CTF trace have other types, so its events are kept apart under another system."""
+    with tp.open_trace(CUT) as trace:
+        tp.write_ctf(trace, tmp_path / "part")
+        expected = [r.text for r in trace.select("syscalls").records()]
+    with tp.open_trace([CUT, tmp_path / "part"]) as merged:
+        found = {
+            system: [r.text for r in merged.select(system).records()]
+            for system in ("syscalls", "syscalls@part")
+        }
+    assert expected
+    assert found == {"syscalls": expected, "syscalls@part": expected}

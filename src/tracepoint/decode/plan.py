@@ -173,7 +173,7 @@ def _place(form: EventFormat, field: FieldFormat) -> FieldPlace:
     if field.is_data_loc:
         return FieldPlace.DATA_LOC
     # kernel/trace/trace.c: __ftrace_trace_stack() writes as many addresses as there are.
-    if (form.system, form.name, field.name) == ("ftrace", "kernel_stack", "caller"):
+    if (form.kernel_system, form.name, field.name) == ("ftrace", "kernel_stack", "caller"):
         return FieldPlace.REST
     return FieldPlace.REST if field.is_array and not field.size else FieldPlace.FIXED
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING
 
-from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection, unknown_name
+from tracepoint.decode.selection import UNKNOWN_SYSTEM, Selection
 from tracepoint.filter.error import FilterError, FilterFault
 from tracepoint.filter.match import match_pattern
 from tracepoint.filter.parse import MAX_CPUS, Filter, parse_filter
@@ -16,7 +16,7 @@ from tracepoint.filter.profile import KERNEL_6_12
 from tracepoint.filter.program import COMM_SIZE, compile_filter
 from tracepoint.filter.tree import And, Comparator, Not, Or, Predicate, Source
 from tracepoint.layout.format import COMMON_FIELDS, EventFormat
-from tracepoint.model.patterns import matches_any
+from tracepoint.model.patterns import matches_any, names_matching
 from tracepoint.printk.kallsyms import Kallsyms
 from tracepoint.tracefile.recording import read_pairs
 
@@ -80,7 +80,11 @@ def _unknown_ids(selection: Selection, file: Container) -> Sequence[int]:
     numbers = [number for number in range(_N_IDS) if number not in known]
     if not selection.patterns:
         return numbers
-    return [n for n in numbers if all(matches_any(group, unknown_name(n)) for group in selection.patterns)]
+    names = [str(number) for number in numbers]
+    chosen = set(names)
+    for group in selection.patterns:
+        chosen &= names_matching(group, UNKNOWN_SYSTEM, names)
+    return [number for number, name in zip(numbers, names, strict=True) if name in chosen]
 
 
 def _may_be_unknown(pattern: str) -> bool:

@@ -104,6 +104,15 @@ class EventFormat:
         return html_table(("offset", "size", "type", "field"), rows)
 
     @property
+    def kernel_system(self) -> str:
+        """The system that the event has in its kernel: a merge of recordings calls one of two `SYSTEM@FILE`.
+
+        >>> EventFormat("syscalls@part", "sys_exit_read", (), "").kernel_system
+        'syscalls'
+        """
+        return self.system.partition("@")[0]
+
+    @property
     def event_fields(self) -> tuple[FieldFormat, ...]:
         """The fields without the common ones."""
         return self.fields[self.n_common :]

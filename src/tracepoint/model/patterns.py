@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from fnmatch import filter as filter_names
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Sequence
 
 
 def matches(pattern: str, event: str) -> bool:
@@ -32,6 +33,23 @@ def matches_any(patterns: Collection[str], event: str) -> bool:
     (True, False)
     """
     return not patterns or any(matches(pattern, event) for pattern in patterns)
+
+
+def names_matching(patterns: Iterable[str], system: str, names: Sequence[str]) -> set[str]:
+    """Return the names of events of one system that one of the patterns matches: thousands at once.
+
+    >>> sorted(names_matching(["irq:*", "1[78]"], "unknown", ["16", "17", "18"]))
+    ['17', '18']
+    """
+    found: set[str] = set()
+    for pattern in patterns:
+        left, colon, right = pattern.partition(":")
+        is_of_system = fnmatchcase(system, (left or "*") if colon else pattern)
+        if is_of_system and (not colon or right in ("", "*")):
+            return set(names)
+        if is_of_system or not colon:
+            found.update(filter_names(names, right if colon else pattern))
+    return found
 
 
 def unmatched(patterns: Iterable[str], events: Collection[str]) -> list[str]:

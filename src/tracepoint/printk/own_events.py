@@ -214,7 +214,7 @@ _EVENTS: dict[str, tuple[tuple[str, ...], str, Lower]] = {
 
 def is_own_event(form: EventFormat) -> bool:
     """Return whether an event belongs to the tracer itself."""
-    return form.system == "ftrace"
+    return form.kernel_system == "ftrace"
 
 
 def lower_own_event(form: EventFormat, style: OwnStyle = USUAL) -> ops.TextOp | None:

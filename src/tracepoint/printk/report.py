@@ -61,14 +61,14 @@ def compile_report(form: EventFormat) -> PrintProgram:
     >>> str(render_record(compile_report(form), bytes(16)))
     'p=(nil)'
     """
-    names, print_fmt = _PLUGINS.get((form.system, form.name), ((), ""))
+    names, print_fmt = _PLUGINS.get((form.kernel_system, form.name), ((), ""))
     is_shown = bool(print_fmt) and all(name in form for name in names)
     # Of these systems the kernel's own lines would be made.
-    system = "" if form.system in ("ftrace", "syscalls") else form.system
+    system = "" if form.kernel_system in ("ftrace", "syscalls") else form.system
     given = replace(form, system=system, print_fmt=print_fmt if is_shown else form.print_fmt)
     program = compile_print(given)
     op = _restyled(program.op)
-    if form.system == "kmem" and form.name in _CALLED and "call_site" in form:
+    if form.kernel_system == "kmem" and form.name in _CALLED and "call_site" in form:
         site = form["call_site"]
         caller = ops.SymbolText(ops.Load(site.offset, IntType(site.size, is_signed=False)), REPORTED["S"])
         op = ops.Joined((ops.Literal("("), caller, ops.Literal(") "), op))

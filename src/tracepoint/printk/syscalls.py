@@ -22,7 +22,7 @@ def is_syscall(form: EventFormat) -> bool:
     That is `__syscall_nr`, in old kernels `nr`: kernel/trace/trace_syscalls.c.
     """
     first = form.event_fields[0].name if form.event_fields else ""
-    is_named = form.system == "syscalls" and form.name.startswith((_ENTER, _EXIT))
+    is_named = form.kernel_system == "syscalls" and form.name.startswith((_ENTER, _EXIT))
     return is_named and first in ("__syscall_nr", "nr")
 
 

@@ -94,5 +94,5 @@ def tracer_of(recorded: Collection[EventFormat]) -> str:
     """Return the tracer that writes events such as these; `nop` when they are those of none."""
     if any(map(is_graph_event, recorded)):
         return GRAPH_TRACER
-    own = {event.name for event in recorded if event.system == "ftrace"}
+    own = {event.name for event in recorded if event.kernel_system == "ftrace"}
     return next((tracer for tracer in _TRACERS if _EVENTS.get(tracer, tracer) in own), "nop")

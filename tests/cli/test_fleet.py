@@ -66,6 +66,7 @@ def test_unread_recordings_are_named_and_strict_says_so_in_the_status(run, folde
     assert "1 recording could not be read" in err
     assert "bad.dat" in err
     assert run("run", "sched", folder, "--strict")[0] == 3
+    assert run("run", "-q", "sched", folder)[2] == ""
     assert run("run", "sched", folder / "bad.dat")[0] == 2
 
 

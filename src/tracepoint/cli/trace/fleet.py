@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.analysis.sections import MAX_ROWS
 from tracepoint.analysis.summarise import KINDS, kind_of
 from tracepoint.analysis.text import section_lines
+from tracepoint.cli.output import add_output_arguments
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
 from tracepoint.errors import TracepointError
 from tracepoint.fleet.engines import ENGINES, dask_at
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     merge_verb = verbs.add_parser("merge", help="put results of --format json together")
     merge_verb.add_argument("paths", nargs="+", metavar="RESULT", help="what run --format json printed")
     for verb in (run_verb, merge_verb):
+        add_output_arguments(verb)
         verb.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
         verb.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
         verb.add_argument("--strict", action="store_true", help="exit status 3 for unread recordings")

@@ -11,6 +11,8 @@ TABLES = {
     "thread_state_rows": ("sched", "thread_state"),
     "thread_rows": ("sched", "thread"),
     "spurious_sched_wakeup": ("sched", "spurious_sched_wakeup"),
+    "cpu_idle_counters": ("power", "cpu_idle_counters"),
+    "cpu_frequency_counters": ("power", "cpu_frequency_counters"),
 }
 
 _LATENCY = """
@@ -64,5 +66,21 @@ select ts, value as runnable_thread_count from intervals_overlap_count('runnable
     "active_cpus": "select ts, dur, cpu from sched join thread_rows using (utid) where is_idle = 0",
     "sched_active_cpu_count": """
 select ts, value as active_cpu_count from intervals_overlap_count('active_cpus')""",
+    "cpu_idle_stats": """
+select cpu, idle + 1 as state, count(*) as count, sum(dur)::bigint as dur,
+       (sum(dur) // count(*))::bigint as avg_dur,
+       100.0 * sum(dur) / sum(sum(dur)) over (partition by cpu) as idle_percent
+from cpu_idle_counters group by cpu, idle order by cpu, idle""",
+    "counter": """
+select row_number() over (order by ts, track_id) as id, ts, track_id, value, null::bigint as arg_set_id
+from (select ts, track_id, idle::double as value from cpu_idle_counters
+      union all select ts, track_id, freq::double from cpu_frequency_counters)""",
+    "cpu_counter_track": """
+select distinct track_id as id, 'cpuidle' as name, 'cpu_idle' as type, null::bigint as parent_id,
+       0 as machine_id, null::varchar as unit, null::varchar as description, cpu
+from cpu_idle_counters
+union all
+select distinct track_id, 'cpufreq', 'cpu_frequency', null, 0, 'kHz', null, cpu
+from cpu_frequency_counters""",
     "cpu_utilization_per_second": "from cpu_utilization_per_period(1000000000)",
 }

@@ -1,0 +1,1 @@
+"""Power: in which states CPUs were idle, at which frequencies they ran."""

@@ -112,7 +112,9 @@ class AnalysisRecords:
     @cached_property
     def coverage(self) -> Coverage:
         """The time of the trace, and what was lost of it."""
-        return read_coverage(self.trace, lambda: [(self.times, self.cpus)])
+        # Reading the table first counts the records too.
+        rows = self.times, self.cpus
+        return read_coverage(self.trace, lambda: [rows])
 
     @cached_property
     def processes(self) -> Mapping[int, int]:

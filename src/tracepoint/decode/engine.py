@@ -67,6 +67,16 @@ def n_threads() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def thread_count(threads: int) -> int:
+    """Return how many threads read where that many are asked for, 0: as many as there are CPUs.
+
+    Raises ValueError for less.
+    """
+    if threads < 0:
+        raise ValueError(f"{threads} threads: give 0 for one on each CPU, or how many")
+    return threads or n_threads()
+
+
 @contextmanager
 def _running(threads: int) -> Iterator[Run[Any, Any]]:
     """Give a function that calls another with each of several things, on threads when there are some."""
@@ -170,6 +180,30 @@ def count_by_id(parts: Iterable[PartCounts]) -> dict[int, int]:
     return sum_counts(part.by_id for part in parts)
 
 
+class _PartCounter:
+    """Counts what a part of a CPU's pages holds while its blocks are read; damage is reported to the file."""
+
+    def __init__(self, part: CpuData) -> None:
+        self._part = part
+        self._counts, self._found = IdCounts(), list[Found]()
+        self._order = None if part.is_plain else PageOrder(part.layout)
+
+    def blocks(self) -> Iterator[Buffer]:
+        """Yield the pages of the part."""
+        part = self._part
+        for data, at in _blocks(part if self._order is None else replace(part, watch=self._order.see)):
+            found = _count_block(data, part, self._counts)
+            for head in found.heads:
+                if head.fault:
+                    part.report_fault(at, head.fault_at, head.fault)
+            self._found.append(found)
+            yield data
+
+    def counts(self, by_task: dict[int, int] | None = None) -> PartCounts:
+        """Return what the blocks held."""
+        return PartCounts(self._part.cpu, self._counts.by_id(), self._found, by_task or {}, self._order)
+
+
 def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = None) -> list[PartCounts]:
     """Return what the pages of CPUs hold, in any order; damage is reported to the file.
 
@@ -177,18 +211,11 @@ def count_records(cpus: Iterable[CpuData], threads: int, pid_at: int | None = No
     """
 
     def count(cpu: CpuData) -> PartCounts:
-        counts, all_found = IdCounts(), []
-        by_task: Counter[int] = Counter()
-        order = None if cpu.is_plain else PageOrder(cpu.layout)
-        for data, at in _blocks(cpu if order is None else replace(cpu, watch=order.see)):
-            found = _count_block(data, cpu, counts)
-            for head in found.heads:
-                if head.fault:
-                    cpu.report_fault(at, head.fault_at, head.fault)
-            all_found.append(found)
+        counter, by_task = _PartCounter(cpu), Counter[int]()
+        for data in counter.blocks():
             if pid_at is not None:
                 by_task.update(_count_tasks(data, cpu, pid_at))
-        return PartCounts(cpu.cpu, counts.by_id(), all_found, dict(by_task), order)
+        return counter.counts(dict(by_task))
 
     with _running(threads) as run:
         return run(count, _parts(cpus))
@@ -199,17 +226,23 @@ def read_columns(cpus: Sequence[CpuData], forms: Sequence[EventFormat], threads:
     return read_tables(cpus, [plan_event(form) for form in forms], threads)
 
 
-def read_tables(cpus: Sequence[CpuData], plans: Sequence[TablePlan], threads: int) -> list[list[Column]]:
+def read_tables(
+    cpus: Sequence[CpuData],
+    plans: Sequence[TablePlan],
+    threads: int,
+    counted: list[PartCounts] | None = None,
+) -> list[list[Column]]:
     """Return the columns of tables as `read_columns` does; an event is in one of them.
 
     Rows of one CPU with equal times keep the order in which they were written, whatever their events.
+    `counted` gets what `count_records` returns where all pages are read once anyway, else nothing.
     """
     if DECODE is None:
         return _read_slowly(cpus, plans)
     with _running(threads) as run:
         slices = time_slices(cpus)
         found = _read_in_slices(DECODE, [c.listed() for c in cpus], plans, slices, run) if slices else None
-        return found if found is not None else _read_quickly(DECODE, cpus, plans, run)
+        return found if found is not None else _read_quickly(DECODE, cpus, plans, run, counted)
 
 
 def _read_in_slices(
@@ -270,9 +303,20 @@ def _read_slowly(cpus: Sequence[CpuData], plans: Sequence[TablePlan]) -> list[li
 
 
 def _read_quickly(
-    decode: ModuleType, cpus: Sequence[CpuData], plans: Sequence[TablePlan], run: Run[Any, Any]
+    decode: ModuleType,
+    cpus: Sequence[CpuData],
+    plans: Sequence[TablePlan],
+    run: Run[Any, Any],
+    counted: list[PartCounts] | None,
 ) -> list[list[Column]]:
-    return _fill(decode, _collect(decode, _parts(cpus), plans, ALL_TIMES, run), plans, run)
+    parts, counters = _parts(cpus), list[_PartCounter]()
+    # What a sieve leaves is not known from the pages that are read here.
+    if counted is not None and all(part.sieve is None for part in parts):
+        counters = [_PartCounter(part) for part in parts]
+    sources = _collect(decode, parts, plans, ALL_TIMES, run, counters=counters)
+    if counted is not None:
+        counted += [counter.counts() for counter in counters]
+    return _fill(decode, sources, plans, run)
 
 
 def _collect(
@@ -281,8 +325,10 @@ def _collect(
     plans: Sequence[TablePlan],
     window: Window,
     run: Run[Any, Any],
+    *,
+    counters: Sequence[_PartCounter] = (),
 ) -> tuple[object, ...]:
-    """Find the records of events in a window."""
+    """Find the records of events in a window; `counters` of the parts, if any, count all of them."""
     slots = array("H", [_NO_SLOT]) * N_IDS
     for number, plan in enumerate(plans):
         for event in plan.ids:
@@ -290,18 +336,20 @@ def _collect(
                 slots[event] = number
     pool = decode.pool()
 
-    def collect(part: CpuData) -> object:
+    def collect(at: int) -> object:
+        part = parts[at]
         stamps = stamp_window(window, part.time_map)
         sieve = part.sieve.in_c if part.sieve is not None else None
         collector = decode.collector(pool, sieve, slots, len(plans), layout_numbers(part.layout), *stamps)
         # Records are chosen where they are found, without pages of the chosen ones.
-        for data, _ in _blocks(part if sieve is None else replace(part, sieve=None)):
+        whole = part if sieve is None else replace(part, sieve=None)
+        for data in counters[at].blocks() if counters else (data for data, _ in _blocks(whole)):
             decode.collect_pages(collector, data, part.cpu)
         if part.time_map is not None:
             decode.show_times(collector, part.time_map.numbers or part.time_map)
         return collector
 
-    return tuple(run(collect, parts))
+    return tuple(run(collect, range(len(parts))))
 
 
 def _fill(

@@ -15,9 +15,9 @@ from tracepoint.decode.engine import (
     count_by_id,
     count_records,
     cpus_in_order,
-    n_threads,
     read_columns,
     read_tables,
+    thread_count,
 )
 from tracepoint.decode.plan import plan_together
 from tracepoint.decode.rows import NO_ID
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from tracepoint.decode.column import Column
     from tracepoint.decode.engine import PartCounts
+    from tracepoint.decode.plan import TablePlan
     from tracepoint.decode.records import Record, ShownRecord
     from tracepoint.decode.stacktable import StackTable
     from tracepoint.layout.format import EventFormat
@@ -71,9 +72,7 @@ class Trace(Closing):
         self._file = file
         self.instance = instance
         self.selection = selection
-        if threads < 0:
-            raise ValueError(_too_few(threads))
-        self._threads = threads or n_threads()
+        self._threads = thread_count(threads)
 
     def close(self) -> None:
         """Unmap the file; tables that were decoded stay."""
@@ -332,7 +331,7 @@ class Trace(Closing):
         wanted = list(zip(forms.values(), fields.values(), strict=True))
         plan, column_of = plan_together([(form, ("common_type", *names)) for form, names in wanted])
         ids = {form.id: form.name for form in forms.values()}
-        return JoinedTable(ids, column_of, lambda: read_tables(self._cpus, [plan], self._threads)[0])
+        return JoinedTable(ids, column_of, lambda: self._read(plan))
 
     def records(self) -> Iterator[Record]:
         """Yield the selected records of all CPUs by time, each with its fields and its text.
@@ -382,6 +381,14 @@ class Trace(Closing):
     @cached_property
     def _counts(self) -> list[PartCounts]:
         return count_records(self._cpus, self._threads)
+
+    def _read(self, plan: TablePlan) -> list[Column]:
+        """Read a table, and count all records where that reads all pages."""
+        counts: list[PartCounts] | None = None if "_counts" in self.__dict__ else []
+        columns = read_tables(self._cpus, [plan], self._threads, counts)[0]
+        if counts:
+            self._counts = counts
+        return columns
 
     @cached_property
     def n_by_id(self) -> dict[int, int]:
@@ -465,10 +472,6 @@ def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
     return f"no {what} {name!r}{f'; did you mean {close[0]!r}?' if close else ''}"
 
 
-def _too_few(threads: int) -> str:
-    return f"{threads} threads: give 0 for one on each CPU, or how many"
-
-
 def open_trace(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], *, instance: str = "", threads: int = 0
 ) -> Trace:
@@ -482,8 +485,7 @@ def open_trace(
     """
     if isinstance(path, bytes):
         raise TypeError(f"a path is a str or an os.PathLike, not {path!r}: os.fsdecode() makes one")
-    if threads < 0:
-        raise ValueError(_too_few(threads))
+    threads = thread_count(threads)
     paths = [path] if isinstance(path, (str, os.PathLike)) else path
     if not paths:
         raise ValueError("no path of a recording")

@@ -1,4 +1,4 @@
-"""Recordings of schedules that a test writes line by line, in the formats of a real kernel."""
+"""Recordings that a test writes line by line, in the formats of a real kernel."""
 
 import struct
 from pathlib import Path
@@ -37,6 +37,8 @@ class Schedule:
     def __init__(self, *events, is_big_endian=False, host=""):
         self._host = host
         self._is_big = is_big_endian
+        #: What the recorder saved beside the records.
+        self.kallsyms, self.saved_cmdlines, self.saved_tgids = "", "", None
         self._texts = {name: text for name, text in FORMATS.items() if not events or name in events}
         self._forms = {
             name: read_format(text, name.partition(":")[0], is_big_endian=is_big_endian)
@@ -106,6 +108,9 @@ class Schedule:
             (BufferContent(tuple(cpus), "", "mono"),),
             formats,
             header_page_text(layout),
+            kallsyms=self.kallsyms,
+            saved_cmdlines=self.saved_cmdlines,
+            saved_tgids=self.saved_tgids,
             n_cpus=max(self._records) + 1,
             is_big_endian=self._is_big,
             long_size=8,

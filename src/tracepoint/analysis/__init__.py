@@ -1,5 +1,6 @@
 """Answers to the questions that traces are taken for: tables, figures with bounds, and what was lost."""
 
+from tracepoint.analysis.faults.report import analyse_faults
 from tracepoint.analysis.latency.report import analyse_latency
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
@@ -8,6 +9,7 @@ from tracepoint.analysis.syscalls.report import analyse_syscalls
 
 __all__ = [
     "analyse",
+    "analyse_faults",
     "analyse_latency",
     "analyse_sched",
     "analyse_syscalls",

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.analysis.distribution import Bounds
 from tracepoint.decode.numbers import view_numbers
 from tracepoint.record.decode import DECODE
 from tracepoint.record.page import LOST_UNKNOWN, add_lost
@@ -56,6 +57,15 @@ class Coverage(NamedTuple):
         for gap in (gap for gaps in self.gaps.values() for gap in gaps):
             total = add_lost(total, gap.n_lost)
         return total
+
+    def bound(self, n: int) -> Bounds:
+        """Return how many events there were of which `n` were read: each lost one may have been another.
+
+        >>> Coverage(0, 9, {0: [Gap(1, 2, 3)]}).bound(7)
+        Bounds(low=7, high=10)
+        """
+        lost = self.n_lost
+        return Bounds(n, None if lost == LOST_UNKNOWN else n + lost)
 
     @property
     def is_complete(self) -> bool:

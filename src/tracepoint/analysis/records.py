@@ -45,6 +45,7 @@ class AnalysisRecords:
         self.table = trace.joined(self.fields)
         # Read now: a report is used after its recording was closed.
         self.names: Mapping[int, str] = {0: "<idle>", **read_pairs(trace.file.saved_cmdlines)}
+        self._functions: dict[int, str] = {}
 
     def _find(self, need: Need, analysis: str) -> None:
         path, lacks = self.trace.file.path, []
@@ -120,6 +121,18 @@ class AnalysisRecords:
     def processes(self) -> Mapping[int, int]:
         """The processes of tasks that the recorder saved (`saved_tgids`), by id."""
         return read_tgids(self.trace.file.saved_tgids or "")
+
+    def task(self, tid: int) -> str:
+        """Return a task as reports show it, `name-tid`; `<...>` where the recorder did not save its name."""
+        return f"{self.names.get(tid, '<...>')}-{tid}"
+
+    def function(self, address: int) -> str:
+        """Return the function that an address is in, by kallsyms; empty where there is none."""
+        name = self._functions.get(address)
+        if name is None:
+            symbol = self.trace.kallsyms.lookup(address)
+            name = self._functions[address] = "" if symbol is None else symbol.name
+        return name
 
     def run(self, takes: Mapping[str, Take]) -> None:
         """Give the row, the time and the CPU of each record, by time, to what takes records of its event.

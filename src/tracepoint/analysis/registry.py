@@ -22,6 +22,7 @@ ANALYSES = {
     "sched": "who ran, who waited for a CPU and how long",
     "power": "in which states CPUs were idle, at which frequencies they ran",
     "syscalls": "how long system calls took, by name and task, and what they failed with",
+    "faults": "page faults by kind, task, region and instruction, and how long they took",
     "latency": "how long from any event to any other",
 }
 

@@ -273,7 +273,7 @@ class Trace(Closing):
 
         def read() -> list[Column]:
             own = [table[column] for column in table.columns]
-            found = [symbol_column(table[c], self._kallsyms, f"{c}{_SYMBOLS}") for c in columns]
+            found = [symbol_column(table[c], self.kallsyms, f"{c}{_SYMBOLS}") for c in columns]
             if None in found:
                 raise KeyError(f"{columns[found.index(None)]} of {name} is no column of addresses")
             return [*own, *(column for column in found if column is not None)]
@@ -296,10 +296,11 @@ class Trace(Closing):
         window = self.selection.window
         cpus = [part for cpu in whole._cpus for part in narrowed(cpu, window)]
         kinds = {kind: self.format(f"ftrace:{kind}") for kind in STACKS if f"ftrace:{kind}" in self}
-        return StackTable(self[name], cpus, self._cpus, kinds, lambda: self._kallsyms)
+        return StackTable(self[name], cpus, self._cpus, kinds, lambda: self.kallsyms)
 
     @cached_property
-    def _kallsyms(self) -> Kallsyms:
+    def kallsyms(self) -> Kallsyms:
+        """The symbols of the recording, for the addresses in it."""
         from tracepoint.printk.kallsyms import Kallsyms  # noqa: PLC0415 - for symbols only
 
         return Kallsyms(self.file.kallsyms)

@@ -1,0 +1,192 @@
+"""Page faults by time: what belongs to each of them of the records that came after it."""
+
+from __future__ import annotations
+
+from array import array
+from enum import IntEnum, IntFlag
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.analysis.faults.mappings import AddressSpaces
+from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tracepoint.analysis.coverage import Gap
+    from tracepoint.analysis.faults.mappings import MappedRegion
+
+OPEN = -1
+
+
+class FaultCode(IntFlag):
+    """The bits of an error code on x86: enum x86_pf_error_code in arch/x86/include/asm/trap_pf.h."""
+
+    PROTECTION = 1
+    WRITE = 2
+    USER = 4
+    RESERVED = 8
+    FETCH = 16
+    KEY = 32
+    SHADOW_STACK = 64
+
+
+class FaultResult(IntFlag):
+    """The bits of what handle_mm_fault() returns: enum vm_fault_reason in include/linux/mm_types.h.
+
+    FAILED are those of VM_FAULT_ERROR.
+    """
+
+    MAJOR = 4
+    RETRY = 0x400
+    FAILED = 0x873
+
+
+class FaultOutcome(IntEnum):
+    """What became of a fault, as far as its end was recorded.
+
+    RETRIED: it waited for a lock or a read, and then needed none.  Where the kernel tries faults without the
+    lock of all mappings first (6.4 and later) it counts most of them as minor, before as major.
+    """
+
+    UNKNOWN = 0
+    MINOR = 1
+    MAJOR = 2
+    RETRIED = 3
+    FAILED = 4
+
+
+class Waiting(IntEnum):
+    """How far a fault without a recorded end has come to be a major one."""
+
+    NOTHING = 0
+    READ = 1
+    SLEPT = 2
+
+
+class Fault(NamedTuple):
+    """What the processor says of a fault: the address, the instruction and the error code."""
+
+    address: int
+    ip: int
+    code: int
+    is_kernel: bool
+
+
+def access_of(code: int) -> str:
+    """Return what a fault was for.
+
+    >>> access_of(0x14), access_of(6), access_of(0)
+    ('fetch', 'write', 'read')
+    """
+    return "fetch" if code & FaultCode.FETCH else "write" if code & FaultCode.WRITE else "read"
+
+
+def cause_of(code: int) -> str:
+    """Return why there was a fault.
+
+    >>> cause_of(6), cause_of(7), cause_of(0x25)
+    ('not present', 'protection', 'protection key')
+    """
+    for bit, name in (
+        (FaultCode.RESERVED, "reserved bit"), (FaultCode.KEY, "protection key"),
+        (FaultCode.SHADOW_STACK, "shadow stack"), (FaultCode.PROTECTION, "protection"),
+    ):  # fmt: skip
+        if code & bit:
+            return name
+    return "not present"
+
+
+class FaultMachine:
+    """Takes records by time; its columns have a row for each fault.
+
+    `processes` are the processes of tasks where they are known; a task without one is its own.
+    """
+
+    def __init__(self, gaps: Mapping[int, Sequence[Gap]], processes: Mapping[int, int]) -> None:
+        self.ts, self.dur = array("q"), array("q")
+        self.cpu, self.tid, self.process = array("i"), array("i"), array("i")
+        self.address, self.ip, self.code = array("Q"), array("Q"), array("Q")
+        self.is_kernel, self.outcome, self.waiting = array("b"), array("b"), array("b")
+        self.regions: list[MappedRegion] = []
+        self.spaces = AddressSpaces()
+        #: Faults that get_user_pages() and its like made, without a trap.
+        self.n_without_trap = 0
+        #: Ends whose fault was not recorded, or lies before a loss.
+        self.n_orphans = 0
+        #: Faults whose end a loss hides.
+        self.n_cut = 0
+        self._processes = processes
+        self._pairs = PairMachine(Order.LAST, gaps=gaps)
+        # Of each task: whether a try of its fault was a major one, and whether there was one at all.
+        self._tries: dict[int, bool] = {}
+        self._last: dict[int, int] = {}
+
+    def process_of(self, tid: int) -> int:
+        """Return the process of a task, the task itself where it is not known."""
+        return self._processes.get(tid, tid)
+
+    def fault(self, ts: int, cpu: int, tid: int, fault: Fault) -> None:
+        """A fault begins."""
+        at = len(self.ts)
+        self.ts.append(ts)
+        self.dur.append(OPEN)
+        self.cpu.append(cpu)
+        self.tid.append(tid)
+        process = self.process_of(tid)
+        self.process.append(process)
+        self.address.append(fault.address)
+        self.ip.append(fault.ip)
+        self.code.append(fault.code)
+        self.is_kernel.append(fault.is_kernel)
+        self.outcome.append(FaultOutcome.UNKNOWN)
+        self.waiting.append(Waiting.NOTHING)
+        self.regions.append(self.spaces.find(process, fault.address))
+        self._pairs.begin(tid, at, ts, cpu)
+        self._tries.pop(tid, None)
+        self._last[tid] = at
+
+    def handled(self, ts: int, tid: int, result: int | None, is_trap: bool) -> None:
+        """handle_mm_fault() returned `result` to a task; None: what is not known."""
+        if not is_trap:
+            self.n_without_trap += 1
+            return
+        if result is not None and result & FaultResult.RETRY:
+            self._tries[tid] = self._tries.get(tid, False) or bool(result & FaultResult.MAJOR)
+            return
+        at = self._pairs.end(tid, NO_ROW, ts)
+        if at == NO_ROW:
+            self.n_orphans += 1
+            return
+        self.dur[at] = ts - self.ts[at]
+        self._last.pop(tid, None)
+        if result is not None:
+            self.outcome[at] = self._outcome(result, self._tries.pop(tid, None))
+
+    @staticmethod
+    def _outcome(result: int, was_major: bool | None) -> FaultOutcome:
+        # mm_account_fault() in mm/memory.c: a failed one is not counted; one after a major try is major.
+        if result & FaultResult.FAILED:
+            return FaultOutcome.FAILED
+        if result & FaultResult.MAJOR or was_major:
+            return FaultOutcome.MAJOR
+        return FaultOutcome.MINOR if was_major is None else FaultOutcome.RETRIED
+
+    def read(self, tid: int) -> None:
+        """A task asks a device for blocks."""
+        at = self._last.get(tid)
+        if at is not None and self.waiting[at] == Waiting.NOTHING:
+            self.waiting[at] = Waiting.READ
+
+    def sleep(self, tid: int) -> None:
+        """A task waits without being interruptible."""
+        at = self._last.get(tid)
+        if at is not None and self.waiting[at] == Waiting.READ:
+            self.waiting[at] = Waiting.SLEPT
+
+    def leave(self, tid: int) -> None:
+        """A task enters a system call: its fault has ended."""
+        self._last.pop(tid, None)
+
+    def finish(self, ts: int) -> None:
+        """End at the time of the end of the trace."""
+        self.n_cut = len(self._pairs.finish(ts).cut)

@@ -1,0 +1,44 @@
+"""Rows that are chosen of a report, counted by what they are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from tracepoint.analysis.distribution import Bounds
+    from tracepoint.analysis.records import AnalysisRecords
+    from tracepoint.analysis.sections import Choice
+
+K = TypeVar("K")
+
+
+class Grouping:
+    """The rows of the chosen tasks and CPUs, of columns with the task and the CPU of each row."""
+
+    def __init__(
+        self, records: AnalysisRecords, choice: Choice, tids: Sequence[int], cpus: Sequence[int]
+    ) -> None:
+        self.records = records
+        self.choice = choice
+        chosen = {tid for tid in set(tids) if choice.has_task(tid, records.names.get(tid, ""))}
+        self.rows = [
+            row
+            for row, (tid, cpu) in enumerate(zip(tids, cpus, strict=True))
+            if tid in chosen and choice.has_cpu(cpu)
+        ]
+        self._seconds = records.coverage.duration / 1e9 or 1.0
+
+    def by(self, key: Callable[[int], K]) -> list[tuple[K, int]]:
+        """Return how many rows have each key, the most first."""
+        return Counter(map(key, self.rows)).most_common()
+
+    def rate(self, n: int) -> float:
+        """Return how often something happened in a second of the trace."""
+        return n / self._seconds
+
+    def bound(self, n: int) -> Bounds:
+        """Return a count with its bounds."""
+        return self.records.coverage.bound(n)

@@ -1,0 +1,111 @@
+"""Analyses of recordings of a guest, against what its programs and its kernel counted themselves."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import tracepoint as tp
+from control.packing import python_files
+from guest.conftest import kernel_or_skip
+from guest.pages import bring
+from tracepoint.analysis import analyse_faults
+from tracepoint.analysis.faults.machine import FaultOutcome
+from tracepoint.lab.guest import machine as lab_guest
+
+pytestmark = pytest.mark.guest
+
+PROBE = "r:fault_done handle_mm_fault ret=$retval:x32"
+KINDS = "anon zero cow kernel efault file-disk swap"
+MAPS = "syscalls:sys_enter_mmap syscalls:sys_exit_mmap"
+
+
+@pytest.fixture(scope="module")
+def guest():
+    """A guest with our programs, a swap area in compressed memory, and a small disk."""
+    kernel_or_skip("6.1")
+    with lab_guest.boot("6.1", files=python_files(), memory_mb=512) as made:
+        for name in ("lzo_rle", "zram", "loop"):
+            if name in made.tree:
+                made.insmod(name)
+        for name in ("faults", "hog", "traps"):
+            bring(made, name)
+        made.run(
+            "echo 320M >/sys/block/zram0/disksize && mkswap /dev/zram0 && swapon /dev/zram0\n"
+            "dd if=/dev/zero of=/tmp/disk bs=1M count=8 2>/dev/null && losetup /dev/loop0 /tmp/disk\n"
+            "mke2fs /dev/loop0 && mount -t ext4 /dev/loop0 /mnt\n"
+            f"echo '{PROBE}' >/sys/kernel/tracing/kprobe_events"
+        )
+        yield made
+
+
+@pytest.fixture
+def record(guest, tmp_path):
+    """Record events while a command runs; returns the trace, what it printed, and what /proc/vmstat counted."""
+    opened = []
+
+    def run(events, command, buffer_kb=16384):
+        said = guest.run(
+            "cat /proc/vmstat >/tmp/before\n"
+            f"tracepoint record -q {events} --buffer-kb {buffer_kb} -o /tmp/a.dat --force -- {command}\n"
+            "cat /proc/vmstat >/tmp/after",
+            timeout=300,
+        ).text
+        before, after = (_counters(guest.read(f"/tmp/{name}")) for name in ("before", "after"))
+        path = tmp_path / "a.dat"
+        path.write_bytes(guest.get("/tmp/a.dat"))
+        opened.append(tp.open_trace(path))
+        return opened[-1], said, {name: after[name] - before[name] for name in after}
+
+    yield run
+    for trace in opened:
+        trace.close()
+
+
+def _counters(text):
+    return {name: int(value) for name, value in re.findall(r"^(\w+) (\d+)$", text, re.MULTILINE)}
+
+
+def programs(said):
+    """The lines of a program of ours: its first word, and the numbers by name."""
+    found = {}
+    for line in said.splitlines():
+        numbers = {word: int(value) for word, value in re.findall(r"([\w-]+)=(-?\d+)(?:\s|$)", line)}
+        if "pid" in numbers:
+            found[line.split()[0]] = numbers
+    return found
+
+
+def test_faults_are_those_that_processes_count(record):
+    events = f"exceptions kprobes:fault_done {MAPS}"
+    trace, said, _ = record(events, f"faults -n 64 -f /mnt/file {KINDS}")
+    report = analyse_faults(trace)
+    assert report.coverage.is_complete
+    machine, counted = report.machine, programs(said)
+    assert set(counted) == set(KINDS.split())
+    for kind, own in counted.items():
+        # The child begins and ends with faults that it does not count: only those of its mapping are compared.
+        rows = [row for row, tid in enumerate(machine.tid) if tid == own["pid"]]
+        regions = {machine.regions[row] for row in rows if _is_target(machine.regions[row].kind, kind)}
+        sizes = {region: sum(machine.regions[row] == region for row in rows) for region in regions}
+        region = max(sizes, key=sizes.get)
+        inside = [machine.outcome[row] for row in rows if machine.regions[row] == region]
+        found = (
+            inside.count(FaultOutcome.MINOR),
+            inside.count(FaultOutcome.MAJOR),
+            inside.count(FaultOutcome.UNKNOWN),
+        )
+        assert found == (own["minflt"], own["majflt"], own["errors"]) or kind == "swap", kind
+        if kind == "swap":
+            # The pages are written first, which the program does not count.
+            assert found == (64, own["majflt"], 0)
+    assert all(ns > 0 for ns in report.latency().values)
+
+
+def _is_target(region, kind):
+    if kind == "efault":
+        return region == "first 64 KiB"
+    if kind == "cow":
+        return region == "2 MiB"
+    return region.startswith("file" if kind == "file-disk" else "anonymous")

@@ -181,7 +181,7 @@ def by_name(schedule, folder):
 def test_generated_calls_are_exact(folder, rng, n_cpus, n):
     records, truth = generated(rng, n_cpus, n)
     found = by_name(schedule_of(records), folder)
-    assert {name: samples.values for name, samples in found.items()} == {
+    assert {name: list(samples.values) for name, samples in found.items()} == {
         name: sorted(values) for name, values in truth.items()
     }
 

@@ -10,7 +10,20 @@ import sys
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import analysis, catalog, corpus, decode, graph, lttng, printk, record, runtime, start, tree
+from benchmarks import (
+    analysis,
+    catalog,
+    corpus,
+    decode,
+    fleet,
+    graph,
+    lttng,
+    printk,
+    record,
+    runtime,
+    start,
+    tree,
+)
 from benchmarks.harness import Benchmark, MissingError
 
 ROWS: tuple[Benchmark, ...] = (
@@ -21,6 +34,7 @@ ROWS: tuple[Benchmark, ...] = (
     *record.ROWS,
     *decode.ROWS,
     *analysis.ROWS,
+    *fleet.ROWS,
     *graph.ROWS,
     *printk.ROWS,
     *runtime.ROWS,

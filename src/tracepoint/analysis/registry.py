@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 #: What each answers, in the order in which help shows them.
 ANALYSES = {
     "sched": "who ran, who waited for a CPU and how long",
+    "functions": "how long functions took, by themselves and with what they called (function_graph)",
     "power": "in which states CPUs were idle, at which frequencies they ran",
     "syscalls": "how long system calls took, by name and task, and what they failed with",
     "faults": "page faults by kind, task, region and instruction, and how long they took",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.sections import DistributionSection, Unit
 from tracepoint.analysis.units import bounds_text, percent_text, time_text
+from tracepoint.errors import TracepointError
 from tracepoint.wording import counted, size_text, text_table
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 #: The quantiles that are shown, by name.
 QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+#: The table of an analysis that has stacks.
+FOLDED = "folded_stacks"
 _NOTHING = "-"
 _BAR_WIDTH = 40
 _SHOW: dict[Unit, Callable[[float], str]] = {
@@ -120,6 +123,19 @@ def histogram_lines(samples: Distribution, unit: Unit) -> Iterator[str]:
         bar = "@" * round(_BAR_WIDTH * n / most)
         rows.append([f"[{show(low)}, {show(high)})", f"{n:,}", f"|{bar:<{_BAR_WIDTH}}|"])
     yield from text_table(rows, lefts={0, 2})
+
+
+def folded_lines(report: Report) -> Iterator[str]:
+    """Yield the stacks of a report with their time in ns, as flamegraph.pl and speedscope read them.
+
+    Raises TracepointError for an analysis without stacks.
+    """
+    table = report.tables.get(FOLDED)
+    if table is None:
+        raise TracepointError(f"the analysis {report.name} has no stacks; functions has")
+    stacks = table["stack"].tolist()
+    for stack, own_ns in zip(stacks, table["own_ns"].numbers, strict=True):
+        yield f"{stack!s} {own_ns}"
 
 
 def report_facts(report: Report, choice: Choice) -> dict[str, Any]:

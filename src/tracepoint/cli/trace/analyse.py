@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice, TableSection
-from tracepoint.analysis.text import report_facts, report_lines
+from tracepoint.analysis.text import folded_lines, report_facts, report_lines
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_instance_argument,
@@ -40,7 +40,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--events", action="store_true", help="print the events to record for it, for tracepoint record"
     )
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument(
+        "--format",
+        choices=("text", "json", "folded"),
+        default="text",
+        help="default: text; folded: stacks with their time in ns, for flame graphs",
+    )
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
@@ -73,6 +78,9 @@ def run(args: argparse.Namespace, out: Output) -> int:
         choice = Choice(args.cpu, args.pid, None if args.all or args.format == "json" else MAX_ROWS)
         if args.format == "json":
             out.line(json_line(report_facts(report, choice)))
+        elif args.format == "folded":
+            for line in folded_lines(report):
+                out.line(line)
         else:
             for line in report_lines(report, choice, has_histograms=args.hist):
                 out.line(line)

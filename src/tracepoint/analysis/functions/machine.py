@@ -1,0 +1,133 @@
+"""Calls as function_graph records them: entries and exits of each task, with the depth of the call.
+
+An exit has the times of its call, so a total needs no entry.  The time of a function itself is its total
+without the totals of the calls below it, whose exits come before its own.
+"""
+
+from __future__ import annotations
+
+from array import array
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from tracepoint.analysis.coverage import GapFinder
+
+#: In a path: what called is not known, as its entry was lost or was before the recording.
+UNKNOWN = -1
+
+
+class Call(NamedTuple):
+    """An exit: the function's address, the depth from 0, when the call began and ended in ns."""
+
+    func: int
+    depth: int
+    start: int
+    stop: int
+
+
+class FunctionSums:
+    """What is known of one function, in ns.
+
+    `totals` are the lengths of its calls, `own` the time in it without calls below; `nested` is the time of
+    calls that are within another of the same function.  `unsure` is the time of calls in which calls below
+    may have been lost.
+    """
+
+    __slots__ = ("nested", "own", "totals", "unsure")
+
+    def __init__(self) -> None:
+        self.totals = array("q")
+        self.own = self.nested = self.unsure = 0
+
+
+class _Task:
+    """The functions that a task is in by depth, and the time of the calls below each depth."""
+
+    __slots__ = ("below", "since", "stack")
+
+    def __init__(self) -> None:
+        self.stack: list[int] = []
+        # By depth: the totals of exits since the last exit of the depth above, and when the first began.
+        self.below: list[int] = []
+        self.since: list[int] = []
+
+    def reach(self, depth: int) -> None:
+        """Make room for a depth."""
+        missing = depth + 1 - len(self.below)
+        if missing > 0:
+            self.below.extend([0] * missing)
+            self.since.extend([-1] * missing)
+
+
+class FunctionMachine:
+    """Adds up calls, by function and by path; `gaps` are the losses of all CPUs."""
+
+    def __init__(self, gaps: GapFinder | None) -> None:
+        self._gaps = gaps
+        self._tasks: dict[Hashable, _Task] = {}
+        self.functions: dict[int, FunctionSums] = {}
+        #: By path, a task and functions: the time in the last one, and how often it was called.
+        self.paths: dict[tuple[int, ...], list[int]] = {}
+        self.n_without_entry = 0
+
+    def _task(self, key: Hashable) -> _Task:
+        task = self._tasks.get(key)
+        if task is None:
+            task = self._tasks[key] = _Task()
+        return task
+
+    def enter(self, key: Hashable, func: int, depth: int) -> None:
+        """Take the entry of a function by a task."""
+        task = self._task(key)
+        stack = task.stack
+        if depth < len(stack):
+            del stack[depth:]
+        elif depth > len(stack):
+            stack.extend([UNKNOWN] * (depth - len(stack)))
+        stack.append(func)
+        task.reach(depth + 1)
+        task.below[depth + 1] = 0
+        task.since[depth + 1] = -1
+
+    def leave(self, key: Hashable, tid: int, call: Call) -> None:
+        """Take the exit of a function by a task."""
+        func, depth, start, stop = call
+        task, total = self._task(key), stop - start
+        task.reach(depth + 1)
+        below, since = task.below[depth + 1], task.since[depth + 1]
+        task.below[depth + 1], task.since[depth + 1] = 0, -1
+        if task.since[depth] < 0:
+            task.since[depth] = start
+        task.below[depth] += total
+        sums = self.functions.get(func)
+        if sums is None:
+            sums = self.functions[func] = FunctionSums()
+        sums.totals.append(total)
+        # Calls that began before this one are not below it: the exit of their caller was lost.
+        own = total - below if since < 0 or since >= start else total
+        sums.own += max(own, 0)
+        if self._gaps is not None and self._is_in_loss(start, stop):
+            sums.unsure += total
+        self._add_path(task, tid, call, own)
+
+    def _is_in_loss(self, start: int, stop: int) -> bool:
+        gap = self._gaps.first_after(start) if self._gaps is not None else None
+        return gap is not None and gap[0] < stop
+
+    def _add_path(self, task: _Task, tid: int, call: Call, own: int) -> None:
+        stack, depth = task.stack, call.depth
+        if len(stack) <= depth or stack[depth] != call.func:
+            self.n_without_entry += 1
+            path: tuple[int, ...] = (tid, UNKNOWN, call.func)
+        else:
+            path = (tid, *stack[: depth + 1])
+            if call.func in stack[:depth]:
+                self.functions[call.func].nested += call.stop - call.start
+        del stack[depth:]
+        sums = self.paths.get(path)
+        if sums is None:
+            sums = self.paths[path] = [0, 0]
+        sums[0] += max(own, 0)
+        sums[1] += 1

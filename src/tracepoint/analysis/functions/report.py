@@ -1,0 +1,172 @@
+"""Functions of a recording of function_graph: calls, total and own time, folded stacks."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.functions.machine import UNKNOWN, Call, FunctionMachine
+from tracepoint.analysis.functions.needs import NEEDS
+from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.sections import DistributionSection, Heading, Unit
+from tracepoint.analysis.spans import hiding_of
+from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.table import ColumnTable
+from tracepoint.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.records import Take
+    from tracepoint.analysis.sections import Choice, Section
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.trace import Trace
+
+_EXIT, _ENTRY = "ftrace:funcgraph_exit", "ftrace:funcgraph_entry"
+_MOST_GROUPS = 8
+# Many times what kernels have (FTRACE_RETFUNC_DEPTH is 50): a damaged record has any number.
+_DEPTHS = range(1024)
+_FUNCTIONS = (
+    Heading("own_ns", "own time", Unit.TIME),
+    Heading("total_ns", "total", Unit.TIME),
+    Heading("calls", "calls"),
+    Heading("mean_ns", "mean", Unit.TIME),
+    Heading("max_ns", "max", Unit.TIME),
+    Heading("function", "function", Unit.WORD),
+    Heading("unsure_ns", "", Unit.TIME),
+    Heading("address", "", Unit.ADDRESS),
+)
+
+
+class FunctionUse(NamedTuple):
+    """What is known of one function, times in ns.
+
+    `total` counts calls within calls of the same function once; `own` is without the calls below it.
+    `unsure` is the time of calls in which a loss may hide calls below: `own` may be less by it.
+    """
+
+    name: str
+    address: int
+    calls: Distribution
+    total: int
+    own: int
+    unsure: int
+
+
+class FunctionsReport(Report):
+    """The functions of a recording of function_graph; `analyse_functions` makes it."""
+
+    name = "functions"
+
+    def __init__(self, records: AnalysisRecords, machine: FunctionMachine) -> None:
+        super().__init__(records.coverage, records.missing)
+        self._machine = machine
+        # The recording may be closed before names are asked for.
+        self._names = {at: records.function(at) or f"{at:#x}" for at in machine.functions}
+        self._tasks = {path[0]: records.task(path[0]) for path in machine.paths}
+
+    def __repr__(self) -> str:
+        n = sum(len(sums.totals) for sums in self._machine.functions.values())
+        return f"<FunctionsReport of {n:,} calls of {counted(len(self._machine.functions), 'function')}>"
+
+    def _name(self, address: int) -> str:
+        return "[unknown]" if address == UNKNOWN else self._names.get(address, f"{address:#x}")
+
+    @cached_property
+    def functions(self) -> list[FunctionUse]:
+        """The functions, those with most time of their own first."""
+        hiding = hiding_of(self.coverage)
+        found = [
+            FunctionUse(
+                self._name(address), address, hiding.samples(sums.totals),
+                sum(sums.totals) - sums.nested, sums.own, sums.unsure,
+            )
+            for address, sums in self._machine.functions.items()
+        ]  # fmt: skip
+        return sorted(found, key=lambda use: (-use.own, use.name))
+
+    @property
+    def tables(self) -> Mapping[str, ColumnTable]:
+        """The table `folded_stacks`: each path of calls as `task;caller;function`, with its time in ns."""
+        return {"folded_stacks": ColumnTable("folded_stacks", self._folded)}
+
+    def _folded(self) -> list[Column]:
+        paths = self._machine.paths
+        texts = [";".join((self._tasks[path[0]], *map(self._name, path[1:]))) for path in paths]
+        return [
+            text_column(
+                "stack", range(len(texts)), (text.encode("utf-8", "surrogateescape") for text in texts)
+            ),
+            number_column("own_ns", (own for own, _ in paths.values()), "q"),
+            number_column("calls", (n for _, n in paths.values()), "q"),
+        ]
+
+    def sections(self, choice: Choice = ALL) -> Sequence[Section]:
+        """Return the functions by their own time, and how long calls of the first ones took."""
+        rows = [
+            (
+                use.own, use.total, use.calls.count, use.calls.mean,
+                use.calls.values[-1] if len(use.calls) else None, use.name, use.unsure, use.address,
+            )
+            for use in self.functions
+        ]  # fmt: skip
+        lengths = {use.name: use.calls for use in self.functions[:_MOST_GROUPS]}
+        return (
+            choice.table("functions", "Functions", _FUNCTIONS, rows, (_EXIT, _ENTRY)),
+            DistributionSection("call_ns", "Lengths of calls", lengths, "function", events=(_EXIT,)),
+        )
+
+    def notes(self) -> Iterator[str]:
+        """Yield what limits the figures: losses, calls whose callers are not known."""
+        yield from super().notes()
+        if n := self._machine.n_without_entry:
+            yield f"{counted(n, 'call')} without an entry: callers are not known"
+        if unsure := sum(use.unsure for use in self.functions):
+            yield f"losses may hide calls in {unsure / 1e6:,.3f} ms of calls: their own time may be less"
+
+
+def analyse_functions(trace: Trace) -> FunctionsReport:
+    """Return the functions of a recording of the tracer function_graph.
+
+    Totals hold the time in which a task slept, unless the option sleep-time was off.  Raises TracepointError
+    without funcgraph_exit.
+    """
+    records = AnalysisRecords(trace, "functions", NEEDS)
+    gaps = [gap for own in records.coverage.gaps.values() for gap in own]
+    machine = FunctionMachine(join_gaps(gaps) if gaps else None)
+    takes: dict[str, Take] = {_EXIT: _leaver(records, machine)}
+    if _ENTRY in records:
+        takes[_ENTRY] = _enterer(records, machine)
+    records.run(takes)
+    return FunctionsReport(records, machine)
+
+
+def _enterer(records: AnalysisRecords, machine: FunctionMachine) -> Take:
+    tids, funcs, depths = (records.column(_ENTRY, name).numbers for name in ("common_pid", "func", "depth"))
+
+    def take(row: int, _ts: int, cpu: int) -> None:
+        if depths[row] in _DEPTHS:
+            # Each CPU has an idle task of its own.
+            machine.enter(tids[row] or ~cpu, funcs[row], depths[row])
+
+    return take
+
+
+def _leaver(records: AnalysisRecords, machine: FunctionMachine) -> Take:
+    tids, funcs, depths, starts, stops = (
+        records.column(_EXIT, name).numbers for name in ("common_pid", "func", "depth", "calltime", "rettime")
+    )
+
+    def take(row: int, _ts: int, cpu: int) -> None:
+        tid = tids[row]
+        call = Call(funcs[row], depths[row], starts[row], stops[row])
+        if call.depth in _DEPTHS and call.start <= call.stop:
+            machine.leave(tid or ~cpu, tid, call)
+
+    return take
+
+
+analyse = analyse_functions

@@ -10,8 +10,9 @@ import tracepoint as tp
 from control.packing import python_files
 from guest.conftest import kernel_or_skip
 from guest.pages import bring
-from tracepoint.analysis import analyse_faults
+from tracepoint.analysis import analyse_faults, analyse_swap, analyse_traps
 from tracepoint.analysis.faults.machine import FaultOutcome
+from tracepoint.analysis.traps.vectors import code_name, signal_name
 from tracepoint.lab.guest import machine as lab_guest
 
 pytestmark = pytest.mark.guest
@@ -37,6 +38,7 @@ def guest():
             "mke2fs /dev/loop0 && mount -t ext4 /dev/loop0 /mnt\n"
             f"echo '{PROBE}' >/sys/kernel/tracing/kprobe_events"
         )
+        made.run("echo 'p:error_trap do_error_trap trapnr=%cx' >>/sys/kernel/tracing/kprobe_events")
         yield made
 
 
@@ -109,3 +111,48 @@ def _is_target(region, kind):
     if kind == "cow":
         return region == "2 MiB"
     return region.startswith("file" if kind == "file-disk" else "anonymous")
+
+
+def test_signals_are_those_that_programs_get(record):
+    trace, said, _ = record("exceptions signal kprobes:error_trap", "traps")
+    report = analyse_traps(trace)
+    assert report.coverage.is_complete
+    got = {}
+    for line in said.splitlines():
+        words = re.match(r"(\d+) +\S+ +pid=(\d+) +(SIG\w+) +(\w+) ", line)
+        if words:
+            got[int(words[2])] = (int(words[1]), words[3], words[4])
+    assert len(got) > 15
+    found = {signal.tid: signal for signal in report.signals}
+    assert {
+        tid: (signal_name(signal.number), code_name(signal.number, signal.code))
+        for tid, signal in found.items()
+    } == {tid: (name, code) for tid, (_, name, code) in got.items()}
+    # Vectors that pass do_error_trap(), and page faults: each has its trap; QEMU raises #UD for int1.
+    known = {tid: report.machine.vector[signal.trap] for tid, signal in found.items() if signal.trap != -1}
+    assert {vector for tid, vector in known.items()} == {0, 4, 6, 11, 12, 14}
+    wrong = {tid for tid, vector in known.items() if vector != got[tid][0]}
+    assert all(known[tid] == 6 and got[tid][0] == 1 for tid in wrong)
+
+
+def test_reclaim_is_what_the_kernel_counts(record):
+    trace, _, counted = record("vmscan kmem:rss_stat", "hog -m 520 -r 1", 32768)
+    report = analyse_swap(trace)
+    assert report.coverage.is_complete
+    machine = report.machine
+    found = {
+        "pswpout": len(machine.writes.ts),
+        "allocstall": machine.reclaims.kind.count("direct"),
+        "pgscan": machine.n_scanned,
+        "pgsteal": machine.n_reclaimed,
+    }
+    kernel = {
+        "pswpout": counted["pswpout"],
+        "allocstall": sum(n for name, n in counted.items() if name.startswith("allocstall_")),
+        "pgscan": counted["pgscan_kswapd"] + counted["pgscan_direct"],
+        "pgsteal": counted["pgsteal_kswapd"] + counted["pgsteal_direct"],
+    }
+    assert kernel["pswpout"] > 1000
+    for name, n in found.items():
+        # Reclaim goes on between the first counters and the recording, and after it.
+        assert abs(n - kernel[name]) <= 0.02 * kernel[name] + 32, name

@@ -5,14 +5,18 @@ from tracepoint.analysis.latency.report import analyse_latency
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
 from tracepoint.analysis.summarise import summarise, summarise_by
+from tracepoint.analysis.swap.report import analyse_swap
 from tracepoint.analysis.syscalls.report import analyse_syscalls
+from tracepoint.analysis.traps.report import analyse_traps
 
 __all__ = [
     "analyse",
     "analyse_faults",
     "analyse_latency",
     "analyse_sched",
+    "analyse_swap",
     "analyse_syscalls",
+    "analyse_traps",
     "missing_events",
     "needed_events",
     "summarise",

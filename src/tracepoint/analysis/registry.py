@@ -24,6 +24,8 @@ ANALYSES = {
     "power": "in which states CPUs were idle, at which frequencies they ran",
     "syscalls": "how long system calls took, by name and task, and what they failed with",
     "faults": "page faults by kind, task, region and instruction, and how long they took",
+    "traps": "traps by vector and task, and the signals that they became",
+    "swap": "pages swapped in and out, what reclaim wrote, how long tasks reclaimed",
     "latency": "how long from any event to any other",
 }
 

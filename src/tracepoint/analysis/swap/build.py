@@ -1,0 +1,139 @@
+"""From records to the pages of a machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.swap.machine import UNKNOWN, SwapMachine
+from tracepoint.analysis.swap.needs import (
+    ADD,
+    DELETE,
+    NEEDS,
+    RECLAIM,
+    RSS,
+    SHRINK,
+    SWAP_IN,
+    SWAP_OUT,
+    WRITE_NAMES,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.analysis.records import Take
+    from tracepoint.decode.trace import Trace
+
+    Numbers = Sequence[int]
+
+_LARGEST_ORDER = 20
+
+
+def read_swap(trace: Trace) -> tuple[AnalysisRecords, SwapMachine]:
+    """Return the records and what they say of swapping."""
+    records = AnalysisRecords(trace, "swap", NEEDS)
+    machine = SwapMachine(records.coverage.gaps)
+    reader = _Reader(records, machine)
+    records.run(reader.swaps() | reader.reclaims() | reader.files())
+    machine.reclaims.finish(records.coverage.stop)
+    return records, machine
+
+
+class _Reader:
+    """Makes what takes the records of each event."""
+
+    def __init__(self, records: AnalysisRecords, machine: SwapMachine) -> None:
+        self._records = records
+        self._machine = machine
+
+    def _column(self, event: str, field: str) -> Numbers | None:
+        """Return a column where the event has the field."""
+        has = field in self._records.fields.get(event, ())
+        return self._records.column(event, field).numbers if has else None
+
+    def _columns(self, event: str, *fields: str) -> list[Numbers]:
+        return [self._records.column(event, field).numbers for field in fields]
+
+    def swaps(self) -> dict[str, Take]:
+        """Take swap-ins, swap-outs, what reclaim writes, and sizes."""
+        machine = self._machine
+        found: dict[str, Take] = {}
+        if SWAP_IN in self._records:
+            (tid,) = self._columns(SWAP_IN, "common_pid")
+            slot, major = self._column(SWAP_IN, "entry"), self._column(SWAP_IN, "major")
+            found[SWAP_IN] = lambda row, ts, cpu: machine.swap_in(
+                ts,
+                cpu,
+                tid[row],
+                None if slot is None else slot[row],
+                UNKNOWN if major is None else major[row],
+            )
+        if SWAP_OUT in self._records:
+            (out,) = self._columns(SWAP_OUT, "common_pid")
+            place, n_pages = self._column(SWAP_OUT, "entry"), self._column(SWAP_OUT, "nr_pages")
+            found[SWAP_OUT] = lambda row, ts, cpu: machine.swap_out(
+                ts,
+                cpu,
+                out[row],
+                None if place is None else place[row],
+                1 if n_pages is None else n_pages[row],
+            )
+        for name in WRITE_NAMES:
+            if name in self._records:
+                found[name] = self._write(name)
+        if RSS in self._records:
+            space, member, size = self._columns(RSS, "mm_id", "member", "size")
+            found[RSS] = lambda row, _ts, _cpu: machine.resize(space[row], member[row], size[row])
+        return found
+
+    def _write(self, name: str) -> Take:
+        tid, flags = self._columns(name, "common_pid", "reclaim_flags")
+        return lambda row, ts, cpu: self._machine.writes.add(ts, cpu, tid[row], flags[row])
+
+    def reclaims(self) -> dict[str, Take]:
+        """Take begins and ends of reclaim, and what it scanned."""
+        machine = self._machine
+        found: dict[str, Take] = {}
+        for kind, names in RECLAIM.items():
+            if all(name in self._records for name in names):
+                found |= self._reclaim(kind, *names)
+        if SHRINK in self._records:
+            scanned, freed = self._columns(SHRINK, "nr_scanned", "nr_reclaimed")
+
+            def shrink(row: int, _ts: int, _cpu: int) -> None:
+                machine.n_scanned += scanned[row]
+                machine.n_reclaimed += freed[row]
+
+            found[SHRINK] = shrink
+        return found
+
+    def _reclaim(self, kind: str, begin: str, end: str) -> dict[str, Take]:
+        reclaims = self._machine.reclaims
+        (first,), (last,) = self._columns(begin, "common_pid"), self._columns(end, "common_pid")
+        freed = self._column(end, "nr_reclaimed")
+        return {
+            begin: lambda row, ts, cpu: reclaims.begin(kind, ts, cpu, first[row]),
+            end: lambda row, ts, _cpu: reclaims.end(kind, ts, last[row], freed[row] if freed else UNKNOWN),
+        }
+
+    def files(self) -> dict[str, Take]:
+        """Take pages of files that leave the page cache and come back."""
+        machine = self._machine
+        found: dict[str, Take] = {}
+        if ADD not in self._records or DELETE not in self._records:
+            return {}
+        dev, inode, index = self._columns(DELETE, "s_dev", "i_ino", "index")
+        order = self._column(DELETE, "order")
+
+        def delete(row: int, _ts: int, _cpu: int) -> None:
+            n_pages = 1 << min(order[row], _LARGEST_ORDER) if order else 1
+            machine.evict((dev[row], inode[row], index[row]), n_pages)
+
+        to_dev, to_inode, to_index = self._columns(ADD, "s_dev", "i_ino", "index")
+        found[DELETE] = delete
+        found[ADD] = lambda row, _ts, _cpu: machine.cache((to_dev[row], to_inode[row], to_index[row]))
+        return found
+
+
+def _of(column: Numbers | None, row: int) -> int | None:
+    return None if column is None else column[row]

@@ -1,0 +1,1 @@
+"""Traps: which vector, who raised it, and the signal that it became."""

@@ -1,0 +1,177 @@
+"""The traps of a trace and the signals that they became."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.distribution import Distribution
+from tracepoint.analysis.grouping import Grouping
+from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.sections import DistributionSection, Heading, Unit
+from tracepoint.analysis.traps.build import read_traps
+from tracepoint.analysis.traps.machine import NONE
+from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
+from tracepoint.analysis.traps.vectors import code_name, likely_vector, signal_name
+from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.table import ColumnTable
+from tracepoint.errors import TracepointError
+from tracepoint.record.page import LOST_UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tracepoint.analysis.records import AnalysisRecords
+    from tracepoint.analysis.sections import Choice, Section, TableSection, Value
+    from tracepoint.analysis.traps.machine import TrapMachine, TrapSignal
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.trace import Trace
+
+_N, _RATE = Heading("n", "n"), Heading("rate", "rate", Unit.RATE)
+_TASK = (Heading("task", "task", Unit.WORD), Heading("tid", "", Unit.NUMBER))
+_WHAT = Heading("what", "trap", Unit.WORD)
+_VECTORS = (_N, _RATE, Heading("n_signals", "signals"), Heading("vector", "vector", Unit.NUMBER), _WHAT)
+_TASKS = (_N, _RATE, _WHAT, *_TASK)
+_SIGNALS = (
+    _N, Heading("signal", "signal", Unit.WORD), Heading("code", "code", Unit.WORD),
+    Heading("trap", "of the trap", Unit.WORD), Heading("likely", "likely", Unit.WORD), *_TASK,
+)  # fmt: skip
+_EVENTS = tuple(name for need in NEEDS for name in need.names)
+
+
+class TrapReport(Report):
+    """The traps of a trace; `analyse_traps` makes it.
+
+    `trap` is a table with a row for each, also for interrupts; `signal` has those that traps can become.
+    """
+
+    name = "traps"
+
+    def __init__(self, records: AnalysisRecords, machine: TrapMachine) -> None:
+        super().__init__(records.coverage, records.missing)
+        self.records = records
+        self.machine = machine
+
+    def __repr__(self) -> str:
+        return f"<TrapReport of {len(self.machine.ts):,} traps, {len(self.signals):,} signals>"
+
+    @cached_property
+    def signals(self) -> list[TrapSignal]:
+        """The signals that the kernel made for what a task did itself."""
+        return [signal for signal in self.machine.signals if signal.is_trap]
+
+    @property
+    def tables(self) -> dict[str, ColumnTable]:
+        """The rows of `trap` and `signal`."""
+        return {"trap": self.trap, "signal": self.signal}
+
+    @cached_property
+    def trap(self) -> ColumnTable:
+        """The traps by time; `vector` is null for a probe that does not tell it."""
+        machine = self.machine
+        words = {word: at for at, word in enumerate(dict.fromkeys(machine.what))}
+
+        def columns() -> list[Column]:
+            return [
+                number_column("id", range(len(machine.ts)), "q"),
+                number_column("ts", machine.ts, "q"),
+                number_column("dur", machine.dur, "q"),
+                number_column("cpu", machine.cpu, "i"),
+                number_column("tid", machine.tid, "i"),
+                number_column("vector", machine.vector, "q", NONE),
+                text_column("what", map(words.__getitem__, machine.what), [word.encode() for word in words]),
+            ]
+
+        return ColumnTable("trap", columns)
+
+    @cached_property
+    def signal(self) -> ColumnTable:
+        """The signals by time; `trap_id` is the row of `trap`, null where that was not recorded."""
+        rows = self.signals
+
+        def columns() -> list[Column]:
+            return [
+                number_column("id", range(len(rows)), "q"),
+                number_column("ts", (row.ts for row in rows), "q"),
+                number_column("tid", (row.tid for row in rows), "q"),
+                number_column("sig", (row.number for row in rows), "q"),
+                number_column("code", (row.code for row in rows), "q"),
+                number_column("trap_id", (row.trap for row in rows), "q", NONE),
+            ]
+
+        return ColumnTable("signal", columns)
+
+    def sections(self, choice: Choice = ALL) -> Sequence[Section]:
+        """Return the traps by vector and by task, the signals, and how long traps took."""
+        machine = self.machine
+        group = Grouping(self.records, choice, machine.tid, machine.cpu)
+        times: dict[str, list[int]] = {}
+        for row in group.rows:
+            if machine.dur[row] != NONE:
+                times.setdefault(machine.what[row], []).append(machine.dur[row])
+        lost = self.coverage.n_lost
+        hidden = None if lost == LOST_UNKNOWN else lost + machine.n_cut
+        longest = self.coverage.duration if hidden else None
+        taken = {what: Distribution(values, hidden, longest) for what, values in sorted(times.items())}
+        return (
+            self._vectors(group),
+            self._tasks(group),
+            self._signals(choice),
+            DistributionSection("time_ns", "Time of a trap", taken, "trap", events=_EVENTS),
+        )
+
+    def _vectors(self, group: Grouping) -> TableSection:
+        machine = self.machine
+        became = Counter(machine.what[signal.trap] for signal in self.signals if signal.trap != NONE)
+        found = group.by(lambda row: (machine.vector[row], machine.what[row]))
+        rows = [
+            (group.bound(n), group.rate(n), became[what], None if vector == NONE else vector, what)
+            for (vector, what), n in found
+        ]
+        return group.choice.table("vectors", "Traps", _VECTORS, rows, _EVENTS)
+
+    def _tasks(self, group: Grouping) -> TableSection:
+        machine, task = self.machine, self.records.task
+        found = group.by(lambda row: (machine.what[row], machine.tid[row]))
+        rows = [(group.bound(n), group.rate(n), what, task(tid), tid) for (what, tid), n in found]
+        return group.choice.table("tasks", "Traps of tasks", _TASKS, rows, _EVENTS)
+
+    def _signals(self, choice: Choice) -> TableSection:
+        signals, machine = self.signals, self.machine
+        group = Grouping(self.records, choice, [s.tid for s in signals], [s.cpu for s in signals])
+
+        def key(row: int) -> tuple[int, int, str, int]:
+            signal = signals[row]
+            what = machine.what[signal.trap] if signal.trap != NONE else ""
+            return signal.number, signal.code, what, signal.tid
+
+        rows: list[tuple[Value, ...]] = [
+            (
+                group.bound(n), signal_name(number), code_name(number, code), what or None,
+                likely_vector(number, code), self.records.task(tid), tid,
+            )
+            for (number, code, what, tid), n in group.by(key)
+        ]  # fmt: skip
+        return choice.table("signals", "Signals of traps", _SIGNALS, rows, (SIGNAL,))
+
+
+def analyse_traps(trace: Trace) -> TrapReport:
+    """Return the traps of a trace; raises TracepointError without any event of them.
+
+    Times are those of `trace.between`; the records of all tasks and CPUs are needed.
+
+    >>> import tracepoint as tp
+    >>> with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
+    ...     analyse_traps(trace)
+    <TrapReport of 27 traps, 0 signals>
+    """
+    if not any(name in trace for name in _EVENTS):
+        raise TracepointError(
+            f"{trace.file.path}: no events of traps or signals; tracepoint analyse traps --events "
+            "says what to record"
+        )
+    return TrapReport(*read_traps(trace))
+
+
+analyse = analyse_traps

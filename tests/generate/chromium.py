@@ -77,9 +77,16 @@ class Page:
 
     def key(self, key: str, text: str = "") -> None:
         """Press and release a key."""
-        code = {"Enter": 13, "Escape": 27, "ArrowDown": 40, "ArrowUp": 38, "Tab": 9, "Backspace": 8}.get(
-            key, 0
-        )
+        code = {
+            "Enter": 13,
+            "Escape": 27,
+            "ArrowDown": 40,
+            "ArrowLeft": 37,
+            "ArrowUp": 38,
+            "ArrowRight": 39,
+            "Tab": 9,
+            "Backspace": 8,
+        }.get(key, 0)
         typed = {"text": text or ("\r" if key == "Enter" else "")}
         common = {"key": key, "windowsVirtualKeyCode": code}
         self.call("Input.dispatchKeyEvent", type="keyDown", **common, **{k: v for k, v in typed.items() if v})

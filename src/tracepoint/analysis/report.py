@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
+from tracepoint.analysis.figures import figures_html
 from tracepoint.analysis.sections import Choice
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tracepoint.decode.table import ColumnTable
 
 ALL = Choice(most=None)
+_ROWS_IN_NOTEBOOK = 8
 
 
 class Report(ABC):
@@ -42,6 +44,10 @@ class Report(ABC):
     @abstractmethod
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the figures that `choice` chooses."""
+
+    def _repr_html_(self) -> str:
+        """Return the first rows of each section for a notebook."""
+        return figures_html(self.sections(Choice(most=_ROWS_IN_NOTEBOOK)), self.notes())
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: lost and missing events; an analysis adds its own."""

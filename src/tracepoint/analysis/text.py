@@ -4,47 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tracepoint.analysis.distribution import Bounds
+from tracepoint.analysis.figures import QUANTILES, figure_rows, value_text
 from tracepoint.analysis.sections import DistributionSection, Unit
-from tracepoint.analysis.units import bounds_text, percent_text, time_text
 from tracepoint.errors import TracepointError
-from tracepoint.wording import counted, size_text, text_table
+from tracepoint.wording import counted, text_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.report import Report
-    from tracepoint.analysis.sections import Choice, Section, TableSection, Value
+    from tracepoint.analysis.sections import Choice, Section, TableSection
 
-#: The quantiles that are shown, by name.
-QUANTILES = (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
 #: The table of an analysis that has stacks.
 FOLDED = "folded_stacks"
-_NOTHING = "-"
 _BAR_WIDTH = 40
-_SHOW: dict[Unit, Callable[[float], str]] = {
-    Unit.NUMBER: lambda n: f"{n:.0f}",
-    Unit.COUNT: lambda n: f"{n:,.0f}",
-    Unit.TIME: time_text,
-    Unit.SHARE: lambda share: percent_text(share, 1),
-    Unit.SIZE: size_text,
-    Unit.RATE: lambda rate: f"{rate:,.1f}/s",
-    Unit.ADDRESS: lambda address: f"{int(address):#x}",
-}
-
-
-def value_text(value: Value, unit: Unit) -> str:
-    """Return a figure as a report shows it.
-
-    >>> value_text(1500, Unit.TIME), value_text(Bounds(3, 5), Unit.COUNT), value_text(None, Unit.COUNT)
-    ('1.500 us', '3..5', '-')
-    """
-    if value is None:
-        return _NOTHING
-    if isinstance(value, (str, dict)):
-        return str(value)
-    return bounds_text(value, _SHOW[unit]) if isinstance(value, Bounds) else _SHOW[unit](value)
 
 
 def report_lines(report: Report, choice: Choice, *, has_histograms: bool = False) -> Iterator[str]:
@@ -73,22 +47,15 @@ def section_lines(section: Section, *, has_histograms: bool = False) -> Iterator
 
 
 def _table_lines(section: TableSection) -> Iterator[str]:
-    shown = [(at, heading) for at, heading in enumerate(section.headings) if heading.label]
-    rows = [[heading.label for _, heading in shown]]
-    rows += ([value_text(row[at], heading.unit) for at, heading in shown] for row in section.rows)
-    lefts = {at for at, (_, heading) in enumerate(shown) if heading.unit is Unit.WORD}
-    yield from text_table(rows, lefts)
+    headings = [heading for heading in section.headings if heading.label]
+    lefts = {at for at, heading in enumerate(headings) if heading.unit is Unit.WORD}
+    yield from text_table(figure_rows(section), lefts)
     if section.n_more:
         yield f"... {counted(section.n_more, 'more row')}, --all shows them"
 
 
 def _distribution_lines(section: DistributionSection, *, has_histograms: bool) -> Iterator[str]:
-    rows = [[section.label, "n", "mean", *(name for name, _ in QUANTILES)]]
-    for name, samples in section.groups.items():
-        if len(samples):
-            mean = None if samples.mean is None else round(samples.mean)
-            found = (value_text(samples.quantile(q), section.unit) for _, q in QUANTILES)
-            rows.append([name, value_text(samples.count, Unit.COUNT), value_text(mean, section.unit), *found])
+    rows = figure_rows(section)
     if len(rows) > 1:
         yield from text_table(rows, lefts={0})
     if has_histograms:
@@ -116,12 +83,13 @@ def histogram_lines(samples: Distribution, unit: Unit) -> Iterator[str]:
         counts[power] = counts.get(power, 0) + 1
     if not counts:
         return
-    most, show = max(counts.values()), _SHOW[unit]
+    most = max(counts.values())
     rows = []
     for power in range(min(counts), max(counts) + 1):
         low, high, n = 1 << power >> 1, 1 << power, counts.get(power, 0)
         bar = "@" * round(_BAR_WIDTH * n / most)
-        rows.append([f"[{show(low)}, {show(high)})", f"{n:,}", f"|{bar:<{_BAR_WIDTH}}|"])
+        ends = f"[{value_text(low, unit)}, {value_text(high, unit)})"
+        rows.append([ends, f"{n:,}", f"|{bar:<{_BAR_WIDTH}}|"])
     yield from text_table(rows, lefts={0, 2})
 
 

@@ -130,6 +130,14 @@ COMMANDS = {
             "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat --cpu 0 --format json",
         ),
     ),
+    "report": Command(
+        "trace.report",
+        "make one HTML file of analyses to look at: a timeline, heat maps, a flame graph, tables",
+        (
+            "tracepoint report tests/tracefile/golden/cut.v6.dat sched -o /tmp/web.html",
+            "tracepoint report tests/tracefile/golden/cut.v6.dat --from 10.63 --to 10.70 -o /tmp/part.html",
+        ),
+    ),
     "fleet": Command(
         "trace.fleet",
         "put the figures of many recordings together, in this process, on Dask or on Spark",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.figures import QUANTILES
 from tracepoint.analysis.sections import MAX_ROWS, Choice, Heading, TableSection, Unit
-from tracepoint.analysis.text import QUANTILES
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:

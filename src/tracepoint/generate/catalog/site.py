@@ -46,6 +46,11 @@ def make_catalog(catalog: Catalog, *, title: str = "Tracepoints") -> FileSet:
     return FileSet(made)
 
 
+def catalog_style() -> str:
+    """Return the sheet of colours, type and frame, which other pages of ours begin with."""
+    return _asset("catalog.css")
+
+
 @lru_cache
 def _asset(name: str) -> str:
     return files(__package__).joinpath("assets", name).read_text("utf-8")

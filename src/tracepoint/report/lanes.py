@@ -1,0 +1,189 @@
+"""What the timeline shows: for each CPU, task or track the slices of time that an analysis has rows of."""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from tracepoint.decode.plan import ColumnKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from tracepoint.analysis.report import Report
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.table import ColumnTable
+
+#: What a part of a lane is drawn as, where its words are states of threads.
+BANDS = ("running", "runnable", "uninterruptible", "asleep")
+MAX_LANES = 48
+#: How many rows that overlap a lane shows below each other.
+MAX_DEPTH = 4
+_OPEN = -1
+#: The columns that say which lane a row is in, and what a lane is called.
+_TRACKS = {"utid": "task ", "tid": "task ", "pid": "task ", "cpu": "CPU ", "dev": "device "}
+_WORDS = ("name", "key", "state", "vector", "kind", "type")
+
+
+@dataclass
+class Lane:
+    """Slices that do not overlap, by time: when they begin and end in ns, and the number of their word."""
+
+    name: str
+    starts: array[int] = field(default_factory=lambda: array("q"))
+    stops: array[int] = field(default_factory=lambda: array("q"))
+    words: array[int] = field(default_factory=lambda: array("i"))
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+
+class LaneGroup(NamedTuple):
+    """Lanes of one kind; `words` are what slices are called, `bands` the band of each word in BANDS.
+
+    Without `bands`, a slice has the colour of its word.  `n_more` lanes and `n_hidden` slices are not shown.
+    """
+
+    key: str
+    title: str
+    lanes: Sequence[Lane]
+    words: Sequence[str]
+    bands: Sequence[int] = ()
+    n_more: int = 0
+    n_hidden: int = 0
+    events: Sequence[str] = ()
+
+
+def lane_groups(report: Report, events: Sequence[str]) -> Iterator[LaneGroup]:
+    """Yield what the timeline shows of a report: its tables whose rows have a time and a length.
+
+    `events` are those that the rows come from.
+    """
+    tables = report.tables
+    threads = thread_names(tables)
+    for table in tables.values():
+        if {"ts", "dur"} <= set(table.columns) and len(table):
+            yield _group(table, threads, report.coverage.stop)._replace(events=events)
+
+
+def thread_names(tables: Mapping[str, ColumnTable]) -> dict[int, str]:
+    """Return what the threads of a report are called, by their `utid`: `sh-104`; idle ones an empty name."""
+    table = tables.get("thread")
+    if table is None:
+        return {}
+    columns = [table[name].tolist() for name in ("utid", "tid", "name")]
+    found = {}
+    for utid, tid, name in zip(*columns, strict=True):
+        found[utid] = f"{name}-{tid}" if tid else ""
+    return found
+
+
+def _group(table: ColumnTable, threads: Mapping[int, str], stop: int) -> LaneGroup:
+    track = _track_of(table)
+    tracks = table[track].numbers if track is not None else [0] * len(table)
+    words, of_row = _words(table, threads)
+    rows: dict[int, list[tuple[int, int, int]]] = {}
+    for number, ts, dur, word in zip(tracks, table["ts"].numbers, table["dur"].numbers, of_row, strict=True):
+        rows.setdefault(number, []).append((ts, dur, word))
+    names = threads if track == "utid" else {}
+    found = []
+    n_hidden = 0
+    for number in sorted(rows):
+        own, n = _stacked(sorted(rows[number]), stop)
+        name = names.get(number) or (f"{_TRACKS[track]}{number}" if track else table.name)
+        if own:
+            found.append((own, name))
+        n_hidden += n
+    is_state = table.name == "thread_state"
+    if is_state:
+        found.sort(key=lambda one: -_run_ns(one[0], words))
+    shown = [_named(lane, name, depth) for own, name in found[:MAX_LANES] for depth, lane in enumerate(own)]
+    bands = [band_of(word) for word in words] if is_state else []
+    title = _TITLES.get(table.name, table.name.replace("_", " "))
+    return LaneGroup(table.name, title, shown, words, bands, max(len(found) - MAX_LANES, 0), n_hidden)
+
+
+_TITLES = {"sched": "CPUs", "thread_state": "Tasks"}
+
+
+def _track_of(table: ColumnTable) -> str | None:
+    """Return the column that says which lane a row is in; None: all rows are in one."""
+    if table.name == "sched":
+        return "cpu"
+    numbers = (name for name in _TRACKS if name in table.columns)
+    return next((name for name in numbers if table[name].plan.kind is ColumnKind.NUMBER), None)
+
+
+def _stacked(rows: Sequence[tuple[int, int, int]], stop: int) -> tuple[list[Lane], int]:
+    """Return rows by time as lanes without overlaps, and how many had no place.
+
+    A row without an end lasts until `stop` when it is the last; before others nobody knows when it ended.
+    """
+    lanes: list[Lane] = []
+    n_hidden = 0
+    last = len(rows) - 1
+    for at, (start, length, word) in enumerate(rows):
+        if word < 0:
+            continue
+        end = start + length if length != _OPEN else stop if at == last else start
+        for lane in lanes:
+            if lane.stops[-1] <= start:
+                break
+        else:
+            if len(lanes) == MAX_DEPTH:
+                n_hidden += 1
+                continue
+            lane = Lane("")
+            lanes.append(lane)
+        lane.starts.append(start)
+        lane.stops.append(max(start, end))
+        lane.words.append(word)
+    return lanes, n_hidden
+
+
+def _named(lane: Lane, name: str, depth: int) -> Lane:
+    lane.name = name if depth == 0 else f"{name} ({depth + 1})"
+    return lane
+
+
+def _run_ns(lanes: Iterable[Lane], words: Sequence[str]) -> int:
+    """Return how long a thread ran."""
+    running = words.index("Running") if "Running" in words else -1
+    return sum(
+        stop - start
+        for lane in lanes
+        for start, stop, word in zip(lane.starts, lane.stops, lane.words, strict=True)
+        if word == running
+    )
+
+
+def band_of(state: str) -> int:
+    """Return the number in BANDS of a state of a thread.
+
+    >>> [BANDS[band_of(state)] for state in ("Running", "R+", "D", "S")]
+    ['running', 'runnable', 'uninterruptible', 'asleep']
+    """
+    if state == "Running":
+        return 0
+    return {"R": 1, "D": 2}.get(state[:1], 3)
+
+
+def _words(table: ColumnTable, threads: Mapping[int, str]) -> tuple[list[str], Sequence[int]]:
+    """Return what slices of a table are called, and the number of each row; -1 for one that is not shown."""
+    if table.name == "sched" and threads:
+        utids = list(threads)
+        at = {utid: number if threads[utid] else -1 for number, utid in enumerate(utids)}
+        return [threads[utid] for utid in utids], [at.get(utid, -1) for utid in table["utid"].numbers]
+    column = next((table[name] for name in _WORDS if name in table.columns), None)
+    if column is None:
+        return [table.name], [0] * len(table)
+    if column.plan.kind is ColumnKind.TEXT:
+        return column.words, column.numbers
+    return _numbered(column)
+
+
+def _numbered(column: Column) -> tuple[list[str], list[int]]:
+    places: dict[str, int] = {}
+    rows = [places.setdefault(str(value), len(places)) for value in column.tolist()]
+    return list(places), rows

@@ -1,0 +1,133 @@
+"""The timeline of a page: lanes by cells for every zoom, and each slice where there is room for them."""
+
+from __future__ import annotations
+
+from heapq import nlargest
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tracepoint.record.page import LOST_UNKNOWN
+from tracepoint.report.cells import MAX_WORDS, band_cells, grid_for, word_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tracepoint.analysis.coverage import Coverage
+    from tracepoint.report.lanes import Lane, LaneGroup
+    from tracepoint.report.pack import Pack
+
+# In all lanes of a group: a page of 10 M events is to have 5 MB.
+_MAX_WORD_CELLS, _MAX_BAND_CELLS = 1 << 18, 1 << 18
+_MAX_SLICES = 120_000
+_N_WINDOWS = 8
+_MAX_LOSSES = 20_000
+
+
+class SliceWindow(NamedTuple):
+    """A time in ns of which a page has each slice."""
+
+    start: int
+    stop: int
+
+
+def timeline_facts(groups: Sequence[LaneGroup], coverage: Coverage, pack: Pack) -> dict[str, Any]:
+    """Return what the page's script draws the timeline from; columns go to `pack`."""
+    return {
+        "start": coverage.start,
+        "span": coverage.duration,
+        "groups": [_group_facts(group, coverage, pack, len(groups)) for group in groups if group.lanes],
+        "losses": [
+            [cpu, max(gap.start - coverage.start, 0), gap.stop - coverage.start, gap.n_lost]
+            for cpu, gaps in coverage.gaps.items()
+            for gap in gaps
+        ][:_MAX_LOSSES],
+        "unknown": LOST_UNKNOWN,
+    }
+
+
+def _group_facts(group: LaneGroup, coverage: Coverage, pack: Pack, n_groups: int) -> dict[str, Any]:
+    words, group = _used_words(group)
+    most = (_MAX_BAND_CELLS if group.bands else _MAX_WORD_CELLS) * 2 // max(n_groups, 2)
+    grid = grid_for(coverage.start, coverage.stop, len(group.lanes), most)
+    windows = windows_of(group.lanes, coverage, _MAX_SLICES * 2 // max(n_groups, 2))
+    lanes = []
+    for lane in group.lanes:
+        facts: dict[str, Any] = {"name": lane.name, "n": len(lane)}
+        if group.bands:
+            bands, counts = band_cells(lane, group.bands, grid)
+            facts |= {"bands": [pack.add(own) for own in bands], "counts": pack.add(counts)}
+        else:
+            cells = word_cells(lane, grid)
+            facts |= {"totals": pack.add(cells.totals), "counts": pack.add(cells.counts)}
+            facts["keys"] = [pack.add(own) for own in cells.keys]
+            facts["tops"] = [pack.add(own) for own in cells.tops]
+        slices = list(_slices_in(lane, windows))
+        last = coverage.start
+        deltas = []
+        for start, stop, _ in slices:
+            deltas.append(max(start - last, 0))
+            last = stop
+        facts["starts"] = pack.add_varints(deltas)
+        facts["lengths"] = pack.add_varints(stop - start for start, stop, _ in slices)
+        facts["words"] = pack.add_varints(word for _, _, word in slices)
+        lanes.append(facts)
+    return {
+        "key": group.key,
+        "title": group.title,
+        "events": list(group.events),
+        "words": words,
+        "bands": list(group.bands),
+        "more": group.n_more,
+        "hidden": group.n_hidden,
+        "width": grid.width,
+        "n": grid.n,
+        "windows": [[window.start - coverage.start, window.stop - coverage.start] for window in windows],
+        "lanes": lanes,
+    }
+
+
+def _used_words(group: LaneGroup) -> tuple[list[str], LaneGroup]:
+    """Return the words that slices have, and the group with their numbers."""
+    places: dict[int, int] = {}
+    for lane in group.lanes:
+        for at, word in enumerate(lane.words):
+            lane.words[at] = min(places.setdefault(word, len(places)), MAX_WORDS - 1)
+    bands = [group.bands[word] for word in places] if group.bands else ()
+    return [group.words[word] for word in places], group._replace(bands=bands)
+
+
+def windows_of(lanes: Sequence[Lane], coverage: Coverage, most: int) -> list[SliceWindow]:
+    """Return the times of which a page has each slice: all, or around the longest slices that are short.
+
+    `most` is about how many slices there may be in them.
+    """
+    n = sum(map(len, lanes))
+    if n <= most:
+        return [SliceWindow(coverage.start, coverage.stop)]
+    length = coverage.duration * most // n // _N_WINDOWS
+    longest = nlargest(
+        _N_WINDOWS * 4,
+        (
+            (stop - start, start)
+            for lane in lanes
+            for start, stop in zip(lane.starts, lane.stops, strict=True)
+            if stop - start <= length // 2
+        ),
+    )
+    windows: list[SliceWindow] = []
+    for ns, start in longest:
+        window = SliceWindow(start - (length - ns) // 2, start + (length + ns) // 2)
+        is_apart = all(window.stop <= other.start or other.stop <= window.start for other in windows)
+        if is_apart and len(windows) < _N_WINDOWS:
+            windows.append(window)
+    return sorted(windows)
+
+
+def _slices_in(lane: Lane, windows: Sequence[SliceWindow]) -> Iterator[tuple[int, int, int]]:
+    at = 0
+    for start, stop, word in zip(lane.starts, lane.stops, lane.words, strict=True):
+        while at < len(windows) and windows[at].stop < start:
+            at += 1
+        if at == len(windows):
+            return
+        if stop >= windows[at].start:
+            yield start, stop, word

@@ -1,0 +1,221 @@
+"""A report as a file: what is in it, where its figures come from, and what hostile names cannot do."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import sys
+import zlib
+from hashlib import sha256
+from html.parser import HTMLParser
+from io import StringIO
+
+import pytest
+
+import tracepoint as tp
+from analysis.making import Schedule
+from analysis.test_sched import x1
+from report.conftest import HOSTILE, hostile_schedule, page_of
+from tracefile.making import GOLDEN
+from tracepoint.cli.main import main
+from tracepoint.errors import TracepointError
+from tracepoint.report import make_report
+
+CUT = str(GOLDEN / "cut.v6.dat")
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes and the text directly in it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def facts_of(html: str):
+    return json.loads(re.search(r'id="facts">(.*?)</script>', html, re.DOTALL)[1])
+
+
+def block_of(html: str) -> bytes:
+    return zlib.decompress(base64.b64decode(re.search(r'id="data">(.*?)</script>', html, re.DOTALL)[1]))
+
+
+def column(block: bytes, place) -> list[int]:
+    """A column as the page's script reads it."""
+    kind, at, n, *size = place
+    if kind == "v":
+        found, value, unit = [], 0, 1
+        for byte in block[at : at + size[0]]:
+            value += (byte & 127) * unit
+            unit *= 128
+            if byte < 128:
+                found.append(value)
+                value, unit = 0, 1
+        assert len(found) == n
+        return found
+    width = {"B": 1, "H": 2, "I": 4}[kind]
+    planes = [block[at + byte * n : at + (byte + 1) * n] for byte in range(width)]
+    return [sum(plane[i] << 8 * byte for byte, plane in enumerate(planes)) for i in range(n)]
+
+
+@pytest.fixture(scope="module")
+def cut() -> str:
+    with tp.open_trace(CUT) as trace:
+        return make_report(trace, ["sched"]).html
+
+
+def test_links_in_the_page_lead_somewhere_and_ids_are_unique(cut):
+    elements = Elements(cut).found
+    ids = [attributes["id"] for _, attributes in elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    targets = {attributes["href"] for tag, attributes in elements if tag == "a"}
+    assert {"#timeline", "#sched", "#events", "#event-sched-sched_switch"} <= targets
+    assert {target[1:] for target in targets} <= set(ids)
+
+
+def test_the_head_says_what_was_recorded(cut):
+    texts = Elements(cut).texts
+    for text in ("Linux (none) 6.1.0-53-amd64 x86_64", "400, 4,090 a second", "global"):
+        assert text in texts
+    assert "97.79 ms, from 10.629676 to 10.727468 s" in texts
+
+
+def test_figures_are_those_of_the_report_in_text(cut):
+    texts = Elements(cut).texts
+    for text in ("rcu_preempt-15", "19.89 ms", "229.6 us..49.04 ms", "3..5"):
+        assert text in texts
+
+
+def test_the_page_asks_for_nothing_and_runs_only_its_own_script(cut):
+    elements = Elements(cut).found
+    for _, attributes in elements:
+        assert not {"src", "style", "srcset", "action"} & attributes.keys()
+        assert not any(name.startswith("on") for name in attributes)
+    policy = next(a["content"] for _, a in elements if a.get("http-equiv") == "Content-Security-Policy")
+    assert "default-src 'none'" in policy
+    for tag in ("script", "style"):
+        text = re.findall(rf"<{tag}>(.*?)</{tag}>", cut, re.DOTALL)
+        assert len(text) == 1
+        assert f"{tag}-src 'sha256-{base64.b64encode(sha256(text[0].encode()).digest()).decode()}'" in policy
+
+
+def test_slices_are_those_of_the_tables(tmp_path):
+    html = page_of(x1(), tmp_path).read_text()
+    timeline, block = facts_of(html)["timeline"], block_of(html)
+    cpus, tasks = timeline["groups"]
+    assert [cpus["key"], tasks["key"]] == ["sched", "thread_state"]
+    lane = tasks["lanes"][[lane["name"] for lane in tasks["lanes"]].index("t10-10")]
+    words = [tasks["words"][word] for word in column(block, lane["words"])]
+    lengths = column(block, lane["lengths"])
+    running = sum(ns for ns, word in zip(lengths, words, strict=True) if word == "Running")
+    assert running == 360_000
+    assert sum(ns for ns, word in zip(lengths, words, strict=True) if word == "S") == 100_000
+    assert sum(column(block, lane["counts"])) == words.count("Running") == 4
+
+
+def test_cells_hold_as_much_as_the_slices(tmp_path):
+    html = page_of(x1(), tmp_path).read_text()
+    timeline, block = facts_of(html)["timeline"], block_of(html)
+    for group in timeline["groups"]:
+        for lane in group["lanes"]:
+            columns = lane.get("bands") or [lane["totals"]]
+            shares = sum(sum(column(block, place)) for place in columns)
+            assert shares / 65535 * group["width"] == pytest.approx(
+                sum(column(block, lane["lengths"])), rel=1e-3
+            )
+
+
+def test_heat_maps_count_every_sample(tmp_path):
+    html = page_of(x1(), tmp_path).read_text()
+    heat = facts_of(html)["heats"][0]
+    assert sum(column(block_of(html), heat["counts"])) == heat["n"] == 3
+
+
+def test_the_flame_graph_sums_time_off_the_cpus(tmp_path):
+    flame = facts_of(page_of(x1(), tmp_path).read_text())["flame"]
+    assert flame["v"] == sum(child["v"] for child in flame["c"])
+    with tp.open_trace(str(tmp_path / "made.dat")) as trace:
+        rows = tp.analysis.analyse_sched(trace).thread_state.to_dicts()
+    assert flame["v"] == sum(row["dur"] for row in rows if row["state"] != "Running" and row["dur"] > 0)
+
+
+def test_names_of_tasks_are_text_and_nothing_else(tmp_path):
+    html = page_of(hostile_schedule(), tmp_path, title="</title><script>alert(1)</script>").read_text()
+    elements = Elements(html)
+    assert [tag for tag, _ in elements.found].count("script") == 3
+    assert "b" not in {tag for tag, _ in elements.found}
+    assert html.count("<!--") == 0
+    assert "\u202e" not in html
+    words = facts_of(html)["timeline"]["groups"][0]["words"]
+    assert {f"{HOSTILE[0]}-{pid}" for pid in (10, 11, 12)} & set(words)
+
+
+def test_losses_are_never_hidden(tmp_path):
+    html = page_of(hostile_schedule(), tmp_path).read_text()
+    assert "5 events were lost while recording" in html
+    assert [gap[0] for gap in facts_of(html)["timeline"]["losses"]] == [1]
+    with tp.open_trace(CUT) as trace:
+        assert "reports no losses" in make_report(trace, ["sched"]).html
+
+
+@pytest.mark.parametrize("catalog", ["../catalog", "https://example.org/c/", "c"])
+def test_events_lead_to_their_pages_of_a_catalog(tmp_path, catalog):
+    html = page_of(x1(), tmp_path, catalog=catalog).read_text()
+    assert f'href="{catalog.rstrip("/")}/index.html#/event/sched:sched_switch"' in html
+
+
+@pytest.mark.parametrize("catalog", ["javascript:alert(1)//", "data:text/html,x", "JaVaScript:x"])
+def test_a_catalog_is_no_script(tmp_path, catalog):
+    with pytest.raises(TracepointError, match="begins with https://"):
+        page_of(x1(), tmp_path, catalog=catalog)
+
+
+def test_a_recording_of_one_record_has_a_page(tmp_path):
+    schedule = Schedule()
+    schedule.switch(10, 0, 0, "R", 7)
+    assert "Nothing to show" in page_of(schedule, tmp_path).read_text()
+
+
+def test_equal_recordings_make_equal_pages(tmp_path):
+    assert page_of(x1(), tmp_path).read_bytes() == page_of(x1(), tmp_path, "again.html").read_bytes()
+
+
+def test_no_analysis_and_unknown_ones_are_refused():
+    with tp.open_trace(CUT) as trace:
+        with pytest.raises(ValueError, match="no analysis"):
+            make_report(trace, [])
+        with pytest.raises(KeyError, match="sched"):
+            make_report(trace, ["schde"])
+
+
+def test_the_command_writes_the_file(tmp_path, monkeypatch):
+    def run(*words):
+        monkeypatch.setattr(sys, "stdout", StringIO())
+        err = StringIO()
+        monkeypatch.setattr(sys, "stderr", err)
+        return main(["report", *map(str, words)]), err.getvalue()
+
+    path = tmp_path / "web.html"
+    assert run(CUT, "sched", "-o", path)[0] == 0
+    assert path.read_text().startswith("<!doctype html>")
+    assert [p.name for p in tmp_path.iterdir()] == ["web.html"]
+    status, err = run(CUT, "sched")
+    assert status == 2
+    assert "-o/--output" in err
+    status, err = run(CUT, "schde", "-o", path)
+    assert status == 2
+    assert "sched" in err
+    own = tmp_path / "own.dat"
+    own.write_bytes(x1().data())
+    status, err = run(own, "sched", "-o", own)
+    assert status == 2
+    assert "write to another file" in err

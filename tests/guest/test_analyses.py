@@ -10,7 +10,7 @@ import tracepoint as tp
 from control.packing import python_files
 from guest.conftest import kernel_or_skip
 from guest.pages import bring
-from tracepoint.analysis import analyse_faults, analyse_swap, analyse_traps
+from tracepoint.analysis import analyse_faults, analyse_memory, analyse_swap, analyse_traps
 from tracepoint.analysis.faults.machine import FaultOutcome
 from tracepoint.analysis.traps.vectors import code_name, signal_name
 from tracepoint.lab.guest import machine as lab_guest
@@ -156,3 +156,17 @@ def test_reclaim_is_what_the_kernel_counts(record):
     for name, n in found.items():
         # Reclaim goes on between the first counters and the recording, and after it.
         assert abs(n - kernel[name]) <= 0.02 * kernel[name] + 32, name
+
+
+def test_pages_of_a_program_are_those_that_it_touches(record):
+    trace, said, _ = record("kmem:mm_page_alloc kmem:mm_page_free", "hog -m 20 -r 1")
+    report = analyse_memory(trace)
+    assert report.coverage.is_complete
+    (hog,) = programs(said).values()
+    machine = report.machine
+    rows = [row for row, tid in enumerate(machine.tid) if tid == hog["pid"]]
+    n_pages = sum(machine.size[row] for row in rows) // 4096
+    n_open = len({*rows} & {*report.not_freed})
+    assert hog["pages"] == 5120
+    assert hog["pages"] <= n_pages <= hog["pages"] * 1.05, n_pages
+    assert n_open <= 0.01 * hog["pages"], n_open

@@ -2,6 +2,7 @@
 
 from tracepoint.analysis.faults.report import analyse_faults
 from tracepoint.analysis.latency.report import analyse_latency
+from tracepoint.analysis.memory.report import analyse_memory
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
 from tracepoint.analysis.summarise import summarise, summarise_by
@@ -13,6 +14,7 @@ __all__ = [
     "analyse",
     "analyse_faults",
     "analyse_latency",
+    "analyse_memory",
     "analyse_sched",
     "analyse_swap",
     "analyse_syscalls",

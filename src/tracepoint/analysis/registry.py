@@ -25,6 +25,7 @@ ANALYSES = {
     "syscalls": "how long system calls took, by name and task, and what they failed with",
     "faults": "page faults by kind, task, region and instruction, and how long they took",
     "traps": "traps by vector and task, and the signals that they became",
+    "memory": "allocations of the kernel by caller and task, what was not freed, lifetimes",
     "swap": "pages swapped in and out, what reclaim wrote, how long tasks reclaimed",
     "latency": "how long from any event to any other",
 }

@@ -1,6 +1,7 @@
 """Answers to the questions that traces are taken for: tables, figures with bounds, and what was lost."""
 
 from tracepoint.analysis.faults.report import analyse_faults
+from tracepoint.analysis.irq.report import analyse_irq
 from tracepoint.analysis.latency.report import analyse_latency
 from tracepoint.analysis.memory.report import analyse_memory
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
@@ -13,6 +14,7 @@ from tracepoint.analysis.traps.report import analyse_traps
 __all__ = [
     "analyse",
     "analyse_faults",
+    "analyse_irq",
     "analyse_latency",
     "analyse_memory",
     "analyse_sched",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.coverage import read_coverage
 from tracepoint.analysis.registry import missing_of
+from tracepoint.analysis.units import task_text
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.recording import read_pairs, read_tgids
 
@@ -124,7 +125,7 @@ class AnalysisRecords:
 
     def task(self, tid: int) -> str:
         """Return a task as reports show it, `name-tid`; `<...>` where the recorder did not save its name."""
-        return f"{self.names.get(tid, '<...>')}-{tid}"
+        return task_text(self.names, tid)
 
     def function(self, address: int) -> str:
         """Return the function that an address is in, by kallsyms; empty where there is none."""

@@ -27,6 +27,7 @@ ANALYSES = {
     "traps": "traps by vector and task, and the signals that they became",
     "memory": "allocations of the kernel by caller and task, what was not freed, lifetimes",
     "swap": "pages swapped in and out, what reclaim wrote, how long tasks reclaimed",
+    "irq": "how long interrupts, softirqs, timers and work ran, and how late",
     "latency": "how long from any event to any other",
 }
 

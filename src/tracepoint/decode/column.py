@@ -128,6 +128,17 @@ def number_column(name: str, values: Iterable[int], code: str, null: int | None 
     return Column(plan, len(data), n_nulls, validity if n_nulls else None, data)
 
 
+def names_column(name: str, texts: Iterable[str]) -> Column:
+    """Return a column of texts, of which each is kept once.
+
+    >>> names_column("task", ["sh", "init", "sh"]).tolist()
+    ['sh', 'init', 'sh']
+    """
+    words: dict[str, int] = {}
+    rows = array("i", (words.setdefault(text, len(words)) for text in texts))
+    return text_column(name, rows, (word.encode("utf-8", "surrogateescape") for word in words))
+
+
 def text_column(
     name: str, rows: Iterable[int], words: Iterable[bytes], n_nulls: int = 0, validity: Buffer | None = None
 ) -> Column:

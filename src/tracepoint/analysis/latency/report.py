@@ -12,7 +12,7 @@ from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
 from tracepoint.analysis.spans import OPEN, samples_by, spans_of, unpaired_notes
 from tracepoint.analysis.units import task_text
-from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.plan import CPU, ColumnKind
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
@@ -88,9 +88,7 @@ class LatencyReport(Report):
         return ColumnTable("latency", self._columns)
 
     def _columns(self) -> list[Column]:
-        spans, cpus, words = self._spans, self._records.cpus, list(dict.fromkeys(self._keys))
-        place = {word: number for number, word in enumerate(words)}
-        texts = (self._key_text(word).encode("utf-8", "surrogateescape") for word in words)
+        spans, cpus = self._spans, self._records.cpus
         return [
             number_column("id", range(len(spans)), "q"),
             number_column("ts", spans.ts, "q"),
@@ -98,7 +96,7 @@ class LatencyReport(Report):
             number_column("cpu", (cpus[row] for row in spans.begin), "i"),
             number_column("end_cpu", (OPEN if row < 0 else cpus[row] for row in spans.end), "i", OPEN),
             number_column("tid", self._tids, "i"),
-            text_column("key", (place[key] for key in self._keys), texts),
+            names_column("key", map(self._key_text, self._keys)),
             number_column("is_cut", spans.is_cut, "b"),
         ]
 

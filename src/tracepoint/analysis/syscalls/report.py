@@ -12,7 +12,7 @@ from tracepoint.analysis.syscalls.build import NO_RETURN, read_calls
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT, needs_in
 from tracepoint.analysis.syscalls.numbers import name_of
 from tracepoint.analysis.syscalls.sections import call_sections
-from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
 
@@ -65,9 +65,6 @@ class SyscallReport(Report):
 
     def _columns(self) -> list[Column]:
         calls, spans = self._calls, self._calls.spans
-        numbers = list(dict.fromkeys(calls.numbers))
-        place = {number: at for at, number in enumerate(numbers)}
-        words = (name_of(calls.names, number).encode() for number in numbers)
         return [
             number_column("id", range(len(spans)), "q"),
             number_column("ts", spans.ts, "q"),
@@ -75,7 +72,7 @@ class SyscallReport(Report):
             number_column("cpu", (self._records.cpus[row] for row in spans.begin), "i"),
             number_column("tid", calls.tids, "i"),
             number_column("nr", calls.numbers, "q"),
-            text_column("name", (place[number] for number in calls.numbers), words),
+            names_column("name", (name_of(calls.names, number) for number in calls.numbers)),
             number_column("ret", calls.returns, "q", NO_RETURN),
             number_column("n_parts", calls.n_parts, "i"),
             number_column("is_cut", spans.is_cut, "b"),

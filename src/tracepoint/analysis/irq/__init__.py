@@ -1,0 +1,1 @@
+"""Interrupts, softirqs, timers and work: how long they ran, and how long they waited."""

@@ -1,0 +1,100 @@
+"""Interrupts as sections: by CPU and task, by name, and how long what they deferred waited."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.irq.build import SOFT
+from tracepoint.analysis.irq.needs import NEEDS
+from tracepoint.analysis.sections import Heading, Unit
+from tracepoint.analysis.spans import OPEN
+from tracepoint.analysis.units import task_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.irq.build import Irqs
+    from tracepoint.analysis.sections import Choice, TableSection
+
+SOFT_EVENTS = ("irq:softirq_raise", "irq:softirq_entry", "irq:softirq_exit")
+HARD_EVENTS = tuple(
+    name for need in NEEDS for name in need.names if name.startswith(("irq:irq_handler", "irq_vectors:"))
+)
+TIMER_EVENTS = tuple(name for need in NEEDS for name in need.names if name.startswith("timer:"))
+WORK_EVENTS = tuple(name for need in NEEDS for name in need.names if name.startswith("workqueue:"))
+_TIMES = (
+    Heading("n", "n"),
+    Heading("total", "total", Unit.TIME),
+    Heading("net", "net", Unit.TIME),
+    Heading("mean", "mean", Unit.TIME),
+    Heading("p99", "p99", Unit.TIME),
+    Heading("max", "max", Unit.TIME),
+    Heading("name", "name", Unit.WORD),
+)
+_FUNCTIONS = (
+    *_TIMES[:2],
+    *_TIMES[3:6],
+    Heading("kind", "kind", Unit.WORD),
+    Heading("name", "function", Unit.WORD),
+)
+_CPUS = (
+    Heading("cpu", "cpu", Unit.NUMBER),
+    Heading("hard_share", "interrupts", Unit.SHARE),
+    Heading("soft_share", "softirqs", Unit.SHARE),
+    Heading("hard", "", Unit.TIME),
+    Heading("soft", "", Unit.TIME),
+)
+_TASKS = (
+    Heading("hard", "interrupts", Unit.TIME),
+    Heading("soft", "softirqs", Unit.TIME),
+    Heading("task", "task", Unit.WORD),
+    Heading("tid", "", Unit.NUMBER),
+)
+
+
+def irq_section(
+    key: str, title: str, samples: Mapping[str, Distribution], net: Mapping[str, int], choice: Choice
+) -> TableSection:
+    """Return how long interrupts or softirqs took, by name; `net` is without what interrupted them."""
+    rows = [
+        (made.count, made.sum, net[name], made.mean, *made.quantiles(0.99, 1.0), name)
+        for name, made in samples.items()
+    ]
+    return choice.table(key, title, _TIMES, rows, HARD_EVENTS if key == "hard_irqs" else SOFT_EVENTS)
+
+
+def function_section(samples: Mapping[tuple[str, str], Distribution], choice: Choice) -> TableSection:
+    """Return how long functions ran, by their kind and name, interrupts included."""
+    rows = [
+        (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), kind, name)
+        for (kind, name), made in sorted(samples.items(), key=lambda item: -item[1].total)
+    ]
+    return choice.table("functions", "Functions", _FUNCTIONS, rows, (*TIMER_EVENTS, *WORK_EVENTS))
+
+
+def cpu_section(irqs: Irqs, chosen: Sequence[bool], span_ns: int, choice: Choice) -> TableSection:
+    """Return which part of the time CPUs spent in interrupts and softirqs."""
+    found = _sums(irqs.cpu, irqs, chosen)
+    span = span_ns or 1
+    rows = [(cpu, hard / span, soft / span, hard, soft) for cpu, (hard, soft) in sorted(found.items())]
+    return choice.table("cpus", "CPUs", _CPUS, rows, (*HARD_EVENTS, *SOFT_EVENTS))
+
+
+def task_section(
+    irqs: Irqs, tids: Sequence[int], names: Mapping[int, str], chosen: Sequence[bool], choice: Choice
+) -> TableSection:
+    """Return the time that interrupts and softirqs took of each task."""
+    found = _sums(tids, irqs, chosen)
+    rows = [(hard, soft, task_text(names, tid), tid) for tid, (hard, soft) in found.items()]
+    rows.sort(key=lambda row: -(row[0] + row[1]))
+    return choice.table("tasks", "Interrupted tasks", _TASKS, rows, (*HARD_EVENTS, *SOFT_EVENTS))
+
+
+def _sums(keys: Iterable[int], irqs: Irqs, chosen: Sequence[bool]) -> dict[int, list[int]]:
+    """Return the net time of interrupts and of softirqs by key."""
+    found: dict[int, list[int]] = {}
+    for key, kind, dur, net, is_chosen in zip(keys, irqs.kind, irqs.dur, irqs.net, chosen, strict=True):
+        if dur != OPEN and is_chosen:
+            found.setdefault(key, [0, 0])[kind == SOFT] += net
+    return found

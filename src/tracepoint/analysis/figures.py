@@ -26,6 +26,7 @@ _SHOW: dict[Unit, Callable[[float], str]] = {
     Unit.SIZE: size_text,
     Unit.RATE: lambda rate: f"{rate:,.1f}/s",
     Unit.ADDRESS: lambda address: f"{int(address):#x}",
+    Unit.MEAN: lambda mean: f"{mean:.2f}",
 }
 
 

@@ -15,7 +15,7 @@ from tracepoint.analysis.coverage import join_gaps
 from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap, GapFinder
 
@@ -170,3 +170,17 @@ class PairMachine:
         self._open.clear()
         opens = sorted([*self._without_end, *self._cut])
         return Pairs(self._begins, self._ends, opens, sorted(self._cut), self._orphans, self._n_inner)
+
+
+def join_pairs(parts: Iterable[Pairs]) -> Pairs:
+    """Return the pairs of several machines as those of one."""
+    found = Pairs(array("q"), array("q"), [], [], array("q"), 0)
+    n_inner = 0
+    for part in parts:
+        found.begins.extend(part.begins)
+        found.ends.extend(part.ends)
+        found.opens.extend(part.opens)
+        found.cut.extend(part.cut)
+        found.orphans.extend(part.orphans)
+        n_inner += part.n_inner
+    return found._replace(n_inner=n_inner)

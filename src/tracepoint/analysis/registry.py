@@ -28,6 +28,8 @@ ANALYSES = {
     "memory": "allocations of the kernel by caller and task, what was not freed, lifetimes",
     "swap": "pages swapped in and out, what reclaim wrote, how long tasks reclaimed",
     "irq": "how long interrupts, softirqs, timers and work ran, and how late",
+    "block": "how long requests to block devices were queued and served",
+    "locks": "how long tasks waited for locks",
     "latency": "how long from any event to any other",
 }
 

@@ -20,7 +20,7 @@ MAX_ROWS = 20
 
 
 class Unit(Enum):
-    """What a figure is: TIME is in ns, SHARE from 0 to 1, RATE in 1/s."""
+    """What a figure is: TIME is in ns, SHARE from 0 to 1, RATE in 1/s, MEAN a mean of counts."""
 
     WORD = auto()
     NUMBER = auto()
@@ -30,6 +30,7 @@ class Unit(Enum):
     SIZE = auto()
     RATE = auto()
     ADDRESS = auto()
+    MEAN = auto()
 
 
 class Heading(NamedTuple):

@@ -1,0 +1,1 @@
+"""Locks that tasks waited for."""

@@ -1,0 +1,180 @@
+"""The locks of a trace that tasks waited for: how long, by kind, by lock and by task."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tracepoint.analysis.locks.build import LockFlag, kind_of, read_waits
+from tracepoint.analysis.locks.needs import BEGIN, END, NEEDS
+from tracepoint.analysis.records import AnalysisRecords
+from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
+from tracepoint.analysis.spans import OPEN, samples_by, unpaired_notes
+from tracepoint.analysis.units import task_text
+from tracepoint.decode.column import names_column, number_column
+from tracepoint.decode.table import ColumnTable
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Mapping, Sequence
+    from typing import TypeVar
+
+    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.locks.build import LockWaits
+    from tracepoint.analysis.sections import Choice, Section, Value
+    from tracepoint.decode.column import Column
+    from tracepoint.decode.trace import Trace
+
+    Group = TypeVar("Group", bound=Hashable)
+
+_EVENTS = (BEGIN, END)
+_LOCKS = (
+    Heading("n", "n"),
+    Heading("n_failed", "failed"),
+    Heading("total", "total", Unit.TIME),
+    Heading("mean", "mean", Unit.TIME),
+    Heading("p99", "p99", Unit.TIME),
+    Heading("max", "max", Unit.TIME),
+    Heading("kind", "kind", Unit.WORD),
+    Heading("lock", "lock", Unit.WORD),
+)
+_TASKS = (
+    Heading("n", "n"),
+    Heading("total", "total", Unit.TIME),
+    Heading("max", "max", Unit.TIME),
+    Heading("task", "task", Unit.WORD),
+    Heading("tid", "", Unit.NUMBER),
+)
+_LONGEST = (
+    Heading("dur", "time", Unit.TIME),
+    Heading("ts", "begin (ns)", Unit.NUMBER),
+    Heading("cpu", "cpu", Unit.NUMBER),
+    Heading("kind", "kind", Unit.WORD),
+    Heading("lock", "lock", Unit.WORD),
+    Heading("task", "task", Unit.WORD),
+)
+
+
+class LockReport(Report):
+    """Waits for contended locks; `analyse_locks` makes it."""
+
+    name = "locks"
+
+    def __init__(self, records: AnalysisRecords, waits: LockWaits) -> None:
+        super().__init__(records.coverage, records.missing)
+        self._records = records
+        self._waits = waits
+
+    def __repr__(self) -> str:
+        return f"<LockReport of {len(self._waits.spans):,} waits>"
+
+    @property
+    def tables(self) -> Mapping[str, ColumnTable]:
+        """The rows of `lock_contention`."""
+        return {"lock_contention": self.lock_contention}
+
+    @cached_property
+    def lock_contention(self) -> ColumnTable:
+        """Each wait by its begin: `ts`, `dur` in ns (-1: no end), the lock, its kind, the task.
+
+        `is_failed` says that the task did not get the lock, `is_cut` that a loss may hide the end.
+        """
+        return ColumnTable("lock_contention", self._columns)
+
+    def _columns(self) -> list[Column]:
+        waits, spans = self._waits, self._waits.spans
+        return [
+            number_column("id", range(len(spans)), "q"),
+            number_column("ts", spans.ts, "q"),
+            number_column("dur", spans.dur, "q"),
+            number_column("cpu", (self._records.cpus[row] for row in spans.begin), "i"),
+            number_column("tid", waits.tids, "i"),
+            number_column("lock_addr", waits.addresses, "Q"),
+            names_column("lock", (waits.names[address] for address in waits.addresses)),
+            names_column("kind", map(kind_of, waits.flags)),
+            names_column("flags", ("|".join(_flag_names(flags)) for flags in waits.flags)),
+            number_column("is_failed", waits.is_failed, "b"),
+            number_column("is_cut", spans.is_cut, "b"),
+        ]
+
+    def waits(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
+        """Return how long tasks waited in ns, by the kind of lock."""
+        return self._samples([kind_of(flags) for flags in self._waits.flags], self._chosen(choice))
+
+    def _samples(self, groups: Sequence[Group], chosen: Sequence[bool]) -> Mapping[Group, Distribution]:
+        kept = [group if is_chosen else None for group, is_chosen in zip(groups, chosen, strict=True)]
+        return samples_by(self._waits.spans, kept, self.coverage)
+
+    def _chosen(self, choice: Choice) -> list[bool]:
+        names, cpus, waits = self._records.names, self._records.cpus, self._waits
+        return [
+            choice.has_cpu(cpus[row]) and choice.has_task(tid, names.get(tid, ""))
+            for row, tid in zip(waits.spans.begin, waits.tids, strict=True)
+        ]
+
+    def sections(self, choice: Choice = ALL) -> Sequence[Section]:
+        """Return how long tasks waited, by kind, lock and task, and the longest waits."""
+        chosen = self._chosen(choice)
+        tasks = [
+            (made.count, made.sum, made.quantile(1.0), task_text(self._records.names, tid), tid)
+            for tid, made in self._samples(self._waits.tids, chosen).items()
+        ]
+        return [
+            DistributionSection("wait_ns", "Waits for locks", self.waits(choice), "kind", events=_EVENTS),
+            choice.table("locks", "Locks", _LOCKS, self._locks(chosen), _EVENTS),
+            choice.table("tasks", "Tasks", _TASKS, tasks, _EVENTS),
+            self._longest(choice, chosen),
+        ]
+
+    def _locks(self, chosen: Sequence[bool]) -> list[Sequence[Value]]:
+        waits = self._waits
+        kinds = list(map(kind_of, waits.flags))
+        failed = Counter(
+            (address, kind)
+            for address, kind, is_failed, is_chosen in zip(
+                waits.addresses, kinds, waits.is_failed, chosen, strict=True
+            )
+            if is_failed and is_chosen
+        )
+        groups = list(zip(waits.addresses, kinds, strict=True))
+        return [
+            (
+                made.count, failed[group], made.sum, made.mean, *made.quantiles(0.99, 1.0), group[1],
+                waits.names[group[0]],
+            )
+            for group, made in self._samples(groups, chosen).items()
+        ]  # fmt: skip
+
+    def _longest(self, choice: Choice, chosen: Sequence[bool]) -> Section:
+        waits, spans, records = self._waits, self._waits.spans, self._records
+        found = [at for at, dur in enumerate(spans.dur) if chosen[at] and dur != OPEN]
+        rows = [
+            (
+                spans.dur[at], spans.ts[at], records.cpus[spans.begin[at]], kind_of(waits.flags[at]),
+                waits.names[waits.addresses[at]], task_text(records.names, waits.tids[at]),
+            )
+            for at in choice.most_of(found, key=spans.dur.__getitem__)
+        ]  # fmt: skip
+        return TableSection("longest", "Longest", _LONGEST, rows, _EVENTS, len(found) - len(rows))
+
+    def notes(self) -> Iterator[str]:
+        """Yield what limits the figures: losses, waits without an end and ends without a begin."""
+        yield from super().notes()
+        yield from unpaired_notes(self._waits.spans, BEGIN, END)
+
+
+def _flag_names(flags: int) -> list[str]:
+    return [flag.name for flag in LockFlag if flags & flag and flag.name]
+
+
+def analyse_locks(trace: Trace) -> LockReport:
+    """Return the waits for contended locks of a trace.
+
+    Raises TracepointError when lock:contention_begin and lock:contention_end were not recorded.
+    """
+    records = AnalysisRecords(trace, LockReport.name, NEEDS)
+    return LockReport(records, read_waits(records))
+
+
+analyse = analyse_locks

@@ -4,8 +4,8 @@ from tracepoint.analysis.block.report import analyse_block
 from tracepoint.analysis.faults.report import analyse_faults
 from tracepoint.analysis.irq.report import analyse_irq
 from tracepoint.analysis.latency.report import analyse_latency
-from tracepoint.analysis.memory.report import analyse_memory
 from tracepoint.analysis.locks.report import analyse_locks
+from tracepoint.analysis.memory.report import analyse_memory
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
 from tracepoint.analysis.summarise import summarise, summarise_by
@@ -19,8 +19,8 @@ __all__ = [
     "analyse_faults",
     "analyse_irq",
     "analyse_latency",
-    "analyse_memory",
     "analyse_locks",
+    "analyse_memory",
     "analyse_sched",
     "analyse_swap",
     "analyse_syscalls",

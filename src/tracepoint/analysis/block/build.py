@@ -11,7 +11,7 @@ from tracepoint.analysis.block.requests import Place, RequestMachine
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tracepoint.analysis.block.requests import Request
+    from tracepoint.analysis.block.requests import BlockRequest
     from tracepoint.analysis.records import AnalysisRecords, Take
 
 
@@ -21,7 +21,7 @@ class BlockWork(NamedTuple):
     `n_orphans` are completions without a request, `n_bio_merges` additions to requests by device.
     """
 
-    requests: Sequence[Request]
+    requests: Sequence[BlockRequest]
     tids: Sequence[int]
     n_orphans: int
     n_bio_merges: Mapping[int, int]
@@ -111,7 +111,7 @@ class Depth(NamedTuple):
     dev: int
 
 
-def depths(requests: Sequence[Request]) -> list[Depth]:
+def depths(requests: Sequence[BlockRequest]) -> list[Depth]:
     """Return how many requests were in the queue or the device, at each change, by device and time.
 
     Only requests that were seen from begin to end count.

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tracepoint.analysis.block.build import BlockWork
-    from tracepoint.analysis.block.requests import Request
+    from tracepoint.analysis.block.requests import BlockRequest
     from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
-    Length = Callable[[Request], int | None]
+    Length = Callable[[BlockRequest], int | None]
 
 
-def _queued(request: Request) -> int | None:
+def _queued(request: BlockRequest) -> int | None:
     return (
         None if NEVER in (request.inserted, request.first_issue) else request.first_issue - request.inserted
     )
 
 
-def _service(request: Request) -> int | None:
+def _service(request: BlockRequest) -> int | None:
     return request.done - request.issue if request.done != NEVER else None
 
 
-def _total(request: Request) -> int | None:
+def _total(request: BlockRequest) -> int | None:
     return request.done - request.ts if request.done != NEVER and not request.is_start_unknown else None
 
 
@@ -58,7 +58,7 @@ class BlockReport(Report):
         return f"<BlockReport of {len(self._work.requests):,} requests>"
 
     @property
-    def requests(self) -> Sequence[Request]:
+    def requests(self) -> Sequence[BlockRequest]:
         """The requests by their first event."""
         return self._work.requests
 
@@ -125,7 +125,7 @@ class BlockReport(Report):
         order = sorted(values, key=lambda kind: -sum(values[kind]))
         return {kind: hiding.samples(values[kind], n_dropped.get(kind, 0)) for kind in order}
 
-    def _chosen(self, choice: Choice) -> dict[int, Request]:
+    def _chosen(self, choice: Choice) -> dict[int, BlockRequest]:
         names, cpus, tids = self._records.names, self._records.cpus, self._work.tids
         return {
             at: request

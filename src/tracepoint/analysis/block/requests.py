@@ -39,7 +39,7 @@ class Place(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Request:
+class BlockRequest:
     """One request; times are in ns, NEVER (-2**63) where it was not queued, issued or done.
 
     `n_done` are the sectors that are done, in `n_parts`; `is_cut` says that a loss may hide an event of it,
@@ -88,17 +88,17 @@ class RequestMachine:
     def __init__(self, gaps: Mapping[int, Sequence[Gap]]) -> None:
         everywhere = [gap for own in gaps.values() for gap in own]
         self._gaps = join_gaps(everywhere) if everywhere else None
-        self._queued: dict[Key, list[Request]] = {}
-        self._flying: dict[Key, list[Request]] = {}
-        self._all: list[Request] = []
+        self._queued: dict[Key, list[BlockRequest]] = {}
+        self._flying: dict[Key, list[BlockRequest]] = {}
+        self._all: list[BlockRequest] = []
         self.n_orphans = 0
         self.n_bio_merges: dict[int, int] = {}
 
-    def _is_hidden(self, request: Request, ts: int) -> bool:
+    def _is_hidden(self, request: BlockRequest, ts: int) -> bool:
         gap = self._gaps.first_after(request.ts) if self._gaps is not None else None
         return gap is not None and gap[0] < ts
 
-    def _take(self, where: dict[Key, list[Request]], key: Key, ts: int) -> Request | None:
+    def _take(self, where: dict[Key, list[BlockRequest]], key: Key, ts: int) -> BlockRequest | None:
         """Take the oldest request with a key; those that a loss may have ended are cut."""
         found = where.get(key)
         while found:
@@ -110,8 +110,8 @@ class RequestMachine:
             request.is_cut = True
         return None
 
-    def _new(self, place: Place, row: int, ts: int) -> Request:
-        request = Request(place.dev, place.sector, place.n_sectors, place.rwbs, row, ts)
+    def _new(self, place: Place, row: int, ts: int) -> BlockRequest:
+        request = BlockRequest(place.dev, place.sector, place.n_sectors, place.rwbs, row, ts)
         self._all.append(request)
         return request
 
@@ -173,7 +173,7 @@ class RequestMachine:
         else:
             request.done = ts
 
-    def finish(self, ts: int) -> list[Request]:
+    def finish(self, ts: int) -> list[BlockRequest]:
         """Return all requests by their first event, at the time of the end of the trace."""
         for where in (self._queued, self._flying):
             for request in (request for found in where.values() for request in found):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.analysis.block.build import BlockWork
-    from tracepoint.analysis.block.requests import Request
+    from tracepoint.analysis.block.requests import BlockRequest
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.sections import Choice, Section
 
@@ -43,14 +43,16 @@ _LONGEST = (
 )
 
 
-def kind_of(request: Request) -> str:
+def kind_of(request: BlockRequest) -> str:
     """Return the device and what a request does: `8:0 read`."""
     return f"{device_name(request.dev)} {operation(request.rwbs)}"
 
 
-def device_section(work: BlockWork, chosen: Sequence[Request], coverage: Coverage, choice: Choice) -> Section:
+def device_section(
+    work: BlockWork, chosen: Sequence[BlockRequest], coverage: Coverage, choice: Choice
+) -> Section:
     """Return what each device did: `depth` is the mean number of requests at work while there were any."""
-    by_device: dict[int, list[Request]] = {}
+    by_device: dict[int, list[BlockRequest]] = {}
     for request in chosen:
         by_device.setdefault(request.dev, []).append(request)
     rows = [
@@ -70,7 +72,7 @@ def device_section(work: BlockWork, chosen: Sequence[Request], coverage: Coverag
     return choice.table("devices", "Devices", _DEVICES, rows, EVENTS)
 
 
-def _load(done: Sequence[Request], span_ns: int) -> tuple[float, int, float]:
+def _load(done: Sequence[BlockRequest], span_ns: int) -> tuple[float, int, float]:
     """Return the mean depth while there was any request, the largest, and the share of time with any."""
     changes = depths(done)
     weighted = busy = most = 0
@@ -83,7 +85,7 @@ def _load(done: Sequence[Request], span_ns: int) -> tuple[float, int, float]:
 
 
 def longest_section(
-    chosen: Mapping[int, Request], work: BlockWork, tasks: Mapping[int, str], choice: Choice
+    chosen: Mapping[int, BlockRequest], work: BlockWork, tasks: Mapping[int, str], choice: Choice
 ) -> Section:
     """Return the requests that took longest; `chosen` are those to show by their number."""
     found = [at for at, request in chosen.items() if request.is_whole and not request.is_start_unknown]

@@ -138,6 +138,14 @@ COMMANDS = {
             "tracepoint report tests/tracefile/golden/cut.v6.dat --from 10.63 --to 10.70 -o /tmp/part.html",
         ),
     ),
+    "compare": Command(
+        "trace.compare",
+        "show what changed between two recordings, how sure that is, and which tasks explain it",
+        (
+            "tracepoint compare tests/tracefile/golden/cut.v6.dat tests/tracefile/golden/cut.v6.dat",
+            "tracepoint compare tests/tracefile/golden/cut.v6.dat tests/tracefile/golden/cut.v6.dat --all",
+        ),
+    ),
     "fleet": Command(
         "trace.fleet",
         "put the figures of many recordings together, in this process, on Dask or on Spark",

@@ -129,7 +129,8 @@ class _Part:
     def html(self, facts: dict[str, Any], pack: Pack) -> str:
         """Return the sections and the places of pictures, whose data go to `facts` and `pack`."""
         name = escape(self.report.name)
-        title = f"<h2>{name}: {escape(ANALYSES.get(self.report.name, ''))}</h2>"
+        about = ANALYSES.get(self.report.name, "what changed from one recording to another")
+        title = f"<h2>{name}: {escape(about)}</h2>"
         sections = "".join(section_html(section, f"{name}-{section.key}") for section in self._sections)
         heats = "".join(self._heats(facts.setdefault("heats", []), pack))
         body = f"{notes_html(self.report)}{sections}{heats}{self._flame(facts)}"

@@ -15,10 +15,10 @@ STATES = {"R": 0, "S": 1, "D": 2, "T": 4, "X": 16, "Z": 32, "P": 64, "I": 128, "
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 
 
-def recorded_formats():
-    """The formats of `golden/formats-6.1*.txt` by `system:event`."""
+def recorded_formats(names="formats-6.1*.txt"):
+    """The formats of files of `golden` by `system:event`."""
     found = {}
-    text = "".join(path.read_text() for path in sorted(GOLDEN.glob("formats-6.1*.txt")))
+    text = "".join(path.read_text() for path in sorted(GOLDEN.glob(names)))
     for part in text.split("# ")[1:]:
         system, _, text = part.partition("\n")
         found[f"{system}:{text.split()[1]}"] = text
@@ -31,15 +31,19 @@ FORMATS = recorded_formats()
 class Schedule:
     """Records of CPUs, added in any order of CPUs; times are in us.
 
-    `events` are those that the recording has formats of: all, or these; `host` is the machine that it names.
+    `events` are those that the recording has formats of: all, or these; `formats` are those there are, and
+    `host` is the machine that it names.
     """
 
-    def __init__(self, *events, is_big_endian=False, host=""):
+    def __init__(self, *events, is_big_endian=False, host="", formats=None, clock="mono"):
+        self._clock = clock
         self._host = host
         self._is_big = is_big_endian
         #: What the recorder saved beside the records.
         self.kallsyms, self.saved_cmdlines, self.saved_tgids = "", "", None
-        self._texts = {name: text for name, text in FORMATS.items() if not events or name in events}
+        self._texts = {
+            name: text for name, text in (formats or FORMATS).items() if not events or name in events
+        }
         self._forms = {
             name: read_format(text, name.partition(":")[0], is_big_endian=is_big_endian)
             for name, text in self._texts.items()
@@ -105,7 +109,7 @@ class Schedule:
             cpus.append(CpuPages(cpu, (writer.pages(),)))
         formats = tuple((name.partition(":")[0], text) for name, text in self._texts.items())
         content = TraceContent(
-            (BufferContent(tuple(cpus), "", "mono"),),
+            (BufferContent(tuple(cpus), "", self._clock),),
             formats,
             header_page_text(layout),
             kallsyms=self.kallsyms,

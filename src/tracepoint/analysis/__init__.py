@@ -8,6 +8,7 @@ from tracepoint.analysis.locks.report import analyse_locks
 from tracepoint.analysis.memory.report import analyse_memory
 from tracepoint.analysis.registry import analyse, missing_events, needed_events
 from tracepoint.analysis.sched.report import analyse_sched
+from tracepoint.analysis.service.report import analyse_service
 from tracepoint.analysis.summarise import summarise, summarise_by
 from tracepoint.analysis.swap.report import analyse_swap
 from tracepoint.analysis.syscalls.report import analyse_syscalls
@@ -22,6 +23,7 @@ __all__ = [
     "analyse_locks",
     "analyse_memory",
     "analyse_sched",
+    "analyse_service",
     "analyse_swap",
     "analyse_syscalls",
     "analyse_traps",

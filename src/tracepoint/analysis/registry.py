@@ -31,6 +31,7 @@ ANALYSES = {
     "block": "how long requests to block devices were queued and served",
     "locks": "how long tasks waited for locks",
     "latency": "how long from any event to any other",
+    "service": "where the time of a program's requests went: running, waiting for a CPU, blocked and on what",
 }
 
 
@@ -47,27 +48,27 @@ class AnalysisOption(NamedTuple):
     choices: tuple[str, ...] = ()
 
 
-#: What each can be asked; those that are not here take no options.
-OPTIONS: dict[str, tuple[AnalysisOption, ...]] = {
-    "latency": (
-        AnalysisOption("begin", "EVENT", "where the time begins: sched:sched_waking", is_needed=True),
-        AnalysisOption("end", "EVENT", "where it ends; can be the same event", is_needed=True),
-        AnalysisOption(
-            "key",
-            "FIELD[:FIELD]",
-            "fields with the same values in both, pid=next_pid where the end has another name for one; "
-            "common_pid and common_cpu too",
-        ),
-        AnalysisOption(
-            "order",
-            "ORDER",
-            "which begin an end belongs to, where several are open: the last one, which takes the place of "
-            "those before, the first one, which those after are part of, the last of a stack, the first of a "
-            "queue (default: last)",
-            choices=("last", "first", "stack", "queue"),
-        ),
+# Of those that are about times between two events.
+_BETWEEN = (
+    AnalysisOption("begin", "EVENT", "where the time begins: sched:sched_waking", is_needed=True),
+    AnalysisOption("end", "EVENT", "where it ends; can be the same event", is_needed=True),
+    AnalysisOption(
+        "key",
+        "FIELD[:FIELD]",
+        "fields with the same values in both, pid=next_pid where the end has another name for one; "
+        "common_pid and common_cpu too (default: none, of service common_pid)",
     ),
-}
+    AnalysisOption(
+        "order",
+        "ORDER",
+        "which begin an end belongs to, where several are open: the last one, which takes the place of "
+        "those before, the first one, which those after are part of, the last of a stack, the first of a "
+        "queue (default: last)",
+        choices=("last", "first", "stack", "queue"),
+    ),
+)
+#: What each can be asked; those that are not here take no options.
+OPTIONS: dict[str, tuple[AnalysisOption, ...]] = {"latency": _BETWEEN, "service": _BETWEEN}
 
 
 def _module(analysis: str, part: str) -> ModuleType:

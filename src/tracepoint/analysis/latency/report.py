@@ -66,12 +66,13 @@ class LatencyReport(Report):
         super().__init__(records.coverage, records.missing)
         self._records = records
         self._spans = spans
-        self._events = events
+        #: The event where the times begin, and the one where they end, as `system:event`.
+        self.events = events
         self._key = key
         self._order = order
 
     def __repr__(self) -> str:
-        begin, end = self._events
+        begin, end = self.events
         return f"<LatencyReport of {len(self._spans):,} times from {begin} to {end}>"
 
     @property
@@ -96,6 +97,7 @@ class LatencyReport(Report):
             number_column("cpu", (cpus[row] for row in spans.begin), "i"),
             number_column("end_cpu", (OPEN if row < 0 else cpus[row] for row in spans.end), "i", OPEN),
             number_column("tid", self._tids, "i"),
+            number_column("end_tid", self._end_tids, "i", OPEN),
             names_column("key", map(self._key_text, self._keys)),
             number_column("is_cut", spans.is_cut, "b"),
         ]
@@ -103,13 +105,19 @@ class LatencyReport(Report):
     @cached_property
     def _tids(self) -> list[int]:
         """The task that wrote each begin."""
-        pids = self._records.column(self._events[0], "common_pid").numbers
+        pids = self._records.column(self.events[0], "common_pid").numbers
         return [pids[row] for row in self._spans.begin]
+
+    @property
+    def _end_tids(self) -> Iterator[int]:
+        """The task that wrote each end, OPEN where there is none."""
+        pids = self._records.column(self.events[1], "common_pid").numbers
+        return (OPEN if row < 0 else pids[row] for row in self._spans.end)
 
     @cached_property
     def _keys(self) -> list[Hashable]:
         """The key of each time."""
-        begin_key = _reader(self._records, self._events[0], [field.begin for field in self._key])
+        begin_key = _reader(self._records, self.events[0], [field.begin for field in self._key])
         return [begin_key(row) for row in self._spans.begin]
 
     def _key_text(self, key: Hashable) -> str:
@@ -120,10 +128,10 @@ class LatencyReport(Report):
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the figures of all times, by key, and the longest ones."""
         chosen = self._chosen(choice)
-        begin, end = self._events
+        begin, end = self.events
         every = self._samples(["all" if is_chosen else None for is_chosen in chosen])
         found: list[Section] = [
-            DistributionSection("latency_ns", f"From {begin} to {end}", every, events=self._events)
+            DistributionSection("latency_ns", f"From {begin} to {end}", every, events=self.events)
         ]
         if self._key:
             keys = zip(self._keys, chosen, strict=True)
@@ -132,7 +140,7 @@ class LatencyReport(Report):
                 (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), self._key_text(key))
                 for key, made in by_key.items()
             ]
-            found.append(choice.table("keys", "By key", _KEYS, rows, self._events))
+            found.append(choice.table("keys", "By key", _KEYS, rows, self.events))
         return [*found, self._longest(choice, chosen)]
 
     def _chosen(self, choice: Choice) -> list[bool]:
@@ -155,12 +163,12 @@ class LatencyReport(Report):
             )
             for at in choice.most_of(found, key=spans.dur.__getitem__)
         ]  # fmt: skip
-        return TableSection("longest", "Longest", _LONGEST, rows, self._events, len(found) - len(rows))
+        return TableSection("longest", "Longest", _LONGEST, rows, self.events, len(found) - len(rows))
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, begins without an end, ends without a begin."""
         yield from super().notes()
-        yield from unpaired_notes(self._spans, *self._events)
+        yield from unpaired_notes(self._spans, *self.events)
         if self._order is Order.QUEUE and not self.coverage.is_complete:
             yield "after a loss a queue may pair an end with a later begin than its own: no quantiles"
 

@@ -49,8 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
-    for analysis, options in OPTIONS.items():
-        group = parser.add_argument_group(f"of {analysis}")
+    for options in dict.fromkeys(OPTIONS.values()):
+        takers = " and ".join(name for name, own in OPTIONS.items() if own == options)
+        group = parser.add_argument_group(f"of {takers}")
         for option in options:
             group.add_argument(
                 f"--{option.name}", metavar=option.metavar, help=option.help, choices=option.choices or None

@@ -1,0 +1,1 @@
+"""Where the time of a program's requests went: running, waiting for a CPU, blocked and on what."""

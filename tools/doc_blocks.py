@@ -48,13 +48,24 @@ def run_page(path: Path) -> list[Step]:
         (folder / "examples").symlink_to(ROOT / "examples")
         (folder / "tests").symlink_to(ROOT / "tests")
         for block in BLOCK.finditer(text):
-            before = text[: block.start()].rstrip().rsplit("\n\n", 1)[-1]
-            saved = SAVED.search(before)
+            file = saved_name(text, block)
             if block["kind"] == "console":
                 steps += [run_step(part, folder) for part in split_steps(block["text"])]
-            elif saved:
-                (folder / saved[1]).write_text(block["text"], encoding="utf-8")
+            elif file:
+                (folder / file).write_text(block["text"], encoding="utf-8")
     return steps
+
+
+def saved_name(page: str, block: re.Match[str]) -> str:
+    """Return the name that a page saves a block as, empty for none."""
+    before = page[: block.start()].rstrip().rsplit("\n\n", 1)[-1]
+    saved = SAVED.search(before)
+    return saved[1] if saved else ""
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of a command: this Python's `tracepoint` is first on PATH."""
+    return os.environ | {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "NO_COLOR": "1"}
 
 
 def split_steps(text: str) -> list[str]:
@@ -63,16 +74,12 @@ def split_steps(text: str) -> list[str]:
 
 
 def run_step(part: str, folder: Path) -> Step:
-    """Run one command with this Python's `tracepoint` first on PATH."""
+    """Run one command."""
     first, _, written = part.partition("\n")
-    environment = os.environ | {
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "NO_COLOR": "1",
-    }
     done = subprocess.run(
         ["/bin/sh", "-c", first[2:]],
         cwd=folder,
-        env=environment,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -24,6 +24,7 @@ from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.cursor import decode
 from tracepoint.tracefile.damage import Damage
 from tracepoint.tracefile.mapping import map_file, unmap
+from tracepoint.tracefile.options import OptionId, text_option
 from tracepoint.tracefile.recording import TraceSettings, stats_options, version_option
 from tracepoint.tracefile.tracedat import chosen_clock
 
@@ -129,7 +130,7 @@ class FolderTexts:
             self._text("printk_formats"),
             self.saved_cmdlines(),
             self._text("saved_tgids") or None,
-            options=(*self._settings(), *stats),
+            options=(*self._settings(), *self._machine(), *stats),
             n_cpus=1 + max((cpu for found in self._files.values() for cpu in found), default=0),
             is_big_endian=layout.is_big_endian,
             long_size=layout.long_size,
@@ -160,6 +161,11 @@ class FolderTexts:
         paths = [self._folder / name for name in ("current_tracer", "trace_options")]
         texts = [_read_text(path, self._report) if path.is_file() else "" for path in paths]
         return (version_option({}, TraceSettings.read(*texts)),) if any(texts) else ()
+
+    def _machine(self) -> tuple[Option, ...]:
+        """Return what `uname -a` said of the machine, which says whose numbers system calls have."""
+        name = self._text("uname").strip()
+        return (text_option(OptionId.UNAME, name),) if name else ()
 
     def _stats(self, instance: str) -> dict[int, str]:
         found = {}

@@ -270,8 +270,7 @@ static int buffer_set_clock(PyObject *op, PyObject *value, void *Py_UNUSED(closu
 	if (clock < 0)
 		return -1;
 	/* Times of two clocks do not belong in one buffer: tracing_set_clock() in kernel/trace/trace.c. */
-	atomic_store(&buffer->clock, clock);
-	tp_buffer_clear(buffer);
+	tp_buffer_set_clock(buffer, clock);
 	return 0;
 }
 

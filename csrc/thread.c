@@ -413,6 +413,17 @@ void tp_buffer_clear(struct tp_buffer *buffer)
 	pthread_mutex_unlock(&buffer->lock);
 }
 
+void tp_buffer_set_clock(struct tp_buffer *buffer, enum tp_clock clock)
+{
+	atomic_store(&buffer->clock, clock);
+	tp_buffer_clear(buffer);
+	/* The files say it to who reads them. */
+	pthread_mutex_lock(&buffer->lock);
+	for (struct tp_ring_node *node = buffer->rings; node; node = node->next)
+		node->ring.head->clock = clock;
+	pthread_mutex_unlock(&buffer->lock);
+}
+
 void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags)
 {
 	pthread_mutex_lock(&buffer->lock);

@@ -116,6 +116,7 @@ void tp_buffer_rename(struct tp_buffer *buffer, int32_t tid, const char name[TP_
 void tp_buffer_stats(struct tp_buffer *buffer, struct tp_ring_stats *ret);
 /* Empty all rings; events that began before are not recorded: see tp_buffer_takes(). */
 void tp_buffer_clear(struct tp_buffer *buffer);
+void tp_buffer_set_clock(struct tp_buffer *buffer, enum tp_clock clock);
 void tp_buffer_set_flags(struct tp_buffer *buffer, uint32_t flags);
 
 static inline struct tp_ring *tp_buffer_ring(struct tp_buffer *buffer, struct tp_thread *thread)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from tracepoint.tracefile.container import Container
     from tracepoint.tracefile.damage import Damage
 
+#: Clocks with one zero and one speed in the kernel and in what a program reads with clock_gettime():
+#: kernel/trace/trace.c: trace_clocks[].
+COMMON_CLOCKS = ("mono", "mono_raw", "boot", "tai")
 _N_IDS = 1 << 16
 _ID = re.compile(r"^ID:[ \t]*(\d{1,9})[ \t\r]*$", re.MULTILINE)
 _NAME = re.compile(r"^name:[ \t]*([^\n]*?)[ \t\r]*$", re.MULTILINE)

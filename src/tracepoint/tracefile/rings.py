@@ -42,13 +42,20 @@ _COUNTS = ("overrun", "commit_overrun", "dropped", "entries", "bytes", "read")
 _NAMES = f"{MARK_ADDRESS:016x} t tracing_mark_write\n{MARK_ADDRESS + ADDRESS_STEP:016x} t _end_of_names\n"
 
 
-def open_ring_folder(folder: Path, log: DamageLog, pid: int | None = None) -> PartsContainer:
+def open_ring_folder(folder: Path, log: DamageLog, pid: int | None = None, clock: str = "") -> PartsContainer:
     """Read the rings of a folder as they are now, those of all processes or of one.
 
+    Where a `clock` is given, rings with another are left out, and reported.
     Raises OSError, and DecodeError without the C core and where rings have several clocks.
     """
     opened: list[Bytes] = []
-    made = merge_rings(read_ring_files(folder, pid), spool_layout(), log.report, opened)
+    files = read_ring_files(folder, pid)
+    if clock:
+        for ring in files.rings:
+            if ring.clock != clock:
+                log.report(Damage(None, 0, f"{ring.path.name}: its clock is {ring.clock}, not {clock}"))
+        files = files._replace(rings=tuple(ring for ring in files.rings if ring.clock == clock))
+    made = merge_rings(files, spool_layout(), log.report, opened)
     form = "rings of Python processes" if pid is None else f"rings of the Python process {pid}"
     return PartsContainer(str(folder), form, lambda _: made.parts, opened, log)
 

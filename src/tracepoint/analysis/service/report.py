@@ -19,6 +19,7 @@ from tracepoint.analysis.spans import OPEN, hiding_of
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT
 from tracepoint.analysis.syscalls.report import analyse_syscalls
 from tracepoint.errors import TracepointError
+from tracepoint.tracefile.merged import COMMON_CLOCKS
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
-# Clocks with one zero and one speed in the kernel and in what a program reads with clock_gettime():
-# kernel/trace/trace.c: trace_clocks[].
-_COMMON_CLOCKS = frozenset(("mono", "mono_raw", "boot", "tai"))
 # The kernel writes these for a program, with its own clock.
 _OF_KERNEL = "user_events"
 _SWITCH = "sched:sched_switch"
@@ -117,7 +115,7 @@ class ServiceReport(Report):
         """Yield what limits the figures: losses, clocks, threads that are not known or serve several."""
         yield from super().notes()
         fit, n = self.fit, len(self.requests)
-        if not self._events[0].startswith(_OF_KERNEL) and self._clock not in _COMMON_CLOCKS:
+        if not self._events[0].startswith(_OF_KERNEL) and self._clock not in COMMON_CLOCKS:
             yield (
                 f"the clock is {self._clock or 'not named'}: times that a program recorded itself fit the "
                 "kernel's only with mono"

@@ -10,10 +10,12 @@ from tracepoint.cli.kernel.ending import EndingSignals
 from tracepoint.cli.kernel.tracing import add_pid_argument, opened
 from tracepoint.cli.output import StatusLine
 from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     import argparse
 
+    from tracepoint.cli.kernel.together import PythonProcesses
     from tracepoint.cli.output import Output
     from tracepoint.control.instance import TraceArray
     from tracepoint.tracefile.recording import Recording
@@ -52,11 +54,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--compression", choices=_COMPRESSIONS, default="none", help="of the file (default: none)"
     )
     parser.add_argument("--force", action="store_true", help="replace an existing file")
+    parser.add_argument(
+        "--py",
+        type=numbers.whole(1, 1 << 22),
+        action="append",
+        default=[],
+        metavar="PID",
+        help="put what this Python process and its children record meanwhile into the same file, with the "
+        "clock mono; may be given several times",
+    )
     add_pid_argument(parser)
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Record in a new instance, remove it, and report what was saved and lost."""
+    programs = _programs(args, out) if args.py else None
     with EndingSignals() as ending:
         with (
             opened(args) as tracing,
@@ -65,7 +77,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
             _choose(array, args, out)
             saved = _record(array, args, out, ending)
         status = _report(saved, args, out)
+        if programs is not None:
+            programs.join(args.output, args.compression)
         return ending.wait(out) or status
+
+
+def _programs(args: argparse.Namespace, out: Output) -> PythonProcesses:
+    """Return the processes of --py, which record with the clock that is chosen for the kernel."""
+    from tracepoint.cli.kernel.together import PythonProcesses  # noqa: PLC0415 - few recordings are one
+
+    if args.pid is not None:
+        raise TracepointError("--pid records in a process only: choose it or --py")
+    args.clock = args.clock or "mono"
+    return PythonProcesses(args.py, args.clock, out)
 
 
 def _report(saved: Recording, args: argparse.Namespace, out: Output) -> int:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from benchmarks import (
     analysis,
+    beside_lisa,
     catalog,
     corpus,
     decode,
@@ -34,6 +35,7 @@ ROWS: tuple[Benchmark, ...] = (
     *record.ROWS,
     *decode.ROWS,
     *analysis.ROWS,
+    *beside_lisa.ROWS,
     *fleet.ROWS,
     *graph.ROWS,
     *printk.ROWS,

@@ -10,6 +10,7 @@ import zlib
 from hashlib import sha256
 from html.parser import HTMLParser
 from io import StringIO
+from types import SimpleNamespace
 
 import pytest
 
@@ -18,9 +19,13 @@ from analysis.making import Schedule
 from analysis.test_sched import x1
 from report.conftest import HOSTILE, hostile_schedule, page_of
 from tracefile.making import GOLDEN
+from tracepoint.analysis.coverage import Coverage
 from tracepoint.cli.main import main
+from tracepoint.decode.column import number_column
+from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
 from tracepoint.report import make_report
+from tracepoint.report.lanes import lane_groups
 
 CUT = str(GOLDEN / "cut.v6.dat")
 
@@ -132,6 +137,23 @@ def test_cells_hold_as_much_as_the_slices(tmp_path):
             assert shares / 65535 * group["width"] == pytest.approx(
                 sum(column(block, lane["lengths"])), rel=1e-3
             )
+
+
+def test_rows_without_any_end_are_points_and_tasks_have_names():
+    table = ColumnTable(
+        "page_fault",
+        lambda: [
+            number_column("ts", [5, 7, 9, 6], "q"),
+            number_column("dur", [-1] * 4, "q"),
+            number_column("tid", [8, 8, 8, 9], "i"),
+        ],
+    )
+    report = SimpleNamespace(tables={table.name: table}, coverage=Coverage(0, 20, {}))
+    (group,) = lane_groups(report, (), {8: "sh"})
+    assert [(lane.name, list(lane.starts), list(lane.stops)) for lane in group.lanes] == [
+        ("sh-8", [5, 7, 9], [5, 7, 9]),
+        ("task 9", [6], [6]),
+    ]
 
 
 def test_heat_maps_count_every_sample(tmp_path):

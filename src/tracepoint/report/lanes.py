@@ -23,6 +23,7 @@ MAX_DEPTH = 4
 _OPEN = -1
 #: The columns that say which lane a row is in, and what a lane is called.
 _TRACKS = {"utid": "task ", "tid": "task ", "pid": "task ", "cpu": "CPU ", "dev": "device "}
+_TASKS = ("tid", "pid")
 _WORDS = ("name", "key", "state", "vector", "kind", "type")
 
 
@@ -55,16 +56,18 @@ class LaneGroup(NamedTuple):
     events: Sequence[str] = ()
 
 
-def lane_groups(report: Report, events: Sequence[str]) -> Iterator[LaneGroup]:
+def lane_groups(
+    report: Report, events: Sequence[str], tasks: Mapping[int, str] | None = None
+) -> Iterator[LaneGroup]:
     """Yield what the timeline shows of a report: its tables whose rows have a time and a length.
 
-    `events` are those that the rows come from.
+    `events` are those that the rows come from, `tasks` the names of tasks by id.
     """
     tables = report.tables
     threads = thread_names(tables)
     for table in tables.values():
         if {"ts", "dur"} <= set(table.columns) and len(table):
-            yield _group(table, threads, report.coverage.stop)._replace(events=events)
+            yield _group(table, threads, tasks or {}, report.coverage.stop)._replace(events=events)
 
 
 def thread_names(tables: Mapping[str, ColumnTable]) -> dict[int, str]:
@@ -79,18 +82,23 @@ def thread_names(tables: Mapping[str, ColumnTable]) -> dict[int, str]:
     return found
 
 
-def _group(table: ColumnTable, threads: Mapping[int, str], stop: int) -> LaneGroup:
+def _group(table: ColumnTable, threads: Mapping[int, str], tasks: Mapping[int, str], stop: int) -> LaneGroup:
     track = _track_of(table)
     tracks = table[track].numbers if track is not None else [0] * len(table)
     words, of_row = _words(table, threads)
     rows: dict[int, list[tuple[int, int, int]]] = {}
-    for number, ts, dur, word in zip(tracks, table["ts"].numbers, table["dur"].numbers, of_row, strict=True):
+    lengths = table["dur"].numbers
+    # Where no end was recorded a row is a point in time.
+    end = stop if any(length != _OPEN for length in lengths) else None
+    for number, ts, dur, word in zip(tracks, table["ts"].numbers, lengths, of_row, strict=True):
         rows.setdefault(number, []).append((ts, dur, word))
-    names = threads if track == "utid" else {}
+    names: Mapping[int, str] = threads if track == "utid" else {}
+    if track in _TASKS:
+        names = {number: f"{tasks[number]}-{number}" for number in rows if number in tasks}
     found = []
     n_hidden = 0
     for number in sorted(rows):
-        own, n = _stacked(sorted(rows[number]), stop)
+        own, n = _stacked(sorted(rows[number]), end)
         name = names.get(number) or (f"{_TRACKS[track]}{number}" if track else table.name)
         if own:
             found.append((own, name))
@@ -98,6 +106,8 @@ def _group(table: ColumnTable, threads: Mapping[int, str], stop: int) -> LaneGro
     is_state = table.name == "thread_state"
     if is_state:
         found.sort(key=lambda one: -_run_ns(one[0], words))
+    elif track in _TASKS:
+        found.sort(key=lambda one: -sum(map(len, one[0])))
     shown = [_named(lane, name, depth) for own, name in found[:MAX_LANES] for depth, lane in enumerate(own)]
     bands = [band_of(word) for word in words] if is_state else []
     title = _TITLES.get(table.name, table.name.replace("_", " "))
@@ -115,10 +125,11 @@ def _track_of(table: ColumnTable) -> str | None:
     return next((name for name in numbers if table[name].plan.kind is ColumnKind.NUMBER), None)
 
 
-def _stacked(rows: Sequence[tuple[int, int, int]], stop: int) -> tuple[list[Lane], int]:
+def _stacked(rows: Sequence[tuple[int, int, int]], stop: int | None) -> tuple[list[Lane], int]:
     """Return rows by time as lanes without overlaps, and how many had no place.
 
-    A row without an end lasts until `stop` when it is the last; before others nobody knows when it ended.
+    A row without an end lasts until `stop` when it is the last, unless that is None; before others nobody
+    knows when it ended.
     """
     lanes: list[Lane] = []
     n_hidden = 0
@@ -126,7 +137,7 @@ def _stacked(rows: Sequence[tuple[int, int, int]], stop: int) -> tuple[list[Lane
     for at, (start, length, word) in enumerate(rows):
         if word < 0:
             continue
-        end = start + length if length != _OPEN else stop if at == last else start
+        end = start + length if length != _OPEN else stop if at == last and stop is not None else start
         for lane in lanes:
             if lane.stops[-1] <= start:
                 break

@@ -21,6 +21,7 @@ from tracepoint.report.lanes import lane_groups
 from tracepoint.report.pack import Pack
 from tracepoint.report.tables import MAX_ROWS, picture_html, section_html, sources
 from tracepoint.report.timeline import timeline_facts
+from tracepoint.tracefile.recording import read_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -79,7 +80,8 @@ def make_report(
     reports = [analyse(trace, one) if isinstance(one, str) else one for one in analyses]
     parts = [_Part(report, trace) for report in reports]
     pack, shown = Pack(), title or recording_name(trace)
-    groups = [group for part in parts for group in lane_groups(part.report, part.events)]
+    tasks = read_pairs(trace.file.saved_cmdlines)
+    groups = [group for part in parts for group in lane_groups(part.report, part.events, tasks)]
     facts: dict[str, Any] = {"timeline": timeline_facts(groups, _widest(reports), pack)}
     analyses_html = "".join(part.html(facts, pack) for part in parts)
     used = list(dict.fromkeys(name for part in parts for name in part.events))

@@ -258,8 +258,9 @@ Report.drawTimeline = () => {
     const high = (ROW - GAP) * ratio;
     group.colors ??= new Map();
     if (hasSlices(group)) {
-      context.fillStyle = Report.color("lane");
+      const empty = Report.color("lane");
       group.lanes.forEach((lane, at) => {
+        context.fillStyle = empty;
         context.fillRect(0, at * ROW * ratio, width, high);
         drawSlices(context, group, lane, at * ROW * ratio, high, width, ratio);
       });
@@ -344,12 +345,13 @@ Report.drawTimeline = () => {
     for (let x = 0; x < width; x++) {
       const from = view.from + x * step;
       const share = lane.sum(lane.totals, from, from + step) / step;
-      if (share <= 1e-9) continue;
+      const isPoint = share <= 1e-9;
+      if (isPoint && lane.sum(lane.counts, from, from + step) <= 1e-9) continue;
       const cell = Math.min(Math.floor((from + step / 2) / cellWidth), cells.length - 1), key = cells[cell];
-      const all = Math.min(Math.max(Math.round(share * high), 1), high);
+      const all = isPoint ? high : Math.min(Math.max(Math.round(share * high), 1), high);
       if (key === NOTHING) { fill(x, 0, all, other); continue; }
       if (!known.has(key)) known.set(key, word32(colorOf(group, key)));
-      const most = Math.min(Math.max(Math.round(tops[cell] / WHOLE * high), 1), all);
+      const most = isPoint ? high : Math.min(Math.max(Math.round(tops[cell] / WHOLE * high), 1), all);
       fill(x, 0, most, known.get(key));
       fill(x, most, all, other);
     }

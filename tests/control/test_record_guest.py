@@ -39,7 +39,8 @@ def guest(request):
     for path in (*programs, *_libraries(programs), resource.__file__):
         files[path] = Path(path).read_bytes()
     files |= package_files("zstandard")
-    files["/lab/spent.py"] = Path(__file__).with_name("spent.py").read_bytes()
+    for name in ("spent.py", "killed.py"):
+        files[f"/lab/{name}"] = Path(__file__).with_name(name).read_bytes()
     with lab_guest.boot(
         request.param, files=files, memory_mb=1024, append="rcupdate.rcu_expedited=1"
     ) as made:
@@ -117,11 +118,65 @@ rm /tmp/disk/.a.dat.*/reserve; tar cf /tmp/killed.tar -C /tmp/disk/.a.dat.* .; r
         assert {"sys_enter", "sys_exit"} <= {event.name for event in trace.events.values()}
 
 
+@pytest.mark.parametrize("n_kills", [4, pytest.param(50, marks=pytest.mark.slow)])
+def test_a_kill_at_any_moment_leaves_what_can_be_read(guest, n_kills):
+    told = json.loads(guest.run(f"python3 /lab/killed.py {n_kills}", timeout=60 + 8 * n_kills).text)
+    sys.stderr.write(f"\n{told}\n")
+    assert told["wrong"] == []
+    assert sum(told["left"].values()) == n_kills
+    if n_kills > 4:
+        assert told["left"]["folder"] >= n_kills / 5
+
+
+FLIGHT = """
+{load}
+tracepoint record raw_syscalls --flight 1s {options} -o /tmp/disk/f.dat 2>/tmp/said & P=$!
+while ! grep -q raw_syscalls /sys/kernel/tracing/instances/*/set_event 2>/dev/null; do sleep 0.2; done
+while ! grep -q 1 /sys/kernel/tracing/instances/*/tracing_on 2>/dev/null; do sleep 0.2; done
+sleep 2; {act}; wait $P; echo "status $?"; kill $L; cat /tmp/said; ls /tmp/disk
+"""
+
+
+def test_a_flight_recorder_saves_what_came_last(guest, tmp_path):
+    before = guest.run(SETTINGS).text
+    wait = "while ! ls /tmp/disk/f.001.dat 2>/dev/null; do sleep 0.2; done"
+    act = f"kill -USR1 $P; {wait}; sleep 2; kill -TERM $P"
+    told = guest.run(FLIGHT.format(load=LOAD, options="", act=act), timeout=300).text
+    assert "status 0" in told
+    assert told.split()[-2:] == ["f.001.dat", "f.002.dat"]
+    assert guest.run(SETTINGS).text == before
+    spans = []
+    for name in ("f.001.dat", "f.002.dat"):
+        assert taken(guest, tmp_path, f"/tmp/disk/{name}") > 1000
+        with open_container(tmp_path / "saved.dat") as trace:
+            times = [record.timestamp for buffer in trace.buffers for record in buffer.records()]
+            spans.append((min(times), max(times)))
+    assert spans[0][1] < spans[1][0]
+    guest.run("rm /tmp/disk/f.*")
+
+
+def test_a_flight_ends_where_an_event_fires(guest, tmp_path):
+    # A shell that is busybox runs its own programs as /proc/self/exe unless they are named by a path.
+    act = (
+        "ln -s /bin/busybox /tmp/chroot; /tmp/chroot / true;"
+        " for n in $(seq 60); do [ -e /tmp/disk/f.001.dat ] && break; sleep 0.5; done;"
+        " [ -e /tmp/disk/f.001.dat ] || { echo missed; kill -TERM $P; }"
+    )
+    options = "--until 'sched:sched_process_exec if filename ~ \"*chroot\"'"
+    told = guest.run(FLIGHT.format(load="", options=options, act=act), timeout=300).text
+    assert "missed" not in told
+    assert "status 0" in told
+    assert told.split()[-1] == "f.001.dat"
+    assert taken(guest, tmp_path, "/tmp/disk/f.001.dat") > 10
+    guest.run("rm /tmp/disk/f.*")
+
+
 def test_the_page_about_recording_works(guest):
     """Every command of docs/howto/record.md."""
     page = (Path(__file__).resolve().parents[2] / "docs/howto/record.md").read_text()
     blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     assert blocks
+    guest.run("[ -e /bin/true ] || ln -s /bin/busybox /bin/true")
     for line in "".join(blocks).splitlines():
         assert " records" in guest.run(f"cd /tmp; {line} 2>&1", timeout=120).text, line
 

@@ -271,3 +271,28 @@ def test_without_a_terminal_a_line_comes_at_times():
         line.show("too soon")
     assert file.text == "one\n"
     assert not StatusLine(Output(stderr=file, verbosity=-1)).is_wanted
+
+
+@pytest.mark.parametrize("has_room", [True, False])
+def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_path, monkeypatch, has_room):  # noqa: F811
+    """The folder as it is when a process is killed while it writes the file."""
+    left: list[set[str]] = []
+
+    def killed(*_, **__) -> None:
+        folder = next(path for path in tmp_path.iterdir() if path.name.startswith(".web.dat."))
+        left.append({path.name for path in folder.iterdir()})
+        if has_room:
+            with open_container(folder) as trace:
+                assert sum(1 for buffer in trace.buffers for _ in buffer.records()) == 1030
+                assert trace.damage == ()
+        raise TracepointError("killed")
+
+    space = os.statvfs(tmp_path)
+    free = space.f_bavail if has_room else 0
+    told = type("", (), {"f_bavail": free, "f_frsize": space.f_frsize})
+    monkeypatch.setattr("tracepoint.control.record.os.statvfs", lambda _: told)
+    monkeypatch.setattr("tracepoint.control.record.write_tracedat", killed)
+    with pytest.raises(TracepointError, match="killed"):
+        array.record(tmp_path / "web.dat", 0)
+    assert ("kallsyms" in left[0]) == has_room
+    assert {"cpu0", "cpu1", "trace.dat"} <= left[0]

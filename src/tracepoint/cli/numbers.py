@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 MAX_SECONDS = 1e6
 # No letter, then the powers of 1024.
 _UNITS, _MAX_BYTES = " KMGT", 1 << 60
+_SECONDS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 # What 64 bits of ns hold.
 _MAX_TRACE_SECONDS = 1 << 33
 
@@ -64,6 +65,22 @@ def seconds(text: str) -> float:
         number = math.nan
     if not 0 <= number <= MAX_SECONDS:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds from 0 to {MAX_SECONDS:g}")
+    return number
+
+
+def duration(text: str) -> float:
+    """Read a time with its unit (ms, s, m or h; without one, s) in seconds, more than 0.
+
+    >>> duration("10s"), duration("500ms"), duration("2m")
+    (10.0, 0.5, 120.0)
+    """
+    digits = text.rstrip("hms")
+    try:
+        number = float(digits) * _SECONDS[text[len(digits) :]]
+    except (ValueError, KeyError):
+        number = math.nan
+    if not 0 < number <= MAX_SECONDS:
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time, such as 500ms, 10s or 5m")
     return number
 
 

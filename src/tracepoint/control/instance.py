@@ -237,11 +237,13 @@ class TraceArray:
         starts: bool = False,
         replace: bool = False,
         max_bytes: int | None = None,
+        newest_ns: int | None = None,
+        while_on: bool = False,
         compression: str = "none",
         watch: Callable[[RecordStatus], None] | None = None,
     ) -> Recording:
         """Save what is recorded as trace.dat; see `record.record`."""
-        limits = RecordLimits(seconds, until, during, max_bytes)
+        limits = RecordLimits(seconds, until, during, max_bytes, newest_ns, while_on)
         return record(
             self, path, limits, starts=starts, replace=replace, compression=compression, watch=watch
         )

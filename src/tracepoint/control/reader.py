@@ -30,6 +30,7 @@ _LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MUL
 class CpuReader:
     """One CPU's pages in transit; `n_ring` pages fit into its ring buffer.
 
+    `n_old` pages at the beginning are left out of what is saved.
     `before` and `after` are the counts and the text of `stats` when the recording began and ended.
     """
 
@@ -41,6 +42,7 @@ class CpuReader:
     after: str = ""
     n_records: int = 0
     moved: MovedPages = field(default_factory=MovedPages)
+    n_old: int = 0
     end: DrainEnd | None = None
     error: OSError | None = None
 
@@ -65,25 +67,42 @@ class CpuReader:
 
         return _LOSSES.sub(since, self.after)
 
+    @property
+    def n_saved(self) -> int:
+        """The pages that are saved."""
+        return self.moved.n_pages - self.n_old
+
+    def stamps(self, layout: PageLayout) -> list[int]:
+        """Return the times at which the pages begin, in the clock of the recording."""
+        from tracepoint.tracefile.order import stamps_of  # noqa: PLC0415 - for flight recorders only
+
+        with self.spool.open("rb") as stream:
+            data = map_whole(stream)
+        try:
+            return stamps_of(memoryview(data), layout)
+        finally:
+            unmap(data)
+
     def count(self, layout: PageLayout) -> dict[int, int]:
         """Return the number of records of each event id in the pages, and keep their sum."""
         with self.spool.open("rb") as stream:
             data = map_whole(stream)
         try:
             counts = IdCounts()
-            counts.add(memoryview(data), layout)
+            counts.add(memoryview(data)[self.n_old * layout.page_size :], layout)
         finally:
             unmap(data)
         found = counts.by_id()
         self.n_records = sum(found.values())
         return found
 
-    def blocks(self, layout: PageLayout) -> Iterator[Buffer]:
-        """Yield the pages again, mapped; the space of what was taken is given back for the file."""
+    def blocks(self, layout: PageLayout, releases: bool) -> Iterator[Buffer]:
+        """Yield the pages again, mapped; with `releases` the space of what was taken is given back."""
         step = _PAGES_A_BLOCK * layout.page_size
         with self.spool.open("r+b", buffering=0) as stream:
             # Unmapped with its last part: who takes the parts may hold one when it fails.
             data = memoryview(map_whole(stream))
-            for at in range(0, self.moved.n_pages * layout.page_size, step):
+            for at in range(self.n_old * layout.page_size, self.moved.n_pages * layout.page_size, step):
                 yield data[at : at + step]
-                free_space(stream.fileno(), at, step)
+                if releases:
+                    free_space(stream.fileno(), at, step)

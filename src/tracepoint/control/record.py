@@ -2,7 +2,7 @@
 
 One reader per CPU moves whole pages to a file in a temporary folder next to the target, beside the texts
 that describe them.  The trace.dat is written only when all pages are there, whose space is given back on the
-way, and gets its name only when it is complete.
+way where the disk is nearly full, and gets its name only when it is complete.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import tempfile
 import threading
 import time
 from array import array as numbers
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,6 +55,8 @@ class RecordLimits:
     until: threading.Event | None = None
     during: Callable[[], object] | None = None
     max_bytes: int | None = None
+    newest_ns: int | None = None
+    while_on: bool = False
 
     def check(self) -> None:
         """Raise TracepointError for a recording that would not end, and for a wrong number."""
@@ -63,6 +66,8 @@ class RecordLimits:
             raise TracepointError(f"{self.seconds:g} seconds: 0 to {_MAX_SECONDS:g}")
         if self.max_bytes is not None and self.max_bytes < 1:
             raise TracepointError(f"a recording of at most {self.max_bytes} bytes: at least 1 is needed")
+        if self.newest_ns is not None and self.newest_ns < 0:
+            raise TracepointError(f"the newest {self.newest_ns} ns of a recording: 0 or more")
 
     def wait(self, is_done: Callable[[], bool]) -> None:
         """Wait until one of the limits is reached, or nothing more can come."""
@@ -92,12 +97,13 @@ def record(
     What the ring buffer holds already comes first.  At the end the array stops recording for the
     moment that reading the rest takes.  With `starts` the array, which should be off, is turned on when its
     readers wait, and off at the end, so that nothing is lost before the first is there.  `max_bytes` ends it
-    earlier: so large may the file be without compression (`none`, `zlib` or `zstd`).  `watch` gets a status
-    every second, in a thread of its own.  Where a process is recorded and ends before, the recording ends
-    too (`is_cut`), and where the disk is full (`problem` says so): what was recorded until then is saved.
-    A file that is there is kept unless `replace`.  Raises TracefsError where no event is enabled or the
-    kernel refuses, TracepointError for a wrong argument and for a file that cannot be written, of which
-    nothing is left then.
+    earlier: so large may the file be without compression (`none`, `zlib` or `zstd`); `while_on` ends it when
+    a trigger turns the array off.  With `newest_ns` only the last pages are saved: those that end in that
+    time before the last one begins.  `watch` gets a status every second, in a thread of its own.
+    Where a process is recorded and ends before, the recording ends too (`is_cut`), and where the disk is
+    full (`problem` says so): what was recorded until then is saved.  A file that is there is kept unless
+    `replace`.  Raises TracefsError where no event is enabled or the kernel refuses, TracepointError for a
+    wrong argument and for a file that cannot be written, of which nothing is left then.
     """
     limits.check()
     codec_named(compression)
@@ -156,11 +162,24 @@ class _Run:
                 if self.starts:
                     self.array.is_on = True
                 with watching(self._stats, sizes, lambda: self.n_bytes, watch):
-                    limits.wait(lambda: any(cpu.end is not None for cpu in self.cpus))
+                    limits.wait(lambda: self._is_over(limits))
             finally:
                 self._end(ends, threads)
         self._find_problems()
+        if limits.newest_ns is not None:
+            self._leave_out_old(limits.newest_ns)
         self._describe_all()
+
+    def _is_over(self, limits: RecordLimits) -> bool:
+        """Return whether nothing more can come."""
+        return any(cpu.end is not None for cpu in self.cpus) or (limits.while_on and not self.array.is_on)
+
+    def _leave_out_old(self, newest_ns: int) -> None:
+        """Leave out pages that end before the newest time: each ends where the next one begins."""
+        found = [(cpu, cpu.stamps(self.facts.layout)) for cpu in self.cpus if cpu.moved.n_pages]
+        begin = max((times[-1] for _, times in found), default=0) - newest_ns
+        for cpu, times in found:
+            cpu.n_old = max(bisect_right(times, begin) - 1, 0)
 
     def _collect(self, reader: CpuReader, plan: DrainPlan) -> None:
         """Read one CPU; where that ends early, what a command does from then on is neither kept nor lost."""
@@ -279,22 +298,29 @@ class _Run:
                     self.array.is_on = True
 
     def write(self, compression: str) -> Path:
-        """Write the trace.dat into the folder and return its path."""
-        for path in self.folder.iterdir():
+        """Write the trace.dat into the folder and return its path.
+
+        What it is made of stays until it is complete, so that a kill leaves the one or the other, unless the
+        disk has no room for both.
+        """
+        disk = os.statvfs(self.folder)
+        n_needed = sum(path.stat().st_size for path in self.folder.iterdir()) + _RESERVED_BYTES
+        is_short = disk.f_bavail * disk.f_frsize < n_needed
+        for path in self.folder.iterdir() if is_short else ():
             if path not in {cpu.spool for cpu in self.cpus}:
                 path.unlink()
         written = self.folder / "trace.dat"
         with written.open("wb") as stream:
-            write_tracedat(stream, self._content(), compression=compression)
+            write_tracedat(stream, self._content(is_short), compression=compression)
             stream.flush()
             os.fsync(stream.fileno())
         return written
 
-    def _content(self) -> TraceContent:
+    def _content(self, releases: bool) -> TraceContent:
         facts = self.facts
         formats = [("ftrace", text) for text in facts.ftrace]
         formats += [(name.partition(":")[0], text) for name, text in sorted(self.formats.items())]
-        pages = tuple(CpuPages(cpu.number, cpu.blocks(facts.layout)) for cpu in self.cpus)
+        pages = tuple(CpuPages(cpu.number, cpu.blocks(facts.layout, releases)) for cpu in self.cpus)
         host = os.uname()
         return TraceContent(
             # As the top buffer: readers of the file do not care which one of the kernel it was.
@@ -325,5 +351,5 @@ class _Run:
             if self.is_cut:
                 counts, overrun = {}, cpu.moved.n_lost
             dropped = counts.get("dropped events", 0)
-            made.append(CpuStats(cpu.number, cpu.moved.n_pages, cpu.n_records, overrun, dropped))
+            made.append(CpuStats(cpu.number, cpu.n_saved, cpu.n_records, overrun, dropped))
         return tuple(made)

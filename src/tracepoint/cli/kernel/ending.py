@@ -57,16 +57,25 @@ class EndingSignals:
 
     def run(self, words: list[str], out: Output, seconds: float | None) -> None:
         """Run a command, and return at its end or when `seconds` have passed."""
+        until = None if seconds is None else time.monotonic() + seconds
+        self.start(words, out)
+        while self.is_running and (until is None or time.monotonic() < until):
+            time.sleep(_LOOK_S)
+
+    def start(self, words: list[str], out: Output) -> None:
+        """Start a command; raises TracepointError where it cannot be run."""
         import subprocess  # noqa: PLC0415 - most recordings have no command
 
         out.stdout.flush()
-        until = None if seconds is None else time.monotonic() + seconds
         try:
-            child = self._child = subprocess.Popen(words)  # noqa: S603 (what the user asked for)
+            self._child = subprocess.Popen(words)  # noqa: S603 (what the user asked for)
         except OSError as error:
             raise TracepointError(f"cannot run {words[0]}: {error.strerror}") from error
-        while child.poll() is None and (until is None or time.monotonic() < until):
-            time.sleep(_LOOK_S)
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the command that was started has not ended."""
+        return self._child is not None and self._child.poll() is None
 
     def wait(self, out: Output) -> int:
         """Wait for the command if its recording ended earlier; a status other than 0 is a failed tool."""

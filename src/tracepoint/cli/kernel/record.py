@@ -27,7 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
     parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="a glob for system:event, or a system")
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", default=Path("trace.dat"), help="where to"
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        default=Path("trace.dat"),
+        help="where to; a name that ends with .parquet gets a Parquet dataset (needs pyarrow)",
     )
     parser.add_argument(
         "--seconds",
@@ -38,14 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-size", type=numbers.size, metavar="N", help="end where the file has N bytes, such as 200M"
     )
-    parser.add_argument(
-        "--filter",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("EVENT", "EXPR"),
-        help="record only those of EVENT (or of a system) that EXPR chooses; may be given several times",
-    )
+    _add_choices(parser)
     parser.add_argument("--clock", default="", help="the clock of the time stamps, such as mono")
     parser.add_argument(
         "--buffer-kb", type=numbers.whole(1, 1 << 30), metavar="N", default=0, help="ring buffer of each CPU"
@@ -66,20 +64,68 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pid_argument(parser)
 
 
+def _add_choices(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose records: those of a filter, the newest, those before an event."""
+    parser.add_argument(
+        "--filter",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("EVENT", "EXPR"),
+        help="record only those of EVENT (or of a system) that EXPR chooses; may be given several times",
+    )
+    parser.add_argument(
+        "--flight",
+        type=numbers.duration,
+        metavar="TIME",
+        help="keep the newest records, such as 10s; SIGUSR1 and the end save them, each in a file of its own",
+    )
+    parser.add_argument(
+        "--until", metavar="EVENT[ if FILTER]", help="end when this event fires (with its filter), and save"
+    )
+
+
 def run(args: argparse.Namespace, out: Output) -> int:
     """Record in a new instance, remove it, and report what was saved and lost."""
+    if args.flight is not None and args.max_size is not None:
+        raise TracepointError(
+            "--flight saves files as large as the buffers (--buffer-kb): --max-size is not for it"
+        )
+    if args.flight is not None and args.py:
+        raise TracepointError("--flight saves the newest records of a kernel: --py is not for it")
     programs = _programs(args, out) if args.py else None
+    dataset = args.output if args.output.suffix == ".parquet" else None
+    if dataset is not None:
+        if args.flight is not None:
+            raise TracepointError("--flight saves trace.dat files: `tracepoint convert` makes Parquet of one")
+        from tracepoint.cli.kernel.dataset import recording_of  # noqa: PLC0415 - with all readers
+
+        args.output = recording_of(dataset, replace=args.force)
     with EndingSignals() as ending:
-        with (
-            opened(args) as tracing,
-            tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
-        ):
-            _choose(array, args, out)
-            saved = _record(array, args, out, ending)
-        status = _report(saved, args, out)
+        status = _run(args, out, ending)
         if programs is not None:
             programs.join(args.output, args.compression)
+        if dataset is not None:
+            from tracepoint.cli.kernel.dataset import write_dataset  # noqa: PLC0415 - as above
+
+            write_dataset(args.output, dataset)
+            out.say(f"{dataset}: the recording as a Parquet dataset")
         return ending.wait(out) or status
+
+
+def _run(args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
+    """Record, with everything restored at the end; return the status."""
+    with (
+        opened(args) as tracing,
+        tracing.instance(buffer_bytes=args.buffer_kb * 1024, clock=args.clock) as array,
+    ):
+        _choose(array, args, out)
+        if args.flight is not None:
+            from tracepoint.cli.kernel.flight import fly  # noqa: PLC0415 - few recordings are one
+
+            return fly(array, args, out, ending)
+        saved = _record(array, args, out, ending)
+    return _report(saved, args, out)
 
 
 def _programs(args: argparse.Namespace, out: Output) -> PythonProcesses:
@@ -110,14 +156,18 @@ def _choose(array: TraceArray, args: argparse.Namespace, out: Output) -> None:
     for event, expression in args.filter:
         for name in array[event].set_filter(expression) or ():
             out.warn(f"{name} does not have all fields of this filter: all of its records are kept")
+    if args.until:
+        event, _, expression = args.until.partition(" if ")
+        array.event(event.strip()).add_trigger("traceoff" + (f" if {expression}" if expression else ""))
     array.enable(*args.pattern)
 
 
 def _record(array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals) -> Recording:
     words = args.words_after
-    seconds = 5.0 if args.seconds is None and not words else args.seconds
+    seconds = 5.0 if args.seconds is None and not words and not args.until else args.seconds
     if not words:
-        out.say(f"recording for {seconds:g} s; Ctrl-C saves what there is")
+        how_long = f"for {seconds:g} s" if seconds is not None else f"until {args.until}"
+        out.say(f"recording {how_long}; Ctrl-C saves what there is")
     with StatusLine(out) as line:
         return array.record(
             args.output,
@@ -128,5 +178,6 @@ def _record(array: TraceArray, args: argparse.Namespace, out: Output, ending: En
             replace=args.force,
             max_bytes=args.max_size,
             compression=args.compression,
+            while_on=bool(args.until),
             watch=(lambda status: line.show(status.text)) if line.is_wanted else None,
         )

@@ -1,0 +1,45 @@
+"""`tracepoint record -o FOLDER.parquet`: a Parquet dataset, made of the trace.dat when that is complete."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+from tracepoint.convert.parquet import write_parquet
+from tracepoint.decode.libraries import import_library
+from tracepoint.decode.trace import open_trace
+from tracepoint.errors import TracepointError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def recording_of(dataset: Path, *, replace: bool) -> Path:
+    """Return where to record what becomes a dataset; raises TracepointError where that cannot be."""
+    import_library("pyarrow.parquet", "arrow")
+    if dataset.exists() and not dataset.is_dir():
+        raise TracepointError(f"{dataset} is not a folder, as a Parquet dataset is; nothing was recorded")
+    made = _made(dataset)
+    if made.exists() and not replace:
+        raise TracepointError(f"{made} is there already; nothing was recorded (--force replaces it)")
+    recording = dataset.with_suffix(".dat")
+    if recording.exists():
+        raise TracepointError(f"{recording} is there, where the recording goes until it is converted")
+    return recording
+
+
+def write_dataset(recording: Path, dataset: Path) -> None:
+    """Write the dataset and remove the recording, which stays where that fails: TracepointError."""
+    try:
+        if _made(dataset).exists():
+            shutil.rmtree(_made(dataset))
+        dataset.mkdir(exist_ok=True)
+        with open_trace(recording) as trace:
+            write_parquet(trace, dataset)
+    except (OSError, TracepointError) as error:
+        raise TracepointError(f"{dataset}: {error}; {recording} has the recording") from error
+    recording.unlink()
+
+
+def _made(dataset: Path) -> Path:
+    return dataset / f"trace={dataset.stem}"

@@ -1,0 +1,79 @@
+"""`tracepoint record --flight`: the newest records are saved when a signal or an event asks for them."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from typing import TYPE_CHECKING
+
+from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.control.recording import numbered
+from tracepoint.errors import TracepointError
+from tracepoint.tracefile.textoptions import CLOCKS_NOT_IN_NS
+
+if TYPE_CHECKING:
+    import argparse
+    from pathlib import Path
+
+    from tracepoint.cli.kernel.ending import EndingSignals
+    from tracepoint.cli.output import Output
+    from tracepoint.control.instance import TraceArray
+
+_LOOK_S = 0.05
+
+
+def fly(array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
+    """Save the newest records at each SIGUSR1 and at the end, to numbered files; return the status."""
+    if array.clock in CLOCKS_NOT_IN_NS:
+        raise TracepointError(f"the clock {array.clock} does not count ns: --flight needs one that does")
+    asked = threading.Event()
+    before = signal.signal(signal.SIGUSR1, lambda *_: asked.set())
+    paths = numbered(args.output, replace=args.force)
+    status = EXIT_DONE
+    try:
+        array.is_on = True
+        if args.words_after:
+            ending.start(args.words_after, out)
+        out.say(f"keeping the last {args.flight:g} s; SIGUSR1 saves them, Ctrl-C saves them and ends")
+        end = None if args.seconds is None else time.monotonic() + args.seconds
+        is_over = False
+        while not is_over:
+            is_over = _wait(array, args, ending, asked, end)
+            asked.clear()
+            status = max(status, _save(array, next(paths), args, out))
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    return status
+
+
+def _wait(
+    array: TraceArray,
+    args: argparse.Namespace,
+    ending: EndingSignals,
+    asked: threading.Event,
+    end: float | None,
+) -> bool:
+    """Wait until something asks for a save; return whether it is the last one."""
+    while not asked.is_set():
+        is_late = end is not None and time.monotonic() >= end
+        has_ended = bool(args.words_after) and not ending.is_running
+        if is_late or has_ended or (args.until and not array.is_on) or ending.event.wait(_LOOK_S):
+            return True
+    return False
+
+
+def _save(array: TraceArray, path: Path, args: argparse.Namespace, out: Output) -> int:
+    """Save what the ring buffers hold; what fails is said, and the next time may succeed."""
+    try:
+        saved = array.record(
+            path, 0, newest_ns=round(args.flight * 1e9), replace=args.force, compression=args.compression
+        )
+    except TracepointError as error:
+        out.error(str(error))
+        return EXIT_IN_PART
+    out.say(f"{saved.path}: {saved.n_records} records")
+    if saved.problem:
+        out.error(f"{saved.path}: {saved.problem}")
+        return EXIT_IN_PART
+    return EXIT_DONE

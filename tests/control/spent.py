@@ -42,7 +42,10 @@ def main() -> None:
 
 def run(words: list[str], n_bytes: int) -> dict[str, float]:
     """Record while two programs make four events a byte; return what it took."""
-    child = subprocess.Popen([*words, "sh", "-c", f"read line < {END}"], stdout=subprocess.DEVNULL)
+    # trace-cmd tells what it saved on stderr.
+    child = subprocess.Popen(
+        [*words, "sh", "-c", f"read line < {END}"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while not _is_recording():
         if child.poll() is not None:
             sys.exit(f"{words[0]} ended with status {child.returncode}")

@@ -67,14 +67,16 @@ mount -t tmpfs -o size=24m none /tmp/disk
 tracepoint record raw_syscalls --seconds 120 -o /tmp/disk/a.dat 2>&1; echo "status $?"
 kill $L; ls -A /tmp/disk
 """
-    told = guest.run(script, timeout=300).text
-    assert "status 3" in told
-    assert "No space left on device" in told
-    assert told.split()[-1] == "a.dat"
-    assert guest.run(SETTINGS).text == before
-    n = taken(guest, tmp_path, "/tmp/disk/a.dat")
-    assert n == int(re.search(r"a.dat: (\d+) records", told)[1]) > 10_000
-    guest.run("umount /tmp/disk")
+    try:
+        told = guest.run(script, timeout=300).text
+        assert "status 3" in told
+        assert "No space left on device" in told
+        assert told.split()[-1] == "a.dat"
+        assert guest.run(SETTINGS).text == before
+        n = taken(guest, tmp_path, "/tmp/disk/a.dat")
+        assert n == int(re.search(r"a.dat: (\d+) records", told)[1]) > 10_000
+    finally:
+        guest.run("umount /tmp/disk")
 
 
 @pytest.mark.parametrize("number", ["INT", "TERM", "HUP"])
@@ -138,6 +140,7 @@ sleep 2; {act}; wait $P; echo "status $?"; kill $L; cat /tmp/said; ls /tmp/disk
 
 
 def test_a_flight_recorder_saves_what_came_last(guest, tmp_path):
+    guest.run("rm -rf /tmp/disk/* /tmp/disk/.a.dat*")
     before = guest.run(SETTINGS).text
     wait = "while ! ls /tmp/disk/f.001.dat 2>/dev/null; do sleep 0.2; done"
     act = f"kill -USR1 $P; {wait}; sleep 2; kill -TERM $P"
@@ -156,6 +159,7 @@ def test_a_flight_recorder_saves_what_came_last(guest, tmp_path):
 
 
 def test_a_flight_ends_where_an_event_fires(guest, tmp_path):
+    guest.run("rm -f /tmp/disk/f.*")
     # A shell that is busybox runs its own programs as /proc/self/exe unless they are named by a path.
     act = (
         "ln -s /bin/busybox /tmp/chroot; /tmp/chroot / true;"

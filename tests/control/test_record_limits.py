@@ -18,8 +18,11 @@ from tracepoint.cli.kernel.ending import EndingSignals
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output, StatusLine
 from tracepoint.control import drain
+from tracepoint.control.reader import CpuReader
+from tracepoint.control.record import _RESERVED_BYTES
 from tracepoint.control.status import RecordStatus
 from tracepoint.errors import TracepointError
+from tracepoint.record.layout import PageLayout
 from tracepoint.tracefile.opening import open_container
 from tracepoint.tracefile.tracedat import open_tracedat
 
@@ -296,3 +299,18 @@ def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_
         array.record(tmp_path / "web.dat", 0)
     assert ("kallsyms" in left[0]) == has_room
     assert {"cpu0", "cpu1", "trace.dat"} <= left[0]
+
+
+@pytest.mark.parametrize("page_size", [4096, 16384, 65536])
+def test_blocks_that_are_released_fit_into_what_is_reserved(tmp_path, page_size):
+    """Each is written before its space is given back."""
+    spool = tmp_path / "cpu0"
+    spool.write_bytes(bytes(40 * (1 << 16)))
+    reader = CpuReader(0, None, spool, 1, {})
+    reader.moved.counts[0] = spool.stat().st_size // page_size
+    layout = PageLayout(data_size=page_size - 16)
+    sizes = [len(block) for block in reader.blocks(layout, releases=True)]
+    assert max(sizes) <= _RESERVED_BYTES // 2
+    assert sum(sizes) == spool.stat().st_size
+    # Whole chunks of a compressed file.
+    assert sizes[0] % (max(40960 // page_size, 1) * page_size) == 0

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # Whole chunks of a compressed trace.dat, whatever the size of a page.
 _PAGES_A_BLOCK = 640
+# Of what is released as it is copied, whole chunks too: a block is written before its space is given back.
+_RELEASED_BYTES = 4 * 40960
 # Of kernel/trace/trace.c: tracing_stats_read().
 _LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MULTILINE)
 
@@ -98,7 +100,8 @@ class CpuReader:
 
     def blocks(self, layout: PageLayout, releases: bool) -> Iterator[Buffer]:
         """Yield the pages again, mapped; with `releases` the space of what was taken is given back."""
-        step = _PAGES_A_BLOCK * layout.page_size
+        n_pages = _RELEASED_BYTES // layout.page_size if releases else _PAGES_A_BLOCK
+        step = max(n_pages, 1) * layout.page_size
         with self.spool.open("r+b", buffering=0) as stream:
             # Unmapped with its last part: who takes the parts may hold one when it fails.
             data = memoryview(map_whole(stream))

@@ -93,7 +93,6 @@ def run(args: argparse.Namespace, out: Output) -> int:
         )
     if args.flight is not None and args.py:
         raise TracepointError("--flight saves the newest records of a kernel: --py is not for it")
-    programs = _programs(args, out) if args.py else None
     dataset = args.output if args.output.suffix == ".parquet" else None
     if dataset is not None:
         if args.flight is not None:
@@ -101,6 +100,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
         from tracepoint.cli.kernel.dataset import recording_of  # noqa: PLC0415 - with all readers
 
         args.output = recording_of(dataset, replace=args.force)
+    programs = _programs(args, out) if args.py else None
     with EndingSignals() as ending:
         status = _run(args, out, ending)
         if programs is not None:

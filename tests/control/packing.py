@@ -19,9 +19,9 @@ SITE = "/py/site"
 LOAD = """
 import sys, json
 sys.path[:0] = [{tests!r}, {src!r}]
-import control.in_guest, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
-import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.cli.trace.follow, tracepoint.tracefile.ctf.opening
-for name in "list enable disable filter trigger hist record restore read".split():
+import control.in_guest, concurrent.futures.thread, concurrent.futures.process, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
+import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.control.follow, tracepoint.cli.trace.follow, tracepoint.tracefile.ctf.opening
+for name in "list enable disable filter trigger hist record stream top restore read".split():
     main._load(main.COMMANDS[name])
 print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
 """

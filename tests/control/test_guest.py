@@ -44,7 +44,7 @@ KERNELS = os.environ.get("TRACEPOINT_CONTROL_KERNELS", "").split() or [
     pytest.param("6.12", marks=pytest.mark.slow),
 ]
 ROOT = Path(__file__).resolve().parents[2]
-ON_KERNEL = ("list", "enable", "disable", "filter", "trigger", "hist", "record", "restore")
+ON_KERNEL = ("list", "enable", "disable", "filter", "trigger", "hist", "record", "stream", "top", "restore")
 N_FILTERS = 2000
 N_KILLS = 100
 #: A process is killed once it has written 1 to so many times, at whatever it does then.

@@ -252,6 +252,26 @@ COMMANDS = {
         is_live=True,
         meanwhile=True,
     ),
+    "stream": Command(
+        "kernel.stream",
+        "print events of the running kernel as they come, as trace_pipe does",
+        (
+            "tracepoint stream sched 'irq:softirq_*' --seconds 1",
+            "tracepoint stream 'sched:sched_process_*' --format jsonl -- ls /",
+        ),
+        is_live=True,
+        meanwhile=True,
+    ),
+    "top": Command(
+        "kernel.top",
+        "show how often events of the running kernel fire, by event, CPU or task",
+        (
+            "tracepoint top sched 'irq:softirq_*' --seconds 2",
+            "tracepoint top raw_syscalls --by task --json -- ls /",
+        ),
+        is_live=True,
+        meanwhile=True,
+    ),
     "mount": Command(
         "process.mount",
         "show the events of a running Python process as a directory like tracefs",

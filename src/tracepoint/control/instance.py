@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tracepoint.control.events import SystemControl, TracefsEvent
+    from tracepoint.control.follow import FollowedArray
     from tracepoint.control.status import RecordStatus
     from tracepoint.control.tracefs import Tracefs
     from tracepoint.tracefile.recording import Recording
@@ -247,6 +248,13 @@ class TraceArray:
         return record(
             self, path, limits, starts=starts, replace=replace, compression=compression, watch=watch
         )
+
+    def follow(self) -> FollowedArray:
+        """Return the records as they come, consumed; see `follow.FollowedArray`."""
+        # With the readers of recordings, which most uses of an array do without.
+        from tracepoint.control.follow import FollowedArray  # noqa: PLC0415
+
+        return FollowedArray(self)
 
     @property
     def error_log(self) -> str:

@@ -19,13 +19,13 @@ from tracepoint.tracefile.container import DamageLog, Parts, PartsContainer
 from tracepoint.tracefile.cpudata import CpuData
 from tracepoint.tracefile.folder import FolderTexts, cpu_files
 from tracepoint.tracefile.head import MAGIC
-from tracepoint.tracefile.live import LiveFile, LivePages, wait_for
+from tracepoint.tracefile.live import Live, LiveFile, LivePages, wait_for
 from tracepoint.tracefile.livetext import LiveText
 from tracepoint.tracefile.opening import is_process
 from tracepoint.tracefile.perfdata import PERF_MAGICS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from tracepoint.record.raw import RawRecord
     from tracepoint.tracefile.cpudata import Report
@@ -54,7 +54,8 @@ class Followed(Closing):
 
     `path` is a folder of `trace_pipe_raw` files (of a live tracefs too), one such file or FIFO, a text, or
     `-` for standard input; formats and texts are in the folder, in that above, or in `formats`.  `instance`
-    names the ring buffer of a folder.  A CPU that has no records at hand is waited for `delay_s` seconds.
+    names the ring buffer of a folder.  `sources` has what is read of each CPU in place of files, which
+    `path` names in messages then.  A CPU that has no records at hand is waited for `delay_s` seconds.
     `n_late` counts records that came after later ones had been given.  Raises OSError and DecodeError.
     """
 
@@ -65,18 +66,22 @@ class Followed(Closing):
         formats: str | os.PathLike[str] | None = None,
         instance: str = "",
         delay_s: float = DELAY_S,
+        sources: Mapping[int, Live] | None = None,
     ) -> None:
         self.path = os.fspath(path)
-        if is_process(self.path):
+        if sources is None and is_process(self.path):
             reason = "rings of a process are not followed: read them without following, as they are now"
             raise DecodeError(f"{reason}, or follow trace_pipe of tracepoint mount", self.path)
         self.n_late = 0
         self._instance = instance
         self._delay_s = delay_s
         self._log = DamageLog()
-        self._sources: dict[int, LivePages] = {}
+        self._sources = {
+            cpu: LivePages(cpu, source, self._log.report) for cpu, source in (sources or {}).items()
+        }
         self._text: LiveText | None = None
-        self._is_folder = self.path != "-" and Path(path).is_dir()
+        self._has_files = sources is None
+        self._is_folder = self._has_files and self.path != "-" and Path(path).is_dir()
         self._folder = Path(formats) if formats is not None else self._own_folder()
         self._looked_at = 0.0
         self._last = 0
@@ -143,7 +148,7 @@ class Followed(Closing):
         head = bytes(source.file.waiting[:_HEAD])
         if head.startswith((MAGIC, *PERF_MAGICS)) or Path(self.path).suffix in _PACKED:
             raise DecodeError("a recording that is complete: read it without following", self.path)
-        if not self._is_folder and b"\0" not in source.file.waiting[:_HEAD]:
+        if self._has_files and not self._is_folder and b"\0" not in source.file.waiting[:_HEAD]:
             yield from self._text_chunks(source.file, choose, is_stopped)
             return
         container = PartsContainer(self.path, "pages that are followed", self._load, [], self._log)
@@ -166,6 +171,8 @@ class Followed(Closing):
         return self._sources.keys() - known
 
     def _paths(self) -> dict[int, Path | None]:
+        if not self._has_files:
+            return {}
         if self.path == "-":
             return {0: None}
         path = Path(self.path)
@@ -175,7 +182,7 @@ class Followed(Closing):
         found = cpu_files(path).get(self._instance, {})
         return {cpu: path for cpu, path in found.items() if path.suffix not in _PACKED}
 
-    def _files(self) -> list[LiveFile]:
+    def _files(self) -> list[Live]:
         return [source.file for source in self._sources.values()]
 
     @property
@@ -212,7 +219,7 @@ class Followed(Closing):
         return Parts(content, (TraceBuffer(self._instance, clock, (data,)),))
 
     def _text_chunks(
-        self, file: LiveFile, choose: Choose, is_stopped: Callable[[], bool]
+        self, file: Live, choose: Choose, is_stopped: Callable[[], bool]
     ) -> Iterator[tuple[PartsContainer, list[RawRecord]]]:
         text = self._text = LiveText(file, self.path, self._folder, self._log)
         is_last, refusal = False, None

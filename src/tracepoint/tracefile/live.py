@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import stat
@@ -15,7 +16,7 @@ from tracepoint.record.pages import read_pages
 from tracepoint.tracefile.damage import Damage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
     from tracepoint.record.raw import RawRecord
@@ -27,16 +28,82 @@ _MOST_WAITING = 1 << 20
 _STDIN = 0
 
 
-class LiveFile:
+class Live:
+    """What was read of something that is still being written, and not taken yet.
+
+    `fault` says why it is at its end, None where it is not or is complete.
+    """
+
+    def __init__(self) -> None:
+        self.is_ended = False
+        self.is_pipe = False
+        self.fault: DecodeError | None = None
+        #: What was read and not taken, and where that begins.
+        self.waiting = b""
+        self.at = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much is waiting that no more is read."""
+        return len(self.waiting) >= _MOST_WAITING
+
+    def take(self, n_bytes: int) -> bytes:
+        """Return the first bytes of what is waiting, which are then gone."""
+        data, self.waiting = self.waiting[:n_bytes], self.waiting[n_bytes:]
+        self.at += len(data)
+        return data
+
+    def read(self) -> bool:
+        """Read what is there now, unless much is waiting; return whether there was something."""
+        raise NotImplementedError
+
+    def fileno(self) -> int:
+        """Return the number of a pipe, for `select.poll`."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class LiveSource(Live):
+    """Pages that a function returns, one a call, as long as there are any; `ends` after the last one.
+
+    `read_page` takes the size of a page in bytes.  ESRCH ends it: the process that made the pages has ended.
+    """
+
+    def __init__(self, read_page: Callable[[int], bytes], page_size: int) -> None:
+        super().__init__()
+        self.ends = False
+        self._read_page = read_page
+        self._page_size = page_size
+
+    def read(self) -> bool:
+        """Read the pages that are there now, unless much is waiting; return whether there were any."""
+        pages: list[bytes] = []
+        ends, n_most = self.ends, max(_STEP // self._page_size, 1)
+        while not self.is_ended and not self.is_full and len(pages) < n_most:
+            try:
+                page = self._read_page(self._page_size)
+            except OSError as error:
+                if error.errno != errno.ESRCH:
+                    raise
+                page, ends = b"", True
+            if not page:
+                self.is_ended = ends
+                break
+            pages.append(page)
+        self.waiting += b"".join(pages)
+        return bool(pages)
+
+
+class LiveFile(Live):
     """A file that grows, a FIFO, a `trace_pipe_raw`, or standard input (None); reading it never waits.
 
-    `fault` says why a file is at its end, None where it is not or is complete.  Raises OSError, and
-    DecodeError for a device or a folder.
+    Raises OSError, and DecodeError for a device or a folder.
     """
 
     def __init__(self, path: Path | None) -> None:
-        self.is_ended = False
-        self.fault: DecodeError | None = None
+        super().__init__()
         self._path = path
         self._n_bytes = 0
         # Without O_NONBLOCK a FIFO that has no writer yet, and a trace_pipe_raw, would wait.
@@ -47,9 +114,6 @@ class LiveFile:
         if not self.is_pipe and not stat.S_ISREG(mode):
             self.close()
             raise DecodeError("not a file or a pipe", str(path or "-"))
-        #: What was read and not taken, and where that begins.
-        self.waiting = b""
-        self.at = 0
 
     def close(self) -> None:
         """Close it; standard input stays open."""
@@ -60,11 +124,6 @@ class LiveFile:
     def fileno(self) -> int:
         """Return its number, for `select.poll`."""
         return self._number
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so much is waiting that no more is read."""
-        return len(self.waiting) >= _MOST_WAITING
 
     def read(self) -> bool:
         """Read what is there now, unless much is waiting; return whether there was something.
@@ -114,12 +173,6 @@ class LiveFile:
             words = f"{reason} while it was followed: follow it again, or read the complete recording"
             self.fault, self.is_ended = DecodeError(words, str(path)), True
 
-    def take(self, n_bytes: int) -> bytes:
-        """Return the first bytes of what is waiting, which are then gone."""
-        data, self.waiting = self.waiting[:n_bytes], self.waiting[n_bytes:]
-        self.at += len(data)
-        return data
-
 
 class LivePages:
     """The pages of a CPU as they come, and the records of them that are chosen.
@@ -129,7 +182,7 @@ class LivePages:
     `idle_since` is when there were no more records, as the caller notes it; None while there are.
     """
 
-    def __init__(self, cpu: int, file: LiveFile, report: Report) -> None:
+    def __init__(self, cpu: int, file: Live, report: Report) -> None:
         self.cpu = cpu
         self.file = file
         self.lost = 0
@@ -179,7 +232,7 @@ def _events(file: LiveFile) -> int:
     return next((events for _, events in poll.poll(0)), 0)
 
 
-def wait_for(files: Iterable[LiveFile], timeout_s: float) -> None:
+def wait_for(files: Iterable[Live], timeout_s: float) -> None:
     """Wait until a pipe has something, or for a time: files always seem to have."""
     poll = select.poll()
     for file in files:

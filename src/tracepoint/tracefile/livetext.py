@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tracepoint.tracefile.cursor import Bytes
-    from tracepoint.tracefile.live import LiveFile
+    from tracepoint.tracefile.live import Live
 
 
 class LiveText:
     """The records of a text as they come."""
 
-    def __init__(self, file: LiveFile, path: str, folder: Path | None, log: DamageLog) -> None:
+    def __init__(self, file: Live, path: str, folder: Path | None, log: DamageLog) -> None:
         self._file = file
         self._path = path
         self._log = log

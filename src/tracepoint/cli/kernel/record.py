@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.cli import numbers
+from tracepoint.cli.kernel.choosing import add_buffer_arguments, add_choice_arguments, set_filters
 from tracepoint.cli.kernel.ending import EndingSignals
 from tracepoint.cli.kernel.tracing import add_pid_argument, opened
 from tracepoint.cli.output import StatusLine
@@ -25,7 +26,7 @@ _COMPRESSIONS = ("none", "zlib", "zstd")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="a glob for system:event, or a system")
+    add_choice_arguments(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -43,11 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-size", type=numbers.size, metavar="N", help="end where the file has N bytes, such as 200M"
     )
-    _add_choices(parser)
-    parser.add_argument("--clock", default="", help="the clock of the time stamps, such as mono")
-    parser.add_argument(
-        "--buffer-kb", type=numbers.whole(1, 1 << 30), metavar="N", default=0, help="ring buffer of each CPU"
-    )
+    _add_times(parser)
+    add_buffer_arguments(parser)
     parser.add_argument(
         "--compression", choices=_COMPRESSIONS, default="none", help="of the file (default: none)"
     )
@@ -64,16 +62,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pid_argument(parser)
 
 
-def _add_choices(parser: argparse.ArgumentParser) -> None:
-    """Add the options that choose records: those of a filter, the newest, those before an event."""
-    parser.add_argument(
-        "--filter",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("EVENT", "EXPR"),
-        help="record only those of EVENT (or of a system) that EXPR chooses; may be given several times",
-    )
+def _add_times(parser: argparse.ArgumentParser) -> None:
+    """Add the options that choose records by their time: the newest, those before an event."""
     parser.add_argument(
         "--flight",
         type=numbers.duration,
@@ -153,9 +143,7 @@ def _report(saved: Recording, args: argparse.Namespace, out: Output) -> int:
 def _choose(array: TraceArray, args: argparse.Namespace, out: Output) -> None:
     """Enable the events with their filters, in an array that is off until all readers wait."""
     array.is_on = False
-    for event, expression in args.filter:
-        for name in array[event].set_filter(expression) or ():
-            out.warn(f"{name} does not have all fields of this filter: all of its records are kept")
+    set_filters(array, args, out)
     if args.until:
         event, _, expression = args.until.partition(" if ")
         array.event(event.strip()).add_trigger("traceoff" + (f" if {expression}" if expression else ""))

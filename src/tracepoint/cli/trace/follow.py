@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _NAMES_S = 1.0
 _FORMATS = ("text", "jsonl")
+# The task; its CPU, flags and time; the event.
+_HEAD = re.compile(r"^( *\S[^\n]*?-\d+ +)((?:\( *[\d-]+\) )?\[\d+\] [^\n:]*: )(\w+)(?=:)", re.MULTILINE)
 
 
 def follow(args: argparse.Namespace, out: Output) -> int:
@@ -39,11 +42,11 @@ def follow(args: argparse.Namespace, out: Output) -> int:
         delay_s=DELAY_S if args.delay is None else args.delay,
     )
     with made as followed, interrupt_ends() as stop:
-        printing = _Printing(args, followed, out)
+        printing = Printing(args, followed, out)
         try:
             printing.run(stop.is_set)
         finally:
-            _say_what_is_missing(followed, out)
+            say_what_is_missing(followed, out)
         if args.strict and (followed.n_lost or followed.damage):
             return EXIT_IN_PART
         is_missing = report_unmatched(args.file, args.pattern, printing.names, out)
@@ -53,7 +56,8 @@ def follow(args: argparse.Namespace, out: Output) -> int:
         return EXIT_FINDINGS if is_missing else EXIT_DONE
 
 
-def _say_what_is_missing(followed: Followed, out: Output) -> None:
+def say_what_is_missing(followed: Followed, out: Output) -> None:
+    """Report what was lost while it was followed, and what could not be read."""
     n_lost = followed.n_lost
     if n_lost:
         out.warn(f"{'some' if n_lost == LOST_UNKNOWN else n_lost} events were lost while recording")
@@ -63,16 +67,22 @@ def _say_what_is_missing(followed: Followed, out: Output) -> None:
     warn_of_damage(followed.path, followed.damage, out)
 
 
-class _Printing:
-    """What is printed: `n_records` until now; `names` are the events that are known."""
+class Printing:
+    """What is printed: `n_records` until now; `names` are the events that are known.
 
-    def __init__(self, args: argparse.Namespace, followed: Followed, out: Output) -> None:
+    Names of tasks are read again when they are `names_s` seconds old.
+    """
+
+    def __init__(
+        self, args: argparse.Namespace, followed: Followed, out: Output, names_s: float = _NAMES_S
+    ) -> None:
         self.names: set[str] = set()
         self.n_records = 0
         self._args = args
         self._followed = followed
         self._out = out
         self._reading: Reading | None = None
+        self._names_s = names_s
         self._named_at = time.monotonic()
 
     def run(self, is_stopped: Callable[[], bool]) -> None:
@@ -89,12 +99,19 @@ class _Printing:
     def _print(self, reading: Reading, records: list[RawRecord]) -> None:
         self.n_records += len(records)
         now = time.monotonic()
-        if now - self._named_at >= _NAMES_S:
+        if now - self._named_at >= self._names_s:
             self._named_at = now
             reading.writer.name_tasks(read_pairs(self._followed.saved_cmdlines()))
         if self._args.format == "jsonl":
             lines = b"".join(reading.json_lines(records))
         else:
-            lines = "".join(reading.writer.lines(records)).encode("utf-8", "surrogateescape")
+            text = "".join(reading.writer.lines(records))
+            lines = (_HEAD.sub(self._paint, text) if self._out.has_color else text).encode(
+                "utf-8", "surrogateescape"
+            )
         self._out.write_utf8(lines)
         self._out.flush()
+
+    def _paint(self, head: re.Match[str]) -> str:
+        task, flags, event = head.groups()
+        return self._out.style(task, "cyan") + self._out.style(flags, "dim") + self._out.style(event, "green")

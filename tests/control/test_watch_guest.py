@@ -1,0 +1,85 @@
+"""Events and rates of a real kernel as they come: lines beside the kernel's own, and what is left after."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from control.packing import python_files
+from guest.conftest import kernel_or_skip
+from tracepoint.lab.guest import machine as lab_guest
+
+pytestmark = pytest.mark.guest
+
+SETTINGS = "cat /sys/kernel/tracing/{set_event,tracing_on,trace_clock,buffer_size_kb,set_event_notrace_pid}; ls /sys/kernel/tracing/instances"
+# A few system calls, all the time, with a write(2) each round.
+LOAD = "(while :; do head -c 4 /proc/uptime >/dev/null; done) & L=$!\n"
+
+
+@pytest.fixture(scope="module", params=["6.1", pytest.param("6.12", marks=pytest.mark.slow)])
+def guest(request):
+    kernel_or_skip(request.param)
+    with lab_guest.boot(
+        request.param, files=python_files(), memory_mb=1024, append="rcupdate.rcu_expedited=1"
+    ) as made:
+        yield made
+
+
+def test_the_page_about_watching_works(guest):
+    """Every command of docs/howto/watch.md prints something, and leaves everything as it was."""
+    page = (Path(__file__).resolve().parents[2] / "docs/howto/watch.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    lines = "".join(blocks).splitlines()
+    assert len(lines) == 6
+    before = guest.run(SETTINGS).text
+    for line in lines:
+        script = f"{LOAD}cd /; timeout 60 {line} >/tmp/out 2>/tmp/err; echo status $?; kill $L; cat /tmp/err; wc -l </tmp/out"
+        told = guest.run(script, timeout=100).text
+        assert "status 0" in told, line + told
+        assert int(told.split()[-1]) > 1, line + told
+        assert "too late" not in told
+        assert guest.run(SETTINGS).text == before
+
+
+def test_lines_are_those_of_the_kernel(guest):
+    """The kernel's own text of the same records, which a second instance has."""
+    script = """
+I=/sys/kernel/tracing/instances/twin; mkdir $I; echo 0 > $I/tracing_on
+echo 1 > $I/events/sched/sched_process_exec/enable; echo 1 > $I/events/sched/sched_process_exit/enable
+cat > /tmp/both <<'END'
+echo 1 > /sys/kernel/tracing/instances/twin/tracing_on
+for n in 1 2 3 4 5 6 7 8; do /bin/busybox true; done
+echo 0 > /sys/kernel/tracing/instances/twin/tracing_on
+END
+timeout 60 tracepoint stream sched:sched_process_exec sched:sched_process_exit -- sh /tmp/both >/tmp/ours 2>/tmp/err
+echo status $?; cat /tmp/err
+grep -v '^#' $I/trace | grep busybox > /tmp/theirs; rmdir $I
+"""
+    assert "status 0" in (told := guest.run(script, timeout=100).text), told
+    ours, theirs = (guest.get(f"/tmp/{name}").decode().splitlines() for name in ("ours", "theirs"))
+    assert len(theirs) >= 8
+    # Each instance stamps for itself: all but the time.
+    stamp = re.compile(r" \d+\.\d{6}: ")
+    wanted = [stamp.sub(" ", line) for line in theirs]
+    found = [stamp.sub(" ", line) for line in ours]
+    assert [line for line in found if line in wanted] == wanted
+
+
+@pytest.mark.parametrize("end", ["| head -n 2", "& sleep 4; kill -TERM $!; wait $!"])
+def test_whatever_ends_it_restores(guest, end):
+    before = guest.run(SETTINGS).text
+    for command in ("stream raw_syscalls", "top raw_syscalls --interval 200ms"):
+        guest.run(f"{LOAD}timeout 60 tracepoint {command} >/tmp/out {end}; kill $L", timeout=100)
+        assert guest.run(SETTINGS).text == before
+
+
+def test_rates_are_those_of_what_runs(guest):
+    script = """
+timeout 60 tracepoint top raw_syscalls:sys_enter --by task --json -- dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null
+"""
+    tables = [json.loads(line) for line in guest.run(script, timeout=100).text.splitlines()]
+    # A read and a write for each byte, and what starts and ends it.
+    assert max(row["total"] for row in tables[-1]["rows"]) in range(10_000, 10_300)

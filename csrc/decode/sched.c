@@ -326,7 +326,11 @@ static struct sched_thread *take_wakeup(struct sched_machine *m, const struct sc
 	thread->owes_wakeup = false;
 	if (thread->state == STATE_RUNNING) {
 		thread->pending = NOTHING;
-	} else if (thread->state == NOTHING || is_runnable(m, thread)) {
+	} else if (thread->state == NOTHING) {
+		/* With wakings its own is not there: nobody knows since when it was runnable. */
+		if (!m->has_wakings)
+			wake(m, thread, record->ts, source, ROW_WOKEN);
+	} else if (is_runnable(m, thread)) {
 		return thread;
 	} else if (thread->pending != NOTHING) {
 		never_slept(m, thread, record->ts);

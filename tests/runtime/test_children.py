@@ -158,9 +158,7 @@ def test_two_clocks_do_not_mix(program, tmp_path):
 
 
 def test_text_of_several_processes_is_refused_and_not_something_else_under_its_name(tmp_path):
-    with pytest.raises(
-        TracepointError, match=r"x\.txt: rings of several processes are saved as trace\.dat only"
-    ):
+    with pytest.raises(TracepointError, match=r"x\.txt: what is written is a trace\.dat, not \.txt"):
         open_rings(tmp_path).save(tmp_path / "x.txt")
     assert not (tmp_path / "x.txt").exists()
 

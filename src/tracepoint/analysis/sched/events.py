@@ -10,6 +10,8 @@ from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.sched.needs import NEEDS
 from tracepoint.decode.labels import value_labels
 from tracepoint.decode.plan import ColumnKind, plan_event
+from tracepoint.decode.trace import Trace
+from tracepoint.tracefile.sieve import ALL_TIMES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
     from tracepoint.decode.column import Column
     from tracepoint.decode.plan import PlanColumn
     from tracepoint.decode.table import JoinedTable
-    from tracepoint.decode.trace import Trace
 
 
 class SchedKind(IntEnum):
@@ -49,6 +50,7 @@ _KINDS = {
 #: What the state machine calls a task's id and name, where an event has other names for them.
 _NAMES = {"child_pid": "pid", "child_comm": "comm", "newcomm": "comm"}
 _NO_STATE = "?"
+_WAKING = "sched:sched_waking"
 _INTEGERS = "bBhHiIqQ"
 
 
@@ -86,8 +88,16 @@ class SchedEvents(AnalysisRecords):
 
     @property
     def recorded_kinds(self) -> frozenset[SchedKind]:
-        """The kinds of which there are records."""
-        return frozenset(_KINDS[name] for name in self.recorded)
+        """The kinds of which there are records; wakings may be outside the times that are looked at."""
+        found = {_KINDS[name] for name in self.recorded}
+        if SchedKind.WAKEUP in found and SchedKind.WAKING not in found and self._has_earlier_wakings():
+            found.add(SchedKind.WAKING)
+        return frozenset(found)
+
+    def _has_earlier_wakings(self) -> bool:
+        if _WAKING not in self or self.trace.selection.window == ALL_TIMES:
+            return False
+        return bool(Trace(self.trace.file, self.trace.instance).events.get(_WAKING))
 
     def label(self, state: int) -> str:
         """Return the letters of a value of prev_state, as the print format has them: S, R+, D|K."""

@@ -265,7 +265,11 @@ class SchedMachine:
         thread.owes_wakeup = False
         if thread.state == RUNNING:
             thread.pending = NONE
-        elif thread.state != NONE and not self._is_runnable(thread):
+        elif thread.state == NONE:
+            # With wakings its own is not there: nobody knows since when it was runnable.
+            if not self._has_wakings:
+                self._wake(thread, ts, (waker, irq), _WOKEN)
+        elif not self._is_runnable(thread):
             if pending == NONE and is_owed and ts == thread.seen:
                 # That of the waking before: it ran and slept since, with a clock that stood still.
                 return thread

@@ -314,3 +314,16 @@ def test_blocks_that_are_released_fit_into_what_is_reserved(tmp_path, page_size)
     assert sum(sizes) == spool.stat().st_size
     # Whole chunks of a compressed file.
     assert sizes[0] % (max(40960 // page_size, 1) * page_size) == 0
+
+
+def test_it_records_what_an_analysis_reads_and_the_kernel_has(files, tmp_path, capsys):  # noqa: F811
+    words = ["record", "-o", str(tmp_path / "web.dat"), "--seconds", "0.1"]
+    assert main([*words, "--for", "irq"]) == 0
+    said = capsys.readouterr().err
+    assert "not recorded for irq, as this kernel does not have it: irq:softirq_raise, " in said
+    assert main([*words, "--for", "block", "--force"]) == 2
+    assert "this kernel has none of the events that block reads" in capsys.readouterr().err
+    assert main([*words, "--for", "irqs", "--force"]) == 2
+    assert "did you mean 'irq'?" in capsys.readouterr().err
+    assert main([*words, "--force"]) == 2
+    assert "nothing to record: name events" in capsys.readouterr().err

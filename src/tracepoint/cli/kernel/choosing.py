@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from tracepoint.control.instance import TraceArray
 
 
-def add_choice_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the events, and `--filter`."""
-    parser.add_argument("pattern", nargs="+", metavar="PATTERN", help="a glob for system:event, or a system")
+def add_choice_arguments(parser: argparse.ArgumentParser, patterns: str = "+") -> None:
+    """Add the events, `patterns` of them as argparse counts arguments, and `--filter`."""
+    parser.add_argument(
+        "pattern", nargs=patterns, metavar="PATTERN", help="a glob for system:event, or a system"
+    )
     parser.add_argument(
         "--filter",
         nargs=2,

@@ -15,6 +15,7 @@ from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
     from tracepoint.cli.kernel.together import PythonProcesses
     from tracepoint.cli.output import Output
@@ -26,7 +27,8 @@ _COMPRESSIONS = ("none", "zlib", "zstd")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
-    add_choice_arguments(parser)
+    add_choice_arguments(parser, "*")
+    _add_analyses(parser)
     parser.add_argument(
         "-o",
         "--output",
@@ -62,6 +64,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_pid_argument(parser)
 
 
+def _add_analyses(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names events by what they are for."""
+    parser.add_argument(
+        "--for",
+        dest="analyses",
+        action="append",
+        default=[],
+        metavar="ANALYSIS",
+        help="the events that `tracepoint analyse ANALYSIS` reads and this kernel has, such as sched; "
+        "may be given several times",
+    )
+
+
 def _add_times(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose records by their time: the newest, those before an event."""
     parser.add_argument(
@@ -77,6 +92,8 @@ def _add_times(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Record in a new instance, remove it, and report what was saved and lost."""
+    if not args.pattern and not args.analyses:
+        raise TracepointError("nothing to record: name events, such as 'sched:*', or --for an ANALYSIS")
     if args.flight is not None and args.max_size is not None:
         raise TracepointError(
             "--flight saves files as large as the buffers (--buffer-kb): --max-size is not for it"
@@ -147,7 +164,26 @@ def _choose(array: TraceArray, args: argparse.Namespace, out: Output) -> None:
     if args.until:
         event, _, expression = args.until.partition(" if ")
         array.event(event.strip()).add_trigger("traceoff" + (f" if {expression}" if expression else ""))
-    array.enable(*args.pattern)
+    array.enable(*args.pattern, *_events_for(args.analyses, array, out))
+
+
+def _events_for(analyses: Sequence[str], array: TraceArray, out: Output) -> list[str]:
+    """Return the events that analyses read and the kernel has; say which it does not have."""
+    if not analyses:
+        return []
+    from tracepoint.analysis.registry import needs_of  # noqa: PLC0415 - with all readers
+
+    has, found = set(array.event_names), []
+    for analysis in analyses:
+        needs = needs_of(analysis)
+        own = [name for need in needs for name in need.names if name in has]
+        if not own:
+            raise TracepointError(f"this kernel has none of the events that {analysis} reads")
+        lacks = [need.names[0] for need in needs if not has.intersection(need.names)]
+        if lacks:
+            out.say(f"not recorded for {analysis}, as this kernel does not have it: {', '.join(lacks)}")
+        found += own
+    return found
 
 
 def _record(array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals) -> Recording:

@@ -8,10 +8,16 @@ from hypothesis import strategies as st
 
 from analysis.losing import US, Record, analysed, held, schedule_of
 from tracepoint.analysis import analyse_irq
+from tracepoint.analysis.sections import Choice
 from tracepoint.errors import TracepointError
 
 BLOCK, SCHED = 4, 7
 A = 10
+# When a softirq begins and ends on CPU 0 and on CPU 1.
+BOTH = (
+    ((10, "softirq_entry"), (20, "softirq_exit")),
+    ((12, "softirq_entry"), (15, "softirq_exit")),
+)
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +65,14 @@ def test_trace_8(folder):
     hard, soft, *_ = section(report, "tasks").rows[0]
     assert (hard, soft) == (7 * US, 8 * US)
     assert 100 * US - hard - soft == 85 * US
+
+
+def test_net_time_is_that_of_the_chosen_cpus(folder):
+    records = [irq(begin, event, cpu, vec=BLOCK) for cpu in (0, 1) for begin, event in BOTH[cpu]]
+    report = analysed(schedule_of(by_time(records)), folder, analyse_irq)
+    for cpus, net in (({0}, 10), ({1}, 3), (None, 13)):
+        sections = {found.key: found for found in report.sections(Choice(cpus))}
+        assert [row[2] for row in sections["soft_irqs"].rows] == [net * US]
 
 
 def test_tables_have_the_columns_of_perfetto(folder):

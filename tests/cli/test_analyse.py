@@ -118,3 +118,19 @@ def test_a_choice_that_matches_nothing_ends_with_1(run, made, words, said, form)
 
 def test_a_choice_that_matches_ends_with_0(run, made):
     assert run("sched", made(x1()), "--cpu", "0", "--pid", "t10")[0] == 0
+
+
+def test_an_option_of_another_analysis_is_an_error(run):
+    status, _, err = run("sched", CUT, "--begin", "sched:sched_waking")
+    assert (status, "sched has no --begin" in err) == (2, True)
+
+
+def test_an_empty_task_is_an_error(run):
+    status, _, err = run("sched", CUT, "--pid", "")
+    assert (status, "an empty task" in err) == (2, True)
+
+
+@pytest.mark.parametrize("analysis", ["sched", "syscalls", "irq"])
+def test_a_text_without_formats_says_what_it_lacks(run, analysis):
+    status, _, err = run(analysis, GOLDEN / "cut.trace.txt")
+    assert (status, "without the formats of its events" in err) == (2, True)

@@ -57,6 +57,15 @@ def test_what_duckdb_refuses_is_our_error(trace):
         tp.sql(trace, "select nothing from sched_switch")
 
 
+def test_a_query_that_is_no_utf8_is_an_error(run):
+    status, _, err = run("select '\udcff'")
+    assert (status, "no UTF-8 from character 8" in err) == (2, True)
+
+
+def test_the_query_may_stand_after_options(run):
+    assert run("--format", "csv", "select 7 as n")[1].split() == ["n", "7"]
+
+
 def test_without_duckdb_the_error_says_how_to_get_it(trace, monkeypatch):
     monkeypatch.setitem(sys.modules, "duckdb", None)
     with pytest.raises(tp.TracepointError, match=r"pip install 'tracepoint\[sql\]'"):

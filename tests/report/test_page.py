@@ -241,3 +241,20 @@ def test_the_command_writes_the_file(tmp_path, monkeypatch):
     status, err = run(own, "sched", "-o", own)
     assert status == 2
     assert "write to another file" in err
+
+
+def test_analyses_may_stand_after_options_and_unknown_ones_are_named(tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["report", CUT, "-o", str(page), "sched", "nope"]) == 2
+    said = capsys.readouterr().err
+    assert "no analysis 'nope'; there are: sched" in said
+    assert "[]" not in said
+    assert main(["report", CUT, "-o", str(page), "irq", "traps"]) == 0
+    html = page.read_text("utf-8")
+    assert all(f'id="{name}"' in html for name in ("irq", "traps"))
+
+
+def test_a_page_that_cannot_be_written_is_named(tmp_path, capsys):
+    page = tmp_path / "none" / "page.html"
+    assert main(["report", CUT, "irq", "-o", str(page)]) == 2
+    assert f"{page}: No such file" in capsys.readouterr().err

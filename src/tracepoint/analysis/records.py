@@ -10,6 +10,7 @@ from tracepoint.analysis.registry import missing_of
 from tracepoint.analysis.units import task_text
 from tracepoint.errors import TracepointError
 from tracepoint.tracefile.recording import read_pairs, read_tgids
+from tracepoint.tracefile.textfile import TEXT_FORM
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,15 +42,23 @@ class AnalysisRecords:
         self.trace = trace
         self._needs = needs
         self.fields: dict[str, tuple[str, ...]] = {}
-        for need in needs:
-            self._find(need, analysis)
+        lacking = [text for need in needs if (text := self._find(need, analysis))]
+        if not self.fields and trace.file.form == TEXT_FORM:
+            lacks = (
+                f"a text has no fields for {analysis} without the formats of its events: put their folder "
+                "events/ next to it, or analyse the recording that the text was made from"
+            )
+            lacking.insert(0, lacks)
+        if lacking:
+            raise TracepointError(f"{trace.file.path}: {lacking[0]}")
         self.table = trace.joined(self.fields)
         # Read now: a report is used after its recording was closed.
         self.names: Mapping[int, str] = {0: "<idle>", **read_pairs(trace.file.saved_cmdlines)}
         self._functions: dict[int, str] = {}
 
-    def _find(self, need: Need, analysis: str) -> None:
-        path, lacks = self.trace.file.path, []
+    def _find(self, need: Need, analysis: str) -> str:
+        """Keep the fields of an event; return why there is no result without it, empty: there is one."""
+        lacks = []
         for name, fields in need.fields.items():
             if name not in self.trace:
                 continue
@@ -60,12 +69,10 @@ class AnalysisRecords:
             else:
                 self.fields[name] = (*fields.needed, *(field for field in fields.wanted if field in own))
         if need.is_needed and not any(name in self.fields for name in need.fields):
-            raise TracepointError(
-                f"{path}: {lacks[0]}"
-                if lacks
-                else f"{path}: no {' or '.join(need.names)}; tracepoint analyse {analysis} --events "
-                "says what to record"
-            )
+            names = " or ".join(need.names)
+            unrecorded = f"no {names}; tracepoint analyse {analysis} --events says what to record"
+            return lacks[0] if lacks else unrecorded
+        return ""
 
     def fields_of(self, event: str) -> set[str]:
         """Return the fields of an event that can be read."""

@@ -149,6 +149,25 @@ def _status_of(error: Exception) -> int:
             return EXIT_CANNOT_RUN
 
 
+def _with_late_words(args: argparse.Namespace, unknown: list[str]) -> list[str]:
+    """Give the arguments of a command the words that stand after an option; return those left over.
+
+    argparse adds no words after an option to a list of words before it.
+    """
+    if any(word.startswith("-") for word in unknown):
+        return unknown
+    for name in ("pattern", "analysis"):
+        words = getattr(args, name, None)
+        if isinstance(words, list):
+            setattr(args, name, words + unknown)
+            return []
+    for name in ("file", "query"):
+        if len(unknown) == 1 and getattr(args, name, "") is None:
+            setattr(args, name, unknown[0])
+            return []
+    return unknown
+
+
 def _dispatch(words: list[str], out: Output) -> int:
     words = _help_as_option(words)
     chosen = _command_word(words)
@@ -163,13 +182,7 @@ def _dispatch(words: list[str], out: Output) -> int:
         args, unknown = parser.parse_known_args(words)
     except SystemExit:  # --help has printed its text
         return EXIT_DONE
-    # argparse adds no words after an option to a list of words before it.
-    more = getattr(args, "pattern", None)
-    if isinstance(more, list) and not any(word.startswith("-") for word in unknown):
-        more += unknown
-        unknown = []
-    if len(unknown) == 1 and getattr(args, "file", "") is None and not unknown[0].startswith("-"):
-        args.file = unknown.pop()
+    unknown = _with_late_words(args, unknown)
     if unknown:
         verb = " ".join(word for word in (chosen, getattr(args, "verb", "")) if word)
         hint = f"try: tracepoint {verb} --help" if verb else "try: tracepoint --help"

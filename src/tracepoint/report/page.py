@@ -52,8 +52,10 @@ class HtmlReport:
         try:
             fresh.write_text(self.html, encoding="utf-8", newline="\n")
             fresh.replace(target)
-        except BaseException:
+        except BaseException as error:
             fresh.unlink(missing_ok=True)
+            if isinstance(error, OSError):
+                error.filename, error.filename2 = str(target), None
             raise
         return target
 

@@ -37,6 +37,8 @@ _FIXED = 12
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 _MAX_KINDS = 1 << 13
 # A record has to fit into a page.
+#: What `form` of a recording says of a text.
+TEXT_FORM = "text of a trace"
 _MAX_TEXT = 1 << 13
 _UNTYPED = "text"
 _GRAPH_HEADING = f"# tracer: {GRAPH_TRACER}"
@@ -58,7 +60,7 @@ def open_text(data: Bytes, path: str, log: DamageLog) -> PartsContainer:
         folder = None if path in ("", "-") else Path(path).absolute().parent
         return TextReader(folder, opened, report).load(data)
 
-    return PartsContainer(path, "text of a trace", load, opened, log)
+    return PartsContainer(path, TEXT_FORM, load, opened, log)
 
 
 class _Kind:

@@ -156,7 +156,7 @@ class IrqReport(Report):
         """Return the time of interrupts by CPU, task and name, and how long what they defer waited."""
         work, records = self._work, self._records
         chosen = self._chosen(choice)
-        net = net_by(work.irqs, work.names)
+        net = net_by(work.irqs, work.names, chosen)
         waits = ("raise_latency_ns", "Softirqs, from raise to entry", self.raise_latency, "softirq")
         late = {"hrtimer": self.lateness} if work.late_ns else {}
         ticks = {"timer": self.lateness_ticks} if work.late_ticks else {}

@@ -57,10 +57,10 @@ def wait_table(name: str, ts: Sequence[int], dur: Sequence[int], what: Sequence[
     )
 
 
-def net_by(irqs: Irqs, groups: Sequence[str]) -> Mapping[str, int]:
-    """Return the time in ns without interrupts by group."""
+def net_by(irqs: Irqs, groups: Sequence[str], chosen: Sequence[bool]) -> Mapping[str, int]:
+    """Return the time in ns without interrupts by group, of those that are chosen."""
     found: dict[str, int] = {}
-    for group, dur, net in zip(groups, irqs.dur, irqs.net, strict=True):
-        if dur != OPEN:
+    for group, dur, net, is_chosen in zip(groups, irqs.dur, irqs.net, chosen, strict=True):
+        if is_chosen and dur != OPEN:
             found[group] = found.get(group, 0) + net
     return found

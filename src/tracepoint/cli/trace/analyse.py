@@ -65,8 +65,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
 
     What limits them goes to stderr.
     """
-    names = {option.name for options in OPTIONS.values() for option in options}
-    options = {name: value for name in sorted(names) if (value := getattr(args, name)) is not None}
+    options = _options_of(args)
     if args.events:
         for name in needed_events(args.analysis, **options):
             out.line(name)
@@ -91,6 +90,19 @@ def run(args: argparse.Namespace, out: Output) -> int:
         if _report_empty(report, choice, out):
             return EXIT_FINDINGS
         return EXIT_IN_PART if args.strict and not report.coverage.is_complete else EXIT_DONE
+
+
+def _options_of(args: argparse.Namespace) -> dict[str, str]:
+    """Return the options of the analysis that were given; raises TracepointError for one of another."""
+    names = {option.name for options in OPTIONS.values() for option in options}
+    found = {name: value for name in sorted(names) if (value := getattr(args, name)) is not None}
+    taken = {option.name for option in OPTIONS.get(args.analysis, ())}
+    for name in found:
+        if name not in taken:
+            raise TracepointError(
+                f"{args.analysis} has no --{name}: tracepoint analyse --help says which have"
+            )
+    return found
 
 
 def _report_empty(report: Report, choice: Choice, out: Output) -> bool:

@@ -87,6 +87,8 @@ def _cpus(text: str) -> frozenset[int]:
 
 
 def _task(text: str) -> int | str:
+    if not text:
+        raise argparse.ArgumentTypeError("an empty task: give its id or its name")
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_PID_DIGITS else text
 
 

@@ -17,7 +17,9 @@ from tracepoint.cli.trace.recordings import (
     warn_of_damage,
 )
 from tracepoint.decode.trace import Trace
+from tracepoint.errors import TracepointError
 from tracepoint.report.page import make_report
+from tracepoint.wording import no_such
 
 if TYPE_CHECKING:
     import argparse
@@ -35,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analysis",
         nargs="*",
         metavar="ANALYSIS",
-        choices=(*_PLAIN, []),
         help=f"what to show: {', '.join(_PLAIN)}; default: sched",
     )
     parser.add_argument(
@@ -56,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the page; what limits its figures is in it, and on stderr."""
+    for name in args.analysis:
+        if name not in _PLAIN:
+            raise TracepointError(f"report: {no_such('analysis', name, _PLAIN)}")
     check_output(args.output, [args.file])
     with open_file(args.file) as file:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tracepoint.analysis.registry import ANALYSES
+
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
@@ -39,6 +41,11 @@ def test_architecture_names_every_room() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     rooms = [p.name for p in (ROOT / "src/tracepoint").iterdir() if (p / "__init__.py").exists()]
     assert [room for room in rooms if f"`{room}`" not in text] == []
+
+
+def test_commands_have_every_analysis() -> None:
+    text = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert [name for name in ANALYSES if f"| `analyse {name} FILE" not in text] == []
 
 
 def test_first_screen_of_the_readme_holds_real_output() -> None:

@@ -58,6 +58,22 @@ def json_line(data: object) -> str:
     return line
 
 
+def visible(text: str) -> str:
+    r"""Return a text with escapes for what a terminal would act on, or cannot show.
+
+    >>> visible("sh\x1b[1m\udcff")
+    'sh\\x1b[1m\\xff'
+    """
+    return text if text.isprintable() else "".join(map(_visible, text))
+
+
+def _visible(char: str) -> str:
+    # What surrogateescape makes of a byte that is not UTF-8.
+    if "\udc80" <= char <= "\udcff":
+        return f"\\x{ord(char) - 0xDC00:02x}"
+    return char if char.isprintable() else char.encode("unicode_escape").decode()
+
+
 def one_line(text: str, longest: int = LONGEST) -> str:
     r"""Return a text in one line, the end cut when it is longer than that.
 
@@ -109,6 +125,7 @@ def text_table(rows: Sequence[Sequence[str]], lefts: Container[int] = ()) -> Ite
     >>> list(text_table([["cpu", "busy"], ["0", "98.5 %"], ["12", "7 %"]]))
     ['cpu    busy', '  0  98.5 %', ' 12     7 %']
     """
+    rows = [[visible(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = zip(row, widths, strict=True)

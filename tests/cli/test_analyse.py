@@ -134,3 +134,12 @@ def test_an_empty_task_is_an_error(run):
 def test_a_text_without_formats_says_what_it_lacks(run, analysis):
     status, _, err = run(analysis, GOLDEN / "cut.trace.txt")
     assert (status, "without the formats of its events" in err) == (2, True)
+
+
+def test_a_name_that_a_terminal_would_act_on_is_shown_as_escapes(run, made):
+    s = Schedule()
+    s.add(0, 0, "sched:sched_switch", {"prev_pid": 0, "next_pid": 7, "next_comm": "\x1b[2J\n"}, 0)
+    s.switch(5, 0, 7, "S", 0)
+    status, out, _ = run("sched", made(s))
+    assert status == 0
+    assert "\x1b" not in out

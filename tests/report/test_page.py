@@ -258,3 +258,10 @@ def test_a_page_that_cannot_be_written_is_named(tmp_path, capsys):
     page = tmp_path / "none" / "page.html"
     assert main(["report", CUT, "irq", "-o", str(page)]) == 2
     assert f"{page}: No such file" in capsys.readouterr().err
+
+
+def test_a_time_without_records_has_no_page(tmp_path, capsys):
+    page = tmp_path / "none.html"
+    assert main(["report", CUT, "--from", "100", "-o", str(page)]) == 1
+    assert "no page is written" in capsys.readouterr().err
+    assert not page.exists()

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 from tracepoint.analysis.figures import figures_html
-from tracepoint.analysis.sections import Choice
+from tracepoint.analysis.sections import Choice, DistributionSection
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
@@ -49,6 +49,14 @@ class Report(ABC):
         """Return the first rows of each section for a notebook."""
         return figures_html(self.sections(Choice(most=_ROWS_IN_NOTEBOOK)), self.notes())
 
+    @property
+    def has_figures(self) -> bool:
+        """Whether any section has rows or samples."""
+        return any(
+            any(map(len, one.groups.values())) if isinstance(one, DistributionSection) else one.rows
+            for one in self.sections()
+        )
+
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: lost and missing events; an analysis adds its own."""
         coverage = self.coverage
@@ -60,4 +68,4 @@ class Report(ABC):
             yield f"{lost} events were lost{where}: figures are of what is left, with bounds where known"
         if self.missing:
             named = ", ".join(f"{event.name} ({event.gives})" for event in self.missing)
-            yield f"not recorded, or never happened: {named}"
+            yield f"no records here of {named}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tracepoint.analysis.figures import QUANTILES, figure_rows, value_text
 from tracepoint.analysis.sections import DistributionSection, Unit
 from tracepoint.errors import TracepointError
-from tracepoint.wording import counted, text_table
+from tracepoint.wording import counted, text_table, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,7 +62,7 @@ def _distribution_lines(section: DistributionSection, *, has_histograms: bool) -
         for name, samples in section.groups.items():
             if len(samples):
                 yield ""
-                yield f"{name}:"
+                yield f"{visible(name)}:"
                 yield from histogram_lines(samples, section.unit)
 
 
@@ -103,7 +103,7 @@ def folded_lines(report: Report) -> Iterator[str]:
         raise TracepointError(f"the analysis {report.name} has no stacks; functions has")
     stacks = table["stack"].tolist()
     for stack, own_ns in zip(stacks, table["own_ns"].numbers, strict=True):
-        yield f"{stack!s} {own_ns}"
+        yield f"{visible(str(stack))} {own_ns}"
 
 
 def report_facts(report: Report, choice: Choice) -> dict[str, Any]:

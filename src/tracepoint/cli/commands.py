@@ -124,7 +124,8 @@ COMMANDS = {
     ),
     "analyse": Command(
         "trace.analyse",
-        "answer what a recording was taken for: sched (who ran, who waited for a CPU and how long)",
+        "answer what a recording was taken for: who ran and who waited, system calls, page faults, "
+        "interrupts, disks, locks, memory, any pair of events",
         (
             "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat",
             "tracepoint analyse sched tests/tracefile/golden/cut.v6.dat --cpu 0 --format json",

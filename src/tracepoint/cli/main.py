@@ -161,7 +161,7 @@ def _with_late_words(args: argparse.Namespace, unknown: list[str]) -> list[str]:
         if isinstance(words, list):
             setattr(args, name, words + unknown)
             return []
-    for name in ("file", "query"):
+    for name in ("file", "query", "analysis"):
         if len(unknown) == 1 and getattr(args, name, "") is None:
             setattr(args, name, unknown[0])
             return []

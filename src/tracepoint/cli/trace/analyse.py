@@ -107,10 +107,10 @@ def _options_of(args: argparse.Namespace) -> dict[str, str]:
 
 def _report_empty(report: Report, choice: Choice, out: Output) -> bool:
     """Report that there are no figures, or none of the chosen CPUs or of the chosen tasks; return it."""
-    whole = [_size(section) for section in report.sections(ALL)]
-    if not any(map(any, whole)):
+    if not report.has_figures:
         out.say("tracepoint: there is nothing to compute figures from in this time")
         return True
+    whole = [_size(section) for section in report.sections(ALL)]
     choices = {
         "CPUs": None if choice.cpus is None else ALL._replace(cpus=choice.cpus),
         "tasks": ALL._replace(tasks=choice.tasks) if choice.tasks else None,

@@ -17,9 +17,11 @@ from tracepoint.cli.trace.recordings import (
     check_output,
     open_file,
     warn_of_damage,
+    writing_to,
 )
 from tracepoint.decode.trace import Trace
-from tracepoint.wording import json_line
+from tracepoint.errors import TracepointError
+from tracepoint.wording import json_line, no_such
 
 if TYPE_CHECKING:
     import argparse
@@ -36,9 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "analysis",
         nargs="?",
-        default=_PLAIN[0],
         metavar="ANALYSIS",
-        choices=_PLAIN,
         help=f"what to compare: {', '.join(_PLAIN)}; default: {_PLAIN[0]}",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
@@ -52,18 +52,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the changes; what limits them goes to stderr."""
+    analysis = args.analysis or _PLAIN[0]
+    if analysis not in _PLAIN:
+        raise TracepointError(f"compare: {no_such('analysis', analysis, _PLAIN)}")
     names = args.before, args.after
     with ExitStack() as stack:
         files = [stack.enter_context(open_file(name)) for name in names]
         traces = [Trace(file, buffer_named(file, args.instance).name) for file in files]
-        before, after = (analyse(trace, args.analysis) for trace in traces)
+        before, after = (analyse(trace, analysis) for trace in traces)
         found = compare_reports(before, after, args.seed)
         if args.output is not None:
             from tracepoint.report.page import make_report  # noqa: PLC0415 - text needs none of it
 
             check_output(args.output, names)
             title = " and ".join(Path(name).name for name in names)
-            make_report(traces[1], [found, after], title=title).write(args.output)
+            with writing_to(args.output, out, is_text=True) as path:
+                make_report(traces[1], [found, after], title=title).write(path)
         elif args.format == "json":
             out.line(json_line(report_facts(found, Choice(most=None))))
         else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse
 from tracepoint.cli.numbers import nanoseconds
-from tracepoint.cli.status import EXIT_DONE, EXIT_IN_PART
+from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
     add_file_argument,
     add_instance_argument,
@@ -15,6 +15,7 @@ from tracepoint.cli.trace.recordings import (
     check_output,
     open_file,
     warn_of_damage,
+    writing_to,
 )
 from tracepoint.decode.trace import Trace
 from tracepoint.errors import TracepointError
@@ -64,7 +65,11 @@ def run(args: argparse.Namespace, out: Output) -> int:
     with open_file(args.file) as file:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
         reports = [analyse(trace, name) for name in dict.fromkeys(args.analysis or _PLAIN[:1])]
-        make_report(trace, reports, title=args.title, catalog=args.catalog).write(args.output)
+        if not any(report.has_figures for report in reports):
+            out.say("tracepoint: there is nothing to compute figures from in this time: no page is written")
+            return EXIT_FINDINGS
+        with writing_to(args.output, out, is_text=True) as path:
+            make_report(trace, reports, title=args.title, catalog=args.catalog).write(path)
         for note in dict.fromkeys(note for report in reports for note in report.notes()):
             out.say(f"tracepoint: {note}")
         warn_of_damage(args.file, file.damage, out)

@@ -15,7 +15,7 @@ from tracepoint.cli.trace.recordings import (
 )
 from tracepoint.convert.tables import csv_lines
 from tracepoint.errors import TracepointError
-from tracepoint.wording import json_line
+from tracepoint.wording import json_line, visible
 
 if TYPE_CHECKING:
     import argparse
@@ -93,4 +93,4 @@ def _table(names: list[str], rows: list[list[str]]) -> Iterator[str]:
 
 
 def _shown(value: Any) -> str:
-    return "NULL" if value is None else " ".join(str(value).split("\n"))
+    return "NULL" if value is None else visible(" ".join(str(value).split("\n")))

@@ -46,7 +46,7 @@ def test_trace_10(folder):
         (35, 1),
         (40, 0),
     ]
-    assert list(report.notes())[-1].startswith("not recorded")
+    assert list(report.notes())[-1].startswith("no records here of block:block_rq_merge")
     device = report.sections()[0].rows[0]
     assert device[:5] == (2, 4096, pytest.approx(54 / 40), 2, 1.0)
 

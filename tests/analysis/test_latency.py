@@ -72,7 +72,7 @@ def test_text_and_json(run, made, folder):  # noqa: F811
 def test_options_are_of_one_analysis(run, made):  # noqa: F811
     path = made(schedule_of(softirqs(("r", 10, 4))))
     assert "latency needs --begin and --end" in run("latency", path)[2]
-    assert "sched has no option 'key'" in run("sched", path, "--key", "pid")[2]
+    assert "sched has no --key" in run("sched", path, "--key", "pid")[2]
     with pytest.raises(KeyError, match="no option of latency 'ende'; did you mean 'end'"):
         needed_events("latency", begin=RAISE, ende=ENTRY)
 

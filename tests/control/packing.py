@@ -17,10 +17,14 @@ ROOT = HERE.parents[1]
 SITE = "/py/site"
 # What the driver and the command line load, also what they load only when it is needed.
 LOAD = """
-import sys, json
+import sys, json, pkgutil
 sys.path[:0] = [{tests!r}, {src!r}]
 import control.in_guest, concurrent.futures.thread, concurrent.futures.process, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
-import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.control.follow, tracepoint.cli.trace.follow, tracepoint.tracefile.ctf.opening
+import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.cli.trace.follow
+import tracepoint.control as control, tracepoint.tracefile as tracefile
+for room in (control, tracefile):
+    for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):
+        __import__(module.name)
 for name in "list enable disable filter trigger hist record stream top restore read".split():
     main._load(main.COMMANDS[name])
 print(json.dumps(sorted({{m.__file__ for m in list(sys.modules.values()) if getattr(m, "__file__", None)}})))
@@ -31,7 +35,9 @@ def python_files() -> dict[str, bytes]:
     """Return path -> content of everything that `python -m control.in_guest` needs; 10 to 20 MB."""
     program = str(Path(sys._base_executable).resolve())
     script = LOAD.format(tests=str(ROOT / "tests"), src=str(ROOT / "src"))
-    done = subprocess.run([program, "-I", "-B", "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [program, "-I", "-S", "-B", "-c", script], capture_output=True, text=True, check=True
+    )
     modules = [Path(name) for name in json.loads(done.stdout)] + [ROOT / "src/tracepoint/__main__.py"]
     files = {program: Path(program).read_bytes()}
     for path in modules:

@@ -23,12 +23,8 @@ class Grouping:
     ) -> None:
         self.records = records
         self.choice = choice
-        chosen = {tid for tid in set(tids) if choice.has_task(tid, records.names.get(tid, ""))}
-        self.rows = [
-            row
-            for row, (tid, cpu) in enumerate(zip(tids, cpus, strict=True))
-            if tid in chosen and choice.has_cpu(cpu)
-        ]
+        chosen = choice.chosen(tids, cpus, records.names)
+        self.rows = [row for row, is_chosen in enumerate(chosen) if is_chosen]
         self._seconds = records.coverage.duration / 1e9 or 1.0
 
     def by(self, key: Callable[[int], K]) -> list[tuple[K, int]]:

@@ -8,7 +8,7 @@ from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from typing import TypeVar
 
     from tracepoint.analysis.distribution import Bounds, Distribution
@@ -77,6 +77,17 @@ class DistributionSection(NamedTuple):
 
 Section = TableSection | DistributionSection
 
+#: Columns that tables of several analyses have.
+N = Heading("n", "n")
+TOTAL, MEAN, P50, P99, MAX = (
+    Heading(name, name, Unit.TIME) for name in ("total", "mean", "p50", "p99", "max")
+)
+DUR = Heading("dur", "time", Unit.TIME)
+BEGIN = Heading("ts", "begin (ns)", Unit.NUMBER)
+CPU = Heading("cpu", "cpu", Unit.NUMBER)
+TASK = (Heading("task", "task", Unit.WORD), Heading("tid", "", Unit.NUMBER))
+RATE = Heading("rate", "rate", Unit.RATE)
+
 
 class Choice(NamedTuple):
     """What to show of a report: CPUs (None: all), tasks by id or name pattern (none: all), how many rows."""
@@ -98,6 +109,15 @@ class Choice(NamedTuple):
         if not self.tasks:
             return True
         return any(tid == one if isinstance(one, int) else fnmatchcase(name, one) for one in self.tasks)
+
+    def chosen(self, tids: Sequence[int], cpus: Iterable[int], names: Mapping[int, str]) -> list[bool]:
+        """Return which rows to show, by the task and the CPU of each; `names` are those of tasks by id.
+
+        >>> Choice(cpus=[0], tasks=["sh"]).chosen([7, 8, 7], [0, 0, 1], {7: "sh"})
+        [True, False, False]
+        """
+        shown = {tid for tid in set(tids) if self.has_task(tid, names.get(tid, ""))}
+        return [tid in shown and self.has_cpu(cpu) for tid, cpu in zip(tids, cpus, strict=True)]
 
     def most_of(self, items: Sequence[Item], key: Callable[[Item], int]) -> list[Item]:
         """Return those with the largest keys, as many as are chosen.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.block.build import depths, device_name, read_requests
@@ -126,12 +127,9 @@ class BlockReport(Report):
         return {kind: hiding.samples(values[kind], n_dropped.get(kind, 0)) for kind in order}
 
     def _chosen(self, choice: Choice) -> dict[int, BlockRequest]:
-        names, cpus, tids = self._records.names, self._records.cpus, self._work.tids
-        return {
-            at: request
-            for at, request in enumerate(self.requests)
-            if choice.has_cpu(cpus[request.row]) and choice.has_task(tids[at], names.get(tids[at], ""))
-        }
+        cpus = (self._records.cpus[request.row] for request in self.requests)
+        chosen = choice.chosen(self._work.tids, cpus, self._records.names)
+        return dict(compress(enumerate(self.requests), chosen))
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return what devices did, how long requests waited and took, and the longest."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.block.build import depths, device_name, operation
 from tracepoint.analysis.block.needs import NEEDS
-from tracepoint.analysis.sections import Heading, TableSection, Unit
+from tracepoint.analysis.sections import BEGIN, TASK, TOTAL, Heading, TableSection, Unit
 from tracepoint.analysis.units import task_text
 
 if TYPE_CHECKING:
@@ -32,14 +32,14 @@ _DEVICES = (
     Heading("device", "device", Unit.WORD),
 )
 _LONGEST = (
-    Heading("total", "total", Unit.TIME),
+    TOTAL,
     Heading("service", "service", Unit.TIME),
-    Heading("ts", "begin (ns)", Unit.NUMBER),
+    BEGIN,
     Heading("rwbs", "rwbs", Unit.WORD),
     Heading("sector", "sector", Unit.NUMBER),
     Heading("n_sectors", "sectors"),
     Heading("device", "device", Unit.WORD),
-    Heading("task", "task", Unit.WORD),
+    TASK[0],
 )
 
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.faults.machine import FaultCode, FaultOutcome, Waiting, access_of, cause_of
-from tracepoint.analysis.sections import DistributionSection, Heading, Unit
+from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,33 +18,31 @@ if TYPE_CHECKING:
 
 _EVENTS = ("exceptions:page_fault_user", "exceptions:page_fault_kernel")
 _UPPER_HALF = 1 << 63
-_N = Heading("n", "n")
-_RATE = Heading("rate", "rate", Unit.RATE)
 _SHARE = Heading("share", "share", Unit.SHARE)
 _KINDS = (
-    _N, _RATE, _SHARE, Heading("mode", "mode", Unit.WORD), Heading("access", "access", Unit.WORD),
+    N, RATE, _SHARE, Heading("mode", "mode", Unit.WORD), Heading("access", "access", Unit.WORD),
     Heading("cause", "cause", Unit.WORD), Heading("memory", "address", Unit.WORD),
 )  # fmt: skip
 _TASKS = (
-    _N, _RATE, Heading("n_user", "user"), Heading("n_kernel", "kernel"), Heading("n_write", "write"),
-    Heading("n_fetch", "fetch"), Heading("n_major", "major"), Heading("task", "task", Unit.WORD),
-    Heading("tid", "", Unit.NUMBER), Heading("process", "", Unit.NUMBER),
+    N, RATE, Heading("n_user", "user"), Heading("n_kernel", "kernel"), Heading("n_write", "write"),
+    Heading("n_fetch", "fetch"), Heading("n_major", "major"), *TASK,
+    Heading("process", "", Unit.NUMBER),
 )  # fmt: skip
 _PROCESSES = (
-    _N, _RATE, Heading("n_tasks", "tasks"), Heading("process", "process", Unit.WORD),
+    N, RATE, Heading("n_tasks", "tasks"), Heading("process", "process", Unit.WORD),
     Heading("pid", "", Unit.NUMBER),
 )  # fmt: skip
 _REGIONS = (
-    _N, Heading("start", "start", Unit.ADDRESS), Heading("size", "size", Unit.SIZE),
+    N, Heading("start", "start", Unit.ADDRESS), Heading("size", "size", Unit.SIZE),
     Heading("kind", "kind", Unit.WORD), Heading("process", "process", Unit.WORD),
     Heading("pid", "", Unit.NUMBER),
 )  # fmt: skip
 _PLACES = (
-    _N, Heading("ip", "ip", Unit.ADDRESS), Heading("function", "function", Unit.WORD),
+    N, Heading("ip", "ip", Unit.ADDRESS), Heading("function", "function", Unit.WORD),
     Heading("access", "access", Unit.WORD), Heading("process", "process", Unit.WORD),
     Heading("pid", "", Unit.NUMBER),
 )  # fmt: skip
-_OUTCOMES = (_N, _SHARE, Heading("outcome", "outcome", Unit.WORD))
+_OUTCOMES = (N, _SHARE, Heading("outcome", "outcome", Unit.WORD))
 
 
 def kind_section(group: Grouping, machine: FaultMachine) -> TableSection:

@@ -101,11 +101,7 @@ class IrqReport(Report):
         return dict(sorted(found.items(), key=lambda item: -item[1].total))
 
     def _chosen(self, choice: Choice) -> list[bool]:
-        names = self._records.names
-        return [
-            choice.has_cpu(cpu) and choice.has_task(tid, names.get(tid, ""))
-            for cpu, tid in zip(self._work.irqs.cpu, self._tids, strict=True)
-        ]
+        return choice.chosen(self._tids, self._work.irqs.cpu, self._records.names)
 
     @cached_property
     def _tids(self) -> list[int]:

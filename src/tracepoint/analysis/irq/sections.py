@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.irq.build import SOFT
 from tracepoint.analysis.irq.needs import NEEDS
-from tracepoint.analysis.sections import Heading, Unit
+from tracepoint.analysis.sections import CPU, MAX, MEAN, P99, TASK, TOTAL, Heading, N, Unit
 from tracepoint.analysis.spans import OPEN
 from tracepoint.analysis.units import task_text
 
@@ -23,23 +23,12 @@ HARD_EVENTS = tuple(
 )
 TIMER_EVENTS = tuple(name for need in NEEDS for name in need.names if name.startswith("timer:"))
 WORK_EVENTS = tuple(name for need in NEEDS for name in need.names if name.startswith("workqueue:"))
-_TIMES = (
-    Heading("n", "n"),
-    Heading("total", "total", Unit.TIME),
-    Heading("net", "net", Unit.TIME),
-    Heading("mean", "mean", Unit.TIME),
-    Heading("p99", "p99", Unit.TIME),
-    Heading("max", "max", Unit.TIME),
-    Heading("name", "name", Unit.WORD),
-)
+_TIMES = (N, TOTAL, Heading("net", "net", Unit.TIME), MEAN, P99, MAX, Heading("name", "name", Unit.WORD))
 _FUNCTIONS = (
-    *_TIMES[:2],
-    *_TIMES[3:6],
-    Heading("kind", "kind", Unit.WORD),
-    Heading("name", "function", Unit.WORD),
-)
+    N, TOTAL, MEAN, P99, MAX, Heading("kind", "kind", Unit.WORD), Heading("name", "function", Unit.WORD),
+)  # fmt: skip
 _CPUS = (
-    Heading("cpu", "cpu", Unit.NUMBER),
+    CPU,
     Heading("hard_share", "interrupts", Unit.SHARE),
     Heading("soft_share", "softirqs", Unit.SHARE),
     Heading("hard", "", Unit.TIME),
@@ -48,8 +37,7 @@ _CPUS = (
 _TASKS = (
     Heading("hard", "interrupts", Unit.TIME),
     Heading("soft", "softirqs", Unit.TIME),
-    Heading("task", "task", Unit.WORD),
-    Heading("tid", "", Unit.NUMBER),
+    *TASK,
 )
 
 

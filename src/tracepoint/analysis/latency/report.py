@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.chosen import ChosenSpans
 from tracepoint.analysis.latency.needs import needs_of, read_key
 from tracepoint.analysis.pairs import EndScope, Order, PairMachine
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
-from tracepoint.analysis.spans import OPEN, samples_by, spans_of, unpaired_notes
-from tracepoint.analysis.units import task_text
+from tracepoint.analysis.sections import MAX, MEAN, P99, TOTAL, DistributionSection, Heading, N, Unit
+from tracepoint.analysis.spans import OPEN, spans_of, unpaired_notes
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.plan import CPU, ColumnKind
 from tracepoint.decode.table import ColumnTable
@@ -19,10 +19,8 @@ from tracepoint.errors import TracepointError
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from collections.abc import Callable, Hashable, Iterator, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.latency.needs import KeyField
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.analysis.spans import Spans
@@ -30,24 +28,10 @@ if TYPE_CHECKING:
     from tracepoint.decode.trace import Trace
 
     KeyOf = Callable[[int], Hashable]
-    Group = TypeVar("Group", bound=Hashable)
 
-_KEYS = (
-    Heading("n", "n"),
-    Heading("total", "total", Unit.TIME),
-    Heading("mean", "mean", Unit.TIME),
-    Heading("p99", "p99", Unit.TIME),
-    Heading("max", "max", Unit.TIME),
-    Heading("key", "key", Unit.WORD),
-)
-_LONGEST = (
-    Heading("dur", "time", Unit.TIME),
-    Heading("ts", "begin (ns)", Unit.NUMBER),
-    Heading("cpu", "cpu", Unit.NUMBER),
-    Heading("end_cpu", "end cpu", Unit.NUMBER),
-    Heading("key", "key", Unit.WORD),
-    Heading("task", "begun by", Unit.WORD),
-)
+_KEY = Heading("key", "key", Unit.WORD)
+_KEYS = (N, TOTAL, MEAN, P99, MAX, _KEY)
+_LONGEST = (Heading("end_cpu", "end cpu", Unit.NUMBER), _KEY)
 
 
 class LatencyReport(Report):
@@ -127,43 +111,23 @@ class LatencyReport(Report):
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the figures of all times, by key, and the longest ones."""
-        chosen = self._chosen(choice)
+        is_sure = self._order is not Order.QUEUE
+        chosen = ChosenSpans(self._records, self._spans, self._tids, choice, is_paired_surely=is_sure)
         begin, end = self.events
-        every = self._samples(["all" if is_chosen else None for is_chosen in chosen])
+        every = chosen.samples(["all"] * len(self._spans))
         found: list[Section] = [
             DistributionSection("latency_ns", f"From {begin} to {end}", every, events=self.events)
         ]
         if self._key:
-            keys = zip(self._keys, chosen, strict=True)
-            by_key = self._samples([key if is_chosen else None for key, is_chosen in keys])
             rows = [
                 (made.count, made.sum, made.mean, *made.quantiles(0.99, 1.0), self._key_text(key))
-                for key, made in by_key.items()
+                for key, made in chosen.samples(self._keys).items()
             ]
             found.append(choice.table("keys", "By key", _KEYS, rows, self.events))
-        return [*found, self._longest(choice, chosen)]
+        return [*found, chosen.longest_section(_LONGEST, self._details, self.events, "begun by")]
 
-    def _chosen(self, choice: Choice) -> list[bool]:
-        names, cpus = self._records.names, self._records.cpus
-        return [
-            choice.has_cpu(cpus[row]) and choice.has_task(tid, names.get(tid, ""))
-            for row, tid in zip(self._spans.begin, self._tids, strict=True)
-        ]
-
-    def _samples(self, groups: Sequence[Group | None]) -> Mapping[Group, Distribution]:
-        return samples_by(self._spans, groups, self.coverage, is_paired_surely=self._order is not Order.QUEUE)
-
-    def _longest(self, choice: Choice, chosen: Sequence[bool]) -> Section:
-        spans, cpus, names = self._spans, self._records.cpus, self._records.names
-        found = [at for at, dur in enumerate(spans.dur) if chosen[at] and dur != OPEN]
-        rows = [
-            (
-                spans.dur[at], spans.ts[at], cpus[spans.begin[at]], cpus[spans.end[at]],
-                self._key_text(self._keys[at]), task_text(names, self._tids[at]),
-            )
-            for at in choice.most_of(found, key=spans.dur.__getitem__)
-        ]  # fmt: skip
-        return TableSection("longest", "Longest", _LONGEST, rows, self.events, len(found) - len(rows))
+    def _details(self, at: int) -> tuple[int, str]:
+        return self._records.cpus[self._spans.end[at]], self._key_text(self._keys[at])
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, begins without an end, ends without a begin."""

@@ -6,19 +6,18 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.chosen import ChosenSpans
 from tracepoint.analysis.locks.build import LockFlag, kind_of, read_waits
 from tracepoint.analysis.locks.needs import BEGIN, END, NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
-from tracepoint.analysis.spans import OPEN, samples_by, unpaired_notes
-from tracepoint.analysis.units import task_text
+from tracepoint.analysis.sections import MAX, MEAN, P99, TOTAL, DistributionSection, Heading, N, Unit
+from tracepoint.analysis.spans import unpaired_notes
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Mapping, Sequence
-    from typing import TypeVar
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.locks.build import LockWaits
@@ -26,34 +25,9 @@ if TYPE_CHECKING:
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
-    Group = TypeVar("Group", bound=Hashable)
-
 _EVENTS = (BEGIN, END)
-_LOCKS = (
-    Heading("n", "n"),
-    Heading("n_failed", "failed"),
-    Heading("total", "total", Unit.TIME),
-    Heading("mean", "mean", Unit.TIME),
-    Heading("p99", "p99", Unit.TIME),
-    Heading("max", "max", Unit.TIME),
-    Heading("kind", "kind", Unit.WORD),
-    Heading("lock", "lock", Unit.WORD),
-)
-_TASKS = (
-    Heading("n", "n"),
-    Heading("total", "total", Unit.TIME),
-    Heading("max", "max", Unit.TIME),
-    Heading("task", "task", Unit.WORD),
-    Heading("tid", "", Unit.NUMBER),
-)
-_LONGEST = (
-    Heading("dur", "time", Unit.TIME),
-    Heading("ts", "begin (ns)", Unit.NUMBER),
-    Heading("cpu", "cpu", Unit.NUMBER),
-    Heading("kind", "kind", Unit.WORD),
-    Heading("lock", "lock", Unit.WORD),
-    Heading("task", "task", Unit.WORD),
-)
+_LOCK = (Heading("kind", "kind", Unit.WORD), Heading("lock", "lock", Unit.WORD))
+_LOCKS = (N, Heading("n_failed", "failed"), TOTAL, MEAN, P99, MAX, *_LOCK)
 
 
 class LockReport(Report):
@@ -100,40 +74,28 @@ class LockReport(Report):
 
     def waits(self, choice: Choice = ALL) -> Mapping[str, Distribution]:
         """Return how long tasks waited in ns, by the kind of lock."""
-        return self._samples([kind_of(flags) for flags in self._waits.flags], self._chosen(choice))
+        return self._chosen(choice).samples(map(kind_of, self._waits.flags))
 
-    def _samples(self, groups: Sequence[Group], chosen: Sequence[bool]) -> Mapping[Group, Distribution]:
-        kept = [group if is_chosen else None for group, is_chosen in zip(groups, chosen, strict=True)]
-        return samples_by(self._waits.spans, kept, self.coverage)
-
-    def _chosen(self, choice: Choice) -> list[bool]:
-        names, cpus, waits = self._records.names, self._records.cpus, self._waits
-        return [
-            choice.has_cpu(cpus[row]) and choice.has_task(tid, names.get(tid, ""))
-            for row, tid in zip(waits.spans.begin, waits.tids, strict=True)
-        ]
+    def _chosen(self, choice: Choice) -> ChosenSpans:
+        return ChosenSpans(self._records, self._waits.spans, self._waits.tids, choice)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return how long tasks waited, by kind, lock and task, and the longest waits."""
         chosen = self._chosen(choice)
-        tasks = [
-            (made.count, made.sum, made.quantile(1.0), task_text(self._records.names, tid), tid)
-            for tid, made in self._samples(self._waits.tids, chosen).items()
-        ]
         return [
             DistributionSection("wait_ns", "Waits for locks", self.waits(choice), "kind", events=_EVENTS),
             choice.table("locks", "Locks", _LOCKS, self._locks(chosen), _EVENTS),
-            choice.table("tasks", "Tasks", _TASKS, tasks, _EVENTS),
-            self._longest(choice, chosen),
+            chosen.task_section(_EVENTS),
+            chosen.longest_section(_LOCK, self._lock, _EVENTS),
         ]
 
-    def _locks(self, chosen: Sequence[bool]) -> list[Sequence[Value]]:
+    def _locks(self, chosen: ChosenSpans) -> list[Sequence[Value]]:
         waits = self._waits
         kinds = list(map(kind_of, waits.flags))
         failed = Counter(
             (address, kind)
             for address, kind, is_failed, is_chosen in zip(
-                waits.addresses, kinds, waits.is_failed, chosen, strict=True
+                waits.addresses, kinds, waits.is_failed, chosen.flags, strict=True
             )
             if is_failed and is_chosen
         )
@@ -143,20 +105,11 @@ class LockReport(Report):
                 made.count, failed[group], made.sum, made.mean, *made.quantiles(0.99, 1.0), group[1],
                 waits.names[group[0]],
             )
-            for group, made in self._samples(groups, chosen).items()
+            for group, made in chosen.samples(groups).items()
         ]  # fmt: skip
 
-    def _longest(self, choice: Choice, chosen: Sequence[bool]) -> Section:
-        waits, spans, records = self._waits, self._waits.spans, self._records
-        found = [at for at, dur in enumerate(spans.dur) if chosen[at] and dur != OPEN]
-        rows = [
-            (
-                spans.dur[at], spans.ts[at], records.cpus[spans.begin[at]], kind_of(waits.flags[at]),
-                waits.names[waits.addresses[at]], task_text(records.names, waits.tids[at]),
-            )
-            for at in choice.most_of(found, key=spans.dur.__getitem__)
-        ]  # fmt: skip
-        return TableSection("longest", "Longest", _LONGEST, rows, _EVENTS, len(found) - len(rows))
+    def _lock(self, at: int) -> tuple[str, str]:
+        return kind_of(self._waits.flags[at]), self._waits.names[self._waits.addresses[at]]
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, waits without an end and ends without a begin."""

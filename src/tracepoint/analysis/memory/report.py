@@ -11,7 +11,7 @@ from tracepoint.analysis.memory.build import KINDS, read_memory
 from tracepoint.analysis.memory.machine import OPEN
 from tracepoint.analysis.memory.needs import NEEDS
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Heading, Unit
+from tracepoint.analysis.sections import TASK, DistributionSection, Heading, N, Unit
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from tracepoint.decode.trace import Trace
 
 _FIGURES = (
-    Heading("n", "n"), Heading("asked", "asked", Unit.SIZE), Heading("given", "given", Unit.SIZE),
+    N, Heading("asked", "asked", Unit.SIZE), Heading("given", "given", Unit.SIZE),
     Heading("n_open", "not freed"), Heading("open_bytes", "size", Unit.SIZE),
     Heading("kind", "by", Unit.WORD),
 )  # fmt: skip
 _SITES = (*_FIGURES, Heading("function", "caller", Unit.WORD), Heading("site", "", Unit.ADDRESS))
-_TASKS = (*_FIGURES, Heading("task", "task", Unit.WORD), Heading("tid", "", Unit.NUMBER))
+_TASKS = (*_FIGURES, *TASK)
 _EVENTS = tuple(name for need in NEEDS for name in need.names)
 
 

@@ -10,7 +10,7 @@ from tracepoint.analysis.levels import LevelMachine
 from tracepoint.analysis.power.needs import NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
+from tracepoint.analysis.sections import CPU, DistributionSection, Heading, TableSection, Unit
 from tracepoint.decode.column import number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
@@ -31,7 +31,7 @@ _LEFT_IDLE = 0xFFFF_FFFF
 ACTIVE = -1
 
 _CPUS = (
-    Heading("cpu", "cpu", Unit.NUMBER),
+    CPU,
     Heading("active_ns", "active", Unit.TIME),
     Heading("active_share", "of time", Unit.SHARE),
     Heading("idle_ns", "idle", Unit.TIME),
@@ -40,14 +40,14 @@ _CPUS = (
     Heading("too_shallow", "too shallow"),
 )
 _STATES = (
-    Heading("cpu", "cpu", Unit.NUMBER),
+    CPU,
     Heading("state", "state", Unit.NUMBER),
     Heading("entries", "entered"),
     Heading("idle_ns", "time", Unit.TIME),
     Heading("share", "of time", Unit.SHARE),
 )
 _FREQUENCIES = (
-    Heading("cpu", "cpu", Unit.NUMBER),
+    CPU,
     Heading("khz", "kHz"),
     Heading("ns", "time", Unit.TIME),
     Heading("share", "of time", Unit.SHARE),

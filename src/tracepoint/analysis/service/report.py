@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import compress
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.latency.report import analyse_latency
@@ -85,12 +86,9 @@ class ServiceReport(Report):
         return part_table(self.requests)
 
     def _chosen(self, choice: Choice) -> list[ServiceRequest]:
-        names = self._names
-        return [
-            request
-            for request in self.requests
-            if choice.has_cpu(request.cpu) and choice.has_task(request.tid, names.get(request.tid, ""))
-        ]
+        tids = [request.tid for request in self.requests]
+        chosen = choice.chosen(tids, (request.cpu for request in self.requests), self._names)
+        return list(compress(self.requests, chosen))
 
     def wall(self, choice: Choice = ALL) -> Distribution:
         """Return how long requests took in ns."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.sections import Heading, TableSection, Unit
+from tracepoint.analysis.sections import BEGIN, DUR, MAX, Heading, N, TableSection, Unit
 from tracepoint.analysis.service.lanes import BLOCKED, NO_CALL, TimeKind
 from tracepoint.analysis.units import task_text
 from tracepoint.wording import one_line
@@ -23,31 +23,30 @@ _WORDS = {
     TimeKind.UNINTERRUPTIBLE: "blocked, uninterruptible (D)",
     TimeKind.UNKNOWN: "unknown",
 }
+_PART = (Heading("time", "time", Unit.TIME), Heading("share", "of all", Unit.SHARE))
 _KINDS = (
-    Heading("time", "time", Unit.TIME),
-    Heading("share", "of all", Unit.SHARE),
+    *_PART,
     Heading("mean", "a request", Unit.TIME),
-    Heading("max", "max", Unit.TIME),
+    MAX,
     Heading("n_requests", "requests"),
     Heading("kind", "what", Unit.WORD),
 )
 _BLOCKED = (
-    Heading("time", "time", Unit.TIME),
-    Heading("share", "of all", Unit.SHARE),
-    Heading("n", "n"),
-    Heading("max", "max", Unit.TIME),
+    *_PART,
+    N,
+    MAX,
     Heading("state", "state", Unit.WORD),
     Heading("call", "in", Unit.WORD),
     Heading("by", "woken by", Unit.WORD),
 )
 _SLOWEST = (
-    Heading("dur", "time", Unit.TIME),
+    DUR,
     Heading("running", "running", Unit.TIME),
     Heading("runnable", "runnable", Unit.TIME),
     Heading("sleeping", "blocked", Unit.TIME),
     Heading("uninterruptible", "blocked D", Unit.TIME),
     Heading("unknown", "unknown", Unit.TIME),
-    Heading("ts", "begin (ns)", Unit.NUMBER),
+    BEGIN,
     Heading("thread", "thread", Unit.WORD),
     Heading("key", "key", Unit.WORD),
     Heading("longest_in", "longest blocked in", Unit.WORD),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.sections import Heading, Unit
+from tracepoint.analysis.sections import RATE, TASK, Heading, N, Unit
 from tracepoint.analysis.swap.machine import UNKNOWN, WriteFlag
 from tracepoint.analysis.swap.needs import RECLAIM, SHRINK, SWAP_IN, SWAP_OUT, WRITE_NAMES
 
@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from tracepoint.analysis.sections import TableSection, Value
     from tracepoint.analysis.swap.machine import Moves, Reclaims
 
-_RATE = Heading("rate", "rate", Unit.RATE)
-_PAGES = (Heading("n", "pages"), _RATE, Heading("what", "what", Unit.WORD))
-_WRITES = (Heading("n", "folios"), _RATE, Heading("flags", "written", Unit.WORD))
+_PAGES = (Heading("n", "pages"), RATE, Heading("what", "what", Unit.WORD))
+_WRITES = (Heading("n", "folios"), RATE, Heading("flags", "written", Unit.WORD))
 _TASKS = (
     Heading("n_in", "in"), Heading("n_major", "major"), Heading("n_out", "out"),
     Heading("n_written", "written"), Heading("n_reclaims", "reclaims"),
-    Heading("reclaim_ns", "reclaiming", Unit.TIME),
-    Heading("task", "task", Unit.WORD), Heading("tid", "", Unit.NUMBER),
+    Heading("reclaim_ns", "reclaiming", Unit.TIME), *TASK,
 )  # fmt: skip
 _RECLAIMS = (
-    Heading("n", "n"), Heading("n_freed", "pages"), Heading("time_ns", "time", Unit.TIME),
+    N, Heading("n_freed", "pages"), Heading("time_ns", "time", Unit.TIME),
     Heading("kind", "kind", Unit.WORD),
 )  # fmt: skip
 _SCANS = (Heading("scanned", "scanned"), Heading("freed", "freed"), Heading("share", "of it", Unit.SHARE))

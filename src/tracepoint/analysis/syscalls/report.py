@@ -87,8 +87,7 @@ class SyscallReport(Report):
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the calls by name, their errors, the calls by task, and the longest."""
-        records = self._records
-        return call_sections(self._calls, self.coverage, records.cpus, records.names, choice)
+        return call_sections(self._records, self._calls, choice)
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, calls without an end, exits without an entry."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.sections import DistributionSection, Heading, Unit
+from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
 from tracepoint.analysis.traps.build import read_traps
 from tracepoint.analysis.traps.machine import NONE
 from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
@@ -28,14 +28,12 @@ if TYPE_CHECKING:
     from tracepoint.decode.column import Column
     from tracepoint.decode.trace import Trace
 
-_N, _RATE = Heading("n", "n"), Heading("rate", "rate", Unit.RATE)
-_TASK = (Heading("task", "task", Unit.WORD), Heading("tid", "", Unit.NUMBER))
 _WHAT = Heading("what", "trap", Unit.WORD)
-_VECTORS = (_N, _RATE, Heading("n_signals", "signals"), Heading("vector", "vector", Unit.NUMBER), _WHAT)
-_TASKS = (_N, _RATE, _WHAT, *_TASK)
+_VECTORS = (N, RATE, Heading("n_signals", "signals"), Heading("vector", "vector", Unit.NUMBER), _WHAT)
+_TASKS = (N, RATE, _WHAT, *TASK)
 _SIGNALS = (
-    _N, Heading("signal", "signal", Unit.WORD), Heading("code", "code", Unit.WORD),
-    Heading("trap", "of the trap", Unit.WORD), Heading("likely", "likely", Unit.WORD), *_TASK,
+    N, Heading("signal", "signal", Unit.WORD), Heading("code", "code", Unit.WORD),
+    Heading("trap", "of the trap", Unit.WORD), Heading("likely", "likely", Unit.WORD), *TASK,
 )  # fmt: skip
 _EVENTS = tuple(name for need in NEEDS for name in need.names)
 

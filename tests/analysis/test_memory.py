@@ -113,7 +113,11 @@ def test_a_loss_may_have_freed_what_was_open(analyse):
     assert lifetimes(report) == [-1, -1]
     assert report.not_freed == [1]
     assert report.facts["sites"][0]["n"] == Bounds(2, 4)
-    assert report.machine.n_cut == 1
+    assert len(report.machine.cut) == 1
+    made.alloc(22, TWO)
+    made.free(23, TWO)
+    # What may be hidden began at 10 us at the earliest, and the trace ends at 23 us.
+    assert analyse(made).facts["lifetime_ns"]["kmalloc"]["max"] == Bounds(1000, 13000)
 
 
 def test_pages_end_with_their_block(analyse):

@@ -101,6 +101,22 @@ def test_a_page_of_a_file_that_comes_back_has_a_distance(analyse):
     assert list(report.machine.distances) == [2]
 
 
+def test_a_loss_leaves_distances_without_bounds_and_hides_when_pages_left(analyse):
+    made = Schedule()
+    made.add(1, 0, DELETE, {"i_ino": 5, "s_dev": 8, "index": 1}, KSWAPD)
+    made.add(2, 0, OUT, {"nr_pages": 1, "entry": 9}, KSWAPD)
+    made.lose(0, 1)
+    made.add(5, 0, ADD, {"i_ino": 5, "s_dev": 8, "index": 1}, A)
+    for n, slot in enumerate((9, 100, 101)):
+        made.add(6 + n, 0, IN, {"entry": slot, "major": 1}, A)
+    facts = analyse(made).facts
+    file, away = facts["refault_pages"]["file"], facts["away_ns"]["in"]
+    # Others may have left in the loss, between the page and its return.
+    assert (file["n"], file["max"], file["sum"].high) == (Bounds(1, None), None, None)
+    # One lost event can be of both pages that are not known, and another page may have come back.
+    assert (away["n"], away["max"]) == (Bounds(1, 4), Bounds(4_000, 7_000))
+
+
 def test_sizes_say_what_programs_have_swapped_out(analyse):
     made = Schedule()
     for n, (member, size) in enumerate(((2, 4096), (2, 16384), (1, 999), (2, 8192))):

@@ -93,6 +93,16 @@ def hiding_of(
     return Hiding(lost * each if is_known else None, longest)
 
 
+def samples_of(values: Iterable[int], coverage: Coverage, cut: Sequence[int] = ()) -> Distribution:
+    """Return the figures of samples of a recording; `cut` are the begins of those whose end a loss may hide.
+
+    >>> from tracepoint.analysis.coverage import Coverage, Gap
+    >>> samples_of([5], Coverage(0, 90, {0: [Gap(70, 80, 2)]}), [40]).quantile(1.0)
+    Bounds(low=5, high=50)
+    """
+    return hiding_of(coverage, cut).samples(values, len(cut))
+
+
 def samples_by(
     spans: Spans, groups: Sequence[Group | None], coverage: Coverage, *, is_paired_surely: bool = True
 ) -> Mapping[Group, Distribution]:

@@ -113,8 +113,8 @@ class FaultMachine:
         self.n_without_trap = 0
         #: Ends whose fault was not recorded, or lies before a loss.
         self.n_orphans = 0
-        #: Faults whose end a loss hides.
-        self.n_cut = 0
+        #: When faults began whose end a loss hides.
+        self.cut: list[int] = []
         self._processes = processes
         self._pairs = PairMachine(Order.LAST, gaps=gaps)
         # Of each task: whether a try of its fault was a major one, and whether there was one at all.
@@ -189,4 +189,4 @@ class FaultMachine:
 
     def finish(self, ts: int) -> None:
         """End at the time of the end of the trace."""
-        self.n_cut = len(self._pairs.finish(ts).cut)
+        self.cut = [self.ts[row] for row in self._pairs.finish(ts).cut]

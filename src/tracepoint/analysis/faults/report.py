@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.faults.build import read_faults
 from tracepoint.analysis.faults.machine import OPEN, FaultOutcome
 from tracepoint.analysis.faults.sections import (
@@ -19,14 +18,15 @@ from tracepoint.analysis.faults.sections import (
 )
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
+from tracepoint.analysis.spans import samples_of
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
-from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.faults.machine import FaultMachine
     from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Section
@@ -96,14 +96,13 @@ class FaultReport(Report):
         return self._latency(range(len(self.machine.ts)), *outcomes)
 
     def _latency(self, rows: Sequence[int], *outcomes: FaultOutcome) -> Distribution:
-        machine, lost = self.machine, self.coverage.n_lost
+        machine = self.machine
         values = [
             machine.dur[row]
             for row in rows
             if machine.dur[row] != OPEN and (not outcomes or machine.outcome[row] in outcomes)
         ]
-        hidden = None if lost == LOST_UNKNOWN else lost + machine.n_cut
-        return Distribution(values, hidden, self.coverage.duration if hidden else None)
+        return samples_of(values, self.coverage, machine.cut)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the faults by kind, outcome, task, process, region and instruction, and their times."""

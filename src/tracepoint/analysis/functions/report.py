@@ -11,7 +11,7 @@ from tracepoint.analysis.functions.needs import NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, Unit
-from tracepoint.analysis.spans import hiding_of
+from tracepoint.analysis.spans import samples_of
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
@@ -78,10 +78,9 @@ class FunctionsReport(Report):
     @cached_property
     def functions(self) -> list[FunctionUse]:
         """The functions, those with most time of their own first."""
-        hiding = hiding_of(self.coverage)
         found = [
             FunctionUse(
-                self._name(address), address, hiding.samples(sums.totals),
+                self._name(address), address, samples_of(sums.totals, self.coverage),
                 sum(sums.totals) - sums.nested, sums.own, sums.unsure,
             )
             for address, sums in self._machine.functions.items()

@@ -5,22 +5,22 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.memory.build import KINDS, read_memory
 from tracepoint.analysis.memory.machine import OPEN
 from tracepoint.analysis.memory.needs import NEEDS
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import TASK, DistributionSection, Heading, N, Unit
+from tracepoint.analysis.spans import samples_of
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
-from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.memory.machine import MemoryMachine
     from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Section, Value
@@ -108,14 +108,13 @@ class MemoryReport(Report):
         )
 
     def _lifetimes(self, group: Grouping) -> dict[str, Distribution]:
-        machine, lost = self.machine, self.coverage.n_lost
-        hidden = None if lost == LOST_UNKNOWN else lost + machine.n_cut
+        machine = self.machine
+        cut = [machine.ts[row] for row in machine.cut]
         values: list[list[int]] = [[] for _ in KINDS]
         for row in group.rows:
             if machine.dur[row] != OPEN:
                 values[machine.kind[row]].append(machine.dur[row])
-        longest = self.coverage.duration if hidden else None
-        return {kind: Distribution(own, hidden, longest) for kind, own in zip(KINDS, values, strict=True)}
+        return {kind: samples_of(own, self.coverage, cut) for kind, own in zip(KINDS, values, strict=True)}
 
     def _figures(
         self, group: Grouping, key: Callable[[int], tuple[str, int]]
@@ -149,8 +148,8 @@ class MemoryReport(Report):
         if machine.reused:
             n = counted(len(machine.reused), "allocation")
             yield f"{n} had addresses that were given out again: freed without an event, as by a bulk free"
-        if machine.n_cut:
-            yield f"{counted(machine.n_cut, 'allocation')} may have been freed in a loss"
+        if machine.cut:
+            yield f"{counted(len(machine.cut), 'allocation')} may have been freed in a loss"
         if machine.n_orphans:
             yield f"{machine.n_orphans:,} were freed that were allocated before, in bulk, or in a loss"
         if machine.n_parts:

@@ -5,20 +5,20 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.levels import LevelMachine
 from tracepoint.analysis.power.needs import NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import CPU, DistributionSection, Heading, TableSection, Unit
+from tracepoint.analysis.spans import samples_of
 from tracepoint.decode.column import number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
-from tracepoint.record.page import LOST_UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.levels import LevelRows
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.decode.trace import Trace
@@ -216,20 +216,17 @@ class PowerReport(Report):
         """Return the lengths of whole idle times by state; those at the end or at a loss are not whole."""
         rows = self._idle
         found: dict[int, list[int]] = {}
-        n_cut = 0
-        for cpu, dur, state, is_cut, is_open in zip(
-            rows.key, rows.dur, rows.value, rows.is_cut, rows.is_open, strict=True
+        cut: list[int] = []
+        for cpu, ts, dur, state, is_cut, is_open in zip(
+            rows.key, rows.ts, rows.dur, rows.value, rows.is_cut, rows.is_open, strict=True
         ):
             if state == ACTIVE or not choice.has_cpu(cpu):
                 continue
             if is_cut:
-                n_cut += 1
+                cut.append(ts)
             elif not is_open:
                 found.setdefault(state, []).append(dur)
-        lost = self.coverage.n_lost
-        hidden = None if lost == LOST_UNKNOWN else lost + n_cut
-        longest = self.coverage.duration if hidden else None
-        return {str(state): Distribution(values, hidden, longest) for state, values in sorted(found.items())}
+        return {str(state): samples_of(values, self.coverage, cut) for state, values in sorted(found.items())}
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, missing events, CPUs whose frequency is not known."""

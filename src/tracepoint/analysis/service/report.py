@@ -16,7 +16,7 @@ from tracepoint.analysis.service.lanes import read_lanes
 from tracepoint.analysis.service.needs import THREAD, needs_of
 from tracepoint.analysis.service.sections import blocked_section, kind_section, slowest_section
 from tracepoint.analysis.service.tables import part_table, request_table
-from tracepoint.analysis.spans import OPEN, hiding_of
+from tracepoint.analysis.spans import OPEN, samples_of
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT
 from tracepoint.analysis.syscalls.report import analyse_syscalls
 from tracepoint.errors import TracepointError
@@ -94,8 +94,7 @@ class ServiceReport(Report):
         """Return how long requests took in ns."""
         chosen = self._chosen(choice)
         cut = [request.ts for request in chosen if request.is_cut]
-        hiding = hiding_of(self.coverage, cut)
-        return hiding.samples((one.dur for one in chosen if one.dur != OPEN), len(cut))
+        return samples_of((one.dur for one in chosen if one.dur != OPEN), self.coverage, cut)
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return how long requests took, where their time went, what blocked them, and the slowest."""

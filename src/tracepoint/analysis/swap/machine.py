@@ -64,7 +64,8 @@ class Reclaims:
         self.ts, self.dur, self.n_freed = array("q"), array("q"), array("q")
         self.cpu, self.tid = array("i"), array("i")
         self.kind: list[str] = []
-        self.n_cut = 0
+        #: When those began whose end a loss hides.
+        self.cut: list[int] = []
         # A kswapd that begins again before it sleeps is still awake.
         self._pairs = {
             kind: PairMachine(Order.FIRST if kind == "kswapd" else Order.LAST, gaps=gaps) for kind in RECLAIM
@@ -88,7 +89,7 @@ class Reclaims:
 
     def finish(self, ts: int) -> None:
         """End at the time of the end of the trace."""
-        self.n_cut = sum(len(pairs.finish(ts).cut) for pairs in self._pairs.values())
+        self.cut = [self.ts[row] for pairs in self._pairs.values() for row in pairs.finish(ts).cut]
 
 
 class SwapMachine:

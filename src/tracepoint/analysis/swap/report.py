@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Unit
+from tracepoint.analysis.spans import hiding_of, samples_of
 from tracepoint.analysis.swap.build import read_swap
 from tracepoint.analysis.swap.machine import UNKNOWN
 from tracepoint.analysis.swap.needs import ADD, DELETE, NEEDS, RECLAIM, SWAP_IN, SWAP_OUT
@@ -22,12 +22,12 @@ from tracepoint.analysis.swap.sections import (
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
-from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import size_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
+    from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Section
     from tracepoint.analysis.swap.machine import SwapMachine
@@ -76,10 +76,19 @@ class SwapReport(Report):
 
         return ColumnTable("reclaim", columns)
 
-    def _times(self, values: Iterable[int], n_cut: int = 0) -> Distribution:
-        lost = self.coverage.n_lost
-        hidden = None if lost == LOST_UNKNOWN else lost + n_cut
-        return Distribution(values, hidden, self.coverage.duration if hidden else None)
+    def _away(self, rows: Sequence[int]) -> Distribution:
+        """Return how long pages were in a swap area."""
+        values = [self.machine.ins.away[row] for row in rows]
+        known = [ns for ns in values if ns != UNKNOWN]
+        # A loss hides the return of a page, or when any of the others left.
+        n_hidden = 0 if self.coverage.is_complete else len(values) - len(known)
+        return hiding_of(self.coverage, [self.coverage.start]).samples(known, n_hidden)
+
+    @property
+    def _distances(self) -> Distribution:
+        # The pages that left in a loss are not counted: any distance over it is longer.
+        hiding = hiding_of(self.coverage, is_paired_surely=False)
+        return hiding._replace(longest=None).samples(self.machine.distances)
 
     @property
     def n_refaults(self) -> int:
@@ -97,10 +106,9 @@ class SwapReport(Report):
         for row in group.rows:
             by_kind[reclaims.kind[row]].append(reclaims.dur[row])
         times = {
-            kind: self._times([ns for ns in by_kind[kind] if ns != UNKNOWN], reclaims.n_cut)
+            kind: samples_of((ns for ns in by_kind[kind] if ns != UNKNOWN), self.coverage, reclaims.cut)
             for kind in RECLAIM
         }
-        away = [machine.ins.away[row] for row in groups["in"].rows if machine.ins.away[row] != UNKNOWN]
         ends = tuple(name for names in RECLAIM.values() for name in names)
         return (
             page_section(groups["in"], groups["out"], machine.ins, machine.outs),
@@ -112,14 +120,14 @@ class SwapReport(Report):
             DistributionSection(
                 "away_ns",
                 "Time in a swap area",
-                {"in": self._times(away)},
+                {"in": self._away(groups["in"].rows)},
                 "page",
                 events=(SWAP_IN, SWAP_OUT),
             ),
             DistributionSection(
                 "refault_pages",
                 "Pages that left the page cache before one came back (at most)",
-                {"file": self._times(machine.distances)},
+                {"file": self._distances},
                 "page",
                 Unit.COUNT,
                 (DELETE, ADD),

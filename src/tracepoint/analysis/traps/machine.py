@@ -44,7 +44,8 @@ class TrapMachine:
         self.cpu, self.tid = array("i"), array("i")
         self.what: list[str] = []
         self.signals: list[TrapSignal] = []
-        self.n_cut = 0
+        #: When traps began whose end a loss hides.
+        self.cut: list[int] = []
         everywhere = [gap for own in gaps.values() for gap in own]
         self._gaps = join_gaps(everywhere) if everywhere else None
         # A trap of a task ends in it, wherever that runs then; an interrupt ends on its CPU.
@@ -111,4 +112,4 @@ class TrapMachine:
 
     def finish(self, ts: int) -> None:
         """End at the time of the end of the trace."""
-        self.n_cut = sum(len(pairs.finish(ts).cut) for pairs in (self._in_tasks, self._on_cpus))
+        self.cut = [self.ts[row] for pairs in (self._in_tasks, self._on_cpus) for row in pairs.finish(ts).cut]

@@ -6,10 +6,10 @@ from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
+from tracepoint.analysis.spans import samples_of
 from tracepoint.analysis.traps.build import read_traps
 from tracepoint.analysis.traps.machine import NONE
 from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
@@ -17,7 +17,6 @@ from tracepoint.analysis.traps.vectors import code_name, likely_vector, signal_n
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.errors import TracepointError
-from tracepoint.record.page import LOST_UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,10 +107,9 @@ class TrapReport(Report):
         for row in group.rows:
             if machine.dur[row] != NONE:
                 times.setdefault(machine.what[row], []).append(machine.dur[row])
-        lost = self.coverage.n_lost
-        hidden = None if lost == LOST_UNKNOWN else lost + machine.n_cut
-        longest = self.coverage.duration if hidden else None
-        taken = {what: Distribution(values, hidden, longest) for what, values in sorted(times.items())}
+        taken = {
+            what: samples_of(values, self.coverage, machine.cut) for what, values in sorted(times.items())
+        }
         return (
             self._vectors(group),
             self._tasks(group),

@@ -74,6 +74,13 @@ class Schedule:
                 struct.pack_into(order + _CODES[field.size], data, field.offset, value)
         self._records.setdefault(cpu, []).append((us * 1000, bytes(data)))
 
+    def stack(self, us, cpu, by, addresses):
+        """Add the stack of the record before, the innermost address first; `formats` has ftrace:kernel_stack."""
+        form, order = self._forms["ftrace:kernel_stack"], ">" if self._is_big else "<"
+        head = (form.id, 0, 0, by, len(addresses), 0)
+        data = struct.pack(f"{order}HBBiII{len(addresses)}Q", *head, *addresses)
+        self._records.setdefault(cpu, []).append((us * 1000, data))
+
     def lose(self, cpu, n):
         """The CPU loses `n` events here; -1: some."""
         self._records.setdefault(cpu, []).append(n)

@@ -128,4 +128,5 @@ def test_folded_stacks_of_the_command(run, made):  # noqa: F811
     status, out, _ = run("functions", path, "--format", "folded")
     assert status == 0
     assert sorted(out.splitlines()) == [f"<...>-7;{A:#x} 5000", f"<...>-7;{A:#x};{B:#x} 2000"]
-    assert "no stacks" in run("sched", made(x1()), "--format", "folded")[2]
+    between = ("--begin", "sched_switch", "--end", "sched_switch")
+    assert "no stacks" in run("latency", made(x1()), *between, "--format", "folded")[2]

@@ -67,8 +67,21 @@ _BETWEEN = (
         choices=("last", "first", "stack", "queue"),
     ),
 )
+_OF_SCHED = (
+    AnalysisOption(
+        "by",
+        "WHAT",
+        "show the time off the CPUs, by state and waker, or by where tasks blocked too: call (system calls), "
+        "stack (stacks of sched_switch); --format folded uses it too",
+        choices=("waker", "call", "stack"),
+    ),
+)
 #: What each can be asked; those that are not here take no options.
-OPTIONS: dict[str, tuple[AnalysisOption, ...]] = {"latency": _BETWEEN, "service": _BETWEEN}
+OPTIONS: dict[str, tuple[AnalysisOption, ...]] = {
+    "sched": _OF_SCHED,
+    "latency": _BETWEEN,
+    "service": _BETWEEN,
+}
 
 
 def _module(analysis: str, part: str) -> ModuleType:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.figures import QUANTILES, figure_rows, value_text
+from tracepoint.analysis.folded import FOLDED
 from tracepoint.analysis.sections import DistributionSection, Unit
 from tracepoint.errors import TracepointError
 from tracepoint.wording import counted, text_table, visible
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from tracepoint.analysis.report import Report
     from tracepoint.analysis.sections import Choice, Section, TableSection
 
-#: The table of an analysis that has stacks.
-FOLDED = "folded_stacks"
 _BAR_WIDTH = 40
 
 
@@ -100,7 +99,7 @@ def folded_lines(report: Report) -> Iterator[str]:
     """
     table = report.tables.get(FOLDED)
     if table is None:
-        raise TracepointError(f"the analysis {report.name} has no stacks; functions has")
+        raise TracepointError(f"the analysis {report.name} has no stacks; functions and sched have")
     stacks = table["stack"].tolist()
     for stack, own_ns in zip(stacks, table["own_ns"].numbers, strict=True):
         yield f"{visible(str(stack))} {own_ns}"

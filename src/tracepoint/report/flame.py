@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.analysis.sched.offcpu import stack_places
+from tracepoint.analysis.sched.report import SchedReport
 from tracepoint.report.lanes import thread_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable
 
     from tracepoint.analysis.report import Report
     from tracepoint.decode.trace import Trace
-
-    Stacks = Mapping[tuple[int, int], Sequence[str]]
 
 # Parts below this share of the whole are put together: no screen shows them.
 _SMALLEST = 1 / 4000
@@ -25,10 +25,9 @@ _STATES = {
     "T": "T: stopped",
     "t": "t: traced",
     "P": "P: parked",
-    "X": "X: dead",
-    "Z": "Z: zombie",
+    "S or R": "S, and then runnable: woken unseen",
+    "D or R": "D, and then runnable: woken unseen",
 }
-_SWITCH, _STACK = "sched:sched_switch", "ftrace:kernel_stack"
 
 
 def off_cpu(report: Report, trace: Trace) -> dict[str, Any] | None:
@@ -36,32 +35,22 @@ def off_cpu(report: Report, trace: Trace) -> dict[str, Any] | None:
 
     A node has `n` (name), `v` (ns) and `c` (children, the largest first).
     """
-    tables = report.tables
-    if not {"thread_state", "thread"} <= tables.keys():
+    if not isinstance(report, SchedReport):
         return None
-    names, threads = thread_names(tables), tables["thread"]
-    comms = dict(zip(threads["utid"].tolist(), threads["name"].tolist(), strict=True))
-    tids = dict(zip(threads["utid"].numbers, threads["tid"].numbers, strict=True))
-    stacks = switch_stacks(trace)
-    states = tables["thread_state"]
-    labels, columns = states["state"].words, (states[name].numbers for name in ("ts", "dur", "utid", "state"))
-    sums: dict[tuple[str, ...], int] = {}
-    for ts, dur, utid, state in zip(*columns, strict=True):
-        if dur <= 0 or labels[state] == "Running":
-            continue
-        stack = stacks.get((ts, tids[utid]), ()) if stacks else ()
-        path = (_STATES.get(labels[state], labels[state]), str(comms[utid]), *stack, names[utid])
-        sums[path] = sums.get(path, 0) + dur
-    return tree_of("off the CPUs", sums.items())
-
-
-def switch_stacks(trace: Trace) -> dict[tuple[int, int], Sequence[str]]:
-    """Return the stacks that were recorded with switches by time and the id of the task that left."""
-    if not trace.events.get(_STACK) or _SWITCH not in trace:
-        return {}
-    table = trace.with_stacks(_SWITCH)
-    rows = (table[name].tolist() for name in ("common_timestamp", "prev_pid", "kernel_stack_symbols"))
-    return {(ts, pid): tuple(reversed(stack)) for ts, pid, stack in zip(*rows, strict=True) if stack}
+    names = dict(enumerate(report.thread["name"].tolist()))
+    texts = thread_names(report.tables)
+    paths = (
+        (
+            (
+                _STATES.get(time.state, time.state), str(names[time.utid]), *time.where, texts[time.utid],
+                *((f"woken by {time.waker}",) if time.waker else ()),
+            ),
+            time.ns,
+        )
+        for time in report.off_cpu(stack_places(trace))
+        if time.ns > 0
+    )  # fmt: skip
+    return tree_of("off the CPUs", paths)
 
 
 def tree_of(name: str, paths: Iterable[tuple[tuple[str, ...], int]]) -> dict[str, Any]:

@@ -6,14 +6,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.folded import FOLDED, folded_table
 from tracepoint.analysis.functions.machine import UNKNOWN, Call, FunctionMachine
 from tracepoint.analysis.functions.needs import NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, Unit
 from tracepoint.analysis.spans import samples_of
-from tracepoint.decode.column import number_column, text_column
-from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.records import Take
     from tracepoint.analysis.sections import Choice, Section
-    from tracepoint.decode.column import Column
+    from tracepoint.decode.table import ColumnTable
     from tracepoint.decode.trace import Trace
 
 _EXIT, _ENTRY = "ftrace:funcgraph_exit", "ftrace:funcgraph_entry"
@@ -90,18 +89,14 @@ class FunctionsReport(Report):
     @property
     def tables(self) -> Mapping[str, ColumnTable]:
         """The table `folded_stacks`: each path of calls as `task;caller;function`, with its time in ns."""
-        return {"folded_stacks": ColumnTable("folded_stacks", self._folded)}
+        return {FOLDED: self._folded}
 
-    def _folded(self) -> list[Column]:
-        paths = self._machine.paths
-        texts = [";".join((self._tasks[path[0]], *map(self._name, path[1:]))) for path in paths]
-        return [
-            text_column(
-                "stack", range(len(texts)), (text.encode("utf-8", "surrogateescape") for text in texts)
-            ),
-            number_column("own_ns", (own for own, _ in paths.values()), "q"),
-            number_column("calls", (n for _, n in paths.values()), "q"),
-        ]
+    @cached_property
+    def _folded(self) -> ColumnTable:
+        found = self._machine.paths
+        paths = [(self._tasks[path[0]], *map(self._name, path[1:])) for path in found]
+        own, calls = ([sums[at] for sums in found.values()] for at in (0, 1))
+        return folded_table(paths, own, ("calls", calls))
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the functions by their own time, and how long calls of the first ones took."""

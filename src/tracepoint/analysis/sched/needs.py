@@ -1,6 +1,10 @@
 """The events that scheduling is computed from."""
 
+from __future__ import annotations
+
 from tracepoint.analysis.needs import Fields, Need
+from tracepoint.analysis.syscalls.needs import ENTER, EXIT
+from tracepoint.analysis.syscalls.needs import NEEDS as SYSCALLS
 
 _COMMON = ("common_flags", "common_pid")
 _WAKE = Fields((*_COMMON, "pid"), ("comm",))
@@ -33,3 +37,17 @@ NEEDS = (
     Need({"sched:sched_process_free": Fields(("pid",))}, "when a task is gone"),
     Need({"task:task_rename": Fields(("pid",), ("newcomm",))}, "names of tasks"),
 )
+
+
+def calls_if_recorded() -> tuple[Need, ...]:
+    """Return the events of system calls, for an analysis that has figures without them too."""
+    return tuple(
+        need._replace(gives="which system call a thread was blocked in", is_needed=False)
+        for need in SYSCALLS
+        if need.names[0] in (ENTER, EXIT)
+    )
+
+
+def needs_of(by: str = "") -> tuple[Need, ...]:
+    """Return what is read of a recording; `by` says what off-CPU time is summed by."""
+    return (*NEEDS, *calls_if_recorded()) if by == "call" else NEEDS

@@ -6,11 +6,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.distribution import Bounds, Distribution
+from tracepoint.analysis.folded import folded_table
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
 from tracepoint.analysis.sched.events import SchedEvents
+from tracepoint.analysis.sched.offcpu import NO_OFF_CPU, OffCpu, folded_paths, off_times, places_of
 from tracepoint.analysis.sched.rows import StateClass
-from tracepoint.analysis.sched.sections import cpu_section, latency_section, task_section
+from tracepoint.analysis.sched.sections import (
+    cpu_section,
+    latency_section,
+    off_cpu_section,
+    task_section,
+)
 from tracepoint.analysis.sched.sums import CAUSES, count_ends, find_waits, sum_cpus, sum_states
 from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
 from tracepoint.analysis.sched.threads import IDLE
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.needs import MissingEvent
+    from tracepoint.analysis.sched.offcpu import OffTime, Where
     from tracepoint.analysis.sched.rows import SchedRows
     from tracepoint.analysis.sched.sums import StateSum
     from tracepoint.analysis.sections import Choice, Section
@@ -43,9 +51,12 @@ class SchedReport(Report):
 
     name = "sched"
 
-    def __init__(self, rows: SchedRows, coverage: Coverage, missing: Sequence[MissingEvent]) -> None:
+    def __init__(
+        self, rows: SchedRows, coverage: Coverage, missing: Sequence[MissingEvent], off: OffCpu = NO_OFF_CPU
+    ) -> None:
         super().__init__(coverage, missing)
         self._rows = rows
+        self._off = off
 
     def __repr__(self) -> str:
         n = len(self._rows.runs.ts)
@@ -53,8 +64,8 @@ class SchedReport(Report):
 
     @property
     def tables(self) -> dict[str, ColumnTable]:
-        """The rows of `sched`, `thread_state`, `thread` and `spurious_sched_wakeup`."""
-        found = (self.sched, self.thread_state, self.thread, self.spurious_sched_wakeup)
+        """The rows of `sched`, `thread_state`, `thread`, `spurious_sched_wakeup` and `folded_stacks`."""
+        found = (self.sched, self.thread_state, self.thread, self.spurious_sched_wakeup, self.folded_stacks)
         return {table.name: table for table in found}
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
@@ -63,11 +74,16 @@ class SchedReport(Report):
         tasks = [task for task in self.tasks if choice.has_task(task.tid, task.name)]
         utids = {task.utid for task in tasks} if choice.tasks else None
         waits = {cause or "all": self.latency(cause, utids) for cause in (*CAUSES, None)}
-        return (
+        found: list[Section] = [
             cpu_section(self.cpus, span, choice),
             task_section(tasks, span, choice),
             latency_section(waits),
-        )
+        ]
+        if self._off.by:
+            times = [time for time in self.off_cpu() if utids is None or time.utid in utids]
+            is_complete = self.coverage.is_complete
+            found.append(off_cpu_section(times, self._rows.task_of, choice, is_complete=is_complete))
+        return found
 
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, missing events, sleeps without a wake-up."""
@@ -98,6 +114,21 @@ class SchedReport(Report):
     def spurious_sched_wakeup(self) -> ColumnTable:
         """Wakings of threads that were not asleep."""
         return spurious_table(self._rows)
+
+    def off_cpu(self, where: Where | None = None) -> list[OffTime]:
+        """Return the time that threads were off the CPUs, that with most time first.
+
+        `where` tells where they blocked: a system call or functions, by the time in ns and the id of a task;
+        None: as `analyse_sched` was asked with `by`.
+        """
+        return off_times(self._rows, where or self._off.where)
+
+    @cached_property
+    def folded_stacks(self) -> ColumnTable:
+        """The time off the CPUs as `task;state;where;woken by ...`, as flame graphs have it."""
+        times = [time for time in self.off_cpu() if time.ns > 0]
+        paths = folded_paths(times, self._rows.task_of)
+        return folded_table(paths, [time.ns for time in times], ("n", [time.n for time in times]))
 
     @property
     def n_lost_switches(self) -> int:
@@ -182,6 +213,7 @@ class SchedReport(Report):
             threads.tid[utid],
             threads.generation[utid],
             rows.name_of(utid),
+            rows.task_of(utid),
             Bounds(run, run + rows.counts.lost_ns),
             sum(own.n_rows for own in runs),
             sum(own.ns for own in sums if names.classes[own.state] is StateClass.RUNNABLE),
@@ -197,10 +229,13 @@ class SchedReport(Report):
         )
 
 
-def analyse_sched(trace: Trace) -> SchedReport:
-    """Return how the threads of a trace were scheduled; raises TracepointError without sched_switch.
+def analyse_sched(trace: Trace, by: str = "") -> SchedReport:
+    """Return how the threads of a trace were scheduled.
 
-    Times are those of `trace.between`; the records of all tasks and CPUs are needed.
+    Times are those of `trace.between`; the records of all tasks and CPUs are needed.  `by` sums the time off
+    the CPUs by "waker", or by where threads blocked as well: "call", which needs system calls, or "stack",
+    which needs stacks of sched_switch.  Raises TracepointError without sched_switch or what `by` needs,
+    KeyError for an unknown `by`.
 
     >>> import tracepoint as tp
     >>> with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
@@ -210,7 +245,7 @@ def analyse_sched(trace: Trace) -> SchedReport:
     """
     events = SchedEvents(trace)
     rows = run_machine(events, events.coverage.gaps, events.coverage.stop)
-    return SchedReport(rows, events.coverage, events.missing)
+    return SchedReport(rows, events.coverage, events.missing, OffCpu(by, places_of(trace, by)))
 
 
 analyse = analyse_sched

@@ -229,3 +229,11 @@ class SchedRows(NamedTuple):
         if number == NONE:
             return f"swapper/{self.threads.cpu[utid]}"
         return self.words[number] or self.saved.get(self.threads.tid[utid], "")
+
+    def task_of(self, utid: int) -> str:
+        """Return a thread as reports show it, `sh-104`, with the generation of an id that was used again."""
+        threads, name = self.threads, self.name_of(utid)
+        if threads.name[utid] == NONE:
+            return name
+        again = f".{threads.generation[utid]}" if threads.generation[utid] else ""
+        return f"{name}-{threads.tid[utid]}{again}"

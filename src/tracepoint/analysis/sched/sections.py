@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.sections import DistributionSection, Heading, TableSection, Unit
+from tracepoint.analysis.distribution import Bounds
+from tracepoint.analysis.sections import MAX, DistributionSection, Heading, N, TableSection, Unit
+from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.sched.offcpu import OffTime
     from tracepoint.analysis.sched.use import CpuUse, TaskUse
     from tracepoint.analysis.sections import Choice
 
@@ -42,6 +45,16 @@ _TASKS = (
     Heading("asleep", "", Unit.TIME),
     Heading("migrations", ""),
 )
+_OFF_CPU = (
+    Heading("time", "time", Unit.TIME),
+    N,
+    MAX,
+    Heading("state", "state", Unit.WORD),
+    Heading("task", "task", Unit.WORD),
+    Heading("waker", "woken by", Unit.WORD),
+    Heading("where", "in", Unit.WORD),
+    Heading("utid", "", Unit.NUMBER),
+)
 
 
 def cpu_section(cpus: Sequence[CpuUse], span_ns: int, choice: Choice) -> TableSection:
@@ -65,8 +78,7 @@ def task_section(tasks: Sequence[TaskUse], span_ns: int, choice: Choice) -> Tabl
         (
             task.run, task.run.low / span, task.runnable, sum(task.asleep.values()), task.n_runs,
             task.voluntary, task.involuntary, task.cpu_changes,
-            f"{task.name}-{task.tid}" + (f".{task.generation}" if task.generation else ""),
-            task.tid, task.name, task.generation, task.utid, task.asleep, task.migrations,
+            task.text, task.tid, task.name, task.generation, task.utid, task.asleep, task.migrations,
         )
         for task in tasks
     ]  # fmt: skip
@@ -76,3 +88,21 @@ def task_section(tasks: Sequence[TaskUse], span_ns: int, choice: Choice) -> Tabl
 def latency_section(waits: Mapping[str, Distribution]) -> DistributionSection:
     """Return how long threads waited for a CPU, by cause."""
     return DistributionSection("latency_ns", "Waits for a CPU", waits, "after", events=_WAKES)
+
+
+def off_cpu_section(
+    times: Sequence[OffTime], task_of: Callable[[int], str], choice: Choice, *, is_complete: bool
+) -> TableSection:
+    """Return where time off the CPUs went; a loss hides some of it."""
+
+    def bound(n: int) -> Bounds:
+        return Bounds(n, n if is_complete else None)
+
+    rows = [
+        (
+            bound(time.ns), bound(time.n), bound(time.longest), time.state, one_line(task_of(time.utid)),
+            one_line(time.waker or "-"), one_line(" < ".join(reversed(time.where)) or "-"), time.utid,
+        )
+        for time in times
+    ]  # fmt: skip
+    return choice.table("off_cpu", "Off the CPUs", _OFF_CPU, rows, _WAKES)

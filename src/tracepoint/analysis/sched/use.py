@@ -22,13 +22,14 @@ class TaskUse(NamedTuple):
     """What one thread did, in ns; `asleep` is the time by the letters of the state.
 
     `run` are bounds: what lost events hide may have been its time.  `voluntary` and `involuntary` are the
-    switches that the kernel counts as such in /proc/PID/status.
+    switches that the kernel counts as such in /proc/PID/status.  `text` is the thread as reports show it.
     """
 
     utid: int
     tid: int
     generation: int
     name: str
+    text: str
     run: Bounds
     n_runs: int
     runnable: int

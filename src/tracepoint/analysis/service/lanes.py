@@ -7,6 +7,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.sched.rows import OPEN, RowFlag
+from tracepoint.analysis.syscalls.during import NO_CALL, TaskCalls
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
     from tracepoint.analysis.syscalls.report import SyscallReport
     from tracepoint.decode.table import ColumnTable
 
-#: What a thread was blocked on where nothing says it, and where it was in no system call: a page fault.
-NO_CALL, OUTSIDE = "", "no system call"
 NO_TASK = -1
 _IRQ = "interrupt"
 
@@ -116,7 +115,7 @@ def read_lanes(
     """Return what some threads did, by their ids; those of which nothing is known are left out."""
     thread = sched.thread
     tid_of = thread["tid"].numbers
-    of_task = _Calls(calls, tids, sched.coverage.stop) if calls is not None else None
+    of_task = TaskCalls(calls, tids) if calls is not None else None
     names = _Wakers(thread)
     lanes = {}
     for tid, rows in _rows_of(sched, tids, tid_of).items():
@@ -182,28 +181,3 @@ class _Wakers:
             return NO_TASK, _IRQ
         tid = self._tids[row.waker]
         return tid, f"{self._words[self._names[row.waker]]}-{tid}"
-
-
-class _Calls:
-    """Which system call a thread was in at a time."""
-
-    def __init__(self, report: SyscallReport, tids: Collection[int], stop: int) -> None:
-        table = report.syscall
-        self._starts: dict[int, list[int]] = {}
-        self._found: dict[int, list[tuple[int, str]]] = {}
-        names = table["name"]
-        words = names.words
-        columns = (table[name].numbers for name in ("ts", "dur", "tid", "is_cut"))
-        for ts, dur, tid, is_cut, name in zip(*columns, names.numbers, strict=True):
-            if tid in tids:
-                end = ts + dur if dur != OPEN else ts if is_cut else stop
-                self._starts.setdefault(tid, []).append(ts)
-                self._found.setdefault(tid, []).append((end, words[name]))
-
-    def at(self, tid: int, time: int) -> str:
-        """Return the name of the call, OUTSIDE of one; NO_CALL before the first of a thread."""
-        place = bisect_right(self._starts.get(tid, ()), time) - 1
-        if place < 0:
-            return NO_CALL
-        end, name = self._found[tid][place]
-        return name if time <= end else OUTSIDE

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.latency import needs as latency
 from tracepoint.analysis.sched.needs import NEEDS as SCHED
-from tracepoint.analysis.syscalls.needs import ENTER, EXIT
-from tracepoint.analysis.syscalls.needs import NEEDS as SYSCALLS
+from tracepoint.analysis.sched.needs import calls_if_recorded
 
 if TYPE_CHECKING:
     from tracepoint.analysis.needs import Need
@@ -18,9 +17,4 @@ THREAD = "common_pid"
 
 def needs_of(begin: str, end: str, key: str = THREAD, order: str = "last") -> tuple[Need, ...]:
     """Return the events of requests with the fields of their key, of the scheduler and of system calls."""
-    calls = (
-        need._replace(gives="which system call a thread was blocked in", is_needed=False)
-        for need in SYSCALLS
-        if need.names[0] in (ENTER, EXIT)
-    )
-    return (*latency.needs_of(begin, end, key, order), *SCHED, *calls)
+    return (*latency.needs_of(begin, end, key, order), *SCHED, *calls_if_recorded())

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sections import BEGIN, DUR, MAX, Heading, N, TableSection, Unit
-from tracepoint.analysis.service.lanes import BLOCKED, NO_CALL, TimeKind
+from tracepoint.analysis.service.lanes import BLOCKED, TimeKind
+from tracepoint.analysis.syscalls.during import NO_CALL
 from tracepoint.analysis.units import task_text
 from tracepoint.wording import one_line
 

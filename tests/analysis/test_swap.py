@@ -142,5 +142,5 @@ def test_without_events_there_is_nothing(tmp_path):
     made.switch(1, 0, A, "S", B)
     path = tmp_path / "made.dat"
     path.write_bytes(made.data())
-    with tp.open_trace(path) as trace, pytest.raises(TracepointError, match="no events of swapping"):
+    with tp.open_trace(path) as trace, pytest.raises(TracepointError, match="no events of swap;"):
         analyse_swap(trace)

@@ -29,8 +29,8 @@ class AnalysisRecords:
     `fields` are the fields that are there, by event (`system:event`); events that lack a field that must be
     there are left out.  `names` are the names of tasks that the recorder saved, by id.
 
-    Raises TracepointError when one that the analysis needs is not there or lacks a field, and for a trace of
-    some CPUs or tasks only, which would give other figures.
+    Raises TracepointError when one that the analysis needs is not there or lacks a field, when none is there,
+    and for a trace of some CPUs or tasks only, which would give other figures.
     """
 
     def __init__(self, trace: Trace, analysis: str, needs: Sequence[Need]) -> None:
@@ -49,6 +49,10 @@ class AnalysisRecords:
                 "events/ next to it, or analyse the recording that the text was made from"
             )
             lacking.insert(0, lacks)
+        if not self.fields:
+            lacking.append(
+                f"no events of {analysis}; tracepoint analyse {analysis} --events says what to record"
+            )
         if lacking:
             raise TracepointError(f"{trace.file.path}: {lacking[0]}")
         self.table = trace.joined(self.fields)

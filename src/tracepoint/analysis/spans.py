@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.distribution import Distribution
 from tracepoint.analysis.pairs import NO_ROW
+from tracepoint.decode.column import number_column
+from tracepoint.decode.numbers import count_up
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
 
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.pairs import Pairs
+    from tracepoint.decode.column import Column
 
     Group = TypeVar("Group", bound=Hashable)
 
@@ -129,6 +132,23 @@ def samples_by(
             n_cut[group] = n_cut.get(group, 0) + 1
     order = sorted(values, key=lambda group: -sum(values[group]))
     return {group: hiding.samples(values[group], n_cut.get(group, 0)) for group in order}
+
+
+def span_columns(
+    ts: Sequence[int], dur: Sequence[int], cpu: Iterable[int] | None = None, tid: Iterable[int] | None = None
+) -> list[Column]:
+    """Return the columns that tables of times begin with: `id`, `ts` and `dur` in ns, and where they were.
+
+    >>> [column.name for column in span_columns([10], [5], cpu=[0])]
+    ['id', 'ts', 'dur', 'cpu']
+    """
+    places = (number_column(name, own, "i") for name, own in (("cpu", cpu), ("tid", tid)) if own is not None)
+    return [
+        number_column("id", count_up(len(ts)), "q"),
+        number_column("ts", ts, "q"),
+        number_column("dur", dur, "q"),
+        *places,
+    ]
 
 
 def unpaired_notes(spans: Spans, begin: str, end: str, n_final: int = 0) -> Iterator[str]:

@@ -13,7 +13,7 @@ from tracepoint.analysis.block.sections import EVENTS, device_section, kind_of, 
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection
-from tracepoint.analysis.spans import OPEN, hiding_of
+from tracepoint.analysis.spans import OPEN, hiding_of, span_columns
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
@@ -76,9 +76,7 @@ class BlockReport(Report):
         """Return a request a row: `queue_dur`, `service_dur` in ns, -1 where they are not known."""
         requests = self.requests
         return [
-            number_column("id", range(len(requests)), "q"),
-            number_column("ts", (one.ts for one in requests), "q"),
-            number_column("dur", (_known(_total(one)) for one in requests), "q"),
+            *span_columns([one.ts for one in requests], [_known(_total(one)) for one in requests]),
             number_column("queue_dur", (_known(_queued(one)) for one in requests), "q"),
             number_column("service_dur", (_known(_service(one)) for one in requests), "q"),
             names_column("dev", (device_name(one.dev) for one in requests)),

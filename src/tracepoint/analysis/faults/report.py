@@ -18,7 +18,7 @@ from tracepoint.analysis.faults.sections import (
 )
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.spans import samples_of
+from tracepoint.analysis.spans import samples_of, span_columns
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
 from tracepoint.wording import counted
@@ -76,11 +76,7 @@ class FaultReport(Report):
 
         def columns() -> list[Column]:
             return [
-                number_column("id", range(len(machine.ts)), "q"),
-                number_column("ts", machine.ts, "q"),
-                number_column("dur", machine.dur, "q"),
-                number_column("cpu", machine.cpu, "i"),
-                number_column("tid", machine.tid, "i"),
+                *span_columns(machine.ts, machine.dur, machine.cpu, machine.tid),
                 number_column("process", machine.process, "i"),
                 number_column("address", machine.address, "Q"),
                 number_column("ip", machine.ip, "Q"),

@@ -31,7 +31,6 @@ from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Unit
 from tracepoint.analysis.spans import hiding_of, samples_by, unpaired_notes
-from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -205,10 +204,6 @@ def analyse_irq(trace: Trace) -> IrqReport:
     <IrqReport of 22 interrupts and softirqs>
     """
     records = AnalysisRecords(trace, IrqReport.name, NEEDS)
-    if not records.fields:
-        raise TracepointError(
-            f"{trace.file.path}: no events of interrupts; tracepoint analyse irq --events says what to record"
-        )
     return IrqReport(records, read_irqs(records))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.irq.build import HARD, NO_PARENT, SOFT
-from tracepoint.analysis.spans import OPEN
+from tracepoint.analysis.spans import OPEN, span_columns
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 
@@ -46,15 +46,7 @@ def _name(work: IrqWork, at: int) -> str:
 
 def wait_table(name: str, ts: Sequence[int], dur: Sequence[int], what: Sequence[str]) -> ColumnTable:
     """Return what waited: since when, how long in ns (-1: it never ran), and its name."""
-    return ColumnTable(
-        name,
-        lambda: [
-            number_column("id", range(len(ts)), "q"),
-            number_column("ts", ts, "q"),
-            number_column("dur", dur, "q"),
-            names_column("name", what),
-        ],
-    )
+    return ColumnTable(name, lambda: [*span_columns(ts, dur), names_column("name", what)])
 
 
 def net_by(irqs: Irqs, groups: Sequence[str], chosen: Sequence[bool]) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from tracepoint.analysis.pairs import EndScope, Order, PairMachine
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import MAX, MEAN, P99, TOTAL, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import OPEN, spans_of, unpaired_notes
+from tracepoint.analysis.spans import OPEN, span_columns, spans_of, unpaired_notes
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.plan import CPU, ColumnKind
 from tracepoint.decode.table import ColumnTable
@@ -75,10 +75,7 @@ class LatencyReport(Report):
     def _columns(self) -> list[Column]:
         spans, cpus = self._spans, self._records.cpus
         return [
-            number_column("id", range(len(spans)), "q"),
-            number_column("ts", spans.ts, "q"),
-            number_column("dur", spans.dur, "q"),
-            number_column("cpu", (cpus[row] for row in spans.begin), "i"),
+            *span_columns(spans.ts, spans.dur, (cpus[row] for row in spans.begin)),
             number_column("end_cpu", (OPEN if row < 0 else cpus[row] for row in spans.end), "i", OPEN),
             number_column("tid", self._tids, "i"),
             number_column("end_tid", self._end_tids, "i", OPEN),

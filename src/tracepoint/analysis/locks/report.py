@@ -12,7 +12,7 @@ from tracepoint.analysis.locks.needs import BEGIN, END, NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import MAX, MEAN, P99, TOTAL, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import unpaired_notes
+from tracepoint.analysis.spans import span_columns, unpaired_notes
 from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
 
@@ -58,12 +58,9 @@ class LockReport(Report):
 
     def _columns(self) -> list[Column]:
         waits, spans = self._waits, self._waits.spans
+        cpus = (self._records.cpus[row] for row in spans.begin)
         return [
-            number_column("id", range(len(spans)), "q"),
-            number_column("ts", spans.ts, "q"),
-            number_column("dur", spans.dur, "q"),
-            number_column("cpu", (self._records.cpus[row] for row in spans.begin), "i"),
-            number_column("tid", waits.tids, "i"),
+            *span_columns(spans.ts, spans.dur, cpus, waits.tids),
             number_column("lock_addr", waits.addresses, "Q"),
             names_column("lock", (waits.names[address] for address in waits.addresses)),
             names_column("kind", map(kind_of, waits.flags)),

@@ -11,10 +11,9 @@ from tracepoint.analysis.memory.machine import OPEN
 from tracepoint.analysis.memory.needs import NEEDS
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import TASK, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import samples_of
+from tracepoint.analysis.spans import samples_of, span_columns
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.table import ColumnTable
-from tracepoint.errors import TracepointError
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -70,11 +69,7 @@ class MemoryReport(Report):
 
         def columns() -> list[Column]:
             return [
-                number_column("id", range(len(rows.ts)), "q"),
-                number_column("ts", rows.ts, "q"),
-                number_column("dur", rows.dur, "q"),
-                number_column("cpu", rows.cpu, "i"),
-                number_column("tid", rows.tid, "i"),
+                *span_columns(rows.ts, rows.dur, rows.cpu, rows.tid),
                 text_column("kind", rows.kind, [kind.encode() for kind in KINDS]),
                 number_column("call_site", rows.site, "Q"),
                 number_column("bytes_req", rows.asked, "Q"),
@@ -168,11 +163,6 @@ def analyse_memory(trace: Trace) -> MemoryReport:
     ...     analyse_memory(trace)
     <MemoryReport of 120 allocations, 84 not freed>
     """
-    if not any(name in trace for name in _EVENTS):
-        raise TracepointError(
-            f"{trace.file.path}: no events of allocations; tracepoint analyse memory --events "
-            "says what to record"
-        )
     return MemoryReport(*read_memory(trace))
 
 

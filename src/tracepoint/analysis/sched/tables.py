@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.sched.rows import NO_TIME, NONE
 from tracepoint.analysis.sched.threads import IDLE
+from tracepoint.analysis.spans import span_columns
 from tracepoint.decode.column import number_column, text_column
 from tracepoint.decode.numbers import add_lengths, count_up, keep_below, numbers_of
 from tracepoint.decode.table import ColumnTable
@@ -23,10 +24,7 @@ def sched_table(found: SchedRows) -> ColumnTable:
 
     def columns() -> list[Column]:
         return [
-            number_column("id", count_up(len(rows.ts)), "q"),
-            number_column("ts", rows.ts, "q"),
-            number_column("dur", rows.dur, "q"),
-            number_column("cpu", rows.cpu, "i"),
+            *span_columns(rows.ts, rows.dur, rows.cpu),
             number_column("utid", rows.utid, "i"),
             _words("end_state", rows.end, found.names.names),
             number_column("priority", rows.priority, "i"),
@@ -45,9 +43,7 @@ def thread_state_table(found: SchedRows) -> ColumnTable:
 
     def columns() -> list[Column]:
         return [
-            number_column("id", count_up(len(rows.ts)), "q"),
-            number_column("ts", rows.ts, "q"),
-            number_column("dur", rows.dur, "q"),
+            *span_columns(rows.ts, rows.dur),
             number_column("cpu", rows.cpu, "i", NONE),
             number_column("utid", rows.utid, "i"),
             _words("state", rows.state, found.names.names),

@@ -65,7 +65,7 @@ class _Reader:
                 ts,
                 cpu,
                 tid[row],
-                None if slot is None else slot[row],
+                _of(slot, row),
                 UNKNOWN if major is None else major[row],
             )
         if SWAP_OUT in self._records:
@@ -75,7 +75,7 @@ class _Reader:
                 ts,
                 cpu,
                 out[row],
-                None if place is None else place[row],
+                _of(place, row),
                 1 if n_pages is None else n_pages[row],
             )
         for name in WRITE_NAMES:

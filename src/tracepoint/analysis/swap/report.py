@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Unit
-from tracepoint.analysis.spans import hiding_of, samples_of
+from tracepoint.analysis.spans import hiding_of, samples_of, span_columns
 from tracepoint.analysis.swap.build import read_swap
 from tracepoint.analysis.swap.machine import UNKNOWN
-from tracepoint.analysis.swap.needs import ADD, DELETE, NEEDS, RECLAIM, SWAP_IN, SWAP_OUT
+from tracepoint.analysis.swap.needs import ADD, DELETE, RECLAIM, SWAP_IN, SWAP_OUT
 from tracepoint.analysis.swap.sections import (
     page_section,
     reclaim_section,
@@ -19,9 +19,8 @@ from tracepoint.analysis.swap.sections import (
     task_section,
     write_section,
 )
-from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
-from tracepoint.errors import TracepointError
 from tracepoint.wording import size_text
 
 if TYPE_CHECKING:
@@ -61,16 +60,12 @@ class SwapReport(Report):
     @cached_property
     def reclaim(self) -> ColumnTable:
         """The times of reclaim, in the order in which they began."""
-        rows, kinds = self.machine.reclaims, list(RECLAIM)
+        rows = self.machine.reclaims
 
         def columns() -> list[Column]:
             return [
-                number_column("id", range(len(rows.ts)), "q"),
-                number_column("ts", rows.ts, "q"),
-                number_column("dur", rows.dur, "q"),
-                number_column("cpu", rows.cpu, "i"),
-                number_column("tid", rows.tid, "i"),
-                text_column("kind", map(kinds.index, rows.kind), [kind.encode() for kind in kinds]),
+                *span_columns(rows.ts, rows.dur, rows.cpu, rows.tid),
+                names_column("kind", rows.kind),
                 number_column("n_freed", rows.n_freed, "q", UNKNOWN),
             ]
 
@@ -158,11 +153,6 @@ def analyse_swap(trace: Trace) -> SwapReport:
     ...     analyse_swap(trace)
     <SwapReport of 0 pages in, 0 out>
     """
-    if not any(name in trace for need in NEEDS for name in need.names):
-        raise TracepointError(
-            f"{trace.file.path}: no events of swapping or reclaim; tracepoint analyse swap --events "
-            "says what to record"
-        )
     return SwapReport(*read_swap(trace))
 
 

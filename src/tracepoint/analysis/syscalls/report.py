@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
-from tracepoint.analysis.spans import samples_by, unpaired_notes
+from tracepoint.analysis.spans import samples_by, span_columns, unpaired_notes
 from tracepoint.analysis.syscalls.build import NO_RETURN, read_calls
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT, needs_in
 from tracepoint.analysis.syscalls.numbers import name_of
@@ -65,12 +65,9 @@ class SyscallReport(Report):
 
     def _columns(self) -> list[Column]:
         calls, spans = self._calls, self._calls.spans
+        cpus = (self._records.cpus[row] for row in spans.begin)
         return [
-            number_column("id", range(len(spans)), "q"),
-            number_column("ts", spans.ts, "q"),
-            number_column("dur", spans.dur, "q"),
-            number_column("cpu", (self._records.cpus[row] for row in spans.begin), "i"),
-            number_column("tid", calls.tids, "i"),
+            *span_columns(spans.ts, spans.dur, cpus, calls.tids),
             number_column("nr", calls.numbers, "q"),
             names_column("name", (name_of(calls.names, number) for number in calls.numbers)),
             number_column("ret", calls.returns, "q", NO_RETURN),

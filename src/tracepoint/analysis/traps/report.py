@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
-from tracepoint.analysis.spans import samples_of
+from tracepoint.analysis.spans import samples_of, span_columns
 from tracepoint.analysis.traps.build import read_traps
 from tracepoint.analysis.traps.machine import NONE
 from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
 from tracepoint.analysis.traps.vectors import code_name, likely_vector, signal_name
-from tracepoint.decode.column import number_column, text_column
+from tracepoint.decode.column import names_column, number_column
 from tracepoint.decode.table import ColumnTable
-from tracepoint.errors import TracepointError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,17 +66,12 @@ class TrapReport(Report):
     def trap(self) -> ColumnTable:
         """The traps by time; `vector` is null for a probe that does not tell it."""
         machine = self.machine
-        words = {word: at for at, word in enumerate(dict.fromkeys(machine.what))}
 
         def columns() -> list[Column]:
             return [
-                number_column("id", range(len(machine.ts)), "q"),
-                number_column("ts", machine.ts, "q"),
-                number_column("dur", machine.dur, "q"),
-                number_column("cpu", machine.cpu, "i"),
-                number_column("tid", machine.tid, "i"),
+                *span_columns(machine.ts, machine.dur, machine.cpu, machine.tid),
                 number_column("vector", machine.vector, "q", NONE),
-                text_column("what", map(words.__getitem__, machine.what), [word.encode() for word in words]),
+                names_column("what", machine.what),
             ]
 
         return ColumnTable("trap", columns)
@@ -162,11 +156,6 @@ def analyse_traps(trace: Trace) -> TrapReport:
     ...     analyse_traps(trace)
     <TrapReport of 27 traps, 0 signals>
     """
-    if not any(name in trace for name in _EVENTS):
-        raise TracepointError(
-            f"{trace.file.path}: no events of traps or signals; tracepoint analyse traps --events "
-            "says what to record"
-        )
     return TrapReport(*read_traps(trace))
 
 

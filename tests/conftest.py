@@ -5,8 +5,10 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -86,6 +88,34 @@ def _plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def root() -> Path:
     """The root of the repository."""
     return ROOT
+
+
+@pytest.fixture
+def run_command(monkeypatch: pytest.MonkeyPatch):
+    """Run the program in this process; returns its status, stdout and stderr."""
+    from tracepoint.cli.main import main  # noqa: PLC0415 - most tests need none of it
+
+    def call(*words: object, stdin: str | None = None) -> tuple[int, str, str]:
+        out, err = StringIO(), StringIO()
+        monkeypatch.setattr(sys, "stdout", out)
+        monkeypatch.setattr(sys, "stderr", err)
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", StringIO(stdin))
+        return main([*map(str, words)]), out.getvalue(), err.getvalue()
+
+    return call
+
+
+@pytest.fixture
+def made(tmp_path: Path):
+    """Write a recording that a test made to a file; returns its path."""
+
+    def write(recording):
+        path = tmp_path / "made.dat"
+        path.write_bytes(recording.data())
+        return path
+
+    return write
 
 
 # Programs beside the tests, which `make fuzz` runs with their own folder in the path.

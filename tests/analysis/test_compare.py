@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-import sys
-from io import StringIO
+from functools import partial
 
 import pytest
 
@@ -14,7 +13,6 @@ from analysis.making import Schedule
 from analysis.test_sched import x1
 from tracepoint.analysis.compare import cliffs_delta, compare_reports, median_change
 from tracepoint.analysis.distribution import Bounds, Distribution
-from tracepoint.cli.main import main
 
 
 def waits(seed: int, n: int = 200, scale: float = 1.0) -> Distribution:
@@ -71,14 +69,8 @@ def work(wait_us: int, hog_us: int) -> Schedule:
 
 
 @pytest.fixture
-def report_of(tmp_path):
-    def make(schedule: Schedule):
-        path = tmp_path / "made.dat"
-        path.write_bytes(schedule.data())
-        with tp.open_trace(str(path)) as trace:
-            return tp.analysis.analyse_sched(trace)
-
-    return make
+def report_of(analyse_made):
+    return partial(analyse_made, tp.analysis.analyse_sched)
 
 
 def test_what_changed_and_who_explains_it(report_of):
@@ -103,16 +95,14 @@ def test_the_same_recording_has_not_changed(report_of):
             assert all(row[3] == 0 for row in section.rows)
 
 
-def test_the_command_prints_text_json_and_a_page(tmp_path, monkeypatch):
+def test_the_command_prints_text_json_and_a_page(tmp_path, run_command):
     for name, schedule in (("a", work(20, 40)), ("b", work(60, 80)), ("x", x1())):
         (tmp_path / f"{name}.dat").write_bytes(schedule.data())
 
     def run(*words):
-        out = StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", StringIO())
-        assert main(["compare", str(tmp_path / "a.dat"), str(tmp_path / "b.dat"), *words]) == 0
-        return out.getvalue()
+        status, out, _ = run_command("compare", tmp_path / "a.dat", tmp_path / "b.dat", *words)
+        assert status == 0
+        return out
 
     assert "larger" in run()
     facts = json.loads(run("--format", "json"))

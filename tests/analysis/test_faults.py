@@ -1,14 +1,15 @@
 """Page faults: hand-made traces with their exact numbers, and what losses leave of them."""
 
+from functools import partial
+
 import pytest
 
-import tracepoint as tp
 from analysis.making import Schedule
 from tracepoint.analysis import analyse_faults
 from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.faults.machine import FaultOutcome
 from tracepoint.analysis.sections import Choice
-from tracepoint.analysis.text import report_facts, report_lines
+from tracepoint.analysis.text import report_lines
 from tracepoint.errors import TracepointError
 
 A, B = 10, 20
@@ -40,16 +41,8 @@ class Faults(Schedule):
 
 
 @pytest.fixture
-def analyse(tmp_path):
-    def run(schedule):
-        path = tmp_path / "made.dat"
-        path.write_bytes(schedule.data())
-        with tp.open_trace(path) as trace:
-            report = analyse_faults(trace)
-        report.facts = report_facts(report, Choice(most=None))
-        return report
-
-    return run
+def analyse(analyse_made):
+    return partial(analyse_made, analyse_faults)
 
 
 def outcomes(report):
@@ -226,10 +219,8 @@ def test_text_shows_what_is_chosen(analyse):
     assert "one-10" not in "\n".join(report_lines(report, Choice(cpus=[1])))
 
 
-def test_without_faults_of_programs_there_is_nothing(tmp_path):
+def test_without_faults_of_programs_there_is_nothing(analyse):
     made = Schedule("sched:sched_switch")
     made.switch(1, 0, A, "S", B)
-    path = tmp_path / "made.dat"
-    path.write_bytes(made.data())
-    with tp.open_trace(path) as trace, pytest.raises(TracepointError, match="no exceptions:page_fault_user"):
-        analyse_faults(trace)
+    with pytest.raises(TracepointError, match="no exceptions:page_fault_user"):
+        analyse(made)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 import tracepoint as tp
 from analysis.making import Schedule
 from analysis.test_sched import x1
-from cli.test_analyse import made, run  # noqa: F401 - fixtures
 from tracepoint.analysis.coverage import Gap, join_gaps
 from tracepoint.analysis.functions.machine import UNKNOWN, Call, FunctionMachine
 from tracepoint.analysis.functions.report import analyse_functions
@@ -27,7 +26,7 @@ def calls(schedule, tree, us=0, depth=0, by=7, cpu=0):
 
 
 @pytest.fixture
-def analyse(made):  # noqa: F811
+def analyse(made):
     def analyse_made(schedule):
         with tp.open_trace(made(schedule)) as trace:
             return analyse_functions(trace)
@@ -121,7 +120,7 @@ def test_own_times_add_up_to_the_whole(tree):
     assert sum(own for own, _ in machine.paths.values()) == stop * 1000
 
 
-def test_folded_stacks_of_the_command(run, made):  # noqa: F811
+def test_folded_stacks_of_the_command(run, made):
     s = Schedule()
     calls(s, [(A, 1, [(B, 2, [], 0)], 4)])
     path = made(s)

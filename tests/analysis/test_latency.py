@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analysis.losing import US, Record, analysed, held, schedule_of
-from cli.test_analyse import made, run  # noqa: F401 - fixtures
 from tracepoint.analysis import analyse_latency, needed_events
 from tracepoint.errors import TracepointError
 
@@ -55,7 +54,7 @@ def test_keys_keep_times_apart_and_can_have_two_names(folder):
         assert times(records, folder, "sched_switch", "sched_switch", key) == [(20, 9), (29, -1)]
 
 
-def test_text_and_json(run, made, folder):  # noqa: F811
+def test_text_and_json(run, made, folder):
     path = made(schedule_of(softirqs(("r", 10, 4), ("e", 16, 4), ("r", 20, 4), ("e", 22, 4), ("r", 30, 9))))
     words = ("--begin", RAISE, "--end", ENTRY, "--key", "vec")
     status, out, err = run("latency", path, *words)
@@ -69,7 +68,7 @@ def test_text_and_json(run, made, folder):  # noqa: F811
     assert run("latency", *words, "--events")[1].split() == [RAISE, ENTRY]
 
 
-def test_options_are_of_one_analysis(run, made):  # noqa: F811
+def test_options_are_of_one_analysis(run, made):
     path = made(schedule_of(softirqs(("r", 10, 4))))
     assert "latency needs --begin and --end" in run("latency", path)[2]
     assert "sched has no --key" in run("sched", path, "--key", "pid")[2]

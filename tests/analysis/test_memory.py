@@ -1,13 +1,12 @@
 """Allocations of the kernel: hand-made traces with their exact numbers, and what losses leave of them."""
 
+from functools import partial
+
 import pytest
 
-import tracepoint as tp
 from analysis.making import Schedule
 from tracepoint.analysis import analyse_memory
 from tracepoint.analysis.distribution import Bounds
-from tracepoint.analysis.sections import Choice
-from tracepoint.analysis.text import report_facts
 from tracepoint.errors import TracepointError
 
 A, B = 10, 20
@@ -38,16 +37,8 @@ class Memory(Schedule):
 
 
 @pytest.fixture
-def analyse(tmp_path):
-    def run(made):
-        path = tmp_path / "made.dat"
-        path.write_bytes(made.data())
-        with tp.open_trace(path) as trace:
-            report = analyse_memory(trace)
-        report.facts = report_facts(report, Choice(most=None))
-        return report
-
-    return run
+def analyse(analyse_made):
+    return partial(analyse_made, analyse_memory)
 
 
 def lifetimes(report):
@@ -143,10 +134,8 @@ def test_hostile_numbers_are_no_error(analyse):
     assert lifetimes(analyse(made)) == [-1]
 
 
-def test_without_events_there_is_nothing(tmp_path):
+def test_without_events_there_is_nothing(analyse):
     made = Schedule("sched:sched_switch")
     made.switch(1, 0, A, "S", B)
-    path = tmp_path / "made.dat"
-    path.write_bytes(made.data())
-    with tp.open_trace(path) as trace, pytest.raises(TracepointError, match="no events of memory;"):
-        analyse_memory(trace)
+    with pytest.raises(TracepointError, match="no events of memory;"):
+        analyse(made)

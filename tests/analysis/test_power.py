@@ -37,13 +37,8 @@ def trace_12(*events):
 
 
 @pytest.fixture
-def opened(tmp_path):
-    def open_made(schedule):
-        path = tmp_path / "made.dat"
-        path.write_bytes(schedule.data())
-        return tp.open_trace(path)
-
-    return open_made
+def opened(made):
+    return lambda schedule: tp.open_trace(made(schedule))
 
 
 def test_12_idle_states_and_cycles(opened):

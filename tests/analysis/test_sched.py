@@ -1,5 +1,7 @@
 """Scheduling: hand-made traces with their exact numbers, and what losses leave of them."""
 
+from functools import partial
+
 import pytest
 
 import tracepoint as tp
@@ -15,14 +17,8 @@ pytestmark = pytest.mark.usefixtures("form")
 
 
 @pytest.fixture
-def analyse(tmp_path):
-    def run(schedule):
-        path = tmp_path / "made.dat"
-        path.write_bytes(schedule.data())
-        with tp.open_trace(path) as trace:
-            return analyse_sched(trace)
-
-    return run
+def analyse(analyse_made):
+    return partial(analyse_made, analyse_sched)
 
 
 def states(report, tid, generation=0):

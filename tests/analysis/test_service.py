@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 import tracepoint as tp
 from analysis.losing import US, Record, lost_places, schedule_of
 from analysis.making import Schedule, recorded_formats
-from cli.test_analyse import run  # noqa: F401 - a fixture
 from tracepoint.analysis import analyse_service, needed_events
 from tracepoint.analysis.sections import Choice
 from tracepoint.analysis.service.lanes import TimeKind
@@ -162,7 +161,7 @@ def test_clocks_that_differ_are_refused(folder):
         reported(folder, [one_worker()], app([(15, 69, 7, 1)], clock="local"))
 
 
-def test_text_json_and_events(run, folder):  # noqa: F811
+def test_text_json_and_events(run, folder):
     paths = both(folder, [one_worker()], app([(15, 69, 7, 1)]))
     with tp.open_trace(paths) as trace:
         tp.write_cut(trace, folder / "merged.dat")

@@ -1,13 +1,12 @@
 """Swapping and reclaim: hand-made traces with their exact numbers, and what losses leave of them."""
 
+from functools import partial
+
 import pytest
 
-import tracepoint as tp
 from analysis.making import Schedule
 from tracepoint.analysis import analyse_swap
 from tracepoint.analysis.distribution import Bounds
-from tracepoint.analysis.sections import Choice
-from tracepoint.analysis.text import report_facts
 from tracepoint.errors import TracepointError
 
 A, B, KSWAPD = 10, 20, 42
@@ -20,16 +19,8 @@ HUGE = (1 << 64) - 1
 
 
 @pytest.fixture
-def analyse(tmp_path):
-    def run(made):
-        path = tmp_path / "made.dat"
-        path.write_bytes(made.data())
-        with tp.open_trace(path) as trace:
-            report = analyse_swap(trace)
-        report.facts = report_facts(report, Choice(most=None))
-        return report
-
-    return run
+def analyse(analyse_made):
+    return partial(analyse_made, analyse_swap)
 
 
 def counts(report, section, key):
@@ -137,10 +128,8 @@ def test_hostile_numbers_are_no_error(analyse):
     assert counts(report, "pages", "what")["in"] == 1
 
 
-def test_without_events_there_is_nothing(tmp_path):
+def test_without_events_there_is_nothing(analyse):
     made = Schedule("sched:sched_switch")
     made.switch(1, 0, A, "S", B)
-    path = tmp_path / "made.dat"
-    path.write_bytes(made.data())
-    with tp.open_trace(path) as trace, pytest.raises(TracepointError, match="no events of swap;"):
-        analyse_swap(trace)
+    with pytest.raises(TracepointError, match="no events of swap;"):
+        analyse(made)

@@ -1,13 +1,12 @@
 """Traps: hand-made traces with their exact numbers, and what losses leave of them."""
 
+from functools import partial
+
 import pytest
 
-import tracepoint as tp
 from analysis.making import Schedule
 from tracepoint.analysis import analyse_traps
 from tracepoint.analysis.distribution import Bounds
-from tracepoint.analysis.sections import Choice
-from tracepoint.analysis.text import report_facts
 from tracepoint.errors import TracepointError
 
 A, B = 10, 20
@@ -17,16 +16,8 @@ SIGFPE, SIGSEGV, SIGTERM, MAPERR, INTDIV = 8, 11, 15, 1, 1
 
 
 @pytest.fixture
-def analyse(tmp_path):
-    def run(made):
-        path = tmp_path / "made.dat"
-        path.write_bytes(made.data())
-        with tp.open_trace(path) as trace:
-            report = analyse_traps(trace)
-        report.facts = report_facts(report, Choice(most=None))
-        return report
-
-    return run
+def analyse(analyse_made):
+    return partial(analyse_made, analyse_traps)
 
 
 def send(made, us, tid, number, code, by=None):
@@ -86,10 +77,8 @@ def test_interrupts_end_on_their_cpu(analyse):
     assert {row["what"]: row["vector"] for row in report.facts["vectors"]} == {"local_timer": 236}
 
 
-def test_without_events_there_is_nothing(tmp_path):
+def test_without_events_there_is_nothing(analyse):
     made = Schedule("sched:sched_switch")
     made.switch(1, 0, A, "S", B)
-    path = tmp_path / "made.dat"
-    path.write_bytes(made.data())
-    with tp.open_trace(path) as trace, pytest.raises(TracepointError, match="no events of traps"):
-        analyse_traps(trace)
+    with pytest.raises(TracepointError, match="no events of traps"):
+        analyse(made)

@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import json
-import sys
-from io import StringIO
+from functools import partial
 
 import pytest
 
 from analysis.making import Schedule
 from analysis.test_sched import lossy, x1
 from tracefile.making import GOLDEN
-from tracepoint.cli.main import main
 
 CUT = str(GOLDEN / "cut.v6.dat")
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch):
-    def call(*words: str):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["analyse", *map(str, words)]), out.getvalue(), err.getvalue()
-
-    return call
-
-
-@pytest.fixture
-def made(tmp_path):
-    def make(schedule: Schedule):
-        path = tmp_path / "made.dat"
-        path.write_bytes(schedule.data())
-        return path
-
-    return make
+def run(run_command):
+    return partial(run_command, "analyse")
 
 
 def test_the_text_has_cpus_tasks_and_latencies(run, made):

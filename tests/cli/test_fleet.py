@@ -3,25 +3,17 @@
 from __future__ import annotations
 
 import json
-import sys
-from io import StringIO
+from functools import partial
 
 import pytest
 
 from fleet.making import make_fleet
-from tracepoint.cli.main import main
 from tracepoint.fleet import FleetResult, open_fleet
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch):
-    def call(*words: str):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["fleet", *map(str, words)]), out.getvalue(), err.getvalue()
-
-    return call
+def run(run_command):
+    return partial(run_command, "fleet")
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import json
 import struct
 import sys
 from dataclasses import replace
+from functools import partial
 from io import BytesIO, StringIO
 from types import SimpleNamespace
 
@@ -27,16 +28,9 @@ CUT = str(GOLDEN / "cut.v6.dat")
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch):
+def run(run_command):
     """Run the command in this process; returns status, stdout, stderr."""
-
-    def call(*words: str):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["read", *words]), out.getvalue(), err.getvalue()
-
-    return call
+    return partial(run_command, "read")
 
 
 @pytest.fixture

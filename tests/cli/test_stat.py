@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from dataclasses import replace
-from io import StringIO
+from functools import partial
 
 import pytest
 
 import tracepoint as tp
 from decode.test_columns import cpus_of, mutated, twin
 from tracefile.making import GOLDEN, content_of, written
-from tracepoint.cli.main import main
 from tracepoint.decode import engine
 from tracepoint.decode.engine import count_records
 from tracepoint.tracefile.compression import has_zstd
@@ -25,14 +23,8 @@ PACKED = str(GOLDEN / "cut.v7.zstd.dat")
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch):
-    def call(*words: str):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["stat", *words]), out.getvalue(), err.getvalue()
-
-    return call
+def run(run_command):
+    return partial(run_command, "stat")
 
 
 def test_text_has_the_outline_first_then_the_counts(run):

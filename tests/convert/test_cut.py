@@ -2,9 +2,7 @@
 
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
-from io import StringIO
 
 import pytest
 
@@ -22,14 +20,8 @@ CUT = GOLDEN / "cut.v6.dat"
 
 
 @pytest.fixture
-def run(monkeypatch):
-    def call(*words):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["cut", *map(str, words)]), err.getvalue()
-
-    return call
+def run(run_command):
+    return lambda *words: run_command("cut", *words)[::2]
 
 
 def rows(path, window=(None, None), patterns=()):

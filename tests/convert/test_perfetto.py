@@ -4,10 +4,9 @@ import json
 import random
 import shutil
 import subprocess
-import sys
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
-from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,6 @@ import tracepoint as tp
 from decode.shapes import format_of, record_of
 from oracles import data_file
 from tracefile.making import GOLDEN, content_of, layout_of, tick, written
-from tracepoint.cli.main import main
 from tracepoint.convert.perfetto.encode import encoder_of
 from tracepoint.convert.perfetto.messages import MESSAGES, fields_of
 from tracepoint.convert.protobuf import varint
@@ -206,14 +204,8 @@ def test_varints_of_negative_numbers_have_ten_bytes():
 
 
 @pytest.fixture
-def run(monkeypatch):
-    def call(*words):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["convert", *map(str, words)]), out.getvalue(), err.getvalue()
-
-    return call
+def run(run_command):
+    return partial(run_command, "convert")
 
 
 def test_the_command_writes_what_the_function_does(run, tmp_path, exported):

@@ -2,13 +2,12 @@
 
 import json
 import sys
-from io import StringIO
+from functools import partial
 
 import pytest
 
 import tracepoint as tp
 from tracefile.making import GOLDEN
-from tracepoint.cli.main import main
 from tracepoint.convert.sql import TraceDatabase
 
 CUT = str(GOLDEN / "cut.v6.dat")
@@ -22,15 +21,8 @@ def trace():
 
 
 @pytest.fixture
-def run(monkeypatch):
-    def call(*words, stdin=""):
-        out, err = StringIO(), StringIO()
-        monkeypatch.setattr(sys, "stdout", out)
-        monkeypatch.setattr(sys, "stderr", err)
-        monkeypatch.setattr(sys, "stdin", StringIO(stdin))
-        return main(["sql", CUT, *words]), out.getvalue(), err.getvalue()
-
-    return call
+def run(run_command):
+    return partial(run_command, "sql", CUT)
 
 
 def test_every_recorded_event_is_a_view_with_its_rows(trace):

@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import re
-import sys
 import zlib
 from hashlib import sha256
 from html.parser import HTMLParser
-from io import StringIO
 from types import SimpleNamespace
 
 import pytest
@@ -219,12 +217,9 @@ def test_no_analysis_and_unknown_ones_are_refused():
             make_report(trace, ["schde"])
 
 
-def test_the_command_writes_the_file(tmp_path, monkeypatch):
+def test_the_command_writes_the_file(tmp_path, run_command):
     def run(*words):
-        monkeypatch.setattr(sys, "stdout", StringIO())
-        err = StringIO()
-        monkeypatch.setattr(sys, "stderr", err)
-        return main(["report", *map(str, words)]), err.getvalue()
+        return run_command("report", *words)[::2]
 
     path = tmp_path / "web.html"
     assert run(CUT, "sched", "-o", path)[0] == 0

@@ -159,6 +159,7 @@ PyObject *tp_sched_cpu_sums(PyObject *module, PyObject *args);
 PyObject *tp_sched_task_sums(PyObject *module, PyObject *args);
 PyObject *tp_sched_ends(PyObject *module, PyObject *args);
 PyObject *tp_sched_waits(PyObject *module, PyObject *args);
+PyObject *tp_sched_class_waits(PyObject *module, PyObject *args);
 
 #define TP_SCHED_METHODS											\
 	{ "sched_machine", tp_sched_machine, METH_VARARGS, "sched_machine(recorded kinds, gaps by CPU, all gaps)" }, \
@@ -169,6 +170,8 @@ PyObject *tp_sched_waits(PyObject *module, PyObject *args);
 	{ "sched_cpu_sums", tp_sched_cpu_sums, METH_VARARGS, "sched_cpu_sums(dur, cpu, utid, tids)" },		\
 	{ "sched_task_sums", tp_sched_task_sums, METH_VARARGS, "sched_task_sums(dur, utid, state, flags, n)" },	\
 	{ "sched_ends", tp_sched_ends, METH_VARARGS, "sched_ends(utid, end, classes, n)" },			\
+	{ "sched_class_waits", tp_sched_class_waits, METH_VARARGS,						\
+	  "sched_class_waits(dur, utid, state, flags, run_utid, priority, utids): priorities, lengths" },	\
 	{ "sched_waits", tp_sched_waits, METH_VARARGS,								\
 	  "sched_waits(dur, utid, state, flags, preempted, causes, utids): threads, lengths" }
 

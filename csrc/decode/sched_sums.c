@@ -5,7 +5,7 @@
  */
 #include "sched_machine.h"
 
-enum { MAX_COLUMNS = 6, RADIX = 256 };
+enum { MAX_COLUMNS = 7, RADIX = 256 };
 
 /* Columns of rows: each must have an item for each row. */
 struct rows {
@@ -266,9 +266,9 @@ static unsigned int cause_of(unsigned int flags, bool is_preempted)
 	return is_preempted ? 2 : 4;
 }
 
-/* The rows that are waits, as arrays of both. */
+/* The rows that are waits: whose, a thread or the priority with which it ran then, and how long. */
 struct waits {
-	int32_t *utids;
+	int32_t *whose;
 	int64_t *lengths;
 	uint64_t n;
 };
@@ -286,7 +286,7 @@ static void find_waits(const struct rows *rows, unsigned int causes, struct wait
 		if (!(cause_of(byte_at(&rows->columns[3], row), is_preempted) & causes) ||
 		    utid >= (uint64_t)chosen->len || !byte_at(chosen, utid))
 			continue;
-		ret->utids[ret->n] = (int32_t)utid;
+		ret->whose[ret->n] = (int32_t)utid;
 		ret->lengths[ret->n++] = long_at(&rows->columns[0], row);
 	}
 }
@@ -304,19 +304,87 @@ PyObject *tp_sched_waits(PyObject *module, PyObject *args)
 		return NULL;
 	if (!check_rows(&rows, sizes, 4))
 		goto out;
-	found.utids = malloc(rows.n * sizeof(*found.utids) + 1);
+	found.whose = malloc(rows.n * sizeof(*found.whose) + 1);
 	found.lengths = malloc(rows.n * sizeof(*found.lengths) + 1);
-	if (!found.utids || !found.lengths) {
+	if (!found.whose || !found.lengths) {
 		PyErr_NoMemory();
 		goto out;
 	}
 	Py_BEGIN_ALLOW_THREADS
 	find_waits(&rows, causes, &found);
 	Py_END_ALLOW_THREADS
-	made = Py_BuildValue("(NN)", tp_take_array(module, &found.utids, found.n, sizeof(*found.utids)),
+	made = Py_BuildValue("(NN)", tp_take_array(module, &found.whose, found.n, sizeof(*found.whose)),
 			     tp_take_array(module, &found.lengths, found.n, sizeof(*found.lengths)));
 out:
-	free(found.utids);
+	free(found.whose);
+	free(found.lengths);
+	release_rows(&rows);
+	return made;
+}
+
+/* For each Running row the wait before it, with the priority of its run: both begin with the same switch. */
+static bool find_class_waits(const struct rows *rows, struct waits *ret)
+{
+	const Py_buffer *run_utids = &rows->columns[3], *priorities = &rows->columns[4], *chosen = &rows->columns[5];
+	uint64_t n_runs = (uint64_t)run_utids->len / 4, run = 0;
+	uint64_t *last = calloc((uint64_t)chosen->len + 1, sizeof(*last));
+
+	if (!last)
+		return false;
+	for (uint64_t row = 0; row < rows->n; row++) {
+		uint32_t utid = (uint32_t)int_at(&rows->columns[1], row);
+		uint64_t before;
+
+		if (utid >= (uint64_t)chosen->len)
+			continue;
+		before = last[utid];
+		last[utid] = row + 1;
+		if (int_at(&rows->columns[2], row) != STATE_RUNNING)
+			continue;
+		while (run < n_runs && (uint32_t)int_at(run_utids, run) != utid)
+			run++;
+		if (run < n_runs && before && byte_at(chosen, utid) &&
+		    cause_of(byte_at(&rows->columns[6], before - 1), false)) {
+			ret->whose[ret->n] = int_at(priorities, run);
+			ret->lengths[ret->n++] = long_at(&rows->columns[0], before - 1);
+		}
+		run++;
+	}
+	free(last);
+	return true;
+}
+
+PyObject *tp_sched_class_waits(PyObject *module, PyObject *args)
+{
+	static const unsigned int sizes[] = { 8, 4, 4 };
+	struct rows rows = { 0 };
+	struct waits found = { 0 };
+	PyObject *made = NULL;
+	bool is_done;
+
+	if (!PyArg_ParseTuple(args, "y*y*y*y*y*y*y*:sched_class_waits", &rows.columns[0], &rows.columns[1],
+			      &rows.columns[2], &rows.columns[6], &rows.columns[3], &rows.columns[4],
+			      &rows.columns[5]))
+		return NULL;
+	if (!check_rows(&rows, sizes, 3))
+		goto out;
+	if ((uint64_t)rows.columns[6].len < rows.n || rows.columns[4].len < rows.columns[3].len) {
+		PyErr_SetString(PyExc_ValueError, "columns of different lengths");
+		goto out;
+	}
+	found.whose = malloc(rows.n * sizeof(*found.whose) + 1);
+	found.lengths = malloc(rows.n * sizeof(*found.lengths) + 1);
+	Py_BEGIN_ALLOW_THREADS
+	is_done = found.whose && found.lengths && find_class_waits(&rows, &found);
+	Py_END_ALLOW_THREADS
+	if (!is_done) {
+		PyErr_NoMemory();
+		goto out;
+	}
+	made = Py_BuildValue("(NN)", tp_take_array(module, &found.whose, found.n, sizeof(*found.whose)),
+			     tp_take_array(module, &found.lengths, found.n, sizeof(*found.lengths)));
+out:
+	free(found.whose);
 	free(found.lengths);
 	release_rows(&rows);
 	return made;

@@ -122,6 +122,16 @@ def sched_task_sums(
     dur: _Bytes, utid: _Bytes, state: _Bytes, flags: _Bytes, /
 ) -> list[tuple[int, int, int, int, int]]: ...
 def sched_ends(utid: _Bytes, end: _Bytes, classes: _Bytes, n_threads: int, /) -> Buffer: ...
+def sched_class_waits(
+    dur: _Bytes,
+    utid: _Bytes,
+    state: _Bytes,
+    flags: _Bytes,
+    run_utid: _Bytes,
+    priority: _Bytes,
+    utids: _Bytes,
+    /,
+) -> tuple[Buffer, Buffer]: ...
 def sched_waits(
     dur: _Bytes,
     utid: _Bytes,

@@ -11,7 +11,7 @@ def test_a_report_shows_its_tables_and_what_limits_them(tmp_path):
     path.write_bytes(hostile_schedule().data())
     with tp.open_trace(str(path)) as trace:
         text = tp.analysis.analyse_sched(trace)._repr_html_()
-    assert text.count("<table>") == 3
+    assert text.count("<table>") == 4
     assert "&lt;/script&gt;&lt;b&gt;x-1" in text
     assert "5 events were lost" in text
     assert "<b>" not in text

@@ -5,7 +5,7 @@ from functools import partial
 import pytest
 
 import tracepoint as tp
-from analysis.making import Schedule
+from analysis.making import FORMATS, Schedule
 from tracepoint.analysis import analyse_sched
 from tracepoint.analysis.sched.rows import RowFlag
 from tracepoint.errors import TracepointError
@@ -353,3 +353,36 @@ def test_a_task_that_no_record_names_has_the_name_that_was_saved():
         # The shell only wakes others here.
         report = analyse_sched(trace.between(start + (stop - start) // 20, start + (stop - start) // 10))
     assert {row["name"] for row in report.thread if row["tid"] == 104} == {"sh"}
+
+
+def test_waits_are_told_apart_by_the_priority_that_a_task_runs_with(analyse):
+    s = Schedule()
+    s.switch(0, 0, 0, "R", D, prio=120)
+    for at, task, prio in ((10, A, -1), (20, B, 50), (30, C, 110), (40, P, 139), (50, A, 500)):
+        s.waking(at, 0, task)
+        s.switch(at + prio % 7, 0, D, "R+", task, prio=prio)
+        s.switch(at + 8, 0, task, "S", D, prio=120)
+    report = analyse(s)
+    found = {name: [ns // US for ns in own.values] for name, own in report.latency_by_class().items()}
+    assert found == {
+        "deadline": [6],
+        "real-time": [50 % 7],
+        "nice -20..-1": [110 % 7],
+        "nice 0": sorted(8 - prio % 7 for prio in (-1, 50, 110, 139, 500)),
+        "nice 1..19": [139 % 7],
+        "unknown": [500 % 7],
+    }
+    assert sum(map(len, found.values())) == len(report.latency())
+    (chosen,) = [task.utid for task in report.tasks if task.tid == B]
+    assert list(report.latency_by_class([chosen])) == ["real-time"]
+
+
+def test_without_priorities_there_are_no_classes(analyse):
+    cut = {name: text.replace("next_prio", "other") for name, text in FORMATS.items()}
+    s = Schedule(formats=cut)
+    s.waking(10, 0, A)
+    s.switch(20, 0, 0, "R", A)
+    report = analyse(s)
+    assert waits(report) == [10]
+    assert report.latency_by_class() == {}
+    assert "latency_by_class_ns" not in [section.key for section in report.sections()]

@@ -130,6 +130,7 @@ def everything(found, losses, stop):
         "words": rows.words,
         "cpus": report.cpus,
         "tasks": report.tasks,
+        "classes": {name: list(one.values) for name, one in report.latency_by_class(utids).items()},
         "waits": [(list(one.values), one.sum, one.count, one.quantile(0.5)) for one in waits],
         "tables": [
             table.to_dicts()
@@ -232,6 +233,10 @@ def test_wrong_arguments_are_errors():
             DECODE.sched_machine(True, True, True, gaps, (b"", b""))
     with pytest.raises(ValueError, match="lengths"):
         DECODE.sched_waits(bytes(8), b"", b"", b"", b"", 1, b"")
+    row = bytes(8), bytes(4), bytes(4)
+    for columns in ((*row[:2], b"", b"", b"", b""), (*row, b"", b"", b""), (*row, b"", bytes(4), b"")):
+        with pytest.raises(ValueError, match="lengths"):
+            DECODE.sched_class_waits(*columns, b"\1")
     with pytest.raises(ValueError, match="twice"):
         DECODE.times_before(b"", b"", ((0, b""), (0, b"")))
     with pytest.raises(ValueError, match="int64"):

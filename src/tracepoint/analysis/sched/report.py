@@ -11,14 +11,23 @@ from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
 from tracepoint.analysis.sched.events import SchedEvents
 from tracepoint.analysis.sched.offcpu import NO_OFF_CPU, OffCpu, folded_paths, off_times, places_of
+from tracepoint.analysis.sched.priorities import waits_by_class
 from tracepoint.analysis.sched.rows import StateClass
 from tracepoint.analysis.sched.sections import (
+    class_section,
     cpu_section,
     latency_section,
     off_cpu_section,
     task_section,
 )
-from tracepoint.analysis.sched.sums import CAUSES, count_ends, find_waits, sum_cpus, sum_states
+from tracepoint.analysis.sched.sums import (
+    CAUSES,
+    count_ends,
+    find_class_waits,
+    find_waits,
+    sum_cpus,
+    sum_states,
+)
 from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.analysis.sched.use import CpuUse, TaskUse
@@ -52,11 +61,18 @@ class SchedReport(Report):
     name = "sched"
 
     def __init__(
-        self, rows: SchedRows, coverage: Coverage, missing: Sequence[MissingEvent], off: OffCpu = NO_OFF_CPU
+        self,
+        rows: SchedRows,
+        coverage: Coverage,
+        missing: Sequence[MissingEvent],
+        off: OffCpu = NO_OFF_CPU,
+        *,
+        has_priorities: bool = True,
     ) -> None:
         super().__init__(coverage, missing)
         self._rows = rows
         self._off = off
+        self._has_priorities = has_priorities
 
     def __repr__(self) -> str:
         n = len(self._rows.runs.ts)
@@ -79,6 +95,8 @@ class SchedReport(Report):
             task_section(tasks, span, choice),
             latency_section(waits),
         ]
+        if self._has_priorities:
+            found.append(class_section(self.latency_by_class(utids)))
         if self._off.by:
             times = [time for time in self.off_cpu() if utids is None or time.utid in utids]
             is_complete = self.coverage.is_complete
@@ -166,6 +184,17 @@ class SchedReport(Report):
         _, waits = find_waits(self._rows, causes, utids)
         return Distribution(waits, self.n_hidden, self.longest_hidden)
 
+    def latency_by_class(self, utids: Collection[int] | None = None) -> dict[str, Distribution]:
+        """Return how long threads waited for a CPU, in ns, by the class of their priority then.
+
+        Classes are `deadline`, `real-time` and groups of nice values: those of which there are samples.
+        `utids` chooses threads.  Without next_prio in the recording, nobody knows any.
+        """
+        if not self._has_priorities:
+            return {}
+        waits = waits_by_class(*find_class_waits(self._rows, utids))
+        return {name: Distribution(own, self.n_hidden, self.longest_hidden) for name, own in waits.items()}
+
     @property
     def longest_hidden(self) -> int | None:
         """The most that a latency which is not among the samples can be in ns; None where nobody knows."""
@@ -245,7 +274,9 @@ def analyse_sched(trace: Trace, by: str = "") -> SchedReport:
     """
     events = SchedEvents(trace)
     rows = run_machine(events, events.coverage.gaps, events.coverage.stop)
-    return SchedReport(rows, events.coverage, events.missing, OffCpu(by, places_of(trace, by)))
+    has_priorities = "next_prio" in events.fields["sched:sched_switch"]
+    off = OffCpu(by, places_of(trace, by))
+    return SchedReport(rows, events.coverage, events.missing, off, has_priorities=has_priorities)
 
 
 analyse = analyse_sched

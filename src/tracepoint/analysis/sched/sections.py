@@ -90,6 +90,12 @@ def latency_section(waits: Mapping[str, Distribution]) -> DistributionSection:
     return DistributionSection("latency_ns", "Waits for a CPU", waits, "after", events=_WAKES)
 
 
+def class_section(waits: Mapping[str, Distribution]) -> DistributionSection:
+    """Return how long threads waited for a CPU, by the class of the priority with which they ran then."""
+    key, title = "latency_by_class_ns", "Waits for a CPU by priority"
+    return DistributionSection(key, title, waits, "class", events=_WAKES)
+
+
 def off_cpu_section(
     times: Sequence[OffTime], task_of: Callable[[int], str], choice: Choice, *, is_complete: bool
 ) -> TableSection:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.analysis.sched.rows import NONE, OPEN, RowFlag, StateClass
+from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, StateClass
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.decode.numbers import numbers_of, view_numbers
 from tracepoint.record.decode import DECODE
@@ -93,13 +93,9 @@ def find_waits(
 
     `utids` chooses threads.
     """
-    states, names, n_threads = rows.states, rows.names.names, len(rows.threads.tid)
+    states, names, chosen = rows.states, rows.names.names, _chosen(rows, utids)
     wanted = sum(1 << CAUSES.index(cause) for cause in causes)
     preempted = bytes(name == "R+" for name in names)
-    chosen = bytearray(b"\1" * n_threads if utids is None else n_threads)
-    for utid in utids or ():
-        if 0 <= utid < n_threads:
-            chosen[utid] = 1
     columns = states.dur, states.utid, states.state, states.flags
     if DECODE is not None:
         threads, waits = DECODE.sched_waits(*columns, preempted, wanted, chosen)
@@ -110,6 +106,42 @@ def find_waits(
         if _cause_of(flags, preempted[state]) & wanted and chosen[utid]
     ]
     return numbers_of((utid for utid, _ in found), "i"), numbers_of((dur for _, dur in found), "q")
+
+
+def find_class_waits(
+    rows: SchedRows, utids: Collection[int] | None = None
+) -> tuple[memoryview[int], memoryview[int]]:
+    """Return with which priority threads ran after each time that they waited, and how long that was in ns.
+
+    `utids` chooses threads.
+    """
+    states, runs, chosen = rows.states, rows.runs, _chosen(rows, utids)
+    columns = states.dur, states.utid, states.state, states.flags
+    if DECODE is not None:
+        found = DECODE.sched_class_waits(*columns, runs.utid, runs.priority, chosen)
+        return view_numbers(found[0], "i"), view_numbers(found[1], "q")
+    priorities, waits, last = array("i"), array("q"), dict[int, tuple[int, int]]()
+    ran = iter(zip(runs.utid, runs.priority, strict=True))
+    for dur, utid, state, flags in zip(*columns, strict=True):
+        if state == RUNNING:
+            # The switch that began the row began a run; between them are those of idle threads.
+            priority = next(priority for run_utid, priority in ran if run_utid == utid)
+            before = last.get(utid)
+            if before is not None and chosen[utid] and _cause_of(before[1], False):
+                priorities.append(priority)
+                waits.append(before[0])
+        last[utid] = dur, flags
+    return numbers_of(priorities, "i"), numbers_of(waits, "q")
+
+
+def _chosen(rows: SchedRows, utids: Collection[int] | None) -> bytearray:
+    """Return a byte for each thread, 1 for those that are chosen; None: all."""
+    n_threads = len(rows.threads.tid)
+    chosen = bytearray(b"\1" * n_threads if utids is None else n_threads)
+    for utid in utids or ():
+        if 0 <= utid < n_threads:
+            chosen[utid] = 1
+    return chosen
 
 
 def _cause_of(flags: int, is_preempted: int) -> int:

@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 import tracepoint as tp
 from analysis.making import Schedule
+from tracepoint.analysis.distribution import Bounds
+from tracepoint.analysis.sections import DistributionSection, Unit
 
 US = 1000
 QUANTILES = (0.5, 0.9, 1.0)
@@ -93,3 +95,45 @@ def held(records, truth, figures, rng, folder, n_times=6):
             for group, samples in found.items():
                 counts.update(checks(samples, truth.get(group, [])))
     return counts[True] / max(counts.total(), 1), counts.total()
+
+
+_NAMES = (Unit.WORD, Unit.NUMBER, Unit.ADDRESS)
+
+
+def figure_checks(found, truth):
+    """Whether each bound of a report is true: (section, column), and a bool; `truth` is of the whole recording."""
+    whole = {section.key: section for section in truth.sections()}
+    for section in found.sections():
+        true = whole[section.key]
+        if isinstance(section, DistributionSection):
+            for name, samples in section.groups.items():
+                values = true.groups[name].values if name in true.groups else ()
+                yield from (((section.key, name), is_true) for is_true in checks(samples, values))
+            continue
+        rows = {_name_of(section, row): row for row in true.rows}
+        for row in section.rows:
+            own = rows.get(_name_of(section, row))
+            for at, value in enumerate(row):
+                if isinstance(value, Bounds):
+                    figure = 0 if own is None else own[at]
+                    figure = figure.low if isinstance(figure, Bounds) else figure
+                    is_true = value.low <= figure and _below(figure, value.high)
+                    yield (section.key, section.headings[at].key), is_true
+
+
+def _name_of(section, row):
+    return tuple(
+        value for value, heading in zip(row, section.headings, strict=True) if heading.unit in _NAMES
+    )
+
+
+def held_figures(records, analyse, rng, folder, n_times=4, schedule=schedule_of):
+    """How many bounds of the figures of a report are true and false, by section and column."""
+    truth = analysed(schedule(records), folder, analyse)
+    counts = {}
+    for share in SHARES:
+        for _ in range(n_times):
+            made = schedule(records, lost_places(records, rng, share))
+            for name, is_true in figure_checks(analysed(made, folder, analyse), truth):
+                counts.setdefault(name, Counter())[is_true] += 1
+    return counts

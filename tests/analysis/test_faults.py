@@ -60,8 +60,8 @@ def test_a_fault_ends_where_the_handler_returns(analyse):
     assert outcomes(report) == ["minor", "major"]
     assert list(report.latency(FaultOutcome.MAJOR).values) == [2000]
     assert [(row["tid"], row["n"], row["n_major"]) for row in report.facts["tasks"]] == [
-        (A, Bounds(1, 1), 0),
-        (B, Bounds(1, 1), 1),
+        (A, Bounds(1, 1), Bounds(0, 0)),
+        (B, Bounds(1, 1), Bounds(1, 1)),
     ]
 
 
@@ -198,6 +198,25 @@ def test_major_is_inferred_of_a_read_and_a_wait(analyse):
     report = analyse(made)
     (row,) = report.facts["outcomes"]
     assert (row["n"], row["outcome"]) == (Bounds(1, 1), "major, inferred: read, then waited")
+
+
+def test_after_a_loss_nobody_knows_what_is_mapped_and_which_reads_are_of_a_fault(analyse):
+    made = Faults()
+    made.add(1, 0, "syscalls:sys_enter_mmap", {"len": 0x1000, "flags": 0x22}, A)
+    made.add(2, 0, "syscalls:sys_exit_mmap", {"ret": 0x7F0000000000}, A)
+    made.add(3, 0, "raw_syscalls:sys_enter", {"id": 0}, B)
+    made.fault(4, A)
+    made.lose(0, 1)
+    read_and_wait(made, 10, A)
+    made.fault(20, A)
+    report = analyse(made)
+    assert [region.kind for region in report.machine.regions] == ["anonymous", "2 MiB"]
+    assert {row["kind"]: row["n"] for row in report.facts["regions"]} == {
+        "anonymous": Bounds(1, 3),
+        "2 MiB": Bounds(0, 3),
+    }
+    (inferred,) = (row["n"] for row in report.facts["outcomes"] if "inferred" in row["outcome"])
+    assert inferred == Bounds(0, 2)
 
 
 def test_the_recorder_is_named(analyse):

@@ -72,20 +72,32 @@ def test_tasks_and_idle_tasks_of_cpus_are_apart(analyse):
 
 
 def test_without_entries_callers_are_not_known():
-    machine = FunctionMachine(None)
-    machine.leave(7, 7, Call(B, 1, 10, 30))
-    machine.leave(7, 7, Call(A, 0, 5, 50))
+    machine = FunctionMachine(join_gaps([]))
+    machine.leave(7, 7, Call(B, 1, 10, 30), 30)
+    machine.leave(7, 7, Call(A, 0, 5, 50), 50)
     assert machine.paths == {(7, UNKNOWN, B): [20, 1], (7, UNKNOWN, A): [25, 1]}
     assert machine.n_without_entry == 2
 
 
 def test_calls_of_a_caller_whose_exit_was_lost_are_not_below_the_next_one():
     machine = FunctionMachine(join_gaps([Gap(20, 40, 3)]))
-    machine.leave(7, 7, Call(C, 1, 10, 20))
-    machine.leave(7, 7, Call(B, 0, 35, 60))
+    machine.leave(7, 7, Call(C, 1, 10, 20), 20)
+    machine.leave(7, 7, Call(B, 0, 35, 60), 60)
     assert machine.functions[B].own == 25
     assert machine.functions[B].unsure == 25
     assert machine.functions[C].unsure == 0
+
+
+def test_callers_from_before_a_loss_are_not_known():
+    machine = FunctionMachine(join_gaps([Gap(20, 40, 3)]))
+    machine.enter(7, A, 0, 5)
+    machine.enter(7, B, 1, 10)
+    machine.leave(7, 7, Call(B, 1, 10, 20), 20)
+    machine.enter(7, C, 1, 50)
+    machine.leave(7, 7, Call(C, 1, 50, 60), 60)
+    machine.leave(7, 7, Call(A, 0, 5, 70), 70)
+    assert machine.paths == {(7, A, B): [10, 1], (7, UNKNOWN, C): [10, 1], (7, UNKNOWN, A): [45, 1]}
+    assert (machine.functions[A].unsure, machine.functions[C].unplaced) == (45, 10)
 
 
 def test_damaged_depths_are_left_out(analyse):
@@ -108,12 +120,14 @@ TREES = st.recursive(
 
 @given(TREES)
 def test_own_times_add_up_to_the_whole(tree):
-    machine = FunctionMachine(None)
+    machine = FunctionMachine(join_gaps([]))
     s = Schedule("ftrace:funcgraph_entry")
     s.add = lambda us, _cpu, event, values, _by: (
-        machine.enter(7, values["func"], values["depth"])
+        machine.enter(7, values["func"], values["depth"], 0)
         if event == "ftrace:funcgraph_entry"
-        else machine.leave(7, 7, Call(values["func"], values["depth"], values["calltime"], values["rettime"]))
+        else machine.leave(
+            7, 7, Call(values["func"], values["depth"], values["calltime"], values["rettime"]), 0
+        )
     )
     stop = calls(s, tree)
     assert sum(sums.own for sums in machine.functions.values()) == stop * 1000

@@ -54,13 +54,13 @@ def test_objects_live_until_they_are_freed_on_any_cpu(analyse):
     report = analyse(made)
     assert lifetimes(report) == [5, -1, -1]
     assert {
-        (row["kind"], row["function"]): (row["n"].low, row["given"], row["n_open"])
+        (row["kind"], row["function"]): (row["n"].low, row["given"].low, row["n_open"].low)
         for row in report.facts["sites"]
     } == {
         ("kmalloc", "maker"): (2, 256, 1),
         ("cache", "maker"): (1, 128, 1),
     }
-    assert report.facts["tasks"][0]["open_bytes"] == 128
+    assert report.facts["tasks"][0]["open_bytes"].low == 128
 
 
 def test_kfree_frees_objects_of_caches_and_ignores_nothing(analyse):
@@ -104,7 +104,7 @@ def test_a_loss_may_have_freed_what_was_open(analyse):
     assert lifetimes(report) == [-1, -1]
     assert report.not_freed == [1]
     assert report.facts["sites"][0]["n"] == Bounds(2, 4)
-    assert len(report.machine.cut) == 1
+    assert report.machine.cut == {0}
     made.alloc(22, TWO)
     made.free(23, TWO)
     # What may be hidden began at 10 us at the earliest, and the trace ends at 23 us.
@@ -123,7 +123,7 @@ def test_pages_end_with_their_block(analyse):
     report = analyse(made)
     assert lifetimes(report) == [4, 4]
     assert (report.machine.n_parts, report.machine.n_failed, report.machine.n_orphans) == (2, 1, 1)
-    assert report.facts["sites"][0]["given"] == 5 * 4096
+    assert report.facts["sites"][0]["given"] == Bounds(5 * 4096, 5 * 4096)
 
 
 def test_hostile_numbers_are_no_error(analyse):

@@ -58,14 +58,24 @@ class Coverage(NamedTuple):
             total = add_lost(total, gap.n_lost)
         return total
 
-    def bound(self, n: int) -> Bounds:
+    def bound(self, n: int, n_unsure: int = 0) -> Bounds:
         """Return how many events there were of which `n` were read: each lost one may have been another.
+
+        So may `n_unsure` that were read, of which losses hide what they are.
 
         >>> Coverage(0, 9, {0: [Gap(1, 2, 3)]}).bound(7)
         Bounds(low=7, high=10)
         """
         lost = self.n_lost
-        return Bounds(n, None if lost == LOST_UNKNOWN else n + lost)
+        return Bounds(n, None if lost == LOST_UNKNOWN else n + n_unsure + lost)
+
+    def at_least(self, n: int) -> Bounds:
+        """Return a sum of sizes or times, of which a lost event may have had any.
+
+        >>> Coverage(0, 9, {0: [Gap(1, 2, 3)]}).at_least(4096), Coverage(0, 9, {}).at_least(4096)
+        (Bounds(low=4096, high=None), Bounds(low=4096, high=4096))
+        """
+        return Bounds(n, n if self.is_complete else None)
 
     @property
     def is_complete(self) -> bool:
@@ -156,6 +166,11 @@ class GapFinder:
         """Return the start and stop of the first gap that ends after a time; None without one."""
         at = bisect_right(self.stops, time)
         return (self.starts[at], self.stops[at]) if at < len(self.stops) else None
+
+    def is_between(self, since: int, until: int) -> bool:
+        """Whether something may have been lost after `since` and before `until`."""
+        gap = self.first_after(since)
+        return gap is not None and gap[0] < until
 
 
 def join_gaps(gaps: Iterable[Gap]) -> GapFinder:

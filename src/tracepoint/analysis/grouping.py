@@ -35,6 +35,10 @@ class Grouping:
         """Return how often something happened in a second of the trace."""
         return n / self._seconds
 
-    def bound(self, n: int) -> Bounds:
-        """Return a count with its bounds."""
-        return self.records.coverage.bound(n)
+    def bound(self, n: int, n_unsure: int = 0) -> Bounds:
+        """Return a count with its bounds; `n_unsure` more may belong to it."""
+        return self.records.coverage.bound(n, n_unsure)
+
+    def at_least(self, n: int) -> Bounds:
+        """Return a sum of sizes or times with its bounds."""
+        return self.records.coverage.at_least(n)

@@ -26,7 +26,7 @@ class LevelRows:
     """For each value that a key had, in the order of their begins: from when, how long, in ns.
 
     `is_cut` is 1 where a loss hides when the value ended, `is_open` where it still held at the
-    end of the trace.
+    end of the trace.  `hidden` is for how long losses hide the value, by key.
     """
 
     key: array[int] = field(default_factory=_numbers("q"))
@@ -35,6 +35,7 @@ class LevelRows:
     value: array[int] = field(default_factory=_numbers("q"))
     is_cut: array[int] = field(default_factory=_numbers("b"))
     is_open: array[int] = field(default_factory=_numbers("b"))
+    hidden: dict[int, int] = field(default_factory=dict)
 
 
 class LevelMachine:
@@ -77,6 +78,7 @@ class LevelMachine:
         gap = finder.first_after(rows.ts[row]) if finder is not None else None
         if gap is not None and gap[0] < ts:
             stop, rows.is_cut[row] = max(gap[0], rows.ts[row]), 1
+            rows.hidden[key] = rows.hidden.get(key, 0) + ts - stop
         rows.dur[row] = stop - rows.ts[row]
 
     def finish(self, ts: int) -> LevelRows:

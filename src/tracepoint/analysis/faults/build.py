@@ -71,9 +71,9 @@ def _wait_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Ta
             records.column("sched:sched_switch", name).numbers for name in ("prev_pid", "prev_state")
         )
 
-        def switch(row: int, _ts: int, _cpu: int) -> None:
+        def switch(row: int, ts: int, _cpu: int) -> None:
             if state[row] & _SLEEPS:
-                machine.sleep(prev[row])
+                machine.sleep(ts, prev[row])
 
         found["sched:sched_switch"] = switch
     for name in ("block:block_bio_queue", "block:block_rq_issue"):
@@ -91,9 +91,9 @@ def _block_take(records: AnalysisRecords, machine: FaultMachine, name: str) -> T
     reads = [word.lstrip("F").startswith("R") for word in flags.words]
     index = flags.numbers
 
-    def take(row: int, _ts: int, _cpu: int) -> None:
+    def take(row: int, ts: int, _cpu: int) -> None:
         if reads[index[row]]:
-            machine.read(pid[row])
+            machine.read(ts, pid[row])
 
     return take
 
@@ -107,7 +107,8 @@ def _mapping_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str,
         ),
         "syscalls:sys_exit_brk": (lambda tid, ret: spaces.grow(process_of(tid), ret), ("common_pid", "ret")),
         "syscalls:sys_enter_munmap": (
-            lambda tid, start, size: spaces.drop(process_of(tid), start, size), ("common_pid", "addr", "len"),
+            lambda tid, start, size: spaces.drop(process_of(tid), start, size),
+            ("common_pid", "addr", "len"),
         ),
         "sched:sched_process_exec": (lambda tid: spaces.clear(process_of(tid)), ("pid",)),
         "sched:sched_process_fork": (
@@ -116,14 +117,18 @@ def _mapping_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str,
         ),
     }  # fmt: skip
     return {
-        event: _call(function, *(records.column(event, field).numbers for field in fields))
+        event: _call(machine, function, *(records.column(event, field).numbers for field in fields))
         for event, (function, fields) in makers.items()
         if event in records
     }
 
 
-def _call(function: Callable[..., None], *columns: memoryview[int]) -> Take:
-    return lambda row, _ts, _cpu: function(*(column[row] for column in columns))
+def _call(machine: FaultMachine, function: Callable[..., None], *columns: memoryview[int]) -> Take:
+    def take(row: int, ts: int, _cpu: int) -> None:
+        machine.follow(ts)
+        function(*(column[row] for column in columns))
+
+    return take
 
 
 def _probe_take(records: AnalysisRecords, machine: FaultMachine, probe: Probe) -> Take:

@@ -6,8 +6,10 @@ from array import array
 from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, NamedTuple
 
-from tracepoint.analysis.faults.mappings import AddressSpaces
+from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.faults.mappings import AddressSpaces, region_of
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
+from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -113,10 +115,13 @@ class FaultMachine:
         self.n_without_trap = 0
         #: Ends whose fault was not recorded, or lies before a loss.
         self.n_orphans = 0
-        #: When faults began whose end a loss hides.
-        self.cut: list[int] = []
+        #: Faults whose end a loss hides, and those of which it hides whether they read and waited.
+        self.cut: frozenset[int] = frozenset()
+        self.unsure: set[int] = set()
         self._processes = processes
         self._pairs = PairMachine(Order.LAST, gaps=gaps)
+        self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
+        self._next_gap = self._gaps.first_after(MIN_TIME)
         # Of each task: whether a try of its fault was a major one, and whether there was one at all.
         self._tries: dict[int, bool] = {}
         self._last: dict[int, int] = {}
@@ -127,6 +132,7 @@ class FaultMachine:
 
     def fault(self, ts: int, cpu: int, tid: int, fault: Fault) -> None:
         """A fault begins."""
+        self.follow(ts)
         at = len(self.ts)
         self.ts.append(ts)
         self.dur.append(OPEN)
@@ -171,17 +177,35 @@ class FaultMachine:
             return FaultOutcome.MAJOR
         return FaultOutcome.MINOR if was_major is None else FaultOutcome.RETRIED
 
-    def read(self, tid: int) -> None:
+    def read(self, ts: int, tid: int) -> None:
         """A task asks a device for blocks."""
-        at = self._last.get(tid)
-        if at is not None and self.waiting[at] == Waiting.NOTHING:
-            self.waiting[at] = Waiting.READ
+        self._wait(ts, tid, Waiting.NOTHING, Waiting.READ)
 
-    def sleep(self, tid: int) -> None:
+    def sleep(self, ts: int, tid: int) -> None:
         """A task waits without being interruptible."""
+        self._wait(ts, tid, Waiting.READ, Waiting.SLEPT)
+
+    def _wait(self, ts: int, tid: int, before: Waiting, after: Waiting) -> None:
         at = self._last.get(tid)
-        if at is not None and self.waiting[at] == Waiting.READ:
-            self.waiting[at] = Waiting.SLEPT
+        if at is None or self.waiting[at] != before:
+            return
+        # What a loss hides may have ended the fault, so that this is of a system call.
+        if self._gaps.is_between(self.ts[at], ts):
+            self.unsure.add(at)
+        else:
+            self.waiting[at] = after
+
+    def follow(self, ts: int) -> None:
+        """Forget mappings in and before a loss, in which they may have changed, before a record at `ts`."""
+        if self._next_gap is not None and ts > self._next_gap[0]:
+            self.spaces.forget()
+            if ts >= self._next_gap[1]:
+                self._next_gap = self._gaps.first_after(ts)
+
+    def is_region_sure(self, at: int) -> bool:
+        """Whether no loss may hide what is mapped where a fault was."""
+        first = self._gaps.first_after(MIN_TIME)
+        return first is None or self.ts[at] <= first[0] or self.regions[at] != region_of(self.address[at])
 
     def leave(self, tid: int) -> None:
         """A task enters a system call: its fault has ended."""
@@ -189,4 +213,4 @@ class FaultMachine:
 
     def finish(self, ts: int) -> None:
         """End at the time of the end of the trace."""
-        self.cut = [self.ts[row] for row in self._pairs.finish(ts).cut]
+        self.cut = frozenset(self._pairs.finish(ts).cut)

@@ -121,6 +121,12 @@ class AddressSpaces:
         self._own.pop(process, None)
         self._heaps.pop(process, None)
 
+    def forget(self) -> None:
+        """Forget all mappings, and what tasks asked for."""
+        self._own.clear()
+        self._asked.clear()
+        self._heaps.clear()
+
     def _of(self, process: int) -> Mappings:
         return self._own.setdefault(process, Mappings())
 

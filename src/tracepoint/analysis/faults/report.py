@@ -54,6 +54,8 @@ class FaultReport(Report):
         # Looked up now: a report is used after its recording was closed.
         for ip in set(machine.ip):
             records.function(ip)
+        #: Whether mappings were recorded.
+        self.has_mappings = bool({"syscalls:sys_exit_mmap", "syscalls:sys_exit_brk"} & records.recorded)
         #: Whether it was recorded which tasks read blocks and waited.
         self.has_waits = {"sched:sched_switch", "raw_syscalls:sys_enter"} <= records.recorded and any(
             name.startswith("block:") for name in records.recorded
@@ -98,7 +100,7 @@ class FaultReport(Report):
             for row in rows
             if machine.dur[row] != OPEN and (not outcomes or machine.outcome[row] in outcomes)
         ]
-        return samples_of(values, self.coverage, machine.cut)
+        return samples_of(values, self.coverage, [machine.ts[row] for row in machine.cut])
 
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the faults by kind, outcome, task, process, region and instruction, and their times."""
@@ -113,7 +115,7 @@ class FaultReport(Report):
             outcome_section(group, machine, self.ends, has_waits=self.has_waits),
             task_section(group, machine, has_ends=bool(self.ends)),
             process_section(group, machine),
-            region_section(group, machine),
+            region_section(group, machine, has_mappings=self.has_mappings),
             place_section(group, machine),
             latency_section(times, self.ends),
         )

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.faults.machine import FaultMachine
+    from tracepoint.analysis.faults.mappings import MappedRegion
     from tracepoint.analysis.grouping import Grouping
     from tracepoint.analysis.sections import TableSection, Value
 
@@ -72,13 +73,18 @@ def outcome_section(
     n = len(group.rows) or 1
     rows: list[tuple[Value, ...]] = []
     if ends:
+        n_cut = len(machine.cut.intersection(group.rows))
         rows = [
-            (group.bound(count), count / n, outcome_name(outcome) or "end not recorded")
+            (
+                group.bound(count, n_cut) if outcome else group.bound(count)._replace(low=count - n_cut),
+                count / n, outcome_name(outcome) or "end not recorded",
+            )
             for outcome, count in group.by(lambda row: machine.outcome[row])
-        ]
+        ]  # fmt: skip
     if has_waits:
         count = sum(machine.waiting[row] == Waiting.SLEPT for row in group.rows)
-        rows.append((group.bound(count), count / n, "major, inferred: read, then waited"))
+        n_unsure = len(machine.unsure.intersection(group.rows))
+        rows.append((group.bound(count, n_unsure), count / n, "major, inferred: read, then waited"))
     return group.choice.table("outcomes", "Outcomes", _OUTCOMES, rows, (*_EVENTS, *ends))
 
 
@@ -89,16 +95,20 @@ def task_section(group: Grouping, machine: FaultMachine, *, has_ends: bool) -> T
     write: Counter[int] = Counter()
     fetch: Counter[int] = Counter()
     major: Counter[int] = Counter()
+    cut: Counter[int] = Counter()
     for row in group.rows:
         tid, code = machine.tid[row], machine.code[row]
         kernel[tid] += machine.is_kernel[row]
         write[tid] += bool(code & FaultCode.WRITE)
         fetch[tid] += bool(code & FaultCode.FETCH)
         major[tid] += machine.outcome[row] == FaultOutcome.MAJOR
+        cut[tid] += row in machine.cut
     rows = [
         (
-            group.bound(n), group.rate(n), n - kernel[tid], kernel[tid], write[tid], fetch[tid],
-            major[tid] if has_ends else None, records.task(tid), tid, machine.process_of(tid),
+            group.bound(n), group.rate(n),
+            *map(group.bound, (n - kernel[tid], kernel[tid], write[tid], fetch[tid])),
+            group.bound(major[tid], cut[tid]) if has_ends else None, records.task(tid), tid,
+            machine.process_of(tid),
         )
         for tid, n in group.by(lambda row: machine.tid[row])
     ]  # fmt: skip
@@ -116,13 +126,22 @@ def process_section(group: Grouping, machine: FaultMachine) -> TableSection:
     return group.choice.table("processes", "Processes", _PROCESSES, rows, _EVENTS)
 
 
-def region_section(group: Grouping, machine: FaultMachine) -> TableSection:
-    """Return which parts of address spaces had the most faults."""
+def region_section(group: Grouping, machine: FaultMachine, *, has_mappings: bool) -> TableSection:
+    """Return which parts of address spaces had the most faults.
+
+    After a loss it is not known what is mapped, until it is mapped again: such faults may be of any region.
+    """
     records = group.records
+    unsure: Counter[tuple[MappedRegion, int]] = Counter()
+    of_process: Counter[int] = Counter()
+    for row in group.rows if has_mappings else ():
+        if not machine.is_region_sure(row):
+            unsure[machine.regions[row], machine.process[row]] += 1
+            of_process[machine.process[row]] += 1
     found = group.by(lambda row: (machine.regions[row], machine.process[row]))
     rows = [
         (
-            group.bound(n),
+            group.bound(n, of_process[pid])._replace(low=n - unsure[region, pid]),
             region.start,
             region.stop - region.start,
             region.kind,

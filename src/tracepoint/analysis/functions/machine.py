@@ -9,6 +9,8 @@ from __future__ import annotations
 from array import array
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.tracefile.sieve import MAX_TIME
+
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
 
 #: In a path: what called is not known, as its entry was lost or was before the recording.
 UNKNOWN = -1
+# Of how many losses within a call the calls below are known: without a limit a call would cost as many steps.
+_MOST_LOSSES = 64
 
 
 class Call(NamedTuple):
@@ -31,24 +35,28 @@ class FunctionSums:
     """What is known of one function, in ns.
 
     `totals` are the lengths of its calls, `own` the time in it without calls below; `nested` is the time of
-    calls that are within another of the same function.  `unsure` is the time of calls in which calls below
-    may have been lost.
+    calls that are within another of the same function, `unplaced` that of calls without known callers.
+    `unsure` is the part of `own` in calls in which calls below may have been lost.
     """
 
-    __slots__ = ("nested", "own", "totals", "unsure")
+    __slots__ = ("nested", "own", "totals", "unplaced", "unsure")
 
     def __init__(self) -> None:
         self.totals = array("q")
-        self.own = self.nested = self.unsure = 0
+        self.own = self.nested = self.unplaced = self.unsure = 0
 
 
 class _Task:
     """The functions that a task is in by depth, and the time of the calls below each depth."""
 
-    __slots__ = ("below", "since", "stack")
+    __slots__ = ("before", "below", "seen", "since", "stack")
 
-    def __init__(self) -> None:
+    def __init__(self, seen: int) -> None:
         self.stack: list[int] = []
+        #: When its last record was.
+        self.seen = seen
+        # The times below each depth, and since when, up to losses.
+        self.before: list[tuple[list[int], list[int]]] = []
         # By depth: the totals of exits since the last exit of the depth above, and when the first began.
         self.below: list[int] = []
         self.since: list[int] = []
@@ -60,27 +68,51 @@ class _Task:
             self.below.extend([0] * missing)
             self.since.extend([-1] * missing)
 
+    def lose(self) -> None:
+        """Take a loss, in which it may have left any function and entered others."""
+        self.stack = [UNKNOWN] * len(self.stack)
+        if any(self.below):
+            self.before.append((self.below, self.since))
+            del self.before[:-_MOST_LOSSES]
+        self.below, self.since = [0] * len(self.below), [-1] * len(self.since)
+
+    def below_before(self, depth: int, start: int) -> int:
+        """Return the time of the calls at a depth that began after `start`, of those up to losses."""
+        found = 0
+        for below, since in self.before:
+            if depth < len(below) and since[depth] >= start:
+                found += below[depth]
+        # What began outside of it can only be within calls that began earlier.
+        if depth <= 1:
+            self.before.clear()
+        return found
+
 
 class FunctionMachine:
     """Adds up calls, by function and by path; `gaps` are the losses of all CPUs."""
 
-    def __init__(self, gaps: GapFinder | None) -> None:
+    def __init__(self, gaps: GapFinder) -> None:
         self._gaps = gaps
         self._tasks: dict[Hashable, _Task] = {}
         self.functions: dict[int, FunctionSums] = {}
         #: By path, a task and functions: the time in the last one, and how often it was called.
         self.paths: dict[tuple[int, ...], list[int]] = {}
         self.n_without_entry = 0
+        #: When the first call began that has an exit.
+        self.first = MAX_TIME
 
-    def _task(self, key: Hashable) -> _Task:
+    def _task(self, key: Hashable, ts: int) -> _Task:
         task = self._tasks.get(key)
         if task is None:
-            task = self._tasks[key] = _Task()
+            task = self._tasks[key] = _Task(ts)
+        elif self._gaps.starts and self._gaps.is_between(task.seen, ts):
+            task.lose()
+        task.seen = ts
         return task
 
-    def enter(self, key: Hashable, func: int, depth: int) -> None:
+    def enter(self, key: Hashable, func: int, depth: int, ts: int) -> None:
         """Take the entry of a function by a task."""
-        task = self._task(key)
+        task = self._task(key, ts)
         stack = task.stack
         if depth < len(stack):
             del stack[depth:]
@@ -91,10 +123,11 @@ class FunctionMachine:
         task.below[depth + 1] = 0
         task.since[depth + 1] = -1
 
-    def leave(self, key: Hashable, tid: int, call: Call) -> None:
+    def leave(self, key: Hashable, tid: int, call: Call, ts: int) -> None:
         """Take the exit of a function by a task."""
         func, depth, start, stop = call
-        task, total = self._task(key), stop - start
+        task, total = self._task(key, ts), stop - start
+        self.first = min(self.first, start)
         task.reach(depth + 1)
         below, since = task.below[depth + 1], task.since[depth + 1]
         task.below[depth + 1], task.since[depth + 1] = 0, -1
@@ -107,27 +140,29 @@ class FunctionMachine:
         sums.totals.append(total)
         # Calls that began before this one are not below it: the exit of their caller was lost.
         own = total - below if since < 0 or since >= start else total
-        sums.own += max(own, 0)
-        if self._gaps is not None and self._is_in_loss(start, stop):
-            sums.unsure += total
+        if task.before:
+            own -= task.below_before(depth + 1, start)
+        own = max(own, 0)
+        sums.own += own
+        if self._gaps.starts and self._gaps.is_between(start, stop):
+            sums.unsure += own
         self._add_path(task, tid, call, own)
-
-    def _is_in_loss(self, start: int, stop: int) -> bool:
-        gap = self._gaps.first_after(start) if self._gaps is not None else None
-        return gap is not None and gap[0] < stop
 
     def _add_path(self, task: _Task, tid: int, call: Call, own: int) -> None:
         stack, depth = task.stack, call.depth
         if len(stack) <= depth or stack[depth] != call.func:
             self.n_without_entry += 1
+            self.functions[call.func].unplaced += call.stop - call.start
             path: tuple[int, ...] = (tid, UNKNOWN, call.func)
         else:
             path = (tid, *stack[: depth + 1])
             if call.func in stack[:depth]:
                 self.functions[call.func].nested += call.stop - call.start
+            elif UNKNOWN in stack[:depth]:
+                self.functions[call.func].unplaced += call.stop - call.start
         del stack[depth:]
         sums = self.paths.get(path)
         if sums is None:
             sums = self.paths[path] = [0, 0]
-        sums[0] += max(own, 0)
+        sums[0] += own
         sums[1] += 1

@@ -6,13 +6,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from tracepoint.analysis.coverage import join_gaps
+from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.folded import FOLDED, folded_table
 from tracepoint.analysis.functions.machine import UNKNOWN, Call, FunctionMachine
 from tracepoint.analysis.functions.needs import NEEDS
 from tracepoint.analysis.records import AnalysisRecords
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Heading, Unit
-from tracepoint.analysis.spans import samples_of
+from tracepoint.analysis.spans import hiding_of
 from tracepoint.wording import counted
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class FunctionUse(NamedTuple):
     """What is known of one function, times in ns.
 
     `total` counts calls within calls of the same function once; `own` is without the calls below it.
-    `unsure` is the time of calls in which a loss may hide calls below: `own` may be less by it.
+    `unsure` is the part of `own` in which a loss may hide calls below: `own` may be less by it.  `unplaced`
+    is the time of calls whose callers are not known: those may be within calls of the same function.
     """
 
     name: str
@@ -53,6 +55,7 @@ class FunctionUse(NamedTuple):
     total: int
     own: int
     unsure: int
+    unplaced: int
 
 
 class FunctionsReport(Report):
@@ -77,10 +80,12 @@ class FunctionsReport(Report):
     @cached_property
     def functions(self) -> list[FunctionUse]:
         """The functions, those with most time of their own first."""
+        # The calls of lost exits may have begun any time before.
+        hiding = hiding_of(self.coverage, [] if self.coverage.is_complete else [self._machine.first])
         found = [
             FunctionUse(
-                self._name(address), address, samples_of(sums.totals, self.coverage),
-                sum(sums.totals) - sums.nested, sums.own, sums.unsure,
+                self._name(address), address, hiding.samples(sums.totals),
+                sum(sums.totals) - sums.nested, sums.own, sums.unsure, sums.unplaced,
             )
             for address, sums in self._machine.functions.items()
         ]  # fmt: skip
@@ -102,8 +107,8 @@ class FunctionsReport(Report):
         """Return the functions by their own time, and how long calls of the first ones took."""
         rows = [
             (
-                use.own, use.total, use.calls.count, use.calls.mean,
-                use.calls.values[-1] if len(use.calls) else None, use.name, use.unsure, use.address,
+                *self._times(use), use.calls.count, use.calls.mean, use.calls.quantile(1.0), use.name,
+                use.unsure, use.address,
             )
             for use in self.functions
         ]  # fmt: skip
@@ -113,13 +118,24 @@ class FunctionsReport(Report):
             DistributionSection("call_ns", "Lengths of calls", lengths, "function", events=(_EXIT,)),
         )
 
+    def _times(self, use: FunctionUse) -> tuple[Bounds, Bounds]:
+        """Return the time of a function itself, and that of its calls."""
+        most, unplaced = use.calls.sum, use.unplaced if not self.coverage.is_complete else 0
+        if most.high is None:
+            return Bounds(use.own - use.unsure, None), Bounds(use.total - unplaced, None)
+        hidden = most.high - most.low
+        return (
+            Bounds(use.own - use.unsure, use.own + hidden),
+            Bounds(use.total - unplaced, use.total + hidden),
+        )
+
     def notes(self) -> Iterator[str]:
         """Yield what limits the figures: losses, calls whose callers are not known."""
         yield from super().notes()
         if n := self._machine.n_without_entry:
             yield f"{counted(n, 'call')} without an entry: callers are not known"
         if unsure := sum(use.unsure for use in self.functions):
-            yield f"losses may hide calls in {unsure / 1e6:,.3f} ms of calls: their own time may be less"
+            yield f"losses may hide calls in {unsure / 1e6:,.3f} ms of functions' own time: it may be less"
 
 
 def analyse_functions(trace: Trace) -> FunctionsReport:
@@ -129,8 +145,7 @@ def analyse_functions(trace: Trace) -> FunctionsReport:
     without funcgraph_exit.
     """
     records = AnalysisRecords(trace, "functions", NEEDS)
-    gaps = [gap for own in records.coverage.gaps.values() for gap in own]
-    machine = FunctionMachine(join_gaps(gaps) if gaps else None)
+    machine = FunctionMachine(join_gaps(gap for own in records.coverage.gaps.values() for gap in own))
     takes: dict[str, Take] = {_EXIT: _leaver(records, machine)}
     if _ENTRY in records:
         takes[_ENTRY] = _enterer(records, machine)
@@ -141,10 +156,10 @@ def analyse_functions(trace: Trace) -> FunctionsReport:
 def _enterer(records: AnalysisRecords, machine: FunctionMachine) -> Take:
     tids, funcs, depths = (records.column(_ENTRY, name).numbers for name in ("common_pid", "func", "depth"))
 
-    def take(row: int, _ts: int, cpu: int) -> None:
+    def take(row: int, ts: int, cpu: int) -> None:
         if depths[row] in _DEPTHS:
             # Each CPU has an idle task of its own.
-            machine.enter(tids[row] or ~cpu, funcs[row], depths[row])
+            machine.enter(tids[row] or ~cpu, funcs[row], depths[row], ts)
 
     return take
 
@@ -154,11 +169,11 @@ def _leaver(records: AnalysisRecords, machine: FunctionMachine) -> Take:
         records.column(_EXIT, name).numbers for name in ("common_pid", "func", "depth", "calltime", "rettime")
     )
 
-    def take(row: int, _ts: int, cpu: int) -> None:
+    def take(row: int, ts: int, cpu: int) -> None:
         tid = tids[row]
         call = Call(funcs[row], depths[row], starts[row], stops[row])
         if call.depth in _DEPTHS and call.start <= call.stop:
-            machine.leave(tid or ~cpu, tid, call)
+            machine.leave(tid or ~cpu, tid, call, ts)
 
     return take
 

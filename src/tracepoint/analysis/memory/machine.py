@@ -32,8 +32,8 @@ class MemoryMachine:
         self.cpu, self.tid, self.kind = array("i"), array("i"), array("b")
         self.site, self.asked, self.size = array("Q"), array("Q"), array("Q")
         self.n_failed = self.n_orphans = self.n_parts = 0
-        #: The rows of allocations whose end a loss hides.
-        self.cut: list[int] = []
+        #: Allocations whose end a loss hides.
+        self.cut: frozenset[int] = frozenset()
         #: The rows of others without an end, and of those among them whose address was given out again: what
         #: freed them has no event, such as a bulk free.
         self.opens: list[int] = []
@@ -110,8 +110,7 @@ class MemoryMachine:
     def finish(self, ts: int) -> None:
         """End at the time of the end of the trace."""
         found = [pairs.finish(ts) for pairs in (self._objects, self._pages)]
-        cut = {row for pairs in found for row in pairs.cut}
-        self.cut = sorted(cut)
+        cut = self.cut = frozenset(row for pairs in found for row in pairs.cut)
         self.opens = sorted(row for pairs in found for row in pairs.opens if row not in cut)
         last = set(self._last.values())
         self.reused = [row for row in self.opens if row not in last]

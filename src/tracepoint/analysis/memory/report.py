@@ -118,7 +118,7 @@ class MemoryReport(Report):
         machine, is_open = self.machine, self._is_open
         sums: dict[tuple[str, int], list[int]] = {}
         for row in group.rows:
-            own = sums.setdefault(key(row), [0, 0, 0, 0, 0])
+            own = sums.setdefault(key(row), [0, 0, 0, 0, 0, 0])
             size = machine.size[row]
             own[0] += 1
             own[1] += machine.asked[row]
@@ -126,8 +126,14 @@ class MemoryReport(Report):
             if is_open[row]:
                 own[3] += 1
                 own[4] += size
+            elif row in machine.cut:
+                own[5] += 1
         order = sorted(sums.items(), key=lambda one: (-one[1][4], -one[1][2], one[0]))
-        return [(found, (group.bound(own[0]), *own[1:])) for found, own in order]
+        least = group.at_least
+        return [
+            (found, (group.bound(n), least(asked), least(given), group.bound(n_open, n_cut), least(size)))
+            for found, (n, asked, given, n_open, size, n_cut) in order
+        ]
 
     @cached_property
     def _is_open(self) -> bytearray:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.analysis.distribution import Bounds
 from tracepoint.analysis.levels import LevelMachine
 from tracepoint.analysis.power.needs import NEEDS
 from tracepoint.analysis.records import AnalysisRecords
@@ -18,9 +19,10 @@ from tracepoint.errors import TracepointError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.distribution import Distribution
     from tracepoint.analysis.levels import LevelRows
-    from tracepoint.analysis.sections import Choice, Section
+    from tracepoint.analysis.sections import Choice, Section, Value
     from tracepoint.decode.trace import Trace
 
 _IDLE, _FREQUENCY, _MISS = "power:cpu_idle", "power:cpu_frequency", "power:cpu_idle_miss"
@@ -48,7 +50,7 @@ _STATES = (
 )
 _FREQUENCIES = (
     CPU,
-    Heading("khz", "kHz"),
+    Heading("khz", "kHz", Unit.NUMBER),
     Heading("ns", "time", Unit.TIME),
     Heading("share", "of time", Unit.SHARE),
     Heading("busy_ns", "busy", Unit.TIME),
@@ -57,7 +59,7 @@ _FREQUENCIES = (
 
 
 class CpuPower(NamedTuple):
-    """What one CPU did, in ns: `unknown` is before its first event, and what losses hide.
+    """What one CPU did, in ns: `unknown` is before its first event, and what losses hide: `hidden` of it.
 
     `too_deep` and `too_shallow` are how often the idle state turned out to be so.
     """
@@ -69,23 +71,31 @@ class CpuPower(NamedTuple):
     unknown: int
     too_deep: int
     too_shallow: int
+    hidden: int
 
 
 class FrequencyUse(NamedTuple):
     """How long a CPU had a frequency in kHz, and for how long of it a task ran, in ns.
 
-    `busy` is None where sched_switch was not recorded.
+    `busy` is None where sched_switch was not recorded.  `hidden` is for how long a loss hides its frequency,
+    `unsure` that or what ran.
     """
 
     cpu: int
     khz: int
     ns: int
     busy: int | None
+    hidden: int
+    unsure: int
 
     @property
     def cycles(self) -> int | None:
         """The cycles of the time that tasks ran."""
-        return None if self.busy is None else self.busy * self.khz // 1_000_000
+        return None if self.busy is None else self.cycles_of(self.busy)
+
+    def cycles_of(self, ns: int) -> int:
+        """Return the cycles of a time."""
+        return ns * self.khz // 1_000_000
 
 
 class PowerReport(Report):
@@ -154,7 +164,9 @@ class PowerReport(Report):
             entries.pop(ACTIVE, 0)
             unknown = max(self.coverage.duration - active - sum(times.values()), 0)
             deep, shallow = self._misses.get(cpu, (0, 0))
-            found.append(CpuPower(cpu, active, times, entries, unknown, deep, shallow))
+            found.append(
+                CpuPower(cpu, active, times, entries, unknown, deep, shallow, rows.hidden.get(cpu, 0))
+            )
         return found
 
     @cached_property
@@ -165,10 +177,14 @@ class PowerReport(Report):
         for cpu, dur, khz in zip(rows.key, rows.dur, rows.value, strict=True):
             times[cpu, khz] = times.get((cpu, khz), 0) + dur
         busy = self._busy_at() if self._has_switches else None
+        hidden, unseen = rows.hidden, self._busy.hidden
         return [
-            FrequencyUse(cpu, khz, ns, None if busy is None else busy.get((cpu, khz), 0))
+            FrequencyUse(
+                cpu, khz, ns, None if busy is None else busy.get((cpu, khz), 0),
+                hidden.get(cpu, 0), hidden.get(cpu, 0) + unseen.get(cpu, 0),
+            )
             for (cpu, khz), ns in sorted(times.items())
-        ]
+        ]  # fmt: skip
 
     def _busy_at(self) -> dict[tuple[int, int], int]:
         """Return for how long tasks ran on each CPU at each frequency: the common time of both rows."""
@@ -193,23 +209,22 @@ class PowerReport(Report):
         cpus = [use for use in self.cpus if choice.has_cpu(use.cpu)]
         return (
             TableSection("cpus", "CPUs", _CPUS, [self._cpu_row(use, span) for use in cpus], (_IDLE, _MISS)),
-            TableSection("idle_states", "Idle states", _STATES, list(_state_rows(cpus, span)), (_IDLE,)),
+            TableSection(
+                "idle_states", "Idle states", _STATES, list(_state_rows(cpus, self.coverage)), (_IDLE,)
+            ),
             DistributionSection("idle_ns", "Idle times", self._lengths(choice), "state", events=(_IDLE,)),
             TableSection(
                 "frequencies", "Frequencies", _FREQUENCIES,
-                [
-                    (use.cpu, use.khz, use.ns, use.ns / span, use.busy, use.cycles)
-                    for use in self.frequencies
-                    if choice.has_cpu(use.cpu)
-                ],
+                [_frequency_row(use, span) for use in self.frequencies if choice.has_cpu(use.cpu)],
                 (_FREQUENCY, _SWITCH),
             ),
         )  # fmt: skip
 
-    def _cpu_row(self, use: CpuPower, span: int) -> tuple[int | float, ...]:
+    def _cpu_row(self, use: CpuPower, span: int) -> tuple[Value, ...]:
+        bound, idle = self.coverage.bound, sum(use.idle.values())
         return (
-            use.cpu, use.active, use.active / span, sum(use.idle.values()), use.unknown,
-            use.too_deep, use.too_shallow,
+            use.cpu, Bounds(use.active, use.active + use.hidden), use.active / span,
+            Bounds(idle, idle + use.hidden), use.unknown, bound(use.too_deep), bound(use.too_shallow),
         )  # fmt: skip
 
     def _lengths(self, choice: Choice) -> dict[str, Distribution]:
@@ -237,10 +252,20 @@ class PowerReport(Report):
             yield f"no frequency of CPU {', '.join(map(str, unknown))}: it did not change while recording"
 
 
-def _state_rows(cpus: Sequence[CpuPower], span: int) -> Iterator[tuple[int | float, ...]]:
+def _state_rows(cpus: Sequence[CpuPower], coverage: Coverage) -> Iterator[tuple[Value, ...]]:
     for use in cpus:
         for state, ns in sorted(use.idle.items()):
-            yield use.cpu, state, use.entries[state], ns, ns / span
+            time = Bounds(ns, ns + use.hidden)
+            yield use.cpu, state, coverage.bound(use.entries[state]), time, ns / (coverage.duration or 1)
+
+
+def _frequency_row(use: FrequencyUse, span: int) -> tuple[Value, ...]:
+    time = Bounds(use.ns, use.ns + use.hidden)
+    if use.busy is None:
+        return use.cpu, use.khz, time, use.ns / span, None, None
+    busy = Bounds(use.busy, use.busy + use.unsure)
+    cycles = Bounds(use.cycles_of(use.busy), use.cycles_of(use.busy + use.unsure))
+    return use.cpu, use.khz, time, use.ns / span, busy, cycles
 
 
 def _by_key(rows: LevelRows) -> dict[int, list[tuple[int, int, int]]]:

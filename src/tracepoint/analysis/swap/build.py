@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
     Numbers = Sequence[int]
 
-_LARGEST_ORDER = 20
+#: Above what one folio can have: a damaged record has any order.
+LARGEST_ORDER = 20
 
 
 def read_swap(trace: Trace) -> tuple[AnalysisRecords, SwapMachine]:
@@ -125,13 +126,13 @@ class _Reader:
         dev, inode, index = self._columns(DELETE, "s_dev", "i_ino", "index")
         order = self._column(DELETE, "order")
 
-        def delete(row: int, _ts: int, _cpu: int) -> None:
-            n_pages = 1 << min(order[row], _LARGEST_ORDER) if order else 1
-            machine.evict((dev[row], inode[row], index[row]), n_pages)
+        def delete(row: int, ts: int, _cpu: int) -> None:
+            n_pages = 1 << min(order[row], LARGEST_ORDER) if order else 1
+            machine.evict(ts, (dev[row], inode[row], index[row]), n_pages)
 
         to_dev, to_inode, to_index = self._columns(ADD, "s_dev", "i_ino", "index")
         found[DELETE] = delete
-        found[ADD] = lambda row, _ts, _cpu: machine.cache((to_dev[row], to_inode[row], to_index[row]))
+        found[ADD] = lambda row, ts, _cpu: machine.cache(ts, (to_dev[row], to_inode[row], to_index[row]))
         return found
 
 

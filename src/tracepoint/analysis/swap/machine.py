@@ -6,8 +6,10 @@ from array import array
 from enum import IntFlag
 from typing import TYPE_CHECKING
 
+from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.pairs import NO_ROW, Order, PairMachine
 from tracepoint.analysis.swap.needs import RECLAIM
+from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -101,18 +103,26 @@ class SwapMachine:
         self.n_scanned = self.n_reclaimed = 0
         #: How many pages left the page cache between the end of one and its return.
         self.distances = array("q")
+        #: Pages that came back, of slots and of files, of which a loss may hide when they left last.
+        self.n_unsure_slots = self.n_unsure_files = 0
         #: How much the sizes of what is swapped out grew and shrank, in bytes.
         self.grown = self.shrunk = 0
         self.n_evicted = 0
-        self._evicted: dict[tuple[int, int, int], int] = {}
+        self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
+        # Of each page of a file: when it left, and how many had then.
+        self._evicted: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._slots: dict[int, int] = {}
         self._sizes: dict[int, int] = {}
 
     def swap_in(self, ts: int, cpu: int, tid: int, slot: int | None, is_major: int) -> None:
         """A page comes back from a slot of a swap area."""
         self.ins.add(ts, cpu, tid, is_major)
-        left = self._slots.get(slot) if slot is not None else None
-        if left is not None:
+        if slot is None:
+            return
+        left = self._slots.get(slot, MIN_TIME)
+        if self._gaps.is_between(left, ts):
+            self.n_unsure_slots += 1
+        elif left != MIN_TIME:
             self.ins.away[-1] = ts - left
 
     def swap_out(self, ts: int, cpu: int, tid: int, slot: int | None, n_pages: int) -> None:
@@ -122,15 +132,19 @@ class SwapMachine:
         if slot is not None:
             self._slots.update((slot + n, ts) for n in range(min(n_pages, 1 << 10)))
 
-    def evict(self, key: tuple[int, int, int], n_pages: int) -> None:
+    def evict(self, ts: int, key: tuple[int, int, int], n_pages: int) -> None:
         """A page of a file leaves the page cache: reclaimed, or the file was cut."""
         self.n_evicted += n_pages
-        self._evicted[key] = self.n_evicted
+        self._evicted[key] = ts, self.n_evicted
 
-    def cache(self, key: tuple[int, int, int]) -> None:
+    def cache(self, ts: int, key: tuple[int, int, int]) -> None:
         """A page of a file is in the page cache."""
-        before = self._evicted.pop(key, None)
-        if before is not None:
+        left, before = self._evicted.pop(key, (MIN_TIME, 0))
+        if left == MIN_TIME:
+            return
+        if self._gaps.is_between(left, ts):
+            self.n_unsure_files += 1
+        else:
             self.distances.append(self.n_evicted - before)
 
     def resize(self, space: int, member: int, size: int) -> None:

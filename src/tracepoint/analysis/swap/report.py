@@ -9,7 +9,7 @@ from tracepoint.analysis.grouping import Grouping
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import DistributionSection, Unit
 from tracepoint.analysis.spans import hiding_of, samples_of, span_columns
-from tracepoint.analysis.swap.build import read_swap
+from tracepoint.analysis.swap.build import LARGEST_ORDER, read_swap
 from tracepoint.analysis.swap.machine import UNKNOWN
 from tracepoint.analysis.swap.needs import ADD, DELETE, RECLAIM, SWAP_IN, SWAP_OUT
 from tracepoint.analysis.swap.sections import (
@@ -47,6 +47,8 @@ class SwapReport(Report):
         self.records = records
         self.machine = machine
         self._recorded = records.recorded
+        # How many pages one lost event may have evicted.
+        self._largest_eviction = 1 << (LARGEST_ORDER if "order" in records.fields.get(DELETE, ()) else 0)
 
     def __repr__(self) -> str:
         n = sum(self.machine.outs.n_pages)
@@ -74,16 +76,15 @@ class SwapReport(Report):
     def _away(self, rows: Sequence[int]) -> Distribution:
         """Return how long pages were in a swap area."""
         values = [self.machine.ins.away[row] for row in rows]
-        known = [ns for ns in values if ns != UNKNOWN]
-        # A loss hides the return of a page, or when any of the others left.
-        n_hidden = 0 if self.coverage.is_complete else len(values) - len(known)
-        return hiding_of(self.coverage, [self.coverage.start]).samples(known, n_hidden)
+        hiding = hiding_of(self.coverage, [self.coverage.start])
+        return hiding.samples([ns for ns in values if ns != UNKNOWN], self.machine.n_unsure_slots)
 
     @property
     def _distances(self) -> Distribution:
-        # The pages that left in a loss are not counted: any distance over it is longer.
-        hiding = hiding_of(self.coverage, is_paired_surely=False)
-        return hiding._replace(longest=None).samples(self.machine.distances)
+        machine = self.machine
+        hidden = max(self.coverage.n_lost, 0) * self._largest_eviction
+        hiding = hiding_of(self.coverage)._replace(longest=machine.n_evicted + hidden)
+        return hiding.samples(machine.distances, machine.n_unsure_files)
 
     @property
     def n_refaults(self) -> int:

@@ -12,6 +12,7 @@ from tracepoint.analysis.swap.needs import RECLAIM, SHRINK, SWAP_IN, SWAP_OUT, W
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from tracepoint.analysis.distribution import Bounds
     from tracepoint.analysis.grouping import Grouping
     from tracepoint.analysis.sections import TableSection, Value
     from tracepoint.analysis.swap.machine import Moves, Reclaims
@@ -47,8 +48,15 @@ def page_section(ins: Grouping, outs: Grouping, in_rows: Moves, out_rows: Moves)
             if UNKNOWN not in kinds:
                 rows.append(_figures(ins, kinds[kind], name))
     if SWAP_OUT in recorded:
-        rows.append(_figures(outs, pages_of(outs, out_rows), "out"))
+        n = pages_of(outs, out_rows)
+        rows.append((_pages(outs, n), outs.rate(n), "out"))
     return ins.choice.table("pages", "Swapping", _PAGES, rows, (SWAP_IN, SWAP_OUT))
+
+
+def _pages(group: Grouping, n: int) -> Bounds:
+    """Return the bounds of a number of pages that left, of which one event can have many."""
+    has_number = "nr_pages" in group.records.fields.get(SWAP_OUT, ())
+    return group.at_least(n) if has_number else group.bound(n)
 
 
 def _figures(group: Grouping, n: int, what: str) -> tuple[Value, ...]:
@@ -80,8 +88,9 @@ def task_section(
     order = sorted(sums.items(), key=lambda one: (-one[1]["in"] - one[1]["out"], -one[1]["ns"], one[0]))
     rows: list[tuple[Value, ...]] = [
         (
-            *(group.bound(counts[name]) for name in ("in", "major", "out", "written", "reclaims")),
-            counts["ns"], group.records.task(tid), tid,
+            group.bound(counts["in"]), group.bound(counts["major"]), _pages(group, counts["out"]),
+            group.bound(counts["written"]), group.bound(counts["reclaims"]),
+            group.at_least(counts["ns"]), group.records.task(tid), tid,
         )
         for tid, counts in order
     ]  # fmt: skip
@@ -96,11 +105,13 @@ def reclaim_section(group: Grouping, reclaims: Reclaims) -> TableSection:
         own = [row for row in group.rows if reclaims.kind[row] == kind]
         freed = [reclaims.n_freed[row] for row in own if reclaims.n_freed[row] != UNKNOWN]
         time = sum(max(reclaims.dur[row], 0) for row in own)
-        rows.append((group.bound(n), sum(freed) if freed else None, time, kind))
+        pages = group.at_least(sum(freed)) if freed else None
+        rows.append((group.bound(n), pages, group.at_least(time), kind))
     return group.choice.table("reclaim", "Reclaim", _RECLAIMS, rows, _ALL_RECLAIM)
 
 
 def scan_section(group: Grouping, n_scanned: int, n_freed: int) -> TableSection:
     """Return how many pages of inactive lists reclaim looked at, and freed."""
-    rows: Sequence[Sequence[Value]] = [(n_scanned, n_freed, n_freed / n_scanned)] if n_scanned else []
+    bounds = group.at_least(n_scanned), group.at_least(n_freed)
+    rows: Sequence[Sequence[Value]] = [(*bounds, n_freed / n_scanned)] if n_scanned else []
     return group.choice.table("scans", "Pages looked at by reclaim", _SCANS, rows, (SHRINK,))

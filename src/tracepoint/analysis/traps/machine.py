@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, NamedTuple
 from tracepoint.analysis.coverage import join_gaps
 from tracepoint.analysis.pairs import NO_ROW, EndScope, Order, PairMachine
 from tracepoint.analysis.traps.vectors import SIGNALS, likely_vector, vector_name
+from tracepoint.tracefile.sieve import MIN_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tracepoint.analysis.coverage import Gap
 
-NONE = -1
+NONE, HIDDEN = -1, -2
 
 
 class TrapSignal(NamedTuple):
-    """A signal: who got it, from whom, and the row of the trap that made it, NONE where not recorded."""
+    """A signal: who got it, from whom, and the row of the trap that made it.
+
+    That is NONE where it was not recorded, HIDDEN where it may be a trap in a loss.
+    """
 
     ts: int
     cpu: int
@@ -46,12 +50,13 @@ class TrapMachine:
         self.signals: list[TrapSignal] = []
         #: When traps began whose end a loss hides.
         self.cut: list[int] = []
-        everywhere = [gap for own in gaps.values() for gap in own]
-        self._gaps = join_gaps(everywhere) if everywhere else None
+        self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
         # A trap of a task ends in it, wherever that runs then; an interrupt ends on its CPU.
         self._in_tasks = PairMachine(Order.STACK, gaps=gaps)
         self._on_cpus = PairMachine(Order.STACK, EndScope.CPU, gaps)
+        # Of each task: its last trap without a signal, and when its last record was.
         self._last: dict[int, int] = {}
+        self._seen: dict[int, int] = {}
 
     def _add(self, ts: int, cpu: int, tid: int, vector: int, what: str) -> int:
         self.ts.append(ts)
@@ -65,6 +70,7 @@ class TrapMachine:
     def trap(self, ts: int, cpu: int, tid: int, vector: int, what: str) -> None:
         """A task traps, as `what` says."""
         self._last[tid] = self._add(ts, cpu, tid, vector, what)
+        self._seen[tid] = ts
 
     def other(self, ts: int, cpu: int, tid: int, vector: int, what: str) -> None:
         """A CPU does something for a vector that is not of the task that it runs."""
@@ -94,10 +100,13 @@ class TrapMachine:
     def signal(self, found: TrapSignal) -> None:
         """A task gets a signal: of its last trap, where a trap made it and no loss may hide a later one."""
         at = self._last.get(found.tid, NONE)
-        if at != NONE and not (self._can_make(at, found) and not self._is_hidden(self.ts[at], found.ts)):
+        if self._gaps.is_between(self._seen.get(found.tid, MIN_TIME), found.ts):
+            at = HIDDEN
+        elif at != NONE and not self._can_make(at, found):
             at = NONE
+        self._seen[found.tid] = found.ts
         self.signals.append(found._replace(trap=at))
-        if at != NONE:
+        if at not in (NONE, HIDDEN):
             del self._last[found.tid]
 
     def _can_make(self, at: int, found: TrapSignal) -> bool:
@@ -105,10 +114,6 @@ class TrapMachine:
         vector = self.vector[at]
         likely = likely_vector(found.number, found.code).replace(",", "").split()
         return found.is_trap and (vector == NONE or vector_name(vector).split()[0] in likely)
-
-    def _is_hidden(self, since: int, until: int) -> bool:
-        gap = self._gaps.first_after(since) if self._gaps is not None else None
-        return gap is not None and gap[0] < until
 
     def finish(self, ts: int) -> None:
         """End at the time of the end of the trace."""

@@ -11,7 +11,7 @@ from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sections import RATE, TASK, DistributionSection, Heading, N, Unit
 from tracepoint.analysis.spans import samples_of, span_columns
 from tracepoint.analysis.traps.build import read_traps
-from tracepoint.analysis.traps.machine import NONE
+from tracepoint.analysis.traps.machine import HIDDEN, NONE
 from tracepoint.analysis.traps.needs import NEEDS, SIGNAL
 from tracepoint.analysis.traps.vectors import code_name, likely_vector, signal_name
 from tracepoint.decode.column import names_column, number_column
@@ -20,6 +20,7 @@ from tracepoint.decode.table import ColumnTable
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tracepoint.analysis.distribution import Bounds
     from tracepoint.analysis.records import AnalysisRecords
     from tracepoint.analysis.sections import Choice, Section, TableSection, Value
     from tracepoint.analysis.traps.machine import TrapMachine, TrapSignal
@@ -88,7 +89,7 @@ class TrapReport(Report):
                 number_column("tid", (row.tid for row in rows), "q"),
                 number_column("sig", (row.number for row in rows), "q"),
                 number_column("code", (row.code for row in rows), "q"),
-                number_column("trap_id", (row.trap for row in rows), "q", NONE),
+                number_column("trap_id", (max(row.trap, NONE) for row in rows), "q", NONE),
             ]
 
         return ColumnTable("signal", columns)
@@ -113,10 +114,17 @@ class TrapReport(Report):
 
     def _vectors(self, group: Grouping) -> TableSection:
         machine = self.machine
-        became = Counter(machine.what[signal.trap] for signal in self.signals if signal.trap != NONE)
+        became = Counter(machine.what[signal.trap] for signal in self.signals if signal.trap >= 0)
+        n_hidden = sum(signal.trap == HIDDEN for signal in self.signals)
         found = group.by(lambda row: (machine.vector[row], machine.what[row]))
         rows = [
-            (group.bound(n), group.rate(n), became[what], None if vector == NONE else vector, what)
+            (
+                group.bound(n),
+                group.rate(n),
+                group.bound(became[what], n_hidden),
+                None if vector == NONE else vector,
+                what,
+            )
             for (vector, what), n in found
         ]
         return group.choice.table("vectors", "Traps", _VECTORS, rows, _EVENTS)
@@ -133,17 +141,29 @@ class TrapReport(Report):
 
         def key(row: int) -> tuple[int, int, str, int]:
             signal = signals[row]
-            what = machine.what[signal.trap] if signal.trap != NONE else ""
+            what = machine.what[signal.trap] if signal.trap >= 0 else ""
             return signal.number, signal.code, what, signal.tid
 
+        # Those of which a loss may hide the trap can be of any.
+        hidden = Counter(
+            (signals[row].number, signals[row].code, signals[row].tid)
+            for row in group.rows
+            if signals[row].trap == HIDDEN
+        )
         rows: list[tuple[Value, ...]] = [
             (
-                group.bound(n), signal_name(number), code_name(number, code), what or None,
+                _bound(group, n, what, hidden[number, code, tid]), signal_name(number),
+                code_name(number, code), what or None,
                 likely_vector(number, code), self.records.task(tid), tid,
             )
             for (number, code, what, tid), n in group.by(key)
         ]  # fmt: skip
         return choice.table("signals", "Signals of traps", _SIGNALS, rows, (SIGNAL,))
+
+
+def _bound(group: Grouping, n: int, what: str, n_hidden: int) -> Bounds:
+    """Return how many signals are of a trap, or of none that was recorded."""
+    return group.bound(n, n_hidden) if what else group.bound(n)._replace(low=n - n_hidden)
 
 
 def analyse_traps(trace: Trace) -> TrapReport:

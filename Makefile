@@ -3,6 +3,7 @@
 # make test-all  the same, and what takes minutes each: kernels built and recorded
 # make bench     the measured promises, one line each
 # make lint      ruff, mypy and the import contract (part of make test)
+# make docs      the documentation site in build/docs/html; warnings are errors
 # make fuzz      fuzz every reader, MINUTES=30 in all
 #
 # Each sets up what it needs in .venv; the second run is fast.  PYTHON=... chooses the Python.
@@ -12,9 +13,9 @@ RUN := $(VENV)/bin/python
 MINUTES ?= 30
 PYTEST_ARGS ?=
 
-.PHONY: help try test test-all bench lint fuzz setup debian spark clean
+.PHONY: help try test test-all bench lint docs fuzz setup debian spark clean
 help:
-	@sed -n 's/^# \{0,1\}//;1,6p' Makefile
+	@sed -n 's/^# \{0,1\}//;1,7p' Makefile
 
 setup: $(VENV)/.ready
 
@@ -47,6 +48,9 @@ bench: setup debian
 
 lint: setup
 	@$(RUN) -m pytest -q -p no:randomly tests/test_house.py
+
+docs: setup
+	@$(RUN) tools/docs/build.py
 
 fuzz: setup
 	@$(RUN) tools/dev_requirements.py fuzz >$(VENV)/fuzz-requirements.txt

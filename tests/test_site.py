@@ -1,0 +1,72 @@
+"""The documentation site builds without a warning, and has a page for each command, rule and public name."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tracepoint
+from oracles import ROOT
+from tracepoint.check.registry import RULES
+from tracepoint.cli.commands import COMMANDS
+from tracepoint.cli.parsers import read_commands
+from tracepoint.lab.kernels.supported import KERNELS
+
+pytestmark = pytest.mark.programs
+
+
+def build(*folders: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "tools/docs/build.py", *map(str, folders)]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("sphinx", reason="Sphinx is not installed: make setup")
+    folder = tmp_path_factory.mktemp("docs")
+    done = build(folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    return folder / "html"
+
+
+def test_every_page_of_docs_is_there(site: Path) -> None:
+    pages = [path.relative_to(ROOT / "docs").with_suffix(".html") for path in (ROOT / "docs").rglob("*.md")]
+    assert [page for page in pages if not (site / page).exists()] == []
+
+
+def test_every_option_of_every_command_is_shown(site: Path) -> None:
+    for command in read_commands():
+        text = (site / f"reference/cli/{command.words[0]}.html").read_text(encoding="utf-8")
+        flags = [flag for one in (command, *command.verbs) for a in one.arguments for flag in a.flags]
+        assert [flag for flag in flags if flag not in text] == []
+    assert len(list((site / "reference/cli").glob("*.html"))) == len(COMMANDS)
+
+
+def test_every_public_name_has_its_signature_types_and_examples(site: Path) -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in (site / "reference/api").glob("*.html"))
+    assert [name for name in tracepoint.__all__ if f"<h2>{name}<" not in text] == []
+    assert re.search(r'id="tracepoint.open_trace".*?</dt>', text, re.DOTALL)[0].count("Trace") > 0
+    assert "&gt;&gt;&gt; " in text
+
+
+def test_rules_and_support_are_shown(site: Path) -> None:
+    rules = (site / "reference/rules/index.html").read_text(encoding="utf-8")
+    assert [rule.code for rule in RULES if f'href="{rule.code}.html"' not in rules] == []
+    support = (site / "reference/support.html").read_text(encoding="utf-8")
+    assert [kernel.name for kernel in KERNELS if f">{kernel.name}<" not in support] == []
+
+
+def test_a_link_that_leads_nowhere_is_an_error(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx", reason="Sphinx is not installed: make setup")
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "conf.py").write_bytes((ROOT / "docs/conf.py").read_bytes())
+    (source / "index.md").write_text("# Page\n\n[There](gone.md) and [section](#no-such-section).\n")
+    done = build(tmp_path, source)
+    assert done.returncode != 0
+    assert "gone.md" in done.stderr
+    assert "no-such-section" in done.stderr

@@ -1,0 +1,71 @@
+"""Build the documentation site into build/docs/html: the pages of docs/, and those made from the code.
+
+    python tools/docs/build.py [TARGET [SOURCE]]
+
+A warning of Sphinx, such as a link that leads nowhere, is an error.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from api import api_pages
+from commands import command_pages
+from support import support_page
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def generated_pages() -> dict[str, str]:
+    """Return the pages that are made from the code, by their path below docs/."""
+    return {
+        **api_pages(),
+        **command_pages(),
+        "reference/support.md": support_page(),
+        "decisions/index.md": _decisions(),
+    }
+
+
+def _decisions() -> str:
+    """Return the list of decision records, in their order."""
+    lines = ["# Decisions", "", "Why things are as they are, in the order they were decided.", ""]
+    lines += ["```{toctree}", ":maxdepth: 1", ":glob:", "", "0*", "```", ""]
+    return "\n".join(lines)
+
+
+def stage(folder: Path) -> Path:
+    """Copy docs/ and write the generated pages below `folder`; links out of docs/ keep their targets."""
+    shutil.rmtree(folder, ignore_errors=True)
+    docs = folder / "docs"
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "examples").symlink_to(ROOT / "examples")
+    rules = docs / "reference/rules/index.md"
+    toctree = "\n```{toctree}\n:hidden:\n:glob:\n\nTP*\n```\n"
+    rules.write_text(rules.read_text(encoding="utf-8") + toctree, encoding="utf-8")
+    for name, text in generated_pages().items():
+        path = docs / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if path.exists():
+            raise SystemExit(f"docs: {name} is generated, and stands in docs/ too: remove it there")
+        path.write_text(text, encoding="utf-8")
+    return docs
+
+
+def run_sphinx(source: Path, target: Path) -> subprocess.CompletedProcess[bytes]:
+    """Make `target`/html from the pages in `source`."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html"]
+    command += ["-d", str(target / "doctrees"), str(source), str(target / "html")]
+    return subprocess.run(command, cwd=ROOT, env=os.environ | {"LC_ALL": "C.UTF-8"}, check=False)
+
+
+if __name__ == "__main__":
+    place = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "build/docs"
+    pages = Path(sys.argv[2]) if len(sys.argv) > 2 else stage(place / "source")
+    status = run_sphinx(pages, place).returncode
+    if status == 0:
+        print(f"docs: {place / 'html/index.html'}")
+    sys.exit(status)

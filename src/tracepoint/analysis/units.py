@@ -34,18 +34,13 @@ def percent_text(part: float, whole: float) -> str:
     return f"{100 * part / whole:.2f} %" if whole else "-"
 
 
-def count_text(bounds: Bounds) -> str:
-    """Return the bounds of a count.
+def bounds_text(bounds: Bounds, show: Callable[[float], str]) -> str:
+    """Return the bounds of a figure: the figure itself where it is exact.
 
     >>> from tracepoint.analysis.distribution import Bounds
-    >>> count_text(Bounds(1000, 1002)), count_text(Bounds(7, None))
-    ('1,000..1,002', '>= 7')
+    >>> bounds_text(Bounds(1000, 2000), time_text), bounds_text(Bounds(7, None), time_text)
+    ('1.000 us..2.000 us', '>= 7 ns')
     """
-    return bounds_text(bounds, lambda n: f"{n:,.0f}")
-
-
-def bounds_text(bounds: Bounds, show: Callable[[float], str]) -> str:
-    """Return the bounds of a figure: the figure itself where it is exact."""
     if bounds.high is None:
         return f">= {show(bounds.low)}"
     low, high = show(bounds.low), show(bounds.high)

@@ -15,11 +15,6 @@ class KeyField(NamedTuple):
     begin: str
     end: str
 
-    @property
-    def text(self) -> str:
-        """As it was given: `pid=next_pid`, or one name."""
-        return self.begin if self.begin == self.end else f"{self.begin}={self.end}"
-
 
 def read_key(text: str) -> tuple[KeyField, ...]:
     """Read the fields of a key; raises TracepointError.

@@ -33,10 +33,7 @@ class LockFlag(IntFlag):
 
 
 class LockWaits(NamedTuple):
-    """Waits by their begin (`spans`), with address and flags of the lock, the task, and whether it got it.
-
-    `n_inner` begins were part of another, as a mutex is waited for by turns.
-    """
+    """Waits by their begin (`spans`), with address and flags of the lock, the task, and whether it got it."""
 
     spans: Spans
     addresses: array[int]
@@ -44,7 +41,6 @@ class LockWaits(NamedTuple):
     tids: array[int]
     is_failed: Sequence[bool]
     names: Mapping[int, str]
-    n_inner: int
 
 
 def kind_of(flags: int) -> str:
@@ -120,5 +116,4 @@ def read_waits(records: AnalysisRecords) -> LockWaits:
         array("i", (tids[row] for row in spans.begin)),
         [dur != OPEN and returns[row] != 0 for row, dur in zip(spans.end, spans.dur, strict=True)],
         {address: records.function(address) or hex(address) for address in set(locks)},
-        pairs.n_inner,
     )

@@ -86,11 +86,6 @@ class SwapReport(Report):
         hiding = hiding_of(self.coverage)._replace(longest=machine.n_evicted + hidden)
         return hiding.samples(machine.distances, machine.n_unsure_files)
 
-    @property
-    def n_refaults(self) -> int:
-        """Pages of files that left the page cache and came back: the most, as some were cut and written."""
-        return len(self.machine.distances)
-
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return pages in and out, what was written, tasks, and reclaim with its times."""
         machine = self.machine

@@ -29,8 +29,7 @@ class Calls(NamedTuple):
     """Calls by their first entry, with the columns of their times (`spans`).
 
     `numbers` are those of the calls, `tids` the tasks, `returns` what they returned (NO_RETURN: no end),
-    `n_parts` how often each was entered.  `n_final` have no end as they end their task, `n_forked` exits
-    are of tasks that a call made.
+    `n_parts` how often each was entered.  `n_final` have no end as they end their task.
     """
 
     spans: Spans
@@ -40,7 +39,6 @@ class Calls(NamedTuple):
     n_parts: array[int]
     names: Mapping[int, str]
     n_final: int
-    n_forked: int
 
 
 def machine_of(trace: Trace) -> str:
@@ -74,7 +72,6 @@ def read_calls(records: AnalysisRecords) -> Calls:
         n_parts,
         names,
         len(rows.final),
-        len(rows.forked),
     )
 
 

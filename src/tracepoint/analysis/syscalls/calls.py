@@ -70,14 +70,13 @@ class CallRows(NamedTuple):
     """The rows of calls: pairs of entry and exit, and which of them are one call.
 
     `first_of` has the first entry for each entry that goes on with an interrupted call, `final` are entries
-    that have no exit, `forked` exits of children, `torn` first entries of calls whose rest a loss hides, or
-    which began before the recording.
+    that have no exit, `torn` first entries of calls whose rest a loss hides, or which began before the
+    recording.
     """
 
     pairs: Pairs
     first_of: Mapping[int, int]
     final: Sequence[int]
-    forked: Sequence[int]
     torn: frozenset[int]
 
 
@@ -110,7 +109,6 @@ class CallMachine:
         self._interrupted: dict[int, list[_Interrupted]] = {}
         self._first_of: dict[int, int] = {}
         self._ended: list[int] = []
-        self._forked: list[int] = []
         self._torn: set[int] = set()
 
     def enter(self, tid: int, number: int, row: int, ts: int, cpu: int) -> None:
@@ -134,7 +132,7 @@ class CallMachine:
         """Take an exit, which returns `ret`."""
         opened = self._open.pop(tid, None)
         if opened is None and ret == 0 and number in self._forks:
-            self._forked.append(row)
+            # The child leaves the call that its parent entered.
             return
         if opened is not None and number not in (opened[0], _REPLACED) and opened[0] not in self._execs:
             # Entries or exits between were not recorded.
@@ -194,4 +192,4 @@ class CallMachine:
         for call in (call for calls in self._interrupted.values() for call in calls):
             self._leave(call, ts)
         pairs = self._pairs.finish(ts)
-        return CallRows(pairs, self._first_of, self._ended, self._forked, frozenset(self._torn))
+        return CallRows(pairs, self._first_of, self._ended, frozenset(self._torn))

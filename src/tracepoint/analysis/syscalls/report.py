@@ -45,11 +45,6 @@ class SyscallReport(Report):
         return len(self._calls.spans)
 
     @property
-    def n_orphans(self) -> int:
-        """Exits without an entry, but for those of tasks that a call made."""
-        return len(self._calls.spans.orphans)
-
-    @property
     def tables(self) -> dict[str, ColumnTable]:
         """The rows of `syscall`."""
         return {"syscall": self.syscall}

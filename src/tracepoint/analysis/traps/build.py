@@ -81,14 +81,9 @@ def _signal_take(records: AnalysisRecords, machine: TrapMachine) -> Take:
     sender, tid, number, code = (
         records.column(SIGNAL, field).numbers for field in ("common_pid", "pid", "sig", "code")
     )
-    has_result = "result" in records.fields[SIGNAL]
-    result = records.column(SIGNAL, "result").numbers if has_result else None
-
-    def take(row: int, ts: int, cpu: int) -> None:
-        came_to = NONE if result is None else result[row]
-        machine.signal(TrapSignal(ts, cpu, tid[row], sender[row], number[row], code[row], came_to, NONE))
-
-    return take
+    return lambda row, ts, cpu: machine.signal(
+        TrapSignal(ts, cpu, tid[row], sender[row], number[row], code[row], NONE)
+    )
 
 
 def _interrupt_takes(records: AnalysisRecords, machine: TrapMachine) -> dict[str, Take]:

@@ -30,7 +30,6 @@ class TrapSignal(NamedTuple):
     sender: int
     number: int
     code: int
-    result: int
     trap: int
 
     @property

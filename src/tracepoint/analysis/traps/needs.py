@@ -14,7 +14,7 @@ INTERRUPTS = (
 _BY = ("common_pid",)
 
 NEEDS = (
-    Need({SIGNAL: Fields((*_BY, "sig", "code", "pid"), ("result",))}, "the signals that traps became"),
+    Need({SIGNAL: Fields((*_BY, "sig", "code", "pid"))}, "the signals that traps became"),
     Need({FAULTS[0]: Fields(_BY)}, "page faults of programs"),
     Need({FAULTS[1]: Fields(_BY)}, "page faults of the kernel"),
     Need({ENTRY: Fields((*_BY, "trap"))}, "all other traps, in a patched kernel"),

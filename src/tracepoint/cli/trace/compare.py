@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tracepoint.analysis.compare import compare_reports
-from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse
+from tracepoint.analysis.registry import PLAIN, analyse
+from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice
 from tracepoint.analysis.text import report_facts, report_lines
 from tracepoint.cli.status import EXIT_DONE
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
 
-_PLAIN = tuple(name for name in ANALYSES if not any(option.is_needed for option in OPTIONS.get(name, ())))
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analysis",
         nargs="?",
         metavar="ANALYSIS",
-        help=f"what to compare: {', '.join(_PLAIN)}; default: {_PLAIN[0]}",
+        help=f"what to compare: {', '.join(PLAIN)}; default: {PLAIN[0]}",
     )
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     parser.add_argument(
@@ -52,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print the changes; what limits them goes to stderr."""
-    analysis = args.analysis or _PLAIN[0]
-    if analysis not in _PLAIN:
-        raise TracepointError(f"compare: {no_such('analysis', analysis, _PLAIN)}")
+    analysis = args.analysis or PLAIN[0]
+    if analysis not in PLAIN:
+        raise TracepointError(f"compare: {no_such('analysis', analysis, PLAIN)}")
     names = args.before, args.after
     with ExitStack() as stack:
         files = [stack.enter_context(open_file(name)) for name in names]
@@ -69,7 +68,7 @@ def run(args: argparse.Namespace, out: Output) -> int:
             with writing_to(args.output, out, is_text=True) as path:
                 make_report(traces[1], [found, after], title=title).write(path)
         elif args.format == "json":
-            out.line(json_line(report_facts(found, Choice(most=None))))
+            out.line(json_line(report_facts(found, ALL)))
         else:
             for line in report_lines(found, Choice(most=None if args.all else MAX_ROWS)):
                 out.line(line)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse
+from tracepoint.analysis.registry import PLAIN, analyse
 from tracepoint.cli.numbers import nanoseconds
 from tracepoint.cli.status import EXIT_DONE, EXIT_FINDINGS, EXIT_IN_PART
 from tracepoint.cli.trace.recordings import (
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from tracepoint.cli.output import Output
 
-#: Those that need no option.
-_PLAIN = tuple(name for name in ANALYSES if not any(option.is_needed for option in OPTIONS.get(name, ())))
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
@@ -38,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "analysis",
         nargs="*",
         metavar="ANALYSIS",
-        help=f"what to show: {', '.join(_PLAIN)}; default: sched",
+        help=f"what to show: {', '.join(PLAIN)}; default: sched",
     )
     parser.add_argument(
         "-o", "--output", type=Path, metavar="PAGE", required=True, help="the HTML file to write"
@@ -59,12 +56,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, out: Output) -> int:
     """Write the page; what limits its figures is in it, and on stderr."""
     for name in args.analysis:
-        if name not in _PLAIN:
-            raise TracepointError(f"report: {no_such('analysis', name, _PLAIN)}")
+        if name not in PLAIN:
+            raise TracepointError(f"report: {no_such('analysis', name, PLAIN)}")
     check_output(args.output, [args.file])
     with open_file(args.file) as file:
         trace = Trace(file, buffer_named(file, args.instance).name).between(args.start, args.stop)
-        reports = [analyse(trace, name) for name in dict.fromkeys(args.analysis or _PLAIN[:1])]
+        reports = [analyse(trace, name) for name in dict.fromkeys(args.analysis or PLAIN[:1])]
         if not any(report.has_figures for report in reports):
             out.say("tracepoint: there is nothing to compute figures from in this time: no page is written")
             return EXIT_FINDINGS

@@ -92,6 +92,14 @@ class AnalysisRecords:
         """Return the column with a field of an event, over all rows; raises KeyError."""
         return self.table.column(event.partition(":")[2], field)
 
+    def numbers(self, event: str, *fields: str) -> list[memoryview[int]]:
+        """Return the numbers of fields of an event, over all rows; raises KeyError."""
+        return [self.column(event, field).numbers for field in fields]
+
+    def optional(self, event: str, field: str) -> memoryview[int] | None:
+        """Return the numbers of a field of an event, None where the recording does not have it."""
+        return self.column(event, field).numbers if field in self.fields.get(event, ()) else None
+
     def columns(self, event: str) -> dict[str, Column]:
         """Return the columns of an event by field, over all rows; raises KeyError."""
         return {field: self.column(event, field) for field in self.fields[event]}

@@ -53,9 +53,7 @@ def read_faults(trace: Trace) -> tuple[AnalysisRecords, FaultMachine, list[str]]
 
 def _fault_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Take]:
     def take(event: str, *, is_kernel: bool) -> Take:
-        pid, address, ip, code = (
-            records.column(event, field).numbers for field in ("common_pid", "address", "ip", "error_code")
-        )
+        pid, address, ip, code = records.numbers(event, "common_pid", "address", "ip", "error_code")
         return lambda row, ts, cpu: machine.fault(
             ts, cpu, pid[row], Fault(address[row], ip[row], code[row], is_kernel)
         )
@@ -67,9 +65,7 @@ def _fault_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, T
 def _wait_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str, Take]:
     found: dict[str, Take] = {}
     if "sched:sched_switch" in records:
-        prev, state = (
-            records.column("sched:sched_switch", name).numbers for name in ("prev_pid", "prev_state")
-        )
+        prev, state = records.numbers("sched:sched_switch", "prev_pid", "prev_state")
 
         def switch(row: int, ts: int, _cpu: int) -> None:
             if state[row] & _SLEEPS:
@@ -117,7 +113,7 @@ def _mapping_takes(records: AnalysisRecords, machine: FaultMachine) -> dict[str,
         ),
     }  # fmt: skip
     return {
-        event: _call(machine, function, *(records.column(event, field).numbers for field in fields))
+        event: _call(machine, function, *records.numbers(event, *fields))
         for event, (function, fields) in makers.items()
         if event in records
     }
@@ -134,8 +130,7 @@ def _call(machine: FaultMachine, function: Callable[..., None], *columns: memory
 def _probe_take(records: AnalysisRecords, machine: FaultMachine, probe: Probe) -> Take:
     pid = records.column(probe.event, "common_pid").numbers
     result = None if probe.result is None else records.column(probe.event, probe.result).numbers
-    has_caller = "__probe_ret_ip" in records.fields[probe.event]
-    callers = records.column(probe.event, "__probe_ret_ip").numbers if has_caller else None
+    callers = records.optional(probe.event, "__probe_ret_ip")
     find = records.function
 
     def take(row: int, ts: int, _cpu: int) -> None:
@@ -146,10 +141,8 @@ def _probe_take(records: AnalysisRecords, machine: FaultMachine, probe: Probe) -
 
 
 def _graph_take(records: AnalysisRecords, machine: FaultMachine) -> Take:
-    function = records.column(_GRAPH, "func").numbers
-    pid = records.column(_GRAPH, "common_pid").numbers
-    has_result = "retval" in records.fields[_GRAPH]
-    result = records.column(_GRAPH, "retval").numbers if has_result else None
+    function, pid = records.numbers(_GRAPH, "func", "common_pid")
+    result = records.optional(_GRAPH, "retval")
     find = records.function
 
     def take(row: int, ts: int, _cpu: int) -> None:

@@ -154,7 +154,7 @@ def analyse_functions(trace: Trace) -> FunctionsReport:
 
 
 def _enterer(records: AnalysisRecords, machine: FunctionMachine) -> Take:
-    tids, funcs, depths = (records.column(_ENTRY, name).numbers for name in ("common_pid", "func", "depth"))
+    tids, funcs, depths = records.numbers(_ENTRY, "common_pid", "func", "depth")
 
     def take(row: int, ts: int, cpu: int) -> None:
         if depths[row] in _DEPTHS:
@@ -165,8 +165,8 @@ def _enterer(records: AnalysisRecords, machine: FunctionMachine) -> Take:
 
 
 def _leaver(records: AnalysisRecords, machine: FunctionMachine) -> Take:
-    tids, funcs, depths, starts, stops = (
-        records.column(_EXIT, name).numbers for name in ("common_pid", "func", "depth", "calltime", "rettime")
+    tids, funcs, depths, starts, stops = records.numbers(
+        _EXIT, "common_pid", "func", "depth", "calltime", "rettime"
     )
 
     def take(row: int, ts: int, cpu: int) -> None:

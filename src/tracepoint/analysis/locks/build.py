@@ -88,12 +88,8 @@ def read_waits(records: AnalysisRecords) -> LockWaits:
         PairMachine(Order.FIRST, EndScope.ALL, gaps),
         PairMachine(Order.LAST, EndScope.ALL, gaps),
     )
-    tids, addresses, flags = (
-        records.column(BEGIN, name).numbers for name in ("common_pid", "lock_addr", "flags")
-    )
-    end_tids, end_addresses, returns = (
-        records.column(END, name).numbers for name in ("common_pid", "lock_addr", "ret")
-    )
+    tids, addresses, flags = records.numbers(BEGIN, "common_pid", "lock_addr", "flags")
+    end_tids, end_addresses, returns = records.numbers(END, "common_pid", "lock_addr", "ret")
     # The end of a wait does not have the flags, so those of the last begin of a lock count.
     found: dict[int, tuple[PairMachine, bool]] = {}
 

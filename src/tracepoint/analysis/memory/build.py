@@ -54,14 +54,12 @@ def _free_take(records: AnalysisRecords, machine: MemoryMachine, name: str) -> T
 def _page_takes(records: AnalysisRecords, machine: MemoryMachine) -> dict[str, Take]:
     found: dict[str, Take] = {}
     if PAGE_ALLOC in records:
-        tid, frame, order = (
-            records.column(PAGE_ALLOC, field).numbers for field in ("common_pid", "pfn", "order")
-        )
+        tid, frame, order = records.numbers(PAGE_ALLOC, "common_pid", "pfn", "order")
         kind = KINDS.index("pages")
         found[PAGE_ALLOC] = lambda row, ts, cpu: machine.allocate_pages(
             (ts, cpu, tid[row]), kind, frame[row], order[row]
         )
     if PAGE_FREE in records:
-        freed, size = (records.column(PAGE_FREE, field).numbers for field in ("pfn", "order"))
+        freed, size = records.numbers(PAGE_FREE, "pfn", "order")
         found[PAGE_FREE] = lambda row, ts, _cpu: machine.free_pages(ts, freed[row], size[row])
     return found

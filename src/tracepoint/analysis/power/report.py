@@ -111,15 +111,15 @@ class PowerReport(Report):
         self._misses: dict[int, list[int]] = {}
         takes = {}
         if _IDLE in records:
-            states, ids = (records.column(_IDLE, name).numbers for name in ("state", "cpu_id"))
+            states, ids = records.numbers(_IDLE, "state", "cpu_id")
             takes[_IDLE] = lambda row, ts, _cpu: idle.set(
                 ids[row], ts, ACTIVE if states[row] == _LEFT_IDLE else states[row]
             )
         if _FREQUENCY in records:
-            levels, owners = (records.column(_FREQUENCY, name).numbers for name in ("state", "cpu_id"))
+            levels, owners = records.numbers(_FREQUENCY, "state", "cpu_id")
             takes[_FREQUENCY] = lambda row, ts, _cpu: frequency.set(owners[row], ts, levels[row])
         if _MISS in records:
-            cpus, below = (records.column(_MISS, name).numbers for name in ("cpu_id", "below"))
+            cpus, below = records.numbers(_MISS, "cpu_id", "below")
             takes[_MISS] = lambda row, _ts, _cpu: self._miss(cpus[row], is_below=bool(below[row]))
         self._has_switches = _SWITCH in records.recorded
         if self._has_switches:

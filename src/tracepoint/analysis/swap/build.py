@@ -47,48 +47,33 @@ class _Reader:
         self._records = records
         self._machine = machine
 
-    def _column(self, event: str, field: str) -> Numbers | None:
-        """Return a column where the event has the field."""
-        has = field in self._records.fields.get(event, ())
-        return self._records.column(event, field).numbers if has else None
-
-    def _columns(self, event: str, *fields: str) -> list[Numbers]:
-        return [self._records.column(event, field).numbers for field in fields]
-
     def swaps(self) -> dict[str, Take]:
         """Take swap-ins, swap-outs, what reclaim writes, and sizes."""
         machine = self._machine
         found: dict[str, Take] = {}
         if SWAP_IN in self._records:
-            (tid,) = self._columns(SWAP_IN, "common_pid")
-            slot, major = self._column(SWAP_IN, "entry"), self._column(SWAP_IN, "major")
+            (tid,) = self._records.numbers(SWAP_IN, "common_pid")
+            slot, major = self._records.optional(SWAP_IN, "entry"), self._records.optional(SWAP_IN, "major")
             found[SWAP_IN] = lambda row, ts, cpu: machine.swap_in(
-                ts,
-                cpu,
-                tid[row],
-                _of(slot, row),
-                UNKNOWN if major is None else major[row],
+                ts, cpu, tid[row], _of(slot, row), UNKNOWN if major is None else major[row]
             )
         if SWAP_OUT in self._records:
-            (out,) = self._columns(SWAP_OUT, "common_pid")
-            place, n_pages = self._column(SWAP_OUT, "entry"), self._column(SWAP_OUT, "nr_pages")
+            (out,) = self._records.numbers(SWAP_OUT, "common_pid")
+            place = self._records.optional(SWAP_OUT, "entry")
+            n_pages = self._records.optional(SWAP_OUT, "nr_pages")
             found[SWAP_OUT] = lambda row, ts, cpu: machine.swap_out(
-                ts,
-                cpu,
-                out[row],
-                _of(place, row),
-                1 if n_pages is None else n_pages[row],
+                ts, cpu, out[row], _of(place, row), 1 if n_pages is None else n_pages[row]
             )
         for name in WRITE_NAMES:
             if name in self._records:
                 found[name] = self._write(name)
         if RSS in self._records:
-            space, member, size = self._columns(RSS, "mm_id", "member", "size")
+            space, member, size = self._records.numbers(RSS, "mm_id", "member", "size")
             found[RSS] = lambda row, _ts, _cpu: machine.resize(space[row], member[row], size[row])
         return found
 
     def _write(self, name: str) -> Take:
-        tid, flags = self._columns(name, "common_pid", "reclaim_flags")
+        tid, flags = self._records.numbers(name, "common_pid", "reclaim_flags")
         return lambda row, ts, cpu: self._machine.writes.add(ts, cpu, tid[row], flags[row])
 
     def reclaims(self) -> dict[str, Take]:
@@ -99,7 +84,7 @@ class _Reader:
             if all(name in self._records for name in names):
                 found |= self._reclaim(kind, *names)
         if SHRINK in self._records:
-            scanned, freed = self._columns(SHRINK, "nr_scanned", "nr_reclaimed")
+            scanned, freed = self._records.numbers(SHRINK, "nr_scanned", "nr_reclaimed")
 
             def shrink(row: int, _ts: int, _cpu: int) -> None:
                 machine.n_scanned += scanned[row]
@@ -110,11 +95,14 @@ class _Reader:
 
     def _reclaim(self, kind: str, begin: str, end: str) -> dict[str, Take]:
         reclaims = self._machine.reclaims
-        (first,), (last,) = self._columns(begin, "common_pid"), self._columns(end, "common_pid")
-        freed = self._column(end, "nr_reclaimed")
+        (first,) = self._records.numbers(begin, "common_pid")
+        (last,) = self._records.numbers(end, "common_pid")
+        freed = self._records.optional(end, "nr_reclaimed")
         return {
             begin: lambda row, ts, cpu: reclaims.begin(kind, ts, cpu, first[row]),
-            end: lambda row, ts, _cpu: reclaims.end(kind, ts, last[row], freed[row] if freed else UNKNOWN),
+            end: lambda row, ts, _cpu: reclaims.end(
+                kind, ts, last[row], UNKNOWN if freed is None else freed[row]
+            ),
         }
 
     def files(self) -> dict[str, Take]:
@@ -123,14 +111,14 @@ class _Reader:
         found: dict[str, Take] = {}
         if ADD not in self._records or DELETE not in self._records:
             return {}
-        dev, inode, index = self._columns(DELETE, "s_dev", "i_ino", "index")
-        order = self._column(DELETE, "order")
+        dev, inode, index = self._records.numbers(DELETE, "s_dev", "i_ino", "index")
+        order = self._records.optional(DELETE, "order")
 
         def delete(row: int, ts: int, _cpu: int) -> None:
             n_pages = 1 << min(order[row], LARGEST_ORDER) if order else 1
             machine.evict(ts, (dev[row], inode[row], index[row]), n_pages)
 
-        to_dev, to_inode, to_index = self._columns(ADD, "s_dev", "i_ino", "index")
+        to_dev, to_inode, to_index = self._records.numbers(ADD, "s_dev", "i_ino", "index")
         found[DELETE] = delete
         found[ADD] = lambda row, ts, _cpu: machine.cache(ts, (to_dev[row], to_inode[row], to_index[row]))
         return found

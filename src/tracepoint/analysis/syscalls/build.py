@@ -94,7 +94,7 @@ def _single(records: AnalysisRecords, machine: CallMachine) -> tuple[ByRow, ByRo
     returns: dict[int, int] = {}
 
     def enter_of(event: str) -> Take:
-        tids, ids = (records.column(event, name).numbers for name in ("common_pid", NUMBER))
+        tids, ids = records.numbers(event, "common_pid", NUMBER)
 
         def take(row: int, ts: int, cpu: int) -> None:
             numbers[row] = ids[row]
@@ -103,7 +103,7 @@ def _single(records: AnalysisRecords, machine: CallMachine) -> tuple[ByRow, ByRo
         return take
 
     def exit_of(event: str) -> Take:
-        tids, ids, rets = (records.column(event, name).numbers for name in ("common_pid", NUMBER, "ret"))
+        tids, ids, rets = records.numbers(event, "common_pid", NUMBER, "ret")
 
         def take(row: int, ts: int, _cpu: int) -> None:
             returns[row] = rets[row]
@@ -117,7 +117,7 @@ def _single(records: AnalysisRecords, machine: CallMachine) -> tuple[ByRow, ByRo
 
 
 def _take_exec(records: AnalysisRecords, machine: CallMachine) -> Take:
-    pids, old_pids = (records.column(EXEC, name).numbers for name in ("pid", "old_pid"))
+    pids, old_pids = records.numbers(EXEC, "pid", "old_pid")
     return lambda row, _ts, _cpu: machine.exec(pids[row], old_pids[row])
 
 

@@ -56,12 +56,12 @@ def _trap_takes(records: AnalysisRecords, machine: TrapMachine) -> dict[str, Tak
         if name in records:
             found[name] = _fixed_take(records, machine, name, vector)
     if ENTRY in records:
-        pid, number = (records.column(ENTRY, field).numbers for field in ("common_pid", "trap"))
+        pid, number = records.numbers(ENTRY, "common_pid", "trap")
         found[ENTRY] = lambda row, ts, cpu: machine.enter(
             ts, cpu, pid[row], number[row], vector_name(number[row])
         )
     if EXIT in records:
-        task, ended = (records.column(EXIT, field).numbers for field in ("common_pid", "trap"))
+        task, ended = records.numbers(EXIT, "common_pid", "trap")
         found[EXIT] = lambda row, ts, _cpu: machine.leave(ts, task[row], ended[row])
     if SIGNAL in records:
         found[SIGNAL] = _signal_take(records, machine)
@@ -78,9 +78,7 @@ def _fixed_take(records: AnalysisRecords, machine: TrapMachine, event: str, vect
 
 
 def _signal_take(records: AnalysisRecords, machine: TrapMachine) -> Take:
-    sender, tid, number, code = (
-        records.column(SIGNAL, field).numbers for field in ("common_pid", "pid", "sig", "code")
-    )
+    sender, tid, number, code = records.numbers(SIGNAL, "common_pid", "pid", "sig", "code")
     return lambda row, ts, cpu: machine.signal(
         TrapSignal(ts, cpu, tid[row], sender[row], number[row], code[row], NONE)
     )
@@ -98,7 +96,7 @@ def _interrupt_takes(records: AnalysisRecords, machine: TrapMachine) -> dict[str
 
 
 def _begin_take(records: AnalysisRecords, machine: TrapMachine, event: str, name: str) -> Take:
-    pid, vector = (records.column(event, field).numbers for field in ("common_pid", "vector"))
+    pid, vector = records.numbers(event, "common_pid", "vector")
     return lambda row, ts, cpu: machine.interrupt(ts, cpu, pid[row], vector[row], name)
 
 

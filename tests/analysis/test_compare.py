@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import random
 from functools import partial
 
@@ -45,6 +46,7 @@ def test_few_samples_and_losses_decide_nothing():
     lossy = Distribution(range(100, 200), n_hidden=150, longest_hidden=10_000)
     assert median_change(lossy, Distribution(range(300, 400))).verdict == "hidden by losses"
     uncounted = Distribution(range(100, 200), n_hidden=None)
+    assert median_change(uncounted, uncounted).verdict == "hidden by losses"
     assert median_change(uncounted, Distribution(range(300, 400))).verdict == "hidden by losses"
 
 
@@ -82,6 +84,20 @@ def test_what_changed_and_who_explains_it(report_of):
     assert tasks[0][0] == "t20"
     assert tasks[0][3] == pytest.approx(200e6, rel=0.02)  # 40 us more of 200
     assert sum(row[4] for row in tasks) == pytest.approx(1)
+
+
+def test_a_median_that_losses_hide_has_no_change(report_of):
+    lossy = work(20, 100)
+    lossy.lose(0, -1)
+    lossy.switch(100_000, 0, 0, "R", 10)
+    found = compare_reports(report_of(work(20, 100)), report_of(lossy))
+    rows = next(section.rows for section in found.sections() if section.key == "latency_ns")
+    assert {row[2:] for row in rows} == {(None, None, None, None, "hidden by losses")}
+
+
+def test_a_report_says_how_its_figures_are_handed_over(report_of):
+    with pytest.raises(TypeError, match="cannot be pickled or copied: hand over"):
+        pickle.dumps(report_of(x1()))
 
 
 def test_the_same_recording_has_not_changed(report_of):

@@ -125,3 +125,21 @@ def test_a_name_that_a_terminal_would_act_on_is_shown_as_escapes(run, made):
     status, out, _ = run("sched", made(s))
     assert status == 0
     assert "\x1b" not in out
+
+
+def test_help_after_a_name_is_that_of_one_analysis(run):
+    status, out, _ = run("latency", "--help")
+    assert status == 0
+    assert out.startswith("usage: tracepoint analyse latency ")
+    assert "--order" in out
+    assert "needs: the events of --begin and --end" in out
+    out = run("faults", "--help")[1]
+    assert "--order" not in out
+    assert "needs:\n  exceptions:page_fault_user: faults of programs" in out
+    assert "sched: who ran" in run("--help")[1]
+
+
+def test_sections_that_a_choice_does_not_touch_say_so(run, made):
+    lines = run("sched", made(x1()), "--cpu", "0")[1].splitlines()
+    assert [line for line in lines if line.startswith(("CPUs", "Tasks"))] == ["CPUs", "Tasks (of all CPUs)"]
+    assert "Tasks" in run("sched", made(x1()))[1].splitlines()

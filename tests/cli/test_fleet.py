@@ -51,13 +51,15 @@ def test_json_is_the_result_and_results_are_put_together(run, folder, tmp_path):
     assert run("merge", *parts)[1] == run("run", "sched", folder, "--by", "comm")[1]
 
 
-def test_unread_recordings_are_named_and_strict_says_so_in_the_status(run, folder):
+def test_unread_recordings_are_named_and_the_status_says_so(run, folder):
     (folder / "bad.dat").write_text("x")
+    (folder / "notes.txt").write_text("x")
     status, _, err = run("run", "sched", folder)
-    assert status == 0
+    assert status == 3
+    assert "1 file not read, a folder stands for *.dat: name others" in err
+    assert "notes.txt" in err
     assert "1 recording could not be read" in err
     assert "bad.dat" in err
-    assert run("run", "sched", folder, "--strict")[0] == 3
     assert run("run", "-q", "sched", folder)[2] == ""
     assert run("run", "sched", folder / "bad.dat")[0] == 2
 

@@ -89,10 +89,12 @@ def _ratio(before: float, after: float) -> float:
 def _verdict(before: Distribution, after: Distribution, low: float, high: float) -> str:
     if min(len(before), len(after)) < _FEWEST:
         return "too few"
+    first, second = before.quantile(0.5), after.quantile(0.5)
+    if first is None or second is None:
+        return "hidden by losses"
     if low <= 1 <= high:
         return "no change shown"
-    found = before.quantile(0.5), after.quantile(0.5)
-    if found[0] is None or found[1] is None or _overlap(*found):  # type: ignore[arg-type]
+    if _overlap(first, second):
         return "hidden by losses"
     return "larger" if low > 1 else "smaller"
 
@@ -185,8 +187,10 @@ def _distribution_changes(
         both = before.groups[name], after.groups[name]
         change = median_change(*both, n_tests, seed)
         sure = Bounds(change.confidence.low - 1, (change.confidence.high or 1) - 1)
-        medians = (samples.quantile(0.5) for samples in both)
-        rows.append((name, *medians, change.ratio - 1, sure, change.shift, change.verdict))
+        medians = [samples.quantile(0.5) for samples in both]
+        # Where a median is hidden by losses, that of what is left says nothing of how it changed.
+        changed = (None, None, None) if None in medians else (change.ratio - 1, sure, change.shift)
+        rows.append((name, *medians, *changed, change.verdict))
     rows.sort(key=lambda row: -abs(row[5]) if isinstance(row[5], float) else 0)
     return TableSection(before.key, f"{before.title}: medians", headings, rows, before.events)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from tracepoint.analysis.figures import figures_html
 from tracepoint.analysis.sections import Choice, DistributionSection
@@ -44,6 +44,13 @@ class Report(ABC):
     @abstractmethod
     def sections(self, choice: Choice = ALL) -> Sequence[Section]:
         """Return the figures that `choice` chooses."""
+
+    def __getstate__(self) -> NoReturn:
+        raise TypeError(
+            f"a report of {self.name} is bound to the columns of its recording and cannot be pickled or "
+            "copied: hand over tracepoint.analysis.text.report_facts(report, ALL) of it, or its tables as "
+            "Arrow, pyarrow.table(report.tables[NAME])"
+        )
 
     def _repr_html_(self) -> str:
         """Return the first rows of each section for a notebook."""

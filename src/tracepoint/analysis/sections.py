@@ -119,6 +119,18 @@ class Choice(NamedTuple):
         shown = {tid for tid in set(tids) if self.has_task(tid, names.get(tid, ""))}
         return [tid in shown and self.has_cpu(cpu) for tid, cpu in zip(tids, cpus, strict=True)]
 
+    def whole(self, section: Section, *, is_of_tasks: bool = True) -> Section:
+        """Return a section that is of all CPUs whatever was chosen, with a title that says so.
+
+        With `is_of_tasks` it is of all tasks too.
+
+        >>> Choice(cpus=[1]).whole(TableSection("tasks", "Tasks", [], [])).title
+        'Tasks (of all CPUs)'
+        """
+        chosen = {"CPUs": self.cpus is not None, "tasks": is_of_tasks and bool(self.tasks)}
+        names = " and ".join(name for name, is_chosen in chosen.items() if is_chosen)
+        return section._replace(title=f"{section.title} (of all {names})") if names else section
+
     def most_of(self, items: Sequence[Item], key: Callable[[Item], int]) -> list[Item]:
         """Return those with the largest keys, as many as are chosen.
 

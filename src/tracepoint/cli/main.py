@@ -113,6 +113,8 @@ def make_parser(words: Sequence[str]) -> Parser:
             epilog=(_MEANWHILE if command.meanwhile else "") + example_text(command.examples),
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
+            # A command can have a --help of its own.
+            conflict_handler="resolve",
         )
         if name == chosen:
             _load(command).add_arguments(sub)

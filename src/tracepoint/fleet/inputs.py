@@ -54,6 +54,23 @@ def find_inputs(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def skipped_inputs(paths: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """Return the files of folders that are no recordings by their names, which `find_inputs` leaves out.
+
+    Of a folder that is a recording itself, and of prefixes of object stores there are none.
+    """
+    folders = [
+        folder for given in paths if not is_remote(folder := os.fspath(given)) and Path(folder).is_dir()
+    ]
+    return [
+        str(file)
+        for folder in folders
+        if _local(folder) != [folder]
+        for file in sorted(Path(folder).rglob("*"))
+        if file.is_file() and file.suffix != _SUFFIX
+    ]
+
+
 def _local(path: str) -> list[str]:
     if has_magic(path) and not Path(path).exists():
         # pathlib's own refuses patterns that begin at the root.

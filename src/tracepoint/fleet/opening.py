@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.analysis.summarise import kind_of
 from tracepoint.fleet.engines import ENGINES
-from tracepoint.fleet.inputs import find_inputs
+from tracepoint.fleet.inputs import find_inputs, skipped_inputs
 from tracepoint.fleet.work import Job
 from tracepoint.wording import counted, no_such
 
@@ -25,6 +25,8 @@ class Fleet:
     paths: tuple[str, ...]
     engine: str | None = None
     client: Any = None
+    #: Files of folders that are not read, as their names do not end in `.dat`.
+    skipped: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"<Fleet of {counted(len(self.paths), 'recording')}, engine {self.engine or 'this process'}>"
@@ -62,7 +64,10 @@ def open_fleet(
     """
     if engine not in ENGINES:
         raise KeyError(no_such("engine", str(engine), [name for name in ENGINES if name]))
-    found = find_inputs([paths] if isinstance(paths, (str, os.PathLike)) else paths)
+    given = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    found = find_inputs(given)
     if not found:
         raise ValueError("no path of a recording")
-    return Fleet(tuple(found), engine, client)
+    # A folder and a file of it can both be named.
+    skipped = [path for path in skipped_inputs(given) if path not in found]
+    return Fleet(tuple(found), engine, client, tuple(skipped))

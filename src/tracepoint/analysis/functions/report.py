@@ -114,8 +114,10 @@ class FunctionsReport(Report):
         ]  # fmt: skip
         lengths = {use.name: use.calls for use in self.functions[:_MOST_GROUPS]}
         return (
-            choice.table("functions", "Functions", _FUNCTIONS, rows, (_EXIT, _ENTRY)),
-            DistributionSection("call_ns", "Lengths of calls", lengths, "function", events=(_EXIT,)),
+            choice.whole(choice.table("functions", "Functions", _FUNCTIONS, rows, (_EXIT, _ENTRY))),
+            choice.whole(
+                DistributionSection("call_ns", "Lengths of calls", lengths, "function", events=(_EXIT,))
+            ),
         )
 
     def _times(self, use: FunctionUse) -> tuple[Bounds, Bounds]:

@@ -155,11 +155,13 @@ class IrqReport(Report):
         waits = ("raise_latency_ns", "Softirqs, from raise to entry", self.raise_latency, "softirq")
         late = {"hrtimer": self.lateness} if work.late_ns else {}
         ticks = {"timer": self.lateness_ticks} if work.late_ticks else {}
-        return [
+        found: list[Section] = [
             cpu_section(work.irqs, chosen, self.coverage.duration, choice),
             irq_section("hard_irqs", "Interrupts", self.irqs(choice), net, choice),
             irq_section("soft_irqs", "Softirqs", self.softirqs(choice), net, choice),
             task_section(work.irqs, self._tids, records.names, chosen, choice),
+        ]
+        late_sections: list[Section] = [
             DistributionSection(*waits, events=SOFT_EVENTS),
             DistributionSection("late_ns", "Timers, later than due", late, events=TIMER_EVENTS),
             DistributionSection(
@@ -174,6 +176,7 @@ class IrqReport(Report):
             ),
             function_section(self._functions(), choice),
         ]
+        return [*found, *(choice.whole(section) for section in late_sections)]
 
     def _functions(self) -> Mapping[tuple[str, str], Distribution]:
         found: dict[tuple[str, str], Distribution] = {}

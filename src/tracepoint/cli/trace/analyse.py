@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events
+from tracepoint.analysis.registry import ANALYSES, OPTIONS, analyse, needed_events, needs_of
 from tracepoint.analysis.report import ALL
 from tracepoint.analysis.sections import MAX_ROWS, Choice, TableSection
 from tracepoint.analysis.text import folded_lines, report_facts, report_lines
@@ -21,21 +22,73 @@ from tracepoint.errors import TracepointError
 from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
-    import argparse
+    from collections.abc import Iterator, Mapping
 
+    from tracepoint.analysis.registry import AnalysisOption
     from tracepoint.analysis.report import Report
     from tracepoint.analysis.sections import Section
     from tracepoint.cli.output import Output
 
 
+class _Help(argparse.Action):
+    """Prints the help of the analysis that was named before, or that of all."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_given: object
+    ) -> None:
+        """Print it and exit."""
+        name = getattr(namespace, "analysis", None)
+        shown = parser if name not in ANALYSES else _parser_of(name, parser)
+        shown.print_help()
+        parser.exit()
+
+
+def _parser_of(name: str, whole: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Return what has the help of one analysis: its own options, and what it reads."""
+    answers = ANALYSES[name]
+    parser = type(whole)(
+        prog=f"{whole.prog} {name}",
+        description=f"{answers[0].upper()}{answers[1:]}.",
+        epilog="\n".join(_needs_lines(name)),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_common(parser, {name: OPTIONS[name]} if name in OPTIONS else {})
+    return parser
+
+
+def _needs_lines(name: str) -> Iterator[str]:
+    try:
+        needs = needs_of(name)
+    except TracepointError:
+        yield "needs: the events of --begin and --end"
+        return
+    for title, is_needed in (("needs", True), ("reads, where they were recorded", False)):
+        own = [need for need in needs if need.is_needed is is_needed]
+        if own:
+            yield f"{title}:"
+        for need in own:
+            more = f" and {len(need.names) - 1} more" if len(need.names) > 1 else ""
+            yield f"  {need.names[0]}{more}: {need.gives}"
+    yield f"tracepoint analyse {name} --events prints all names, for tracepoint record"
+
+
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of this command."""
+    parser.add_argument(
+        "-h", "--help", action=_Help, nargs=0, help="this help, or after ANALYSIS that of one and exit"
+    )
     parser.add_argument(
         "analysis",
         metavar="ANALYSIS",
         choices=tuple(ANALYSES),
         help="; ".join(f"{name}: {answers}" for name, answers in ANALYSES.items()),
     )
+    _add_common(parser, OPTIONS)
+
+
+def _add_common(
+    parser: argparse.ArgumentParser, own_options: Mapping[str, tuple[AnalysisOption, ...]]
+) -> None:
     parser.add_argument("file", nargs="?", metavar="FILE", help="a recording of any form that read takes")
     parser.add_argument(
         "--events", action="store_true", help="print the events to record for it, for tracepoint record"
@@ -49,8 +102,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
     parser.add_argument("--hist", action="store_true", help="show distributions as histograms too")
     parser.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data")
-    for options in dict.fromkeys(OPTIONS.values()):
-        takers = " and ".join(name for name, own in OPTIONS.items() if own == options)
+    for options in dict.fromkeys(own_options.values()):
+        takers = " and ".join(name for name, own in own_options.items() if own == options)
         group = parser.add_argument_group(f"of {takers}")
         for option in options:
             group.add_argument(

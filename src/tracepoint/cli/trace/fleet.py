@@ -16,12 +16,16 @@ from tracepoint.fleet.engines import ENGINES, dask_at
 from tracepoint.fleet.opening import open_fleet
 from tracepoint.fleet.result import FleetResult, merge_blocks
 from tracepoint.fleet.sections import result_notes, result_sections
+from tracepoint.wording import counted
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from tracepoint.cli.output import Output
+    from tracepoint.fleet.opening import Fleet
+
+_MOST_SKIPPED = 3
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,12 +51,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         add_output_arguments(verb)
         verb.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
         verb.add_argument("--all", action="store_true", help=f"all rows, not the first {MAX_ROWS} of a table")
-        verb.add_argument("--strict", action="store_true", help="exit status 3 for unread recordings")
+        verb.add_argument("--strict", action="store_true", help="exit status 3 for damaged or lost data too")
 
 
 def run(args: argparse.Namespace, out: Output) -> int:
     """Print what was found; what limits it goes to stderr."""
-    result = _run(args) if args.verb == "run" else _merge(args.paths)
+    result = _run(args, out) if args.verb == "run" else _merge(args.paths)
     if args.format == "json":
         out.line(json.dumps(result.facts()))
     else:
@@ -67,21 +71,33 @@ def run(args: argparse.Namespace, out: Output) -> int:
         out.say(f"tracepoint: {note}")
     if not result.n_read:
         raise TracepointError("no recording could be read")
-    return EXIT_IN_PART if args.strict and result.unread else EXIT_DONE
+    is_damaged = any(
+        summary.counts["traces_with_losses"] or summary.counts["damaged_places"]
+        for summary in result.groups.values()
+    )
+    return EXIT_IN_PART if result.unread or (args.strict and is_damaged) else EXIT_DONE
 
 
-def _run(args: argparse.Namespace) -> FleetResult:
+def _run(args: argparse.Namespace, out: Output) -> FleetResult:
     by = [word for word in map(str.strip, args.by.split(",")) if word]
     try:
         kind_of(args.analysis, by)
     except KeyError as error:
         raise TracepointError(f"--by {args.by}: {error.args[0]}") from None
     if args.scheduler is None:
-        return open_fleet(args.paths, args.engine).run(args.analysis, by)
+        return _run_all(open_fleet(args.paths, args.engine), args.analysis, by, out)
     if args.engine not in (None, "dask"):
         raise TracepointError(f"--scheduler is of Dask, not of {args.engine}")
     with dask_at(args.scheduler) as client:
-        return open_fleet(args.paths, "dask", client).run(args.analysis, by)
+        return _run_all(open_fleet(args.paths, "dask", client), args.analysis, by, out)
+
+
+def _run_all(fleet: Fleet, analysis: str, by: Sequence[str], out: Output) -> FleetResult:
+    if n := len(fleet.skipped):
+        first = ", ".join(fleet.skipped[:_MOST_SKIPPED])
+        names = f"{first}, ..." if n > _MOST_SKIPPED else first
+        out.say(f"tracepoint: {counted(n, 'file')} not read, a folder stands for *.dat: name others, {names}")
+    return fleet.run(analysis, by)
 
 
 def _merge(paths: Sequence[str]) -> FleetResult:

@@ -66,6 +66,11 @@ COMMANDS = {
             "tracepoint generate markdown examples/swap.h",
         ),
     ),
+    "server": Command(
+        "declare.server",
+        "serve an editor: findings as you type, hovers, outline, offsets beside fields",
+        ("tracepoint server --show-settings", "tracepoint server --abi arm64 --show-settings"),
+    ),
     "diff": Command(
         "tree.diff",
         "show what changed between two sets of events, and which readers break",

@@ -19,8 +19,9 @@ from tracepoint.layout.objects import read_object
 from tracepoint.model.patterns import matches
 from tracepoint.source.text import decode
 from tracepoint.tree.disk import DISK
+from tracepoint.tree.facts import char_sign
 from tracepoint.tree.headers import HeaderReader, paused_collector
-from tracepoint.tree.loader import FileLoader, find_kernel_root
+from tracepoint.tree.loader import FileLoader
 from tracepoint.tree.scan import find_headers
 
 if TYPE_CHECKING:
@@ -161,15 +162,6 @@ def compute_formats(
         except TracepointError as error:
             problems.append(str(error))
     return formats, problems
-
-
-def char_sign(path: str) -> bool | None:
-    """Return False when a header's kernel makes `char` unsigned, None when the ABI decides."""
-    root = find_kernel_root(Path(path).absolute().parent)
-    makefile = root / "Makefile" if root is not None else None
-    if makefile is None or not makefile.is_file():
-        return None
-    return False if b"-funsigned-char" in read_bytes(makefile) else None
 
 
 def _open_folder(word: str, path: Path, event: str, settings: Settings, out: Output) -> InputWord:

@@ -49,6 +49,14 @@ class FieldFormat:
         """Whether the field holds several elements, here or through `__data_loc`."""
         return "[" in self.ctype
 
+    @property
+    def declaration(self) -> str:
+        """The field as `format` declares it: `char comm[16]`, `__data_loc char[] name`."""
+        bracket = self.ctype.find("[")
+        if bracket < 0 or self.is_data_loc:
+            return f"{self.ctype} {self.name}"
+        return f"{self.ctype[:bracket]} {self.name}{self.ctype[bracket:]}"
+
     def __repr__(self) -> str:
         declared = one_line(f"{self.ctype} {self.name}", 70)
         return f"<FieldFormat {declared}, offset {self.offset}, size {self.size}>"
@@ -61,6 +69,16 @@ COMMON_FIELDS = (
     FieldFormat("common_preempt_count", "unsigned char", 3, 1, is_signed=False),
     FieldFormat("common_pid", "int", 4, 4, is_signed=True),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRow:
+    """A stretch of a record: `offset` and `size` in bytes, and its field, None for a hole or padding."""
+
+    offset: int
+    size: int
+    text: str
+    field: FieldFormat | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +160,19 @@ class EventFormat:
     def tail_padding(self) -> int:
         """Bytes between the last field and the end of the fixed part; 0 when the size is not known."""
         return self.end - max((f.offset + f.size for f in self.fields), default=0)
+
+    @property
+    def rows(self) -> tuple[RecordRow, ...]:
+        """The record from its first byte to its last, holes and padding included."""
+        rows = []
+        hole_before = {at + size: RecordRow(at, size, "(hole)") for at, size in self.holes}
+        for item in self.fields:
+            if item.offset in hole_before:
+                rows.append(hole_before.pop(item.offset))
+            rows.append(RecordRow(item.offset, item.size, item.declaration, item))
+        if self.tail_padding:
+            rows.append(RecordRow(self.end - self.tail_padding, self.tail_padding, "(padding)"))
+        return tuple(rows)
 
     def same_record(self, other: EventFormat) -> bool:
         """Return whether both have the same layout; id, system and print format do not count."""

@@ -48,6 +48,10 @@ class SourceFile:
         line = bisect_right(starts, offset)
         return line, offset - starts[line - 1] + 1
 
+    def start_of(self, line: int) -> int:
+        """Return the character offset of the beginning of a line (from 1 to `n_lines`)."""
+        return self._starts()[line - 1]
+
     def span(self, start: int, end: int) -> Span:
         """Return the span from character offset `start` to `end` (exclusive)."""
         line, column = self.position(start)

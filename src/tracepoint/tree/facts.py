@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tracepoint.tree.alternatives import Alternatives
 from tracepoint.tree.disk import DISK
 from tracepoint.tree.loader import find_kernel_root
+from tracepoint.tree.opening import read_if_sane
 from tracepoint.tree.tracing_macros import (
     CALLBACK_FILES,
     SUFFIX_FILE,
@@ -40,3 +41,10 @@ def read_facts(root: Path | None, disk: Disk = DISK) -> TreeFacts:
 def read_facts_around(path: PurePath | str) -> TreeFacts:
     """Return the facts of the tree that contains a header."""
     return read_facts(find_kernel_root(Path(path).resolve().parent))
+
+
+def char_sign(path: str) -> bool | None:
+    """Return False when a header's kernel makes `char` unsigned, None when the ABI decides."""
+    root = find_kernel_root(Path(path).absolute().parent)
+    data = read_if_sane(root / "Makefile") if root is not None else None
+    return False if data is not None and b"-funsigned-char" in data else None

@@ -102,25 +102,12 @@ def _table(event: EventFormat, out: Output) -> Iterator[str]:
     head = f"{event.system}:{event.name}: {event.end} bytes, {order}-endian, {event.long_size * 8}-bit long"
     yield out.style(head, "bold") + "\n"
     yield "offset  size  sign  field\n"
-    gaps = dict(event.holes)
-    for field in event.fields:
-        before = next((at for at in gaps if at + gaps[at] == field.offset), None)
-        if before is not None:
-            yield out.style(f"{before:6}  {gaps[before]:4}        (hole)", "yellow") + "\n"
-        sign = "yes" if field.is_signed else "no"
-        bracket = field.ctype.find("[")
-        is_plain = bracket < 0 or field.is_data_loc
-        name = f"{field.ctype} {field.name}"
-        if not is_plain:
-            name = f"{field.ctype[:bracket]} {field.name}{field.ctype[bracket:]}"
-        yield f"{field.offset:6}  {field.size:4}  {sign:4}  {name}\n"
-    if event.tail_padding:
-        yield (
-            out.style(
-                f"{event.end - event.tail_padding:6}  {event.tail_padding:4}        (padding)", "yellow"
-            )
-            + "\n"
-        )
+    for row in event.rows:
+        if row.field is None:
+            yield out.style(f"{row.offset:6}  {row.size:4}        {row.text}", "yellow") + "\n"
+        else:
+            sign = "yes" if row.field.is_signed else "no"
+            yield f"{row.offset:6}  {row.size:4}  {sign:4}  {row.text}\n"
 
 
 def _as_data(event: EventFormat) -> dict[str, object]:

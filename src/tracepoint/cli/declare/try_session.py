@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from tracepoint.check.engine import check_headers
 from tracepoint.check.reports.text import write_concise, write_full
-from tracepoint.cli.inputs import char_sign, find_abi
+from tracepoint.cli.inputs import find_abi
 from tracepoint.lab.simulate.event import simulate_event
 from tracepoint.lab.simulate.inputs import GivenValueError
 from tracepoint.layout.format import write_format
+from tracepoint.tree.facts import char_sign
 
 if TYPE_CHECKING:
     import argparse

@@ -1,0 +1,1 @@
+"""A language server for trace headers, C files that call `trace_x()`, and Python events."""

@@ -1,0 +1,104 @@
+"""What is declared where in a header, and what is said about it."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tracepoint.layout.abi import Abi
+from tracepoint.lsp.hover import hover_at, offset_hints
+from tracepoint.lsp.outline import declared, field_at, folds
+from tracepoint.lsp.positions import Positions
+from tracepoint.model.read import read_header_text
+
+TEXT = """#undef TRACE_SYSTEM
+#define TRACE_SYSTEM demo
+TRACE_EVENT(tick,
+	TP_PROTO(int len, u64 at),
+	TP_ARGS(len, at),
+	TP_STRUCT__entry(
+		__field(int, len)
+		__field(u64, at)
+		__string(name, "x")
+	),
+	TP_fast_assign(__entry->len = len; __entry->at = at; __assign_str(name, "x");),
+	TP_printk("len=%d at=%llu %s", __entry->len, __entry->at, __get_str(name))
+);
+DECLARE_EVENT_CLASS(pair, TP_PROTO(int a), TP_ARGS(a), TP_STRUCT__entry(__field(nowhere_t, a)),
+	TP_fast_assign(__entry->a = a;), TP_printk("%d", __entry->a));
+DEFINE_EVENT(pair, one, TP_PROTO(int a), TP_ARGS(a));
+DECLARE_TRACE(bare, TP_PROTO(int a), TP_ARGS(a));
+#define MADE(name) DEFINE_EVENT(pair, name, TP_PROTO(int a), TP_ARGS(a))
+MADE(two);
+"""
+HEADER = read_header_text(TEXT, "t.h")
+
+
+def hover(text: str, shift: int = 0) -> str:
+    return hover_at(HEADER, TEXT.index(text) + shift, Abi.X86_64)
+
+
+def test_outline_is_in_the_order_of_the_text() -> None:
+    assert [thing.name for thing in declared(HEADER)] == ["tick", "pair", "one", "bare", "two"]
+
+
+def test_hover_of_an_event_has_prototype_record_and_line() -> None:
+    text = hover("tick,")
+    assert "void trace_tick(int len, u64 at)" in text
+    assert "\n    12     4  (hole)\n    16     8  u64 at\n" in text
+    assert "    28     4  (padding)\n    32        end" in text
+    assert "tick: len=" in text
+    assert hover("TRACE_EVENT(") == text
+
+
+def test_hover_of_a_field_has_its_place_wherever_it_is_named() -> None:
+    text = hover("__field(u64, at", len("__field(u64, a"))
+    assert "offset 16, size 8, unsigned; record of 32 bytes" in text
+    assert "after a hole of 4 bytes" in text
+    assert hover("__entry->at", len("__entry->")) == text
+    assert "__data_loc char[] name" in hover("__get_str(name", len("__get_str("))
+
+
+@pytest.mark.parametrize("word", ["len, u64", "demo", "\n"])
+def test_parameters_and_other_words_have_no_hover(word: str) -> None:
+    assert hover(word) == ""
+
+
+def test_hover_says_why_there_is_no_record() -> None:
+    assert "no record: event demo:one, field a:" in hover("one, TP_PROTO")
+    assert hover("bare,") == "```c\nvoid trace_bare(int a)\n```"
+    assert hover("__string(") == "`__string(name, source)`"
+
+
+def test_event_made_by_a_macro_is_found_at_its_call() -> None:
+    assert "void trace_two(int a)" in hover("MADE(two")
+    assert field_at(HEADER, TEXT.index("MADE(two")) is None
+
+
+def test_hints_are_offsets_of_the_fields_in_the_range() -> None:
+    at = TEXT.index("\n", TEXT.index("__field(u64"))
+    assert list(offset_hints(HEADER, 0, len(TEXT), Abi.X86_64)) == [
+        (TEXT.index("\n", TEXT.index("__field(int, len")), "at 8, size 4"),
+        (at, "at 16, size 8, after a hole of 4"),
+        (TEXT.index("\n", TEXT.index("__string(name")), "at 24, size 4"),
+    ]
+    assert [text for _, text in offset_hints(HEADER, at - 1, at, Abi.I386)] == ["at 12, size 8"]
+
+
+def test_folds_are_declarations_and_their_parts() -> None:
+    assert list(folds(HEADER)) == [(3, 13), (6, 10), (14, 15)]
+
+
+@given(st.text(st.sampled_from("a\U0001f600é\u2028\f\r\n")), st.sampled_from(["utf-8", "utf-16", "utf-32"]))
+def test_positions_lead_back(text: str, encoding: str) -> None:
+    positions = Positions(text, encoding)
+    for offset in range(len(text) + 1):
+        if text[offset - 1 : offset + 1] == "\r\n":
+            continue  # between the two characters that end a line
+        assert positions.offset(positions.at(offset)) == offset or "\r" in text
+
+
+@pytest.mark.parametrize(("encoding", "column"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)])
+def test_columns_are_counted_in_units_of_the_encoding(encoding: str, column: int) -> None:
+    assert Positions("\U0001f600a", encoding).at(1).character == column

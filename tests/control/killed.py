@@ -5,6 +5,7 @@ Prints JSON: what was wrong, and how often a complete file, a folder of pages or
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -50,8 +51,11 @@ def kill_often(n_kills: int, source: random.Random) -> dict[str, object]:
     wrong, left = [], Counter[str]()
     for number in range(n_kills):
         remove_all()
-        child = start(("none", "zstd")[number % 2])
-        time.sleep(source.uniform(0, 1.1 * whole_s))
+        child = start(("none", "zstd")[number // 2 % 2])
+        # Every other one while there are pages: other work of the machine moves all times.
+        if number % 2:
+            wait_for_pages(child)
+        time.sleep(source.uniform(0, 1.1 * whole_s * (0.3 if number % 2 else 1)))
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         for report in restore_journals(journal_folder(), lambda: files):
@@ -71,6 +75,16 @@ def start(compression: str) -> int:
     if not child:
         os._exit(program([*WORDS, compression]))
     return child
+
+
+def wait_for_pages(child: int) -> None:
+    """Wait until a recording has pages, or has ended."""
+    how = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    while os.waitid(os.P_PID, child, how) is None:
+        with contextlib.suppress(FileNotFoundError):
+            if any(path.stat().st_size for path in DISK.glob(".a.dat.*/cpu*")):
+                return
+        time.sleep(0.005)
 
 
 def remove_all() -> None:

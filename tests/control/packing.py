@@ -20,7 +20,7 @@ LOAD = """
 import sys, json, pkgutil
 sys.path[:0] = [{tests!r}, {src!r}]
 import control.in_guest, concurrent.futures.thread, concurrent.futures.process, decimal, difflib, platform, encodings.idna, encodings.ascii, encodings.latin_1, runpy, subprocess, traceback
-import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.cli.trace.follow
+import tracepoint.cli.main as main, tracepoint.cli.kernel.flight, tracepoint.cli.kernel.rotating, tracepoint.cli.trace.follow
 import tracepoint.control as control, tracepoint.tracefile as tracefile
 for room in (control, tracefile):
     for module in pkgutil.walk_packages(room.__path__, room.__name__ + "."):

@@ -22,7 +22,7 @@ COMMANDS = {
         f"tracepoint record raw_syscalls --clock mono --buffer-kb {KB} -o /tmp/spent.dat --force"
         " --compression zstd -q --"
     ),
-    "trace-cmd": f"trace-cmd record -e raw_syscalls -C mono -b {KB} -o /tmp/spent.dat --compression zstd",
+    "trace-cmd": f"trace-cmd record -B spent -e raw_syscalls -C mono -b {KB} -o /tmp/spent.dat --compression zstd",
 }
 # What is recorded ends when a line is written to this FIFO.
 END = "/tmp/spent.end"

@@ -250,7 +250,7 @@ def test_a_disk_that_fills_at_the_end_leaves_what_was_there(array, tmp_path, mon
         stream.write(b"half")
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("tracepoint.control.record.write_tracedat", full)
+    monkeypatch.setattr("tracepoint.control.part.write_tracedat", full)
     with pytest.raises(TracepointError, match="No space left on device; nothing was saved"):
         array.record(target, 0, replace=True)
     assert [p.name for p in target.parent.iterdir()] == ["web.dat"]

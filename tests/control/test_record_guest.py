@@ -8,12 +8,14 @@ import re
 import resource
 import shutil
 import statistics
+import subprocess
 import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
+import tracepoint as tp
 from control.packing import _libraries, package_files, python_files
 from guest.conftest import kernel_or_skip
 from tracepoint.lab.guest import machine as lab_guest
@@ -128,6 +130,55 @@ def test_a_kill_at_any_moment_leaves_what_can_be_read(guest, n_kills):
     assert sum(told["left"].values()) == n_kills
     if n_kills > 4:
         assert told["left"]["folder"] >= n_kills / 5
+
+
+# Numbered system calls without end of the file: lseek is 8 on x86-64.
+SEEKS = """
+import os, sys
+cpu, n = map(int, sys.argv[1:])
+os.sched_setaffinity(0, {cpu})
+file, seek = os.open("/dev/zero", os.O_RDONLY), os.lseek
+for number in range((cpu + 1) << 32, ((cpu + 1) << 32) + n):
+    seek(file, number, 0)
+"""
+ROTATED = """
+rm -rf /tmp/disk; mkdir /tmp/disk
+tracepoint record raw_syscalls:sys_enter --filter raw_syscalls:sys_enter 'id == 8' --buffer-kb 8192 {options} \\
+  --rotate 0 -o /tmp/disk/r.dat -- sh -c 'python3 /lab/seeks.py 0 {n} & python3 /lab/seeks.py 1 {n}; wait' 2>&1
+echo "status $?"; ls -A /tmp/disk
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "n"), [("--max-size 7M", 100_000), ("--rotate-time 700ms --compression zstd", 60_000)]
+)
+def test_each_record_is_in_one_of_several_files(guest, tmp_path, options, n):
+    guest.put("/lab/seeks.py", SEEKS.encode())
+    told = guest.run(ROTATED.format(options=options, n=n), timeout=300).text
+    assert "status 0" in told
+    assert "overwritten" not in told
+    names = told[told.index("status 0") :].split()[2:]
+    assert len(names) >= 3
+    assert names == [f"r.{number:03}.dat" for number in range(1, len(names) + 1)]
+    found: list[int] = []
+    for name in names:
+        saved = tmp_path / name
+        saved.write_bytes(guest.get(f"/tmp/disk/{name}"))
+        if "--max-size" in options:
+            assert saved.stat().st_size <= 7 << 20
+        with tp.open_trace(saved) as trace:
+            assert trace.damage == ()
+            numbers = [args[1] for args in trace["sys_enter"]["args"].tolist()]
+        if shutil.which("trace-cmd"):
+            done = subprocess.run(
+                ["trace-cmd", "report", "-i", saved], capture_output=True, text=True, check=True
+            )
+            assert done.stdout.count(" sys_enter: ") == len(numbers)
+        found += numbers
+    for first in (1 << 32, 2 << 32):
+        # In order, each once; the interpreter seeks too, in its own files.
+        assert [number for number in found if number >> 32 == first >> 32] == list(range(first, first + n))
+    guest.run("rm /tmp/disk/r.*")
 
 
 FLIGHT = """

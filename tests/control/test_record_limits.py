@@ -18,8 +18,8 @@ from tracepoint.cli.kernel.ending import EndingSignals
 from tracepoint.cli.main import main
 from tracepoint.cli.output import Output, StatusLine
 from tracepoint.control import drain
+from tracepoint.control.part import RESERVED_BYTES
 from tracepoint.control.reader import CpuReader
-from tracepoint.control.record import _RESERVED_BYTES
 from tracepoint.control.status import RecordStatus
 from tracepoint.errors import TracepointError
 from tracepoint.record.layout import PageLayout
@@ -102,7 +102,7 @@ def test_a_disk_without_space_for_the_description(array, files, tmp_path, monkey
     def full(*_) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("tracepoint.control.record.os.posix_fallocate", full)
+    monkeypatch.setattr("tracepoint.control.part.os.posix_fallocate", full)
     (tmp_path / "out").mkdir()
     with pytest.raises(TracepointError, match="No space left on device; nothing was saved"):
         array.record(tmp_path / "out/web.dat", 0)
@@ -293,8 +293,8 @@ def test_what_a_file_is_made_of_stays_where_the_disk_has_room(array, files, tmp_
     space = os.statvfs(tmp_path)
     free = space.f_bavail if has_room else 0
     told = type("", (), {"f_bavail": free, "f_frsize": space.f_frsize})
-    monkeypatch.setattr("tracepoint.control.record.os.statvfs", lambda _: told)
-    monkeypatch.setattr("tracepoint.control.record.write_tracedat", killed)
+    monkeypatch.setattr("tracepoint.control.part.os.statvfs", lambda _: told)
+    monkeypatch.setattr("tracepoint.control.part.write_tracedat", killed)
     with pytest.raises(TracepointError, match="killed"):
         array.record(tmp_path / "web.dat", 0)
     assert ("kallsyms" in left[0]) == has_room
@@ -310,7 +310,7 @@ def test_blocks_that_are_released_fit_into_what_is_reserved(tmp_path, page_size)
     reader.moved.counts[0] = spool.stat().st_size // page_size
     layout = PageLayout(data_size=page_size - 16)
     sizes = [len(block) for block in reader.blocks(layout, releases=True)]
-    assert max(sizes) <= _RESERVED_BYTES // 2
+    assert max(sizes) <= RESERVED_BYTES // 2
     assert sum(sizes) == spool.stat().st_size
     # Whole chunks of a compressed file.
     assert sizes[0] % (max(40960 // page_size, 1) * page_size) == 0

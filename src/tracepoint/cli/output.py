@@ -189,6 +189,10 @@ class StatusLine:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Erase the line, for another message; the next one is shown again."""
         if self._is_shown:
             self._put("\r\x1b[K")
 

@@ -6,7 +6,7 @@ import io
 import re
 import sys
 import tarfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tracepoint.printk.facts import LASTING_VARIABLES
@@ -100,6 +100,43 @@ class RecordedFacts:
                 member.size = len(data)
                 archive.addfile(member, io.BytesIO(data))
         return sum((folder / name).stat().st_size for name in (*texts, "formats.tar"))
+
+
+@dataclass(slots=True)
+class Description:
+    """What describes the records of an array: its texts as last read, and formats by `system:event`."""
+
+    array: ArrayFiles
+    formats: dict[str, str] = field(default_factory=dict)
+    known: RecordedFacts | None = None
+
+    @property
+    def facts(self) -> RecordedFacts:
+        """The texts, as they were read last."""
+        if self.known is None:
+            raise RuntimeError("nothing was described")
+        return self.known
+
+    def read(self) -> None:
+        """Read the texts, and add the formats of what is enabled now: it may change later."""
+        self.known = RecordedFacts.read(self.array, self.known)
+        for name in self.array.enabled:
+            if name not in self.formats:
+                self.formats[name] = self.array.tracefs.read(f"events/{name.replace(':', '/')}/format")
+
+    def read_earlier(self, recorded: set[int]) -> None:
+        """Add the formats of records that were in the buffer already, of events that were disabled since."""
+        missing = recorded - format_ids([*self.facts.ftrace, *self.formats.values()])
+        if not missing:
+            return
+        for name in self.array.event_names:
+            folder = f"events/{name.replace(':', '/')}"
+            if name not in self.formats and int(self.array.tracefs.read(f"{folder}/id")) in missing:
+                self.formats[name] = self.array.tracefs.read(f"{folder}/format")
+
+    def save(self, folder: Path) -> int:
+        """Write everything next to the pages of CPUs; return the bytes written."""
+        return self.facts.save(folder, self.formats)
 
 
 def _ftrace_formats(array: ArrayFiles) -> tuple[str, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from tracepoint.control.limits import RecordLimits
 from tracepoint.control.names import expand
-from tracepoint.control.record import RecordLimits, record
+from tracepoint.control.record import record
 from tracepoint.control.settings import SNAPSHOT_ALLOCATED, capture, chosen
 from tracepoint.errors import TracefsError
 from tracepoint.wording import tail
@@ -247,6 +248,41 @@ class TraceArray:
         limits = RecordLimits(seconds, until, during, max_bytes, newest_ns, while_on)
         return record(
             self, path, limits, starts=starts, replace=replace, compression=compression, watch=watch
+        )
+
+    def record_files(
+        self,
+        path: str | os.PathLike[str],
+        seconds: float | None = None,
+        *,
+        n_kept: int = 0,
+        file_seconds: float | None = None,
+        max_bytes: int | None = None,
+        until: threading.Event | None = None,
+        during: Callable[[], object] | None = None,
+        starts: bool = False,
+        replace: bool = False,
+        while_on: bool = False,
+        compression: str = "none",
+        watch: Callable[[RecordStatus], None] | None = None,
+        tell: Callable[[Recording], None] = lambda _: None,
+    ) -> tuple[Recording, ...]:
+        """Save what is recorded as files of `max_bytes` or `file_seconds`; see `rotate.record_files`."""
+        # Few recordings are more than one file.
+        from tracepoint.control.limits import Rotation  # noqa: PLC0415
+        from tracepoint.control.rotate import record_files  # noqa: PLC0415
+
+        limits = RecordLimits(seconds, until, during, max_bytes, while_on=while_on)
+        return record_files(
+            self,
+            path,
+            limits,
+            Rotation(n_kept, file_seconds),
+            starts=starts,
+            replace=replace,
+            compression=compression,
+            watch=watch,
+            tell=tell,
         )
 
     def follow(self) -> FollowedArray:

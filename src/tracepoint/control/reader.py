@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tracepoint.control.drain import DrainEnd, MovedPages, drain, free_space
 from tracepoint.decode.counting import IdCounts
 from tracepoint.tracefile.mapping import map_whole, unmap
+from tracepoint.tracefile.recording import read_stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +26,7 @@ _PAGES_A_BLOCK = 640
 # Of what is released as it is copied, whole chunks too: a block is written before its space is given back.
 _RELEASED_BYTES = 4 * 40960
 # Of kernel/trace/trace.c: tracing_stats_read().
-_LOSSES = re.compile(r"^(overrun|commit overrun|dropped events): (\d+)$", re.MULTILINE)
+_SINCE = re.compile(r"^(overrun|commit overrun|dropped events|read events): (\d+)$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -49,10 +50,11 @@ class CpuReader:
     error: OSError | None = None
 
     def collect(self, plan: DrainPlan) -> None:
-        """Move pages until the end; what goes wrong is kept for the thread that waits."""
+        """Move pages until the end, after those that are there; what goes wrong is kept for who waits."""
         try:
-            handle = os.open(self.spool, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+            handle = os.open(self.spool, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
+                os.lseek(handle, 0, os.SEEK_END)
                 self.end, number = drain(self.source, handle, plan, self.n_ring, self.moved)
             finally:
                 os.close(handle)
@@ -61,13 +63,18 @@ class CpuReader:
         except OSError as error:
             self.end, self.error = DrainEnd.TARGET, error
 
+    def following(self, folder: Path) -> CpuReader:
+        """Return the reader that goes on where this one ends, with a file in another folder."""
+        before = read_stats(self.after) if self.after else self.before
+        return CpuReader(self.number, self.source, folder / self.spool.name, self.n_ring, before)
+
     def stats_since(self) -> str:
-        """Return the text of `stats` after the recording, its losses counted from the beginning."""
+        """Return the text of `stats` after the recording, its counts from the beginning of it on."""
 
         def since(found: re.Match[str]) -> str:
             return f"{found[1]}: {max(int(found[2]) - self.before.get(found[1], 0), 0)}"
 
-        return _LOSSES.sub(since, self.after)
+        return _SINCE.sub(since, self.after)
 
     @property
     def n_saved(self) -> int:
@@ -87,6 +94,8 @@ class CpuReader:
 
     def count(self, layout: PageLayout) -> dict[int, int]:
         """Return the number of records of each event id in the pages, and keep their sum."""
+        if not self.n_saved:
+            return {}
         with self.spool.open("rb") as stream:
             data = map_whole(stream)
         try:
@@ -102,6 +111,8 @@ class CpuReader:
         """Yield the pages again, mapped; with `releases` the space of what was taken is given back."""
         n_pages = _RELEASED_BYTES // layout.page_size if releases else _PAGES_A_BLOCK
         step = max(n_pages, 1) * layout.page_size
+        if not self.n_saved:
+            return
         with self.spool.open("r+b", buffering=0) as stream:
             # Unmapped with its last part: who takes the parts may hold one when it fails.
             data = memoryview(map_whole(stream))

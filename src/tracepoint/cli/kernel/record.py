@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from tracepoint.cli.kernel.rotating import Choices
     from tracepoint.cli.kernel.together import PythonProcesses
     from tracepoint.cli.output import Output
     from tracepoint.control.instance import TraceArray
@@ -44,8 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="duration (default: 5; with -- COMMAND: until it ends)",
     )
     parser.add_argument(
-        "--max-size", type=numbers.size, metavar="N", help="end where the file has N bytes, such as 200M"
+        "--max-size",
+        type=numbers.size,
+        metavar="N",
+        help="end where the file has N bytes, such as 200M; with --rotate, go on in the next file",
     )
+    _add_rotation(parser)
     _add_times(parser)
     add_buffer_arguments(parser)
     parser.add_argument(
@@ -77,6 +82,22 @@ def _add_analyses(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_rotation(parser: argparse.ArgumentParser) -> None:
+    """Add the options that make several files."""
+    parser.add_argument(
+        "--rotate",
+        type=numbers.whole(0, 1 << 20),
+        metavar="N",
+        help="write FILE.001.dat and so on, each of --max-size or --rotate-time; keep the newest N (0: all)",
+    )
+    parser.add_argument(
+        "--rotate-time",
+        type=numbers.duration,
+        metavar="TIME",
+        help="go on in the next file after this time, such as 10m",
+    )
+
+
 def _add_times(parser: argparse.ArgumentParser) -> None:
     """Add the options that choose records by their time: the newest, those before an event."""
     parser.add_argument(
@@ -94,16 +115,15 @@ def run(args: argparse.Namespace, out: Output) -> int:
     """Record in a new instance, remove it, and report what was saved and lost."""
     if not args.pattern and not args.analyses:
         raise TracepointError("nothing to record: name events, such as 'sched:*', or --for an ANALYSIS")
-    if args.flight is not None and args.max_size is not None:
-        raise TracepointError(
-            "--flight saves files as large as the buffers (--buffer-kb): --max-size is not for it"
-        )
-    if args.flight is not None and args.py:
-        raise TracepointError("--flight saves the newest records of a kernel: --py is not for it")
+    if args.flight is not None:
+        _check_flight(args)
+    is_rotated = args.rotate is not None or args.rotate_time is not None
+    if is_rotated:
+        from tracepoint.cli.kernel.rotating import check_rotation  # noqa: PLC0415 - few recordings are
+
+        check_rotation(args)
     dataset = args.output if args.output.suffix == ".parquet" else None
     if dataset is not None:
-        if args.flight is not None:
-            raise TracepointError("--flight saves trace.dat files: `tracepoint convert` makes Parquet of one")
         from tracepoint.cli.kernel.dataset import recording_of  # noqa: PLC0415 - with all readers
 
         args.output = recording_of(dataset, replace=args.force)
@@ -120,6 +140,17 @@ def run(args: argparse.Namespace, out: Output) -> int:
         return ending.wait(out) or status
 
 
+def _check_flight(args: argparse.Namespace) -> None:
+    if args.max_size is not None:
+        raise TracepointError(
+            "--flight saves files as large as the buffers (--buffer-kb): --max-size is not for it"
+        )
+    if args.py:
+        raise TracepointError("--flight saves the newest records of a kernel: --py is not for it")
+    if args.output.suffix == ".parquet":
+        raise TracepointError("--flight saves trace.dat files: `tracepoint convert` makes Parquet of one")
+
+
 def _run(args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
     """Record, with everything restored at the end; return the status."""
     with (
@@ -131,7 +162,17 @@ def _run(args: argparse.Namespace, out: Output, ending: EndingSignals) -> int:
             from tracepoint.cli.kernel.flight import fly  # noqa: PLC0415 - few recordings are one
 
             return fly(array, args, out, ending)
-        saved = _record(array, args, out, ending)
+        with StatusLine(out) as line:
+            choices = _choices(args, out, ending, line)
+            if args.rotate is not None or args.rotate_time is not None:
+                from tracepoint.cli.kernel.rotating import record_files  # noqa: PLC0415 - as above
+
+                def report(saved: Recording) -> int:
+                    line.clear()
+                    return _report(saved, args, out)
+
+                return record_files(array, args, out, choices, report)
+            saved = array.record(args.output, **choices)
     return _report(saved, args, out)
 
 
@@ -186,22 +227,20 @@ def _events_for(analyses: Sequence[str], array: TraceArray, out: Output) -> list
     return found
 
 
-def _record(array: TraceArray, args: argparse.Namespace, out: Output, ending: EndingSignals) -> Recording:
+def _choices(args: argparse.Namespace, out: Output, ending: EndingSignals, line: StatusLine) -> Choices:
     words = args.words_after
     seconds = 5.0 if args.seconds is None and not words and not args.until else args.seconds
     if not words:
         how_long = f"for {seconds:g} s" if seconds is not None else f"until {args.until}"
         out.say(f"recording {how_long}; Ctrl-C saves what there is")
-    with StatusLine(out) as line:
-        return array.record(
-            args.output,
-            None if words else seconds,
-            until=ending.event,
-            during=(lambda: ending.run(words, out, seconds)) if words else None,
-            starts=True,
-            replace=args.force,
-            max_bytes=args.max_size,
-            compression=args.compression,
-            while_on=bool(args.until),
-            watch=(lambda status: line.show(status.text)) if line.is_wanted else None,
-        )
+    return {
+        "seconds": None if words else seconds,
+        "until": ending.event,
+        "during": (lambda: ending.run(words, out, seconds)) if words else None,
+        "starts": True,
+        "replace": args.force,
+        "max_bytes": args.max_size,
+        "compression": args.compression,
+        "while_on": bool(args.until),
+        "watch": (lambda status: line.show(status.text)) if line.is_wanted else None,
+    }

@@ -4,6 +4,7 @@
 # make bench     the measured promises, one line each
 # make lint      ruff, mypy and the import contract (part of make test)
 # make docs      the documentation site in build/docs/html; warnings are errors
+# make release   sdist and wheel in dist/, built twice with the same bytes, checked and installed once
 # make fuzz      fuzz every reader, MINUTES=30 in all
 #
 # Each sets up what it needs in .venv; the second run is fast.  PYTHON=... chooses the Python.
@@ -13,9 +14,9 @@ RUN := $(VENV)/bin/python
 MINUTES ?= 30
 PYTEST_ARGS ?=
 
-.PHONY: help try test test-all bench lint docs fuzz setup debian spark clean
+.PHONY: help try test test-all bench lint docs release fuzz setup debian spark clean
 help:
-	@sed -n 's/^# \{0,1\}//;1,7p' Makefile
+	@sed -n 's/^# \{0,1\}//;1,8p' Makefile
 
 setup: $(VENV)/.ready
 
@@ -51,6 +52,11 @@ lint: setup
 
 docs: setup
 	@$(RUN) tools/docs/build.py
+
+release: setup
+	@$(RUN) tools/dev_requirements.py release >$(VENV)/release-requirements.txt
+	@$(RUN) -m pip install -qq --disable-pip-version-check -r $(VENV)/release-requirements.txt
+	@$(RUN) tools/release.py dist
 
 fuzz: setup
 	@$(RUN) tools/dev_requirements.py fuzz >$(VENV)/fuzz-requirements.txt

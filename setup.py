@@ -1,4 +1,4 @@
-"""The C modules, built when there is a C compiler; everything else about the package is in pyproject.toml.
+"""The C modules, where there is a C compiler, manual pages and completions; the rest is in pyproject.toml.
 
 `TRACEPOINT_PURE=1` leaves them out.  Why setuptools: docs/decisions/0015-build-of-the-core.md.
 """
@@ -6,15 +6,26 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Extension, setup  # it brings distutils, which Python has no more
+
+from distutils.command.install_data import install_data  # isort: skip
 
 #: The extension modules and the folder of each one's own files; headers of all stand in `csrc`.
 # Filters are run where records are written, and where they are read.
 SOURCES = {"tracepoint._core": ["csrc/*.c"], "tracepoint._decode": ["csrc/decode/*.c", "csrc/filter.c"]}
 HEADERS = sorted(str(path) for path in Path("csrc").rglob("*.h"))
-FLAGS = ["-std=gnu11", "-O2", "-fvisibility=hidden", "-pthread", "-Wno-missing-field-initializers"]
+FLAGS = [
+    "-std=gnu11",
+    "-O2",
+    "-fvisibility=hidden",
+    "-pthread",
+    f"-ffile-prefix-map={Path.cwd()}=.",
+    "-Wno-missing-field-initializers",
+]
 
 
 def extensions() -> list[Extension]:
@@ -34,4 +45,25 @@ def extensions() -> list[Extension]:
     ]
 
 
-setup(ext_modules=extensions())
+class InstallCommandFiles(install_data):
+    """Makes manual pages and completions from the parsers, and installs them below the prefix."""
+
+    def run(self) -> None:
+        """Make the files in the build folder; they need nothing but the package's own modules."""
+        folder = Path(self.get_finalized_command("build").build_base).resolve() / "command-files"
+        subprocess.run(  # noqa: S603 - our own program
+            [sys.executable, "tools/command_files.py", str(folder)],
+            env=os.environ | {"PYTHONPATH": "src"},
+            check=True,
+        )
+        files = sorted(file for file in folder.rglob("*") if file.is_file())
+        self.data_files = [(str(file.parent.relative_to(folder)), [str(file)]) for file in files]
+        super().run()
+
+
+# The list of files is made at installation; setuptools asks for it only when there is some entry.
+setup(
+    ext_modules=extensions(),
+    cmdclass={"install_data": InstallCommandFiles},
+    data_files=[("share/man/man1", [])],
+)

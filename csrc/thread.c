@@ -417,7 +417,7 @@ void tp_buffer_set_clock(struct tp_buffer *buffer, enum tp_clock clock)
 {
 	atomic_store(&buffer->clock, clock);
 	tp_buffer_clear(buffer);
-	/* The files say it to who reads them. */
+	/* Other processes read the clock from the files. */
 	pthread_mutex_lock(&buffer->lock);
 	for (struct tp_ring_node *node = buffer->rings; node; node = node->next)
 		node->ring.head->clock = clock;

@@ -86,8 +86,7 @@ class RequestMachine:
     """
 
     def __init__(self, gaps: Mapping[int, Sequence[Gap]]) -> None:
-        everywhere = [gap for own in gaps.values() for gap in own]
-        self._gaps = join_gaps(everywhere) if everywhere else None
+        self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
         self._queued: dict[Key, list[BlockRequest]] = {}
         self._flying: dict[Key, list[BlockRequest]] = {}
         self._all: list[BlockRequest] = []
@@ -95,8 +94,7 @@ class RequestMachine:
         self.n_bio_merges: dict[int, int] = {}
 
     def _is_hidden(self, request: BlockRequest, ts: int) -> bool:
-        gap = self._gaps.first_after(request.ts) if self._gaps is not None else None
-        return gap is not None and gap[0] < ts
+        return self._gaps.is_between(request.ts, ts)
 
     def _take(self, where: dict[Key, list[BlockRequest]], key: Key, ts: int) -> BlockRequest | None:
         """Take the oldest request with a key; those that a loss may have ended are cut."""
@@ -127,7 +125,7 @@ class RequestMachine:
         request = self._take(self._queued, place.key, ts)
         if request is None:
             request = self._new(place, row, ts)
-            gap = self._gaps.starts[0] if self._gaps is not None else ts
+            gap = self._gaps.starts[0] if self._gaps.starts else ts
             request.is_start_unknown = gap < ts
         request.issue = ts
         if request.first_issue == NEVER:

@@ -99,8 +99,7 @@ class SchedReport(Report):
             found.append(class_section(self.latency_by_class(utids)))
         if self._off.by:
             times = [time for time in self.off_cpu() if utids is None or time.utid in utids]
-            is_complete = self.coverage.is_complete
-            found.append(off_cpu_section(times, self._rows.task_of, choice, is_complete=is_complete))
+            found.append(off_cpu_section(times, self._rows.task_of, choice, self.coverage.at_least))
         # CPUs come first; what a thread did and waited for is of all CPUs that it was on.
         return [found[0], *(choice.whole(section, is_of_tasks=False) for section in found[1:])]
 

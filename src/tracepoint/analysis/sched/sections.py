@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.distribution import Bounds
-from tracepoint.analysis.sections import MAX, DistributionSection, Heading, N, TableSection, Unit
+from tracepoint.analysis.sections import CPU, MAX, TASK, DistributionSection, Heading, N, TableSection, Unit
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from tracepoint.analysis.distribution import Distribution
+    from tracepoint.analysis.distribution import Bounds, Distribution
     from tracepoint.analysis.sched.offcpu import OffTime
     from tracepoint.analysis.sched.use import CpuUse, TaskUse
     from tracepoint.analysis.sections import Choice
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 _SWITCH = ("sched:sched_switch",)
 _WAKES = (*_SWITCH, "sched:sched_waking", "sched:sched_wakeup", "sched:sched_wakeup_new")
 _CPUS = (
-    Heading("cpu", "cpu", Unit.NUMBER),
+    CPU,
     Heading("busy_share", "busy", Unit.SHARE),
     Heading("idle_share", "idle", Unit.SHARE),
     Heading("unknown_share", "unknown", Unit.SHARE),
@@ -37,8 +36,7 @@ _TASKS = (
     Heading("voluntary", "vol."),
     Heading("involuntary", "invol."),
     Heading("cpu_changes", "moved"),
-    Heading("task", "task", Unit.WORD),
-    Heading("tid", "", Unit.NUMBER),
+    *TASK,
     Heading("name", "", Unit.WORD),
     Heading("generation", "", Unit.NUMBER),
     Heading("utid", "", Unit.NUMBER),
@@ -97,13 +95,9 @@ def class_section(waits: Mapping[str, Distribution]) -> DistributionSection:
 
 
 def off_cpu_section(
-    times: Sequence[OffTime], task_of: Callable[[int], str], choice: Choice, *, is_complete: bool
+    times: Sequence[OffTime], task_of: Callable[[int], str], choice: Choice, bound: Callable[[int], Bounds]
 ) -> TableSection:
-    """Return where time off the CPUs went; a loss hides some of it."""
-
-    def bound(n: int) -> Bounds:
-        return Bounds(n, n if is_complete else None)
-
+    """Return where time off the CPUs went; `bound` gives the bounds of a figure, as losses hide some."""
     rows = [
         (
             bound(time.ns), bound(time.n), bound(time.longest), time.state, one_line(task_of(time.utid)),

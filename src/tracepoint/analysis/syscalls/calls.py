@@ -102,8 +102,7 @@ class CallMachine:
         if not has_returns and self._sigreturn is not None:
             self._final.add(self._sigreturn)
         self._pairs = PairMachine(Order.LAST, gaps=gaps)
-        everywhere = [gap for own in gaps.values() for gap in own]
-        self._gaps = join_gaps(everywhere) if everywhere else None
+        self._gaps = join_gaps(gap for own in gaps.values() for gap in own)
         # Of each task the number and the row of its open call, and calls that may go on, the last one last.
         self._open: dict[int, tuple[int, int]] = {}
         self._interrupted: dict[int, list[_Interrupted]] = {}
@@ -183,8 +182,7 @@ class CallMachine:
 
     def _leave(self, call: _Interrupted, ts: int) -> None:
         """A call was not entered again, or a loss hides that it was."""
-        gap = self._gaps.first_after(call.ts) if self._gaps is not None else None
-        if gap is not None and gap[0] < ts:
+        if self._gaps.is_between(call.ts, ts):
             self._torn.add(call.first)
 
     def finish(self, ts: int) -> CallRows:

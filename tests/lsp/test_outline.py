@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracepoint.layout.abi import Abi
+from tracepoint.lsp.complete import completions_at
 from tracepoint.lsp.hover import hover_at, offset_hints
 from tracepoint.lsp.outline import declared, field_at, folds
 from tracepoint.lsp.positions import Positions
@@ -102,3 +103,15 @@ def test_positions_lead_back(text: str, encoding: str) -> None:
 @pytest.mark.parametrize(("encoding", "column"), [("utf-8", 4), ("utf-16", 2), ("utf-32", 1)])
 def test_columns_are_counted_in_units_of_the_encoding(encoding: str, column: int) -> None:
     assert Positions("\U0001f600a", encoding).at(1).character == column
+
+
+def test_completion_offers_fields_after_entry_and_macros_after_underscores() -> None:
+    at = TEXT.index("__entry->at")
+    fields = [("len", "int"), ("at", "u64"), ("name", "char")]
+    assert completions_at(HEADER, at + len("__entry->")) == fields
+    assert completions_at(HEADER, at + len("__entry->a")) == fields
+    offered = dict(completions_at(HEADER, TEXT.index("__field(int") + 2))
+    assert offered["__array"] == "(type, name, length)"
+    assert {"__print_symbolic", "__assign_str", "__get_str"} <= offered.keys()
+    assert completions_at(HEADER, TEXT.index("TP_ARGS") + 2) == []
+    assert completions_at(HEADER, 3) == []

@@ -13,6 +13,7 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient, client_capabilities, make_test_lsp_client
 
 from tracepoint.check.engine import apply_fixes, check_text
+from tracepoint.model.fmt.text import format_text
 
 pytestmark = pytest.mark.programs
 SECONDS = 30
@@ -44,6 +45,7 @@ TRACE_EVENT(tick,
 #define TRACE_INCLUDE_FILE demo_trace
 #include <trace/define_trace.h>
 """
+ONE_LINE = "TRACE_EVENT(a,TP_PROTO(int x),TP_ARGS(x));\n"
 WITH_NEWLINE = HEADER.replace('"n=%d"', '"n=%d\\n"')
 
 
@@ -135,6 +137,19 @@ async def _look(editor: Editor) -> None:
     assert [(h.label, h.position.line, h.position.character) for h in hints] == [("at 8, size 4", 12, 17)]
 
 
+async def _write(editor: Editor) -> None:
+    await editor.open(HEADER)
+    client, document = editor.client, editor.document
+    place = types.Position(15, len("\t\t__entry->"))
+    items = await client.text_document_completion_async(types.CompletionParams(document, place))
+    assert [(item.label, item.detail) for item in items] == [("n", "int")]
+    await editor.type(ONE_LINE)
+    params = types.DocumentFormattingParams(document, types.FormattingOptions(8, insert_spaces=False))
+    edits = await client.text_document_formatting_async(params)
+    assert [edit.new_text for edit in edits] == [format_text(ONE_LINE).text]
+    assert edits[0].range == types.Range(types.Position(0, 0), types.Position(1, 0))
+
+
 async def _open_others(editor: Editor) -> None:
     assert await editor.open("int main(void) { return 0; }\n") == []
     assert await editor.type('#define TRACE_SYSTEM "\ud800\x00(') != []
@@ -147,6 +162,6 @@ async def _open_others(editor: Editor) -> None:
     assert await editor.client.text_document_document_symbol_async(unknown) == []
 
 
-@pytest.mark.parametrize("say", [_type_and_fix, _look, _open_others])
+@pytest.mark.parametrize("say", [_type_and_fix, _look, _write, _open_others])
 def test_conversation(tmp_path: Path, say: Callable[[Editor], Awaitable[None]]) -> None:
     asyncio.run(talk(tmp_path / "demo_trace.h", say))

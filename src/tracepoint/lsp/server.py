@@ -17,11 +17,13 @@ from pygls.uris import from_fs_path, to_fs_path
 from tracepoint import __version__
 from tracepoint.check.engine import apply_fixes
 from tracepoint.diagnostics import Safety, Severity
+from tracepoint.lsp.complete import completions_at
 from tracepoint.lsp.hover import hover_at, offset_hints
 from tracepoint.lsp.outline import declared, folds, own_fields
 from tracepoint.lsp.positions import Positions
 from tracepoint.lsp.session import Document
 from tracepoint.model.event import BareTracepoint, Event
+from tracepoint.model.fmt.text import format_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +43,11 @@ _SEVERITIES = {
 
 
 _Question: TypeAlias = (
-    types.HoverParams | types.InlayHintParams | types.DocumentSymbolParams | types.FoldingRangeParams
+    types.HoverParams
+    | types.CompletionParams
+    | types.InlayHintParams
+    | types.DocumentSymbolParams
+    | types.FoldingRangeParams
 )
 
 
@@ -96,6 +102,7 @@ def make_server(session: OpenFiles) -> Server:
     _add_documents(server)
     _add_fixes(server)
     _add_answers(server)
+    _add_writing(server)
     return server
 
 
@@ -189,6 +196,25 @@ def _add_answers(server: Server) -> None:
         start, end = positions.offset(params.range.start), positions.offset(params.range.end)
         found = offset_hints(header, start, end, server.session.abi)
         return [types.InlayHint(positions.at(at), text, padding_left=True) for at, text in found]
+
+
+def _add_writing(server: Server) -> None:
+    """Help to write a declaration: names to complete, and formatting."""
+
+    @server.feature(types.TEXT_DOCUMENT_COMPLETION, types.CompletionOptions([">", "_"]))
+    def completion(params: types.CompletionParams) -> list[types.CompletionItem]:
+        opened = server.opened(params)
+        found = completions_at(opened.header, opened.positions.offset(params.position)) if opened else ()
+        return [types.CompletionItem(name, detail=detail or None) for name, detail in found]
+
+    @server.feature(types.TEXT_DOCUMENT_FORMATTING)
+    def formatting(params: types.DocumentFormattingParams) -> list[types.TextEdit]:
+        document = server.documents.get(params.text_document.uri)
+        if document is None or not document.declares:
+            return []
+        new = format_text(document.text, document.path).text
+        whole = server.positions(document.text).range(0, len(document.text))
+        return [types.TextEdit(whole, new)] if new != document.text else []
 
 
 def _path(uri: str) -> str:

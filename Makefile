@@ -13,6 +13,8 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 MINUTES ?= 30
 PYTEST_ARGS ?=
+# Each guest takes a GiB.
+JOBS ?= $(shell n=$$(nproc); echo $$((n < 8 ? n : 8)))
 
 .PHONY: help try test test-all bench lint docs release fuzz setup debian spark clean
 help:
@@ -38,10 +40,10 @@ try: setup
 	@$(RUN) tools/try_all.py $(V:1=-v)
 
 test: setup debian
-	@TRACEPOINT_TESTS=all $(RUN) -m pytest -m "not bench and not fuzz and not slow" $(PYTEST_ARGS)
+	@TRACEPOINT_TESTS=all $(RUN) -m pytest -n $(JOBS) -m "not bench and not fuzz and not slow" $(PYTEST_ARGS)
 
 test-all: setup debian spark
-	@TRACEPOINT_TESTS=all $(RUN) -m pytest -m "not bench and not fuzz" $(PYTEST_ARGS)
+	@TRACEPOINT_TESTS=all $(RUN) -m pytest -n $(JOBS) -m "not bench and not fuzz" $(PYTEST_ARGS)
 
 bench: setup debian
 	@$(RUN) tools/debian.py bench

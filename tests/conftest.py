@@ -10,11 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from effort import examples
+
+if TYPE_CHECKING:
+    from xdist.workermanage import WorkerController
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -34,6 +38,7 @@ RUN_BY = {
     "fuzz": "make fuzz",
     "slow": "make test-all",
     "limits": "make test",
+    "thorough": "make test",
     "programs": "make test",
     "guest": "make test",
     "root": "make test",
@@ -46,6 +51,38 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
     """Count what is left out, by the marker that says why."""
     for item in items:
         left_out[next((name for name in RUN_BY if item.get_closest_marker(name)), "")] += 1
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand a worker's count to the process that shows it."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["left_out"] = dict(left_out)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: WorkerController) -> None:
+    """Take the count of a worker; each collects, and leaves out, the same tests."""
+    left_out.update({} if left_out else node.workeroutput["left_out"])
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep tests that share a fixture in one process of `pytest -n`: a file's, and those of the shared guests.
+
+    Guests come first: what takes longest must not begin last.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("guest") is None)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+    if item.path.is_relative_to(ROOT / "tests/guest"):
+        for name in ("guest", "patched", "recorded"):
+            if name in given:
+                return f"{name}-{given[name]}"
+    return item.nodeid.partition("::")[0]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

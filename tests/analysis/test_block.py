@@ -125,6 +125,7 @@ def figures(schedule, folder):
     return {name: made["8:0 read"] for name, made in found.items() if made}
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(
     rng=st.randoms(use_true_random=False),

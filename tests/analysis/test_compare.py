@@ -21,6 +21,7 @@ def waits(seed: int, n: int = 200, scale: float = 1.0) -> Distribution:
     return Distribution(int(scale * draw.lognormvariate(10, 1.5)) for _ in range(n))
 
 
+@pytest.mark.thorough
 def test_chance_is_seldom_taken_for_a_change():
     """Of pairs that differ by chance alone, about one in twenty may be taken for a change."""
     verdicts = [median_change(waits(2 * at), waits(2 * at + 1)).verdict for at in range(200)]

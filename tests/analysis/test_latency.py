@@ -115,6 +115,7 @@ def latencies(schedule, folder):
     return report.sections()[0].groups
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n=st.integers(1, 120))
 def test_generated_calls_are_exact(folder, rng, n_cpus, n):

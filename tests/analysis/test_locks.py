@@ -99,6 +99,7 @@ def figures(schedule, folder):
     return analysed(schedule, folder, analyse_locks).waits()
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n=st.integers(2, 120))
 def test_generated_waits_are_exact(folder, rng, n_cpus, n):

@@ -122,6 +122,7 @@ def world_of(rng, n_cpus, n_steps):
     return world
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(1, 150))
 def test_every_interval_and_latency_is_exact(folder, rng, n_cpus, n_steps):
@@ -136,6 +137,7 @@ def test_every_interval_and_latency_is_exact(folder, rng, n_cpus, n_steps):
     assert report.n_unseen_wakes == report.n_lost_switches == report.overlap_ns == 0
 
 
+@pytest.mark.thorough
 @settings(max_examples=60, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n_steps=st.integers(20, 150))
 def test_what_is_known_after_losses_is_true_and_figures_are_within_their_bounds(folder, rng, n_cpus, n_steps):

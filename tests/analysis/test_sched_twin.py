@@ -146,6 +146,7 @@ def form():
         pytest.skip("tracepoint._decode is not built: install gcc and python3-dev")
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(given=records())
 def test_both_forms_find_the_same_in_any_records(given):

@@ -207,6 +207,7 @@ def truth(workers, begin, end, tid):
     return [sum(did[us] is kind for us in range(begin, end)) for kind in TimeKind]
 
 
+@pytest.mark.thorough
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 1 << 32), n_workers=st.integers(1, 4), n_steps=st.integers(1, 25))
 def test_generated_requests_have_exact_parts(folder, seed, n_workers, n_steps):
@@ -219,6 +220,7 @@ def test_generated_requests_have_exact_parts(folder, seed, n_workers, n_steps):
         assert parts(row) == truth(workers, begin, end, tid)
 
 
+@pytest.mark.thorough
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1 << 32), share=st.sampled_from([0.02, 0.1, 0.3]))
 def test_after_losses_what_is_known_is_true_and_the_rest_unknown(folder, seed, share):

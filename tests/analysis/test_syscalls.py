@@ -176,6 +176,7 @@ def by_name(schedule, folder):
     return report.latency
 
 
+@pytest.mark.thorough
 @settings(max_examples=40, deadline=None)
 @given(rng=st.randoms(use_true_random=False), n_cpus=st.integers(1, 4), n=st.integers(2, 120))
 def test_generated_calls_are_exact(folder, rng, n_cpus, n):

@@ -85,6 +85,7 @@ def stored_by_compiler(tmp_path, made):
     return [int(line) for line in run.stdout.split()]
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler (apt-get install gcc)")
 def test_expressions_store_what_the_compiler_stores(tmp_path):
     made = list(cases(20261121, 400))

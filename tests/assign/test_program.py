@@ -253,12 +253,14 @@ def test_a_condition_sees_no_more_of_a_value_than_its_type_holds(given_value, st
     )
 
 
+@pytest.mark.thorough
 def test_work_is_bounded():
     nest = "".join(f"for (int i{k} = 0; i{k} < 9000; i{k}++) " for k in range(8))
     fired = fire(A, nest + "__entry->a++;")
     assert any("did not end" in text for text in fired.reasons)
 
 
+@pytest.mark.thorough
 def test_many_pieces_that_cannot_be_followed_cost_in_proportion():
     with count_turns() as few:
         fire(A, "int i; for (i = 0; i < 1000; i++) __entry->a += p->x[i];", {"p->x[0]": 2})
@@ -268,6 +270,7 @@ def test_many_pieces_that_cannot_be_followed_cost_in_proportion():
     assert many.millions < 20 * few.millions
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(150), deadline=None)
 @given(
     st.lists(

@@ -381,6 +381,7 @@ def test_a_closed_stdout_does_not_matter_to_what_prints_nothing(tmp_path: Path) 
     assert (tmp_path / "swap.md").read_text().startswith("# Trace events of kmem\n")
 
 
+@pytest.mark.thorough
 def test_closed_stdin_and_stderr() -> None:
     assert closed("0", "show", "-").stderr == "tracepoint: error: stdin: Bad file descriptor\n"
     done = closed("2", "check", "nosuch")

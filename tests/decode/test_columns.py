@@ -247,6 +247,7 @@ def test_slices_of_time_give_the_same_values(monkeypatch, is_big_endian, times):
     assert len(whole[0][0][3]) > 300
 
 
+@pytest.mark.thorough
 @needs_c
 def test_pages_that_are_not_in_order_are_read_as_one(monkeypatch):
     rng = random.Random(1)

@@ -37,6 +37,7 @@ def test_records_come_by_time_with_fields_and_text(trace):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("is_quick", [True, False])
 def test_each_choice_keeps_what_a_loop_keeps(trace, is_quick):
     everything = list(trace.records())

@@ -48,6 +48,7 @@ def test_a_fleet_has_the_figures_of_its_recordings(folder, here):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("job", [("sched", ("host", "comm")), ("events", ())])
 def test_threads_give_the_same(folder, here, job):
     assert open_fleet(folder, "threads").run(*job) == here[job]
@@ -134,6 +135,7 @@ def test_json_holds_all_of_a_result(here):
         FleetResult.from_facts({"schema": "tracepoint.fleet/1"})
 
 
+@pytest.mark.thorough
 def test_what_cannot_be_asked_is_refused_at_once(folder, here):
     with pytest.raises(KeyError, match="did you mean 'dask'"):
         open_fleet(folder, "dsk")

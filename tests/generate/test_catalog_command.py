@@ -24,6 +24,7 @@ def run(*words: str | Path) -> int:
     return main(["catalog", *map(str, words)])
 
 
+@pytest.mark.thorough
 def test_same_bytes_twice(trees: Path, tmp_path: Path) -> None:
     made = []
     for seed in ("1", "2"):

@@ -51,6 +51,7 @@ def test_the_rest_stays_as_it_is(text, shown):
     assert work_out(text) == (text if shown is None else shown)
 
 
+@pytest.mark.thorough
 def test_what_is_nested_absurdly_deep_is_worked_out_inside():
     text = work_out("(" * 5000 + "1" + ")" * 5000)
     assert text.startswith("((((")

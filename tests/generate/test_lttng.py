@@ -290,6 +290,7 @@ def test_what_cannot_run_in_a_probe_is_left_out(assign: str) -> None:
     assert any("is left out" in note for note in notes_of("__field(int, a)", assign))
 
 
+@pytest.mark.thorough
 def test_an_assignment_without_end_is_refused_in_time() -> None:
     struct = " ".join(f"__field(int, f{at})" for at in range(900))
     chain = " ".join(f"__entry->f{at} = g(__entry, __entry->f{at + 1});" for at in range(899))

@@ -126,6 +126,7 @@ _FIELDS = st.builds(
 )
 
 
+@pytest.mark.thorough
 @given(
     st.lists(_FIELDS, unique_by=lambda f: f.name, max_size=6).filter(
         lambda fields: not any(f.name in {c.name for c in COMMON_FIELDS} for f in fields)

@@ -339,12 +339,14 @@ def test_what_is_no_declaration_is_left_alone(text):
     assert format_text(text) == type(format_text(text))(text)
 
 
+@pytest.mark.thorough
 @SLOW
 @given(strategies.headers())
 def test_random_headers_keep_their_tokens(header):
     formatted(write_header(header))
 
 
+@pytest.mark.thorough
 @SLOW
 @given(strategies.headers(), st.randoms(use_true_random=False))
 def test_white_space_does_not_matter(header, random):

@@ -18,6 +18,7 @@ from tracepoint.model.write import Vocabulary, declare_param, header_of, write_h
 SLOW = settings(deadline=None, max_examples=examples(150), suppress_health_check=list(HealthCheck))
 
 
+@pytest.mark.thorough
 @SLOW
 @given(strategies.headers())
 def test_reads_back_as_the_same_model(header):
@@ -27,6 +28,7 @@ def test_reads_back_as_the_same_model(header):
     assert not [d for d in again.diagnostics if d.severity == "error"]
 
 
+@pytest.mark.thorough
 @SLOW
 @given(strategies.headers())
 def test_written_text_is_formatted(header):

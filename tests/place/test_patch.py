@@ -145,6 +145,7 @@ def test_diffstat() -> None:
     )
 
 
+@pytest.mark.thorough
 def test_large_file_is_quick() -> None:
     text = "\tstatement();\n" * 700_000  # 10 MB
     edits = [Edit("f.c", at, at, "\tcall();\n") for at in range(14 * 1000, len(text), 14 * 20_000)]

@@ -173,6 +173,7 @@ def test_the_name_of_a_disk_where_there_is_one(name, shown):
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("long_size", [4, 8])
 def test_pure_functions_compute_what_their_table_says(long_size):
     """Those that are made of ops too."""

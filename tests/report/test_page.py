@@ -125,6 +125,7 @@ def test_slices_are_those_of_the_tables(tmp_path):
     assert sum(column(block, lane["counts"])) == words.count("Running") == 4
 
 
+@pytest.mark.thorough
 def test_cells_hold_as_much_as_the_slices(tmp_path):
     html = page_of(x1(), tmp_path).read_text()
     timeline, block = facts_of(html)["timeline"], block_of(html)
@@ -160,6 +161,7 @@ def test_heat_maps_count_every_sample(tmp_path):
     assert sum(column(block_of(html), heat["counts"])) == heat["n"] == 3
 
 
+@pytest.mark.thorough
 def test_the_flame_graph_sums_time_off_the_cpus(tmp_path):
     flame = facts_of(page_of(x1(), tmp_path).read_text())["flame"]
     assert flame["v"] == sum(child["v"] for child in flame["c"])
@@ -179,6 +181,7 @@ def test_names_of_tasks_are_text_and_nothing_else(tmp_path):
     assert {f"{HOSTILE[0]}-{pid}" for pid in (10, 11, 12)} & set(words)
 
 
+@pytest.mark.thorough
 def test_losses_are_never_hidden(tmp_path):
     html = page_of(hostile_schedule(), tmp_path).read_text()
     assert "5 events were lost while recording" in html
@@ -205,6 +208,7 @@ def test_a_recording_of_one_record_has_a_page(tmp_path):
     assert "Nothing to show" in page_of(schedule, tmp_path).read_text()
 
 
+@pytest.mark.thorough
 def test_equal_recordings_make_equal_pages(tmp_path):
     assert page_of(x1(), tmp_path).read_bytes() == page_of(x1(), tmp_path, "again.html").read_bytes()
 
@@ -238,6 +242,7 @@ def test_the_command_writes_the_file(tmp_path, run_command):
     assert "write to another file" in err
 
 
+@pytest.mark.thorough
 def test_analyses_may_stand_after_options_and_unknown_ones_are_named(tmp_path, capsys):
     page = tmp_path / "page.html"
     assert main(["report", CUT, "-o", str(page), "sched", "nope"]) == 2
@@ -249,6 +254,7 @@ def test_analyses_may_stand_after_options_and_unknown_ones_are_named(tmp_path, c
     assert all(f'id="{name}"' in html for name in ("irq", "traps"))
 
 
+@pytest.mark.thorough
 def test_a_page_that_cannot_be_written_is_named(tmp_path, capsys):
     page = tmp_path / "none" / "page.html"
     assert main(["report", CUT, "irq", "-o", str(page)]) == 2

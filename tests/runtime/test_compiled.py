@@ -97,6 +97,7 @@ def arguments(draw):
     return (draw(st.sampled_from([page, page, page, None])), *rest, name)
 
 
+@pytest.mark.thorough
 @settings(max_examples=examples(400), suppress_health_check=list(HealthCheck))
 @given(EXPRESSIONS, EXPRESSIONS, EXPRESSIONS, st.tuples(*[st.sampled_from(FIELDS)] * 2), st.data())
 def test_the_same_record_and_errors(first, second, condition, types, data):

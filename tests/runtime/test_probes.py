@@ -362,6 +362,7 @@ class TestSynchronize:
         assert where == "probe"
         assert "would wait for itself" in text
 
+    @pytest.mark.thorough
     def test_storm(self, runtime, event):
         """Register, unregister and synchronize while others fire: no probe runs after synchronize."""
         stop = threading.Event()

@@ -139,6 +139,7 @@ def recover(c_core, path):
     return numbers, stats
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("n_kills", [10, pytest.param(200, marks=pytest.mark.limits)])
 def test_after_kill_9_everything_committed_is_there(c_core, tmp_path, n_kills):
     choose = random.Random(1)

@@ -228,6 +228,7 @@ class TestLocalClock:
             time.sleep(0.002)
         assert worst < 1000
 
+    @pytest.mark.thorough
     def test_it_never_goes_back_in_a_ring(self, c_core):
         fields = (("n", INT, 0, 8, 8, 1, 0),)
         event = c_core.Tracepoint("quick:back", ("n",), fields, 16, 16)

@@ -163,6 +163,7 @@ def test_a_suspended_generator_and_a_coroutine_switch_at_once(keys, hit):
     assert heard(hit, lambda: asyncio.run(main())) == [(2, 0), (3, 0)]
 
 
+@pytest.mark.thorough
 def test_a_loop_in_another_thread_switches_at_once(keys, hit):
     text = "def run(stop):\n n = 0\n while not stop:\n  hit(n)\n  n += 1\n return n\n"
     run = keys.sites(make(text, hit))

@@ -129,6 +129,7 @@ def test_globals_that_change_under_a_specialised_load(keys, hit):
             assert heard(hit, lambda: [run(abs) for _ in range(20)]) == [(1, 0)] * 20
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("seconds", [1, pytest.param(30, marks=pytest.mark.fuzz)])
 def test_threads_run_while_others_switch(keys, hit, seconds):
     text = (

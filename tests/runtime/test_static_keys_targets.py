@@ -161,6 +161,7 @@ class TestStrangers:
         spec.loader.exec_module(module)
         assert keys.static_keys("sk_lazy")
 
+    @pytest.mark.thorough
     def test_every_module_of_a_program(self, keys, hit):
         """The one line, with much of the standard library loaded."""
         for (
@@ -304,6 +305,7 @@ class TestImports:
         keys.static_keys("sk_mod")
         assert is_off(importlib.import_module("sk_mod").run, notes)
 
+    @pytest.mark.thorough
     def test_frozen_modules_and_extensions_are_imported_as_ever(self, keys, hit, monkeypatch):
         keys.static_keys()
         for name in ("__hello__", "_bisect"):
@@ -319,6 +321,7 @@ class TestImports:
         with pytest.raises(ModuleNotFoundError):
             importlib.import_module("sk_mod_nosuch")
 
+    @pytest.mark.thorough
     def test_runpy_and_doctest(self, keys, notes, tmp_path, monkeypatch):
         path = tmp_path / "sk_mod_main.py"
         path.write_text(self.TEXT + 'run()\n"""\n"""\n')

@@ -127,6 +127,7 @@ def test_a_breakpoint_on_the_line_of_a_site(keys, hit, tmp_path, monkeypatch):
     assert "sk_broken.py(6)run()\n-> after = 2" in told.getvalue()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("core", ["ctrace", "pytrace", "sysmon"])
 def test_coverage_of_a_program(keys, tmp_path, core):
     """Lines and branches are covered as they are without static keys."""

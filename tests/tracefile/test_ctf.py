@@ -422,6 +422,7 @@ def read_all(folder):
         return None
 
 
+@pytest.mark.thorough
 def test_streams_cut_anywhere(tmp_path):
     text, data = small_trace()
     folder = write_ctf(tmp_path / "trace", text)
@@ -432,6 +433,7 @@ def test_streams_cut_anywhere(tmp_path):
         assert found[2] or size in (0, 200)
 
 
+@pytest.mark.thorough
 def test_streams_and_metadata_with_flipped_bytes(tmp_path):
     text, data = small_trace()
     folder = write_ctf(tmp_path / "trace", text, stream=data)

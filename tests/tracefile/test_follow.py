@@ -422,6 +422,7 @@ print(n, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.thorough
 def test_memory_stays_bounded(folder):
     """Also with a CPU that is behind, and one that has nothing."""
     paths = fifos(folder, 3)

@@ -182,6 +182,7 @@ def test_calls_on_their_own_read_as_their_format_says():
     assert not writer.notes
 
 
+@pytest.mark.thorough
 def test_damaged_records_are_shown_as_far_as_they_go():
     rng = random.Random(1)
     whole = [enter(1, WORK, 0), enter(2, DEEP, 1), leave(3, DEEP, 1), leave(4, WORK, 0)]

@@ -71,6 +71,7 @@ def test_every_option(words):
     assert both(*recorded(), words, overruns=True).count("\n") > 1000
 
 
+@pytest.mark.thorough
 def test_damaged_pages():
     for seed in range(30):
         rng = random.Random(seed)
@@ -122,6 +123,7 @@ def random_buffer(rng, layout, swap=bytes):
     return TraceBuffer("", "local", tuple(cpus))
 
 
+@pytest.mark.thorough
 def test_random_calls(monkeypatch):
     monkeypatch.setattr("tracepoint.tracefile.cpudata._BLOCK", 4096)
     n_leaves = 0

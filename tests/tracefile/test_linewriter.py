@@ -94,6 +94,7 @@ def damaged(buffer, rng):
     return TraceBuffer("", "global", tuple(cpus))
 
 
+@pytest.mark.thorough
 @needs_c
 def test_damaged_pages(monkeypatch, golden):
     for seed in range(25):

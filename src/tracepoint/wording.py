@@ -43,18 +43,20 @@ def utf8(text: str) -> bytes:
     return data if text.isascii() else data.decode("utf-8", "replace").encode()
 
 
-def json_line(data: object) -> str:
-    r"""Return a value as JSON without spaces, in ASCII that stands for valid UTF-8, as `utf8` makes it.
+def json_line(data: object, separators: tuple[str, str] = (",", ":")) -> str:
+    r"""Return a value as JSON on one line, in ASCII that stands for valid UTF-8, as `utf8` makes it.
+
+    `separators` stand after a value and after a key, as `json.dumps` takes them.
 
     >>> json_line({"comm": "caf\udce9"}) == r'{"comm":"caf\ufffd"}'
     True
     """
     import json  # noqa: PLC0415 - messages, which all commands have, need none of it
 
-    line = json.dumps(data, separators=(",", ":"), default=str)
+    line = json.dumps(data, separators=separators, default=str)
     if _ESCAPED in line:
         valid = json.loads(utf8(json.dumps(data, ensure_ascii=False, default=str)))
-        line = json.dumps(valid, separators=(",", ":"))
+        line = json.dumps(valid, separators=separators)
     return line
 
 

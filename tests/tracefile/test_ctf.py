@@ -84,6 +84,14 @@ def test_fields_of_every_kind(tmp_path, order, header):
         assert {"_list_length", "list_length"}.isdisjoint(schema)
 
 
+def test_json_of_bytes_that_are_not_utf8(tmp_path):
+    packer = CtfPacker()
+    kinds = 'enum : u8 { "num" = 1, "txt" = 2 } _tag; variant <_tag> { u32 num; string txt; } _choice;'
+    events = packer.event(0, 5, b"\x02caf\xe9\0") + packer.event(0, 6, b"\x02\xf0\x9f\x98\x80\0")
+    with opened(tmp_path, metadata(event(0, "demo:text", kinds)), packer.packet(events, 5)) as trace:
+        assert trace["demo:text"]["choice"].tolist() == [r'"caf\ufffd"', r'"\ud83d\ude00"']
+
+
 @babeltrace.needs_babeltrace
 @pytest.mark.oracle
 @pytest.mark.parametrize("order", ["<", ">"])

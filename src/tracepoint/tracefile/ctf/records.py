@@ -5,7 +5,6 @@ Fields that lie in whole bytes, one after the other and in the byte order of the
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from typing import TYPE_CHECKING, NamedTuple
@@ -26,6 +25,7 @@ from tracepoint.tracefile.ctf.types import (
     shown_name,
 )
 from tracepoint.tracefile.ctf.values import ValueReaders
+from tracepoint.wording import json_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -297,7 +297,7 @@ class EventRecords:
         read = self._values.reader(kind, path)
 
         def put(bits: PacketBits, made: bytearray, tail: bytearray) -> None:
-            self._put(made, tail, json.dumps(read(bits)).encode() + b"\0")
+            self._put(made, tail, json_line(read(bits), (", ", ": ")).encode() + b"\0")
 
         self._show(name, "__data_loc char[]", self._step(put, 4), 4, None)
 

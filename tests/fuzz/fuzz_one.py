@@ -1,6 +1,6 @@
-"""One atheris process: fuzz_one.py TARGET MODULE [libFuzzer options and corpus folders].
+"""One atheris process: fuzz_one.py TARGET FOLDER [libFuzzer options and corpus folders].
 
-MODULE is the `_decode` to use, built with sanitizers and coverage; "-" for the one that is installed.
+FOLDER has the C modules to use, built with sanitizers and coverage; "-" for those that are installed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ with atheris.instrument_imports(include=["tracepoint"]):
     if sys.argv[2] != "-":
         import build_core
 
-        build_core.load(Path(sys.argv[2]))
+        for module in sorted(Path(sys.argv[2]).glob(f"*{build_core.SUFFIX}")):
+            build_core.load(module)
     import targets
 
 

@@ -1,6 +1,6 @@
 """`make fuzz`: every target under atheris for its share of the time; what breaks goes to the corpus.
 
-With clang, the C module is built with AddressSanitizer, UndefinedBehaviorSanitizer and libFuzzer's coverage, so
+With clang, the C modules are built with AddressSanitizer, UndefinedBehaviorSanitizer and libFuzzer's coverage, so
 the search goes by the branches of C as by those of Python.  A crash, a hang of a minute or more than 2 GB is
 written to tests/fuzz/corpus/TARGET, from where the ordinary test suite runs it permanently.
 """
@@ -20,16 +20,24 @@ import sysconfig
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
-from targets import PRINTED, TARGETS, page_layout, recorded_layouts
+from targets import PRINTED, TARGETS, page_layout, recorded_layouts, sched_formats
 
 from tracepoint.convert.ctf.write import write_ctf
 from tracepoint.decode.trace import open_trace
+from tracepoint.layout.format import read_format
 from tracepoint.printk.program import compile_print
 from tracepoint.record.write import write_pages
 
+if TYPE_CHECKING:
+    from tracepoint.layout.format import EventFormat
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+import build_core  # noqa: E402 - of the tools, which are no package
+
 BUILD = ROOT / "build/fuzz"
 HANG_S = 60
 MEMORY_MB = 2048
@@ -65,7 +73,7 @@ ASAN_OPTIONS = "detect_leaks=0:quarantine_size_mb=16:allocator_may_return_null=1
 
 
 def build_sanitized() -> tuple[str, str]:
-    """Return the C module and the library of sanitizers that atheris brings; "-" and "" without clang."""
+    """Return the folder of the C modules and the library of sanitizers of atheris; "-" and "" without clang."""
     compiler = next(
         filter(None, map(shutil.which, ("clang", *(f"clang-{n}" for n in range(21, 13, -1))))), None
     )
@@ -77,14 +85,15 @@ def build_sanitized() -> tuple[str, str]:
     folder = BUILD / "sanitized"
     folder.mkdir(parents=True, exist_ok=True)
     flags = ["-std=gnu11", "-O1", "-g", "-fPIC", "-w", f"-I{sysconfig.get_path('include')}", *SANITIZERS]
-    sources = [*sorted((ROOT / "csrc/decode").glob("*.c")), ROOT / "csrc/filter.c"]
-    made = [folder / f"{source.stem}.o" for source in sources]
-    for source, target in zip(sources, made, strict=True):
-        subprocess.run([compiler, "-c", *flags, str(source), "-o", str(target)], check=True)
-    module = folder / f"_decode{sysconfig.get_config_var('EXT_SUFFIX')}"
-    # Linked without sanitizers: their functions come from the library that is loaded first.
-    subprocess.run([compiler, "-shared", *map(str, made), "-o", str(module)], check=True)
-    return str(module), str(library)
+    for name, patterns in build_core.SOURCES.items():
+        sources = sorted(path for pattern in patterns for path in (ROOT / "csrc").glob(pattern))
+        made = [folder / f"{name}.{source.stem}.o" for source in sources]
+        for source, target in zip(sources, made, strict=True):
+            subprocess.run([compiler, "-c", *flags, str(source), "-o", str(target)], check=True)
+        # Linked without sanitizers: their functions come from the library that is loaded first.
+        module = folder / f"{name}{build_core.SUFFIX}"
+        subprocess.run([compiler, "-shared", "-pthread", *map(str, made), "-o", str(module)], check=True)
+    return str(folder), str(library)
 
 
 def make_page_seeds(folder: Path, more: bytes) -> None:
@@ -117,6 +126,58 @@ def make_ctf_seeds(folder: Path) -> None:
             (folder / path.name).write_bytes(data[:MAX_BYTES])
 
 
+def make_ring_seeds(folder: Path) -> None:
+    """Write the ring of a process that records events, whole and after its first records were overwritten."""
+    program = """
+import sys
+import tracepoint as tp
+
+@tp.trace_event(system="fuzz", printk='"%llu %s", n, name')
+def step(n: tp.u64, name: str) -> None: ...
+
+step.enable(tp.tracing.make_instance("fuzz", n_pages=3, directory=sys.argv[1]))
+for n in range(int(sys.argv[2])):
+    step(n, "name")
+"""
+    for n_records in (5, 1000):
+        with TemporaryDirectory() as made:
+            subprocess.run([sys.executable, "-c", program, made, str(n_records)], check=True)
+            (formats,) = Path(made).glob("formats-*")
+            (ring,) = Path(made).glob("ring-*")
+            data = formats.read_bytes() + b"\0\0\0\0" + ring.read_bytes()
+            (folder / f"ring{n_records}").write_bytes(data[:MAX_BYTES])
+
+
+def make_sched_seeds(folder: Path) -> None:
+    """Write tasks that wake and replace each other on two CPUs."""
+    forms = {form.name: form for form in (read_format(text, system) for system, text in sched_formats())}
+    layout = page_layout(12)
+    for seed in range(8):
+        rng, cpus = random.Random(seed), []
+        for cpu in range(2):
+            records, running = [], 0
+            for n in range(60):
+                name = rng.choice(["sched_switch", "sched_switch", "sched_waking", "sched_wakeup"])
+                after = rng.randrange(6)
+                values = {"common_pid": running, "pid": after, "prev_pid": running, "next_pid": after}
+                values |= {"prev_state": rng.choice([0, 1, 2, 256]), "next_prio": 120}
+                records.append((10**9 + n * 1000 + cpu, event_record(forms[name], values)))
+                running = after if name == "sched_switch" else running
+            cpus.append(write_pages(records, layout))
+        n_bytes = max(map(len, cpus))
+        (folder / f"sched{seed}").write_bytes(b"".join(cpu.ljust(n_bytes, b"\0") for cpu in cpus))
+
+
+def event_record(form: EventFormat, values: dict[str, int]) -> bytes:
+    """Return a record with values of the fields that an event has."""
+    data = bytearray(form.end)
+    for field in form.fields:
+        value = {**values, "common_type": form.id}.get(field.name)
+        if value is not None:
+            data[field.offset : field.offset + field.size] = value.to_bytes(field.size, "little")
+    return bytes(data)
+
+
 def make_print_seeds(name: str, folder: Path) -> None:
     """Write a record with each print format: as text, or as the packed program of it."""
     record = (
@@ -131,14 +192,14 @@ def make_print_seeds(name: str, folder: Path) -> None:
 
 def make_seeds(name: str, folder: Path) -> None:
     """Copy small real files that this machine has; a search that starts from them goes deeper."""
-    if name in ("pages", "columns", "join", "sieve"):
-        make_page_seeds(folder, b"\x80\0\xff" if name == "sieve" else b"")
+    if name in ("pages", "columns", "follow", "join", "sieve"):
+        make_page_seeds(folder, {"follow": b"\0", "sieve": b"\x80\0\xff"}.get(name, b""))
         return
     if name in ("lines", "graph"):
         make_text_seeds(folder)
         return
-    if name == "ctf":
-        make_ctf_seeds(folder)
+    if name in ("ctf", "rings", "sched"):
+        {"ctf": make_ctf_seeds, "rings": make_ring_seeds, "sched": make_sched_seeds}[name](folder)
         return
     if name in ("printk", "program"):
         make_print_seeds(name, folder)

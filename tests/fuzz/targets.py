@@ -9,12 +9,16 @@ from array import array
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from tracepoint.analysis import coverage
+from tracepoint.analysis.sched import build, sums
+from tracepoint.analysis.sched.report import analyse_sched
 from tracepoint.check.engine import check_header, fix_text
-from tracepoint.decode import engine
+from tracepoint.decode import engine, numbers
 from tracepoint.decode.join import ColumnJoiner
 from tracepoint.decode.plan import plan_columns
 from tracepoint.decode.trace import Trace
@@ -41,18 +45,22 @@ from tracepoint.printk.printer import Printer
 from tracepoint.printk.program import compile_print
 from tracepoint.printk.render import render_record
 from tracepoint.record.decode import DECODE
-from tracepoint.record.layout import PageLayout, read_page_layout
+from tracepoint.record.layout import PageLayout, header_page_text, read_page_layout
 from tracepoint.record.pages import read_pages, read_pages_slowly
 from tracepoint.source.cexpr import parse_expression
 from tracepoint.source.lexer import Kind, lex
 from tracepoint.source.text import SourceFile, decode, encode
 from tracepoint.tracefile import linewriter, sieve
 from tracepoint.tracefile.buffers import TraceBuffer
+from tracepoint.tracefile.content import BufferContent, CpuPages, TraceContent
 from tracepoint.tracefile.cpudata import CpuData
+from tracepoint.tracefile.follow import Followed
+from tracepoint.tracefile.live import LiveSource
 from tracepoint.tracefile.opening import open_container, read_container
 from tracepoint.tracefile.text import TextWriter
 from tracepoint.tracefile.textoptions import TextOptions
 from tracepoint.tracefile.tracedat import read_tracedat
+from tracepoint.tracefile.write import write_tracedat
 from tracepoint.tree.index.store import IndexData
 from tracepoint.tree.query.tree import Tree
 
@@ -313,16 +321,19 @@ def _fuzz_graph(data: bytes) -> None:
     _fuzz_text(data, TextOptions(tracer="function_graph", n_cpus=12))
 
 
-def _fuzz_ctf(data: bytes) -> None:
-    """A stream of a trace of CTF after its metadata, with four zero bytes in between."""
-    metadata, _, stream = data.partition(b"\0\0\0\0")
+def _read_folder(names: tuple[str, str], data: bytes) -> None:
+    """Read a recording of two files, which four zero bytes part."""
+    first, _, second = data.partition(b"\0\0\0\0")
     with TemporaryDirectory() as folder:
-        for name, content in (("metadata", metadata), ("stream_0", stream)):
+        for name, content in zip(names, (first, second), strict=True):
             (Path(folder) / name).write_bytes(content)
         with open_container(folder) as container:
-            trace = Trace(container, threads=1)
-            trace.tables()
-            assert trace.n_records >= 0
+            Trace(container, threads=1).tables()
+
+
+def _fuzz_ctf(data: bytes) -> None:
+    """A stream of a trace of CTF after its metadata, with four zero bytes in between."""
+    _read_folder(("metadata", "stream_0"), data)
 
 
 def _fuzz_tracedat(data: bytes) -> None:
@@ -334,6 +345,82 @@ def _fuzz_tracedat(data: bytes) -> None:
             assert table.__arrow_c_stream__()
         assert part.lost is not None
         assert part.damage is not None
+
+
+def _fuzz_rings(data: bytes) -> None:
+    """The formats of a process, after them a ring of it: what is damaged is reported."""
+    _read_folder(("formats-1", "ring-1-1-1"), data)
+
+
+@cache
+def _formats_folder(layout: PageLayout) -> TemporaryDirectory[str]:
+    """A folder with the formats of what is followed; it is there until the process ends."""
+    made = TemporaryDirectory()
+    (event := Path(made.name) / "events/fuzz/a").mkdir(parents=True)
+    (event / "format").write_text(write_format(PRINTED))
+    (event.parents[1] / "header_page").write_text(header_page_text(layout))
+    return made
+
+
+def _growing(data: bytes, piece: int, layout: PageLayout) -> LiveSource:
+    """What gives the next `piece` bytes each time that it is read to its end."""
+    words = [word for at in range(0, len(data), piece) for word in (data[at : at + piece], b"")][::-1]
+
+    def read(_: int) -> bytes:
+        word = words.pop() if words else b""
+        source.ends = not words
+        return word
+
+    source = LiveSource(read, layout.page_size)
+    source.ends = not words
+    return source
+
+
+def _fuzz_follow(data: bytes) -> None:
+    """Two bytes choose layout and size of pieces; two CPUs that grow give the records that they have whole."""
+    choice, pages = data[:2].ljust(2, b"\0"), data[2:]
+    layout = page_layout(choice[0])
+    at, folder = len(pages) // 2 // layout.page_size * layout.page_size, _formats_folder(layout)
+
+    def follow(piece: int) -> object:
+        sources = {n: _growing(part, piece, layout) for n, part in enumerate((pages[:at], pages[at:]))}
+        found: dict[int, list[object]] = {0: [], 1: []}
+        with Followed("fuzz", formats=folder.name, delay_s=0, sources=sources) as records:
+            batches = records.chunks(lambda container: container.buffers[0])
+            for record in (record for _, batch in batches for record in batch):
+                found[record.cpu].append(record)
+            return found, records.n_lost
+
+    # The byte order is found in what is there at first: as much of it, in either.
+    assert follow(layout.page_size * (1 + choice[1] % 4)) == follow(layout.page_size)
+    follow(17 + choice[1])
+
+
+@cache
+def sched_formats() -> tuple[tuple[str, str], ...]:
+    """The formats of the events of a kernel, with the system of each."""
+    parts = (HERE.parent / "analysis/golden/formats-6.1.txt").read_text().split("# ")[1:]
+    return tuple((system, form) for system, _, form in (part.partition("\n") for part in parts))
+
+
+def _fuzz_sched(data: bytes) -> None:
+    """Pages of two CPUs in a trace.dat; what C finds out about the scheduler is what the twin does."""
+    layout = page_layout(12)
+    pages = [data[at : at + 4096] for at in range(0, len(data) - 4095, 4096)]
+    cpus = CpuPages(0, pages[: len(pages) // 2]), CpuPages(1, pages[len(pages) // 2 :])
+    content = TraceContent((BufferContent(cpus),), sched_formats(), header_page_text(layout), n_cpus=2)
+    write_tracedat(stream := BytesIO(), content, 7, "none")
+
+    def analyse() -> str:
+        report = analyse_sched(Trace(read_tracedat(stream.getvalue()), threads=1))
+        tables = report.sched, report.thread_state, report.spurious_sched_wakeup, report.thread
+        counts = report.n_unseen_wakes, report.n_lost_switches, report.overlap_ns
+        rows = [table.to_dicts() for table in tables]
+        return repr((rows, report.cpus, report.tasks, counts, [*report.latency().values]))
+
+    expected = analyse()
+    with _in_python(build, coverage, numbers, sums):
+        assert analyse() == expected
 
 
 _HEADER = "include/trace/events/fuzz.h"
@@ -381,6 +468,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "ctf": _fuzz_ctf,
     "filter": _fuzz_filter,
     "fmt": _fuzz_fmt,
+    "follow": _fuzz_follow,
     "format": _fuzz_format,
     "graph": _fuzz_graph,
     "header": _fuzz_header,
@@ -394,6 +482,8 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "printk": _fuzz_printk,
     "program": _fuzz_program,
     "recording": _fuzz_recording,
+    "rings": _fuzz_rings,
+    "sched": _fuzz_sched,
     "sieve": _fuzz_sieve,
     "tracedat": _fuzz_tracedat,
     "try": _fuzz_try,

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 LONGEST = 80
 # What json.dumps() makes of a byte that is not UTF-8, and of half of some characters.
 _ESCAPED = "\\udc"
+# What 64 bits of ns hold.
+_MAX_TRACE_SECONDS = 1 << 33
 
 
 def counted(n: int, noun: str) -> str:
@@ -108,6 +110,22 @@ def no_such(what: str, name: str, known: Iterable[str]) -> str:
     return f"no {what} {name!r}; " + (
         f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(names)}"
     )
+
+
+def read_seconds(text: str) -> int | None:
+    """Return a time of a trace in seconds as ns, exactly; None where it is none.
+
+    >>> read_seconds("10.629676474"), read_seconds("nan")
+    (10629676474, None)
+    """
+    from decimal import Decimal, InvalidOperation  # noqa: PLC0415 - most commands have no times
+
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        return None
+    is_time = number.is_finite() and abs(number) <= _MAX_TRACE_SECONDS
+    return int(number.scaleb(9)) if is_time else None
 
 
 def html_table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

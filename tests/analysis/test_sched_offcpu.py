@@ -76,9 +76,9 @@ def test_time_by_system_call(tmp_path):
         (A, "D", ("no system call",), "t20-20"): (20, 1),
         (A, "R", (), ""): (3, 3),
     }
-    section = report.sections(Choice(tasks=[A]))[-1]
+    section = report.sections(Choice(tasks=[A]))[-2]
     assert (section.key, len(section.rows)) == ("off_cpu", 4)
-    assert not report.sections(Choice(tasks=[B]))[-1].rows
+    assert not report.sections(Choice(tasks=[B]))[-2].rows
 
 
 def test_time_by_stack_and_its_flame_graph(tmp_path):

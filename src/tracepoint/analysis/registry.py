@@ -71,9 +71,16 @@ _OF_SCHED = (
     AnalysisOption(
         "by",
         "WHAT",
-        "show the time off the CPUs, by state and waker, or by where tasks blocked too: call (system calls), "
-        "stack (stacks of sched_switch); --format folded uses it too",
+        "show the longest waits with who woke whom, and the time off the CPUs, by state and waker, or by "
+        "where tasks blocked too: call (system calls), stack (stacks of sched_switch); --format folded uses "
+        "it too",
         choices=("waker", "call", "stack"),
+    ),
+    AnalysisOption(
+        "critical",
+        "PID[:FROM-TO]",
+        "show what a task depended on: what ran instead while it could run, and, while it was blocked, what "
+        "the task did that woke it; FROM and TO in seconds (default: all of its time)",
     ),
 )
 #: What each can be asked; those that are not here take no options.

@@ -6,6 +6,8 @@ import argparse
 import math
 from typing import TYPE_CHECKING
 
+from tracepoint.wording import read_seconds
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -14,8 +16,6 @@ MAX_SECONDS = 1e6
 # No letter, then the powers of 1024.
 _UNITS, _MAX_BYTES = " KMGT", 1 << 60
 _SECONDS = {"": 1, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
-# What 64 bits of ns hold.
-_MAX_TRACE_SECONDS = 1 << 33
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
@@ -90,15 +90,10 @@ def nanoseconds(text: str) -> int:
     >>> nanoseconds("10.629676474")
     10629676474
     """
-    from decimal import Decimal, InvalidOperation  # noqa: PLC0415 - most commands have no times
-
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        number = Decimal("nan")
-    if not number.is_finite() or abs(number) > _MAX_TRACE_SECONDS:
+    found = read_seconds(text)
+    if found is None:
         raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time in seconds")
-    return int(number.scaleb(9))
+    return found
 
 
 def add_jobs_argument(parser: argparse.ArgumentParser) -> None:

@@ -48,6 +48,6 @@ def calls_if_recorded() -> tuple[Need, ...]:
     )
 
 
-def needs_of(by: str = "") -> tuple[Need, ...]:
+def needs_of(by: str = "", **_options: str) -> tuple[Need, ...]:
     """Return what is read of a recording; `by` says what off-CPU time is summed by."""
     return (*NEEDS, *calls_if_recorded()) if by == "call" else NEEDS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from tracepoint.analysis.sched.chains import INTERRUPT
 from tracepoint.analysis.sched.rows import NONE, OPEN, RUNNING, RowFlag, StateClass
 from tracepoint.analysis.syscalls.during import TaskCalls
 from tracepoint.analysis.syscalls.needs import ENTER, EXIT
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 #: What off-CPU time can be summed by besides tasks and states; who woke a task is always told.
 BY = ("waker", "call", "stack")
 _SWITCH, _STACK, _SYMBOLS = "sched:sched_switch", "ftrace:kernel_stack", "kernel_stack_symbols"
-_INTERRUPT = "interrupt"
 _UNSEEN, _WOKEN = int(RowFlag.UNSEEN_WAKE), int(RowFlag.WOKEN)
 
 
@@ -130,7 +130,7 @@ def _next_rows(utids: Sequence[int]) -> list[int]:
 def _waker(rows: SchedRows, utid: int, irq: int) -> str:
     if utid == NONE:
         return ""
-    return _INTERRUPT if irq == 1 else rows.task_of(utid)
+    return INTERRUPT if irq == 1 else rows.task_of(utid)
 
 
 class _Labels:

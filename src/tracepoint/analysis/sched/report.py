@@ -9,15 +9,20 @@ from tracepoint.analysis.distribution import Bounds, Distribution
 from tracepoint.analysis.folded import folded_table
 from tracepoint.analysis.report import ALL, Report
 from tracepoint.analysis.sched.build import run_machine
+from tracepoint.analysis.sched.chains import wake_chains
+from tracepoint.analysis.sched.critical import TaskSpan, path_of_task, read_span
 from tracepoint.analysis.sched.events import SchedEvents
+from tracepoint.analysis.sched.follow import Timeline
 from tracepoint.analysis.sched.offcpu import NO_OFF_CPU, OffCpu, folded_paths, off_times, places_of
 from tracepoint.analysis.sched.priorities import waits_by_class
 from tracepoint.analysis.sched.rows import StateClass
 from tracepoint.analysis.sched.sections import (
+    chain_section,
     class_section,
     cpu_section,
     latency_section,
     off_cpu_section,
+    path_sections,
     task_section,
 )
 from tracepoint.analysis.sched.sums import (
@@ -31,6 +36,7 @@ from tracepoint.analysis.sched.sums import (
 from tracepoint.analysis.sched.tables import sched_table, spurious_table, thread_state_table, thread_table
 from tracepoint.analysis.sched.threads import IDLE
 from tracepoint.analysis.sched.use import CpuUse, TaskUse
+from tracepoint.analysis.sections import MAX_ROWS
 from tracepoint.analysis.units import time_text
 from tracepoint.record.page import LOST_UNKNOWN
 from tracepoint.wording import counted
@@ -40,6 +46,8 @@ if TYPE_CHECKING:
 
     from tracepoint.analysis.coverage import Coverage
     from tracepoint.analysis.needs import MissingEvent
+    from tracepoint.analysis.sched.chains import WakeChain
+    from tracepoint.analysis.sched.critical import PathStep
     from tracepoint.analysis.sched.offcpu import OffTime, Where
     from tracepoint.analysis.sched.rows import SchedRows
     from tracepoint.analysis.sched.sums import StateSum
@@ -67,11 +75,13 @@ class SchedReport(Report):
         missing: Sequence[MissingEvent],
         off: OffCpu = NO_OFF_CPU,
         *,
+        critical: TaskSpan | None = None,
         has_priorities: bool = True,
     ) -> None:
         super().__init__(coverage, missing)
         self._rows = rows
         self._off = off
+        self._critical = critical
         self._has_priorities = has_priorities
 
     def __repr__(self) -> str:
@@ -100,6 +110,9 @@ class SchedReport(Report):
         if self._off.by:
             times = [time for time in self.off_cpu() if utids is None or time.utid in utids]
             found.append(off_cpu_section(times, self._rows.task_of, choice, self.coverage.at_least))
+            found.append(chain_section(self.wake_chains(MAX_ROWS, utids)))
+        if self._critical is not None:
+            found += path_sections(self._path_of(self._critical), self._rows.task_of, choice)
         # CPUs come first; what a thread did and waited for is of all CPUs that it was on.
         return [found[0], *(choice.whole(section, is_of_tasks=False) for section in found[1:])]
 
@@ -139,7 +152,34 @@ class SchedReport(Report):
         `where` tells where they blocked: a system call or functions, by the time in ns and the id of a task;
         None: as `analyse_sched` was asked with `by`.
         """
-        return off_times(self._rows, where or self._off.where)
+        return self._off_times if where is None else off_times(self._rows, where)
+
+    def wake_chains(self, most: int | None = None, utids: Collection[int] | None = None) -> list[WakeChain]:
+        """Return the `most` longest waits after a wake-up, or all, with who woke whom.
+
+        `utids` chooses threads.
+        """
+        return wake_chains(self._lines, most, utids)
+
+    def critical_path(self, tid: int, start: int | None = None, stop: int | None = None) -> list[PathStep]:
+        """Return what a task depended on from `start` to `stop` in ns, by time, without a time left out.
+
+        None: from when the task is first known, to the end of the trace or of the task.  While it was
+        blocked, the path is that of the thread that woke it, up to what is no thread.  Raises
+        TracepointError for a task that is not in the trace.
+        """
+        return self._path_of(TaskSpan(tid, start, stop))
+
+    def _path_of(self, span: TaskSpan) -> list[PathStep]:
+        return path_of_task(self._lines, span, self.coverage.stop)
+
+    @cached_property
+    def _off_times(self) -> list[OffTime]:
+        return off_times(self._rows, self._off.where)
+
+    @cached_property
+    def _lines(self) -> Timeline:
+        return Timeline(self._rows, self.coverage.stop)
 
     @cached_property
     def folded_stacks(self) -> ColumnTable:
@@ -258,13 +298,14 @@ class SchedReport(Report):
         )
 
 
-def analyse_sched(trace: Trace, by: str = "") -> SchedReport:
+def analyse_sched(trace: Trace, by: str = "", critical: str | None = None) -> SchedReport:
     """Return how the threads of a trace were scheduled.
 
     Times are those of `trace.between`; the records of all tasks and CPUs are needed.  `by` sums the time off
     the CPUs by "waker", or by where threads blocked as well: "call", which needs system calls, or "stack",
-    which needs stacks of sched_switch.  Raises TracepointError without sched_switch or what `by` needs,
-    KeyError for an unknown `by`.
+    which needs stacks of sched_switch.  `critical` shows the critical path of a task: its id, or
+    `ID:FROM-TO` with times in seconds.  Raises TracepointError without sched_switch or what `by` needs, and
+    for another `critical`; KeyError for an unknown `by`.
 
     >>> import tracepoint as tp
     >>> with tp.open_trace("tests/tracefile/golden/cut.v6.dat") as trace:
@@ -272,11 +313,14 @@ def analyse_sched(trace: Trace, by: str = "") -> SchedReport:
     >>> report.tasks[0].name, report.tasks[0].run.low, report.latency("wake-up").count.low
     ('rcu_preempt', 19891120, 2)
     """
+    span = read_span(critical)
     events = SchedEvents(trace)
     rows = run_machine(events, events.coverage.gaps, events.coverage.stop)
     has_priorities = "next_prio" in events.fields["sched:sched_switch"]
     off = OffCpu(by, places_of(trace, by))
-    return SchedReport(rows, events.coverage, events.missing, off, has_priorities=has_priorities)
+    return SchedReport(
+        rows, events.coverage, events.missing, off, critical=span, has_priorities=has_priorities
+    )
 
 
 analyse = analyse_sched

@@ -4,13 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tracepoint.analysis.sections import CPU, MAX, TASK, DistributionSection, Heading, N, TableSection, Unit
+from tracepoint.analysis.sections import (
+    BEGIN,
+    CPU,
+    DUR,
+    MAX,
+    TASK,
+    DistributionSection,
+    Heading,
+    N,
+    TableSection,
+    Unit,
+)
 from tracepoint.wording import one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from tracepoint.analysis.distribution import Bounds, Distribution
+    from tracepoint.analysis.sched.chains import WakeChain
+    from tracepoint.analysis.sched.critical import PathStep
     from tracepoint.analysis.sched.offcpu import OffTime
     from tracepoint.analysis.sched.use import CpuUse, TaskUse
     from tracepoint.analysis.sections import Choice
@@ -53,6 +66,33 @@ _OFF_CPU = (
     Heading("where", "in", Unit.WORD),
     Heading("utid", "", Unit.NUMBER),
 )
+_CHAINS = (
+    Heading("wait", "wait", Unit.TIME),
+    BEGIN,
+    Heading("since_first", "since first", Unit.TIME),
+    Heading("chain", "task < woken by < ...", Unit.WORD),
+    Heading("utid", "", Unit.NUMBER),
+)
+_PATH = (
+    Heading("time", "time", Unit.TIME),
+    Heading("share", "of all", Unit.SHARE),
+    N,
+    Heading("kind", "what", Unit.WORD),
+    Heading("task", "task", Unit.WORD),
+    Heading("by", "by", Unit.WORD),
+)
+_STEPS = (
+    BEGIN,
+    DUR,
+    Heading("depth", "depth"),
+    Heading("task", "task", Unit.WORD),
+    Heading("kind", "what", Unit.WORD),
+    Heading("by", "by", Unit.WORD),
+    Heading("state", "", Unit.WORD),
+    Heading("utid", "", Unit.NUMBER),
+)
+# A column of the tasks that ran instead has the first ones.
+_MOST_INSTEAD = 3
 
 
 def cpu_section(cpus: Sequence[CpuUse], span_ns: int, choice: Choice) -> TableSection:
@@ -106,3 +146,35 @@ def off_cpu_section(
         for time in times
     ]  # fmt: skip
     return choice.table("off_cpu", "Off the CPUs", _OFF_CPU, rows, _WAKES)
+
+
+def chain_section(chains: Sequence[WakeChain]) -> TableSection:
+    """Return the longest waits after a wake-up, each with the threads that led to it."""
+    rows = [
+        (
+            chain.wait, chain.ts, chain.ts + chain.wait - chain.wakes[-1].ts if chain.wakes else None,
+            one_line(chain.text), chain.utid,
+        )
+        for chain in chains
+    ]  # fmt: skip
+    return TableSection("wake_chains", "Longest waits, and who woke whom", _CHAINS, rows, _WAKES)
+
+
+def path_sections(
+    steps: Sequence[PathStep], task_of: Callable[[int], str], choice: Choice
+) -> tuple[TableSection, TableSection]:
+    """Return what a critical path consists of, and its steps by time."""
+    sums: dict[tuple[str, str, str], list[int]] = {}
+    rows = []
+    for step in steps:
+        more = ", ..." if len(step.by) > _MOST_INSTEAD else ""
+        task, by = one_line(task_of(step.utid)), one_line(", ".join(step.by[:_MOST_INSTEAD]) + more or "-")
+        sums.setdefault((step.kind, task, by), []).append(step.dur)
+        rows.append((step.start, step.dur, step.depth, task, step.kind, by, step.state, step.utid))
+    total = sum(step.dur for step in steps) or 1
+    parts = [(sum(own), sum(own) / total, len(own), *key) for key, own in sums.items()]
+    parts.sort(key=lambda part: -part[0])
+    return (
+        choice.table("critical_path", "Critical path", _PATH, parts, _WAKES),
+        choice.table("critical_steps", "Critical path by time", _STEPS, rows, _WAKES),
+    )

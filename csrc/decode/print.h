@@ -10,7 +10,7 @@
  * A stack machine: numbers and places are on the stack, texts go to the line at once.  Numbers are held in 64
  * bits, sign-extended when their type is signed, zero-extended when not.  Jumps lead forward only.  Whatever
  * cannot be done here, a load outside of the record first of all, leaves the record to the twin, which explains.
- * Where a fact is met that nobody knows, the line is made anew from `fields_at` on: the fields as `name=value`.
+ * Where a fact is not known, the line is made anew from `fields_at` on: the fields as `name=value`.
  */
 #ifndef TP_PRINT_H
 #define TP_PRINT_H

@@ -32,7 +32,7 @@ struct run {
 	int64_t size;
 	struct line line;
 	unsigned int state;
-	uint32_t unknown; /* the slot that nobody knows, and 1; 0 for none */
+	uint32_t unknown; /* the unknown slot, and 1; 0 for none */
 	struct value stack[TP_PRINT_MAX_STACK + 1]; /* the first is below the bottom */
 };
 

@@ -327,7 +327,7 @@ static struct sched_thread *take_wakeup(struct sched_machine *m, const struct sc
 	if (thread->state == STATE_RUNNING) {
 		thread->pending = NOTHING;
 	} else if (thread->state == NOTHING) {
-		/* With wakings its own is not there: nobody knows since when it was runnable. */
+		/* With wakings its own is not there: it is not known since when it was runnable. */
 		if (!m->has_wakings)
 			wake(m, thread, record->ts, source, ROW_WOKEN);
 	} else if (is_runnable(m, thread)) {

@@ -51,7 +51,7 @@ static PyObject *threads_tuple(PyObject *module, const struct sched_machine *m)
 			     threads_end(module, m), threads_migrations(module, m), threads_cpu_changes(module, m));
 }
 
-/* The time of all CPUs in which nobody knows what they ran. */
+/* The time of all CPUs in which it is not known what they ran. */
 static struct tp_sum lost_of(const struct sched_machine *m)
 {
 	struct tp_sum sum = { 0 };

@@ -27,7 +27,7 @@ class Bounds(NamedTuple):
 class Samples(ABC):
     """The figures of samples, of which `n_hidden` more may have happened than are known.
 
-    Each of those is from 0 to `longest_hidden`; None where nobody knows how many, or how long.
+    Each of those is from 0 to `longest_hidden`; None where it is not known how many, or how long.
     """
 
     n_hidden: int | None
@@ -69,7 +69,7 @@ class Samples(ABC):
     def quantile(self, q: float) -> Bounds | None:
         """Return between which values a quantile is, `q` from 0 to 1; 1 is the largest sample.
 
-        None without samples, and where nobody knows how many there were.
+        None without samples, and where it is not known how many there were.
 
         Of N samples it is the one of rank ceil(q N): with K hidden ones, between two of those that are known.
         """

@@ -59,7 +59,7 @@ class Histogram(Samples):
 
     Counts are exact, values are known to within their bucket: its middle is at most `error` = 2^-(p+1) off,
     its edges 2^-p, both relative to the value.  `n`, `total`, `min` and `max` are exact.  `n_hidden` more
-    samples may have happened, each from 0 to `longest_hidden`; None: nobody knows.
+    samples may have happened, each from 0 to `longest_hidden`; None: not known.
 
     >>> histogram = Histogram([10, 20, 30, 1000])
     >>> histogram.quantile(0.5), histogram.quantile(1), histogram.merge(histogram).n

@@ -1,6 +1,6 @@
 """Values that hold until the next one: the idle state of a CPU, its frequency, a counter.
 
-A loss hides changes: from where it begins to the next value nobody knows which one it was.
+A loss hides changes: from where it begins to the next value it is not known which one it was.
 """
 
 from __future__ import annotations

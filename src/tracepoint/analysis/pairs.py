@@ -28,7 +28,7 @@ class Order(Enum):
 
     STACK: the last one, of which there may be many.  QUEUE: the first of many.  LAST: there is one, and
     another begin takes its place, the first without an end.  FIRST: there is one, and another begin is part
-    of it; after a loss nobody knows whether the next begin is the first.
+    of it; after a loss it is not known whether the next begin is the first.
     """
 
     STACK = auto()

@@ -25,7 +25,7 @@ EVENT_KEYS = ("host", "event", "cpu")
 def event_summaries(
     trace: Trace, by: Collection[str], host: str
 ) -> Iterator[tuple[dict[str, str], TraceSummary]]:
-    """Yield the summary of a recording, or one for each of its CPUs, events or both, each with what it is of.
+    """Yield the summary of a recording, or one for each of its CPUs, events or both, with its name.
 
     What is lost belongs to a CPU, and to no event: so each event may have as many records more.
     """

@@ -68,7 +68,7 @@ def spans_of(pairs: Pairs, times: Sequence[int]) -> Spans:
 
 
 class Hiding(NamedTuple):
-    """How many samples losses may hide, None: nobody knows, and how long one is at most in ns."""
+    """How many samples losses may hide, None: not known, and how long one is at most in ns."""
 
     n: int | None
     longest: int | None

@@ -26,7 +26,7 @@ class TraceSummary:
     """Figures of recordings that add up, whatever the order: counts, histograms and top lists, by name.
 
     `kind` is the analysis, units are in the names.  `hidden` is how much more a count may be, as events were
-    lost: nothing where it has no entry, None where nobody knows.
+    lost: nothing where it has no entry, None where that is not known.
 
     >>> a, b = (TraceSummary("events", {"records": 5}, {"records": n}) for n in (0, 2))
     >>> a.merge(b)["records"]

@@ -23,7 +23,7 @@ class WakeChain(NamedTuple):
     """A wait of a thread for a CPU, from `ts`, for `wait` ns, and the wake-ups that led to it.
 
     The last wake-up is the first of `wakes`; the next one made its waker run, and so on: up to an interrupt,
-    or where nobody knows more.  `text` has the threads in this order, the one that waited first.
+    or where more is not known.  `text` has the threads in this order, the one that waited first.
     """
 
     utid: int

@@ -46,7 +46,7 @@ class Timeline:
         return _before(self._of_thread.get(utid, ()), self.rows.states.ts, time)
 
     def stop_of(self, row: int) -> int:
-        """Return when a row of states ends: the last one goes on, unless nobody knows when it ended."""
+        """Return when a row of states ends: the last one goes on, unless it is not known when it ended."""
         states = self.rows.states
         return self._end(states, row, is_last=self.last(states.utid[row]) == row)
 

@@ -115,7 +115,7 @@ class SchedMachine:
     def _leave_cpu(self, place: _Cpu, prev: Thread, ts: int, cpu: int, state: int) -> bool:
         """End what a CPU ran, at the switch or at a loss; return whether it is known to be what leaves.
 
-        Where another thread leaves, a switch was lost, and nobody knows when it was.
+        Where another thread leaves, a switch was lost, and it is not known when it was.
         """
         runs, running = self.runs, place.thread
         if running is None or self._ends_at_loss(place, cpu, ts):
@@ -147,7 +147,7 @@ class SchedMachine:
     # Each thread.
 
     def _forget(self, thread: Thread) -> None:
-        """Leave a thread's row without an end: nobody knows when it was."""
+        """Leave a thread's row without an end: it is not known when it was."""
         if thread.row != NONE:
             self.states.flags[thread.row] |= _CUT
         thread.state = thread.row = thread.cpu = thread.pending = NONE
@@ -266,7 +266,7 @@ class SchedMachine:
         if thread.state == RUNNING:
             thread.pending = NONE
         elif thread.state == NONE:
-            # With wakings its own is not there: nobody knows since when it was runnable.
+            # With wakings its own is not there: it is not known since when it was runnable.
             if not self._has_wakings:
                 self._wake(thread, ts, (waker, irq), _WOKEN)
         elif not self._is_runnable(thread):

@@ -105,7 +105,7 @@ def off_times(rows: SchedRows, where: Where | None = None) -> list[OffTime]:
         if where is not None and not flags & _WOKEN:
             place = where(ts, tids[utid])
         waker = ""
-        # After a loss nobody knows what ended it.
+        # After a loss it is not known what ended it.
         if after != NONE and states.flags[after] & _WOKEN and states.ts[after] == ts + dur:
             key = states.waker[after], states.irq[after]
             waker = words[key] if key in words else words.setdefault(key, _waker(rows, *key))

@@ -228,7 +228,7 @@ class SchedReport(Report):
         """Return how long threads waited for a CPU, in ns, by the class of their priority then.
 
         Classes are `deadline`, `real-time` and groups of nice values: those of which there are samples.
-        `utids` chooses threads.  Without next_prio in the recording, nobody knows any.
+        `utids` chooses threads.  Without next_prio in the recording, none is known.
         """
         if not self._has_priorities:
             return {}
@@ -237,7 +237,7 @@ class SchedReport(Report):
 
     @property
     def longest_hidden(self) -> int | None:
-        """The most that a latency which is not among the samples can be in ns; None where nobody knows."""
+        """The most, in ns, that a latency not among the samples can be; None where that is not known."""
         coverage = self.coverage
         # A thread that is first seen after a loss, or never, may have waited since it began.
         starts = [max(gap.start, coverage.start) for gaps in coverage.gaps.values() for gap in gaps]

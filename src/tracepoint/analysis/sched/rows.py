@@ -26,7 +26,7 @@ RUNNING = 0
 class RowFlag(IntFlag):
     """What is not usual about a row of states.
 
-    CUT: it began earlier or ended at another time than the row says, or nobody knows when.
+    CUT: it began earlier or ended at another time than the row says, or it is not known when.
     UNSEEN_WAKE: the thread slept and ran without a wake-up between: it was runnable for a part of the row.
     LATE: the waking was not seen, so that the row begins with the wake-up.
     RAN: it is a runnable row up to the time when the thread ran, so its length is a latency.
@@ -152,7 +152,7 @@ class ThreadRows(NamedTuple):
 class SchedCounts(NamedTuple):
     """What the state machine could not place; times in ns.
 
-    `lost_ns` is the time of all CPUs in which nobody knows what they ran, because events are missing.
+    `lost_ns` is the time of all CPUs in which it is not known what they ran, because events are missing.
     """
 
     n_lost_switches: int

@@ -25,7 +25,7 @@ SCHED_KEYS = ("host", "comm")
 def sched_summaries(
     trace: Trace, by: Collection[str], host: str
 ) -> Iterator[tuple[dict[str, str], TraceSummary]]:
-    """Yield the summary of a recording, or one for each name of a task, each with what it is of.
+    """Yield the summary of a recording, or one for each name of a task, with that name.
 
     Raises TracepointError without sched_switch.
     """

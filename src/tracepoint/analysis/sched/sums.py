@@ -58,7 +58,7 @@ def sum_cpus(rows: SchedRows) -> list[CpuSum]:
 def sum_states(rows: SchedRows) -> list[StateSum]:
     """Return how long each thread was in each state, in the order in which they come.
 
-    Of a sleep that ended without a wake-up nobody knows how long it was.
+    Of a sleep that ended without a wake-up it is not known how long it was.
     """
     states = rows.states
     if DECODE is not None:

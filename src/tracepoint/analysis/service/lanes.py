@@ -80,7 +80,7 @@ class ThreadLane:
         return len(self._pieces)
 
     def within(self, start: int, stop: int) -> Iterator[TimePiece]:
-        """Yield what the thread did from `start` to `stop`, with UNKNOWN where nobody knows: all of it.
+        """Yield what the thread did from `start` to `stop`, with UNKNOWN where that is not known: all of it.
 
         >>> first, second = (0, 10, TimeKind.RUNNING, Cause()), (20, 40, TimeKind.RUNNABLE, Cause())
         >>> lane = ThreadLane([TimePiece(*first), TimePiece(*second)])
@@ -148,7 +148,7 @@ def _rows_of(sched: SchedReport, tids: Collection[int], tid_of: Sequence[int]) -
         tid = wanted.get(utid)
         if tid is None:
             continue
-        # The last thing that a thread did goes on, unless nobody knows when it ended.
+        # The last thing that a thread did goes on, unless it is not known when it ended.
         end = ts + dur if dur != OPEN else ts if flags & RowFlag.CUT else stop
         found.setdefault(tid, []).append(_Row(ts, end, words[state], flags, waker, irq))
     return found

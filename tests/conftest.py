@@ -65,6 +65,22 @@ def pytest_testnodedown(node: WorkerController) -> None:
     left_out.update({} if left_out else node.workeroutput["left_out"])
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_report_to_serializable() -> Iterator[object]:
+    """Escape lone surrogates of messages and captured logs: `pytest -n` sends reports as UTF-8."""
+    return _without_surrogates((yield))
+
+
+def _without_surrogates(value: object) -> object:
+    if isinstance(value, str):
+        return value.encode(errors="backslashreplace").decode()
+    if isinstance(value, dict):
+        return {key: _without_surrogates(held) for key, held in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_without_surrogates, value))
+    return value
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Keep tests that share a fixture in one process of `pytest -n`: a file's, and those of the shared guests.

@@ -69,6 +69,24 @@ def test_where_warnings_are_errors_it_is_logged(small, caplog):
     assert "shop:small: " in caplog.text
 
 
+def test_any_log_can_be_written(small, tmp_path):
+    class StrangeNumber:
+        def __index__(self):
+            raise ValueError("no \ud800")
+
+    handler = logging.FileHandler(tmp_path / "shop.log", encoding="utf-8")
+    log = logging.getLogger("tracepoint")
+    log.addHandler(handler)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            small(StrangeNumber())
+    finally:
+        log.removeHandler(handler)
+        handler.close()
+    assert r"no \ud800; further faults" in (tmp_path / "shop.log").read_text("utf-8")
+
+
 def test_off_and_right_calls_warn_of_nothing(small):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

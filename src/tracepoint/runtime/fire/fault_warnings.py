@@ -27,7 +27,9 @@ _OURS = frozenset({__file__, twin.__file__, twin_faults.__file__})
 def warn_of_fault(event: str, where: str, text: str) -> None:
     """Warn of an event's first fault; where warnings are errors, log it: an event never raises."""
     frame = _caller()
-    message = f"{event}: {_WHAT.get(where, where)}: {text}; further faults of this event are only counted"
+    message = _writable(
+        f"{event}: {_WHAT.get(where, where)}: {text}; further faults of this event are only counted"
+    )
     try:
         if frame is None:
             warnings.warn(message, FaultWarning, stacklevel=1)
@@ -35,8 +37,13 @@ def warn_of_fault(event: str, where: str, text: str) -> None:
             module = frame.f_globals.get("__name__", "?")
             warnings.warn_explicit(message, FaultWarning, frame.f_code.co_filename, frame.f_lineno, module)
     except FaultWarning:
-        place = "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}: "
+        place = "" if frame is None else _writable(f"{frame.f_code.co_filename}:{frame.f_lineno}: ")
         logging.getLogger("tracepoint").warning("%s%s", place, message)
+
+
+def _writable(text: str) -> str:
+    """Escape lone surrogates, with which a handler that writes UTF-8 would lose the whole message."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _caller() -> FrameType | None:

@@ -39,7 +39,7 @@ static bool check_step(const struct tp_filter_head *head, uint32_t at)
 	case TP_CPUMASK_HAS_CPU:
 		return step->size == 4;
 	case TP_FROM_FUNCTION:
-		return step->size == 8;
+		return step->size == 4 || step->size == 8;
 	case TP_NUMBER_IN_SET:
 		return is_scalar_size(step->size) && step->size < 8 && step->operand_len % 4 == 0;
 	default:
@@ -52,6 +52,8 @@ int tp_filter_check(const void *program, size_t size)
 	const struct tp_filter_head *head = program;
 
 	if (size < sizeof(*head) || head->magic != TP_FILTER_MAGIC)
+		return -EINVAL;
+	if (head->is_big_endian > 1 || (head->long_size != 4 && head->long_size != 8))
 		return -EINVAL;
 	if (!head->n_steps || head->n_steps > TP_FILTER_MAX_STEPS || head->operand_size > size)
 		return -EINVAL;
@@ -95,11 +97,13 @@ static bool compare(const struct tp_filter_step *step, uint64_t a, uint64_t b)
 	return compare_unsigned(step->op, a, b);
 }
 
-static uint64_t load_number(const unsigned char *at, uint32_t size, bool is_signed)
+static uint64_t load_number(const unsigned char *at, uint32_t size, bool is_signed, bool is_big_endian)
 {
 	uint64_t value = 0;
 
 	memcpy(&value, at, size);
+	if (is_big_endian)
+		value = __builtin_bswap64(value) >> (64 - size * 8);
 	if (is_signed && size < 8 && value >> (size * 8 - 1))
 		value |= ~0ull << (size * 8);
 	return value;
@@ -224,6 +228,16 @@ static bool has_cpu(const unsigned char *mask, size_t size, uint64_t cpu)
 	return cpu / 8 < size && mask[cpu / 8] >> cpu % 8 & 1;
 }
 
+/* The same of a record's mask: longs in its byte order, of which the last may be cut. */
+static bool record_has_cpu(const struct tp_filter_head *head, const unsigned char *mask, size_t size, uint64_t cpu)
+{
+	if (!head->is_big_endian)
+		return has_cpu(mask, size, cpu);
+	size_t at = cpu / 8, word = at / head->long_size * head->long_size;
+	size_t word_size = word + head->long_size <= size ? head->long_size : size - word;
+	return at < size && mask[word + word_size - 1 - (at - word)] >> cpu % 8 & 1;
+}
+
 /* A number compared with a mask of several CPUs, which no number equals. */
 static bool in_cpus(const struct tp_filter_head *head, const struct tp_filter_step *step, uint64_t cpu)
 {
@@ -257,7 +271,7 @@ static bool match_cpumask(const struct tp_filter_head *head, const struct tp_fil
 	bool is_equal = true, has_common = false;
 
 	for (uint64_t cpu = 0; cpu < head->n_cpus; cpu++) {
-		bool a = has_cpu(mask, size, cpu), b;
+		bool a = record_has_cpu(head, mask, size, cpu), b;
 		if (step->source == TP_CPUMASK_HAS_CPU)
 			b = cpu == step->value;
 		else
@@ -273,9 +287,7 @@ static bool match_cpumask(const struct tp_filter_head *head, const struct tp_fil
 static bool match_located(const struct tp_filter_head *head, const struct tp_filter_step *step,
 			  const unsigned char *record, size_t size)
 {
-	uint32_t word;
-
-	memcpy(&word, record + step->offset, sizeof(word));
+	uint32_t word = load_number(record + step->offset, sizeof(word), false, head->is_big_endian);
 	size_t start = tp_location_start(word), length = tp_location_size(word);
 	if (step->source == TP_FROM_REL_LOC)
 		start += step->offset + sizeof(word);
@@ -290,23 +302,23 @@ static bool match_field(const struct tp_filter_head *head, const struct tp_filte
 			const unsigned char *record, size_t size)
 {
 	const unsigned char *field = record + step->offset;
-	bool is_signed = step->flags & TP_FILTER_SIGNED;
+	bool is_signed = step->flags & TP_FILTER_SIGNED, is_big = head->is_big_endian;
 
 	if ((size_t)step->offset + step->size > size)
 		return false;
 	switch (step->source) {
 	case TP_FROM_SCALAR:
-		return compare(step, load_number(field, step->size, is_signed), step->value);
+		return compare(step, load_number(field, step->size, is_signed, is_big), step->value);
 	case TP_FROM_STATIC_STRING:
 		return match_string(head, step, field, step->size);
 	case TP_SCALAR_IN_CPUS: {
-		uint32_t cpu = load_number(field, step->size, false);
+		uint32_t cpu = load_number(field, step->size, false, is_big);
 		return cpu < head->n_cpus && in_cpus(head, step, cpu);
 	}
 	case TP_NUMBER_IN_SET:
-		return in_set(head, step, load_number(field, step->size, false)) == (step->op == TP_OP_EQ);
+		return in_set(head, step, load_number(field, step->size, false, is_big)) == (step->op == TP_OP_EQ);
 	case TP_FROM_FUNCTION: {
-		uint64_t address = load_number(field, 8, false);
+		uint64_t address = load_number(field, step->size, false, is_big);
 		bool is_inside = step->value <= address && address < step->value_end;
 		return is_inside == (step->op == TP_OP_EQ);
 	}

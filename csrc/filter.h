@@ -2,7 +2,7 @@
  * Running an event filter over one record, before it is committed.
  *
  * The flat form is made by FilterProgram.pack() in src/tracepoint/filter/program.py, whose `matches`
- * is the readable twin.  All numbers are little endian:
+ * is the readable twin.  All numbers are little endian, those of the records as the head says:
  *
  *     struct tp_filter_head | n_steps * struct tp_filter_step | operand bytes
  *
@@ -70,6 +70,8 @@ struct tp_filter_head {
 	uint32_t n_steps;
 	uint32_t n_cpus;
 	uint32_t operand_size;
+	uint32_t is_big_endian; /* of the records: 0 or 1 */
+	uint32_t long_size;     /* of the records' masks: 4 or 8 bytes */
 };
 
 struct tp_filter_step {

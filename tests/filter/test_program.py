@@ -235,12 +235,6 @@ def test_globs(pattern, text, expected):
     assert match_glob(pattern, text) is expected
 
 
-def test_the_flat_form_is_for_little_endian():
-    event = EventFormat("s", "e", ABCD.fields, "", is_big_endian=True)
-    with pytest.raises(ValueError, match="little-endian"):
-        compile_filter(parse_filter("a == 1", event)).pack()
-
-
 def test_big_endian_records():
     event = EventFormat("s", "e", (FieldFormat("n", "u16", 0, 2, False),), "", n_common=0, is_big_endian=True)
     program = compile_filter(parse_filter("n == 258", event))

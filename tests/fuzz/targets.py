@@ -261,8 +261,9 @@ def _fuzz_sieve(data: bytes) -> None:
     choice, pages = data[:4].ljust(4, b"\0"), data[4:]
     layout, text = page_layout(choice[0]), _FILTERS[choice[1] % len(_FILTERS)]
     programs: dict[int, FilterProgram | None] | None = None
-    if not layout.is_big_endian and choice[1] & 128:
-        programs = {7: compile_filter(parse_filter(text.encode(), PRINTED)), 8: None}
+    if choice[1] & 128:
+        form = replace(PRINTED, is_big_endian=layout.is_big_endian, long_size=layout.long_size)
+        programs = {7: compile_filter(parse_filter(text.encode(), form)), 8: None}
     stamps = sorted(read_pages(pages, layout).stamps) or [0]
     start, stop = (sieve.signed_time(stamps[n * (len(stamps) - 1) // 255]) for n in sorted(choice[2:]))
     windows = (sieve.ALL_TIMES, sieve.Window(start, stop))

@@ -3,6 +3,7 @@
 import random
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ EXPRESSION = st.recursive(
 )
 
 
-def random_record(number):
+def random_record(number, order="<"):
     choose = random.Random(number)
     record = bytearray(
         choose.choice([0, 1, 3, 44]) if choose.random() < 0.6 else choose.randrange(256) for _ in range(96)
@@ -56,7 +57,7 @@ def random_record(number):
     text = bytes(choose.choice(b"ab\0") for _ in range(choose.randrange(8)))
     for at, base in ((16, 0), (48, 0), (64, 68)):
         start = 96 - base if choose.random() < 0.9 else choose.randrange(200)
-        struct.pack_into("<I", record, at, len(text) << 16 | start)
+        struct.pack_into(f"{order}I", record, at, len(text) << 16 | start)
     record[68:84] = (text * 4)[:16].ljust(16, b"\0")
     return bytes(record + text)[: choose.choice([200, 200, 200, 90, 40, 10, 0])]
 
@@ -67,14 +68,17 @@ def random_record(number):
     number=st.integers(0, 1 << 20),
     cpu=st.integers(0, 9),
     comm=st.sampled_from([b"a", b"ab", b"b"]),
+    machine=st.tuples(st.booleans(), st.sampled_from([4, 8])),
 )
-def test_the_c_filter_is_its_twin(c_core, text, number, cpu, comm):
+def test_the_c_filter_is_its_twin(c_core, text, number, cpu, comm, machine):
+    is_big_endian, long_size = machine
+    form = replace(FOO, is_big_endian=is_big_endian, long_size=long_size)
     try:
-        program = compile_filter(parse_filter(text, FOO, KERNEL_6_12, n_cpus=8))
+        program = compile_filter(parse_filter(text, form, KERNEL_6_12, n_cpus=8))
     except FilterError:
         # `mask & CPUS{...}` fits, `text.x` or a signed value out of range may not: nothing to compare.
         return
-    record = random_record(number)
+    record = random_record(number, ">" if is_big_endian else "<")
     expected = program.matches(record, RecordContext(cpu, comm))
     assert c_core.Filter(program.pack()).matches(record, cpu, comm) is expected
 
@@ -96,11 +100,41 @@ def test_a_set_of_numbers(c_core, numbers, size, data):
         assert c_core.Filter(bytes(flat)).matches(record) is expected
         assert not c_core.Filter(bytes(flat)).matches(record[: 3 + size])
     if numbers:
-        # The last number cut in two.
+        # The last number cut in two: of all operands (in the head), and of this instruction.
         flat[12:16] = (4 * len(numbers) - 2).to_bytes(4, "little")
-        flat[36:40] = flat[12:16]
+        flat[40:44] = flat[12:16]
         with pytest.raises(ValueError, match="not a filter program"):
             c_core.Filter(bytes(flat[:-2]))
+
+
+MASK_WORDS = {
+    # CPUs 1 and 9 of 12, with one beyond that an array of longs can hold.
+    (False, 8): bytes.fromhex("0202000000000080"),
+    (True, 8): bytes.fromhex("8000000000000202"),
+    (True, 4): bytes.fromhex("00000202 80000000"),
+}
+
+
+@pytest.mark.parametrize("machine", MASK_WORDS)
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mask == CPUS{1,9}", True),
+        ("mask != CPUS{1,9}", False),
+        ("mask & CPUS{9}", True),
+        ("mask & CPUS{0,8}", False),
+        ("mask == CPUS{9}", False),
+    ],
+)
+def test_a_mask_is_longs_of_the_machine(c_core, machine, text, expected):
+    is_big_endian, long_size = machine
+    mask = MASK_WORDS[machine]
+    record = bytearray(96) + mask
+    struct.pack_into(">I" if is_big_endian else "<I", record, 48, len(mask) << 16 | 96)
+    form = replace(FOO, is_big_endian=is_big_endian, long_size=long_size)
+    program = compile_filter(parse_filter(text, form, KERNEL_6_12, n_cpus=12))
+    assert program.matches(bytes(record)) is expected
+    assert c_core.Filter(program.pack()).matches(bytes(record), 0, b"a") is expected
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

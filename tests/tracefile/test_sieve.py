@@ -126,7 +126,7 @@ def test_damaged_pages_are_sifted_alike(seed):
     for _ in range(rng.randrange(1, 6)):
         data[rng.randrange(len(data))] = rng.randrange(256)
     data = bytes(data[: len(data) - rng.choice([0, 0, 3])])
-    programs = None if layout.is_big_endian else programs_of('n32 > 5 && name ~ "*r*"')
+    programs = programs_of('n32 > 5 && name ~ "*r*"', layout.is_big_endian)
     window = Window(0, MAX_TIME)
     quick, faults = Sieve(layout, window, programs).sift(data, 3)
     with pytest.MonkeyPatch.context() as patch:

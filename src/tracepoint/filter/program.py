@@ -57,6 +57,7 @@ class FilterProgram:
     instructions: tuple[FilterInstruction, ...]
     is_big_endian: bool = False
     n_cpus: int = 8192
+    long_size: int = 8
 
     def __repr__(self) -> str:
         return f"<FilterProgram, {counted(len(self.instructions), 'instruction')}>"
@@ -116,10 +117,9 @@ class FilterProgram:
         return _string_holds(predicate, data)
 
     def _cpumask_holds(self, predicate: Predicate, data: bytes) -> bool:
-        mask = self._integer(data) & ((1 << self.n_cpus) - 1)
-        if self.is_big_endian:
-            words = [data[i : i + 8] for i in range(0, len(data), 8)]
-            mask = sum(int.from_bytes(w, "big") << 64 * i for i, w in enumerate(words))
+        words = [data[at : at + self.long_size] for at in range(0, len(data), self.long_size)]
+        bits = sum(self._integer(word) << 8 * self.long_size * i for i, word in enumerate(words))
+        mask = bits & ((1 << self.n_cpus) - 1)
         wanted = 1 << predicate.value if predicate.source is Source.CPUMASK_HAS_CPU else predicate.value
         if predicate.op is Comparator.BAND:
             return bool(mask & wanted)
@@ -129,20 +129,22 @@ class FilterProgram:
         return int.from_bytes(data, "big" if self.is_big_endian else "little")
 
     def pack(self) -> bytes:
-        """Return the flat form: header, instructions, operand bytes; see `csrc/filter.h`.
-
-        Raises ValueError for records of the other byte order than this machine's, which is
-        little endian: the C core only sees its own process's records.
-        """
-        if self.is_big_endian:
-            raise ValueError("the flat form is for little-endian records")
+        """Return the flat form: header, instructions, operand bytes; see `csrc/filter.h`."""
         operands = bytearray()
         body = b"".join(_pack_instruction(step, operands) for step in self.instructions)
-        head = struct.pack("<IIII", FLAT_MAGIC, len(self.instructions), self.n_cpus, len(operands))
+        head = _FLAT_HEAD.pack(
+            FLAT_MAGIC,
+            len(self.instructions),
+            self.n_cpus,
+            len(operands),
+            self.is_big_endian,
+            self.long_size,
+        )
         return head + body + bytes(operands)
 
 
 FLAT_MAGIC = 0x31465054
+_FLAT_HEAD = struct.Struct("<IIIIII")
 _FLAT = struct.Struct("<BBHHHHHIIIQQ")
 _FLAT_OP = {
     Comparator.EQ: 1,
@@ -265,4 +267,4 @@ def compile_filter(parsed: Filter) -> FilterProgram:
                     todo.append((term, label, if_false) if is_and else (term, if_true, label))
     places[accept], places[reject] = len(steps), len(steps) + 1
     instructions = tuple(FilterInstruction(p, places[t], places[f]) for p, t, f in steps)
-    return FilterProgram(instructions, parsed.event.is_big_endian, parsed.n_cpus)
+    return FilterProgram(instructions, parsed.event.is_big_endian, parsed.n_cpus, parsed.event.long_size)

@@ -117,12 +117,10 @@ class Sieve:
     def in_c(self) -> object | None:
         """What C takes to sift pages, or to choose records while it collects them.
 
-        None for what only the twin does: programs of big-endian records, shifted clocks.
+        None for what only the twin does: shifted clocks.
         """
         layout, window = self._layout, self._window
         if DECODE is None or (self._convert is not None and not self._convert.is_affine):
-            return None
-        if layout.is_big_endian and any(self._programs.values() if self._programs else ()):
             return None
         slots, packed = self._slots()
         numbers = (

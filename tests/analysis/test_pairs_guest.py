@@ -21,6 +21,7 @@ pytestmark = pytest.mark.guest
 
 N_BYTES, N_READS = 1500, 60
 EVENTS = "irq irq_vectors timer workqueue raw_syscalls block lock"
+# On a busy machine the CPUs of a guest take turns, and files are made until one waits for the lock of the folder.
 # Everything is read into files, so that a counter and the switch of the recording lie close together.
 SCRIPT = f"""
 T=/sys/kernel/tracing; mkdir -p /tmp/r; cd $T; echo 0 >tracing_on; echo mono >trace_clock; echo 16384 >buffer_size_kb
@@ -31,7 +32,11 @@ dd if=/dev/zero of=/tmp/zero bs=1 count={N_BYTES} 2>/dev/null
 for n in 1 2 3; do dd if=/dev/zero of=/dev/nullb0 bs=64k count=20 oflag=direct 2>/dev/null; done
 dd if=/dev/nullb0 of=/dev/null bs=4k count={N_READS} iflag=direct 2>/dev/null
 for n in 1 2; do (for m in 1 2 3 4 5 6 7 8; do cat /proc/interrupts; done >/dev/null) & done; wait
-mkdir /tmp/d; for n in 1 2 3 4; do (m=0; while [ $m -lt 150 ]; do : >/tmp/d/$n.$m; m=$((m+1)); done) & done; wait
+echo hist:keys=flags >events/lock/contention_begin/trigger; k=0
+while [ $k -lt 20 ] && grep -q 'Hits: 0' events/lock/contention_begin/hist; do
+    mkdir /tmp/d$k; k=$((k+1))
+    for n in 1 2 3 4; do (m=0; while [ $m -lt 150 ]; do : >/tmp/d$((k-1))/$n.$m; m=$((m+1)); done) & done; wait
+done
 count c; echo 0 >tracing_on; count d
 for c in 0 1; do timeout 5 cat per_cpu/cpu$c/trace_pipe_raw >/tmp/r/cpu$c.raw; cat per_cpu/cpu$c/stats >/tmp/r/cpu$c.stats; done
 cat saved_cmdlines >/tmp/r/saved_cmdlines; cat /proc/kallsyms >/tmp/r/kallsyms; echo mono >/tmp/r/trace_clock
